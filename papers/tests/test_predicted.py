@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from placeopt.predict import onnx_features
+from placeopt_papers.predict import onnx_features
 from placeopt_papers.scenarios.genie import genie_formulas, genie_tasks
 from placeopt_papers.scenarios.horus import horus_testbed
 from placeopt_papers.scenarios.networks import Graph, networks

@@ -30,7 +30,7 @@ from placeopt.formats import (
 )
 from placeopt.formats.topo import read_topo
 from placeopt.model import Scheduling
-from placeopt.predict import gavel_pairs, sia_runs
+from placeopt.predict import gavel_pairs
 from placeopt.report.html import read_log
 from placeopt.simulation import named_policy, simulate
 from placeopt.whatif import Placements
@@ -62,7 +62,6 @@ TEXTS = {
     "gavel.json": """{"v100": {"('A', 1)": {"null": 2.0, "('A', 1)": [1.0, 1.5]}}}""",
     "philly.csv": "timestamp,duration,num_gpus,gpu_time,cluster\n2017-10-07 00:00:01,60.5,8,484,11cb48\n",
     "sia.csv": "name,time,application,num_replicas,batch_size\ncifar10-0,12.5,cifar10,2,128\nbert-1,40,bert,1,24\n",
-    "sia_profile.csv": "placement,local_bsz,step_time\n1,32,0.11\n11,32,0.14\n22,64,0.5\n",
     "a.gap": "2 3\n 5 1 4\n 2 6 3\n 3 2 2\n 2 3 4\n 5 6\n",
     "b.mps": MPS,
     "a.solu": "=opt= one 12\n=best= two 7  # by hand\n=bound= two 9\n",
@@ -104,7 +103,6 @@ def formats(folder: Path) -> list[Format]:
         ("openb's times", [pods], read_openb_run_times),
         ("Philly", [folder / "philly.csv"], read_philly),
         ("Sia's workload", [folder / "sia.csv"], read_sia),
-        ("Sia's profile", [folder / "sia_profile.csv"], lambda path: sia_runs(read_text(path))),
         ("Gavel's throughputs", [folder / "gavel.json"], lambda path: gavel_pairs(read_text(path), "v100")),
         ("SC'17's workload", [workload], lambda path: read_sc17(path, infra, profile, machines=2)),
         ("SC'17's infrastructure", [infra], lambda path: read_sc17(workload, path, profile, machines=2)),

@@ -21,7 +21,7 @@ from typing import Literal
 
 from placeopt import Unsupported
 from placeopt.model import Arrival, Estimate, Scenario
-from placeopt.predict import fit_regressor, onnx_features
+from placeopt_papers.predict import fit_regressor, onnx_features
 from placeopt_papers.scenarios.horus import horus_testbed
 from placeopt_papers.scenarios.networks import Graph, networks
 
@@ -41,7 +41,7 @@ TARGET = "gpu_utilisation_percent"
 
 
 Kind = Literal["linear", "forest", "boosting"]
-"""Of regressors, as `placeopt.predict.REGRESSORS` lists them."""
+"""Of regressors, as `placeopt_papers.predict.REGRESSORS` lists them."""
 Unseen = Literal["configuration", "family"]
 """What the regressor has not seen of what it predicts: that depth, size and batch, or any network of its family."""
 

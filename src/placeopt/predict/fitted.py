@@ -78,7 +78,7 @@ def relative_errors(predicted: Sequence[float] | np.ndarray, measured: Sequence[
     BadInput
         If there are none, their numbers differ, or a measurement is not above 0.
     """
-    p, m = _pair(predicted, measured)
+    p, m = check_lists(predicted, measured)
     if (m <= 0).any():
         raise BadInput(f"measured: {m.min()}; a relative error needs measurements above 0")
     off = np.abs(p - m) / m
@@ -91,19 +91,10 @@ def relative_errors(predicted: Sequence[float] | np.ndarray, measured: Sequence[
     )
 
 
-def rmsle(predicted: Sequence[float] | np.ndarray, measured: Sequence[float] | np.ndarray) -> float:
-    """
-    Return the root mean square of log(1 + predicted) - log(1 + measured); predictions below 0 count as 0.
-
-    Source: Horus 4.1.1, which names the measure and no formula; this is the usual one, with the natural logarithm.
-    """
-    p, m = _pair(predicted, measured)
-    if (m < 0).any():
-        raise BadInput(f"measured: {m.min()}; a logarithmic error needs measurements of at least 0")
-    return float(np.sqrt(((np.log1p(p.clip(min=0)) - np.log1p(m)) ** 2).mean()))
-
-
-def _pair(predicted: Sequence[float] | np.ndarray, measured: Sequence[float] | np.ndarray) -> tuple[np.ndarray, ...]:
+def check_lists(
+    predicted: Sequence[float] | np.ndarray, measured: Sequence[float] | np.ndarray
+) -> tuple[np.ndarray, ...]:
+    """Return predictions and measurements as arrays of one length; raises ``BadInput`` where they are none."""
     p, m = np.asarray(predicted, dtype=float), np.asarray(measured, dtype=float)
     if p.shape != m.shape or p.ndim != 1 or not len(p):
         raise BadInput(f"predicted and measured: shapes {p.shape} and {m.shape}; expected two equal lists, not empty")

@@ -1,24 +1,17 @@
-"""Rate and latency by placement, fitted by least squares: GENIE's model, and one of ours from the time of a step."""
+"""Rate and latency by placement, fitted by least squares: GENIE's model."""
 
 from __future__ import annotations
 
-import csv
-import io
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 
 from placeopt.errors import BadInput
-from placeopt.formats.bounds import MAX_LINE, check_lines
 from placeopt.predict.fitted import Fitted, Provenance, relative_errors
 
 DEGREE = 2
 """Of the rate of one GPU in the local batch (GENIE eq. 7)."""
-COLUMNS = ("placement", "local_bsz", "step_time")
-
-
-TERMS, COMPUTING = 6, 2
 
 
 class ProfiledRun(NamedTuple):
@@ -68,36 +61,6 @@ class RateModel(Fitted):
         """Return seconds for a number of iterations (GENIE eq. 4); infinite where nothing is processed."""
         rate = self.rate(nodes, gpus, batch)
         return batch * iterations / rate + startup_s if rate > 0 else float("inf")
-
-
-def lightweight(runs: Iterable[ProfiledRun]) -> list[ProfiledRun]:
-    """
-    Choose the runs of GENIE's lightweight profiling (5.1.5): B + N + G of B x N x G.
-
-    These are all runs on one GPU, and at one global batch those on one node and those on several nodes with the most
-    frequent number of GPUs per node. The batch is the one with most runs on several GPUs, the smallest if tied.
-
-    Parameters
-    ----------
-    runs
-        Measured runs: batch, nodes, GPUs per node, rate.
-
-    Returns
-    -------
-    list of ProfiledRun
-        The chosen runs, those on one GPU first.
-    """
-    runs = list(runs)
-    alone = [run for run in runs if run.nodes * run.gpus == 1]
-    several = [run for run in runs if run.nodes * run.gpus > 1]
-    if not several:
-        return alone
-    batches = [run.batch for run in several]
-    batch = max(sorted(set(batches)), key=batches.count)
-    at_batch = [run for run in several if run.batch == batch]
-    wide = [run.gpus for run in at_batch if run.nodes > 1]
-    gpus = max(sorted(set(wide)), key=wide.count) if wide else 0
-    return alone + [run for run in at_batch if run.nodes == 1 or run.gpus == gpus]
 
 
 def fit_rate(
@@ -176,116 +139,3 @@ def _penalty(model: RateModel, runs: list[ProfiledRun]) -> tuple[float, float]:
     a = np.stack([(nodes - 1) * gpus, gpus - 1], axis=1) * (ideal / (rate * total * (total - 1)))[:, None]
     across, inside = nnls(a, ideal / rate - 1)[0].tolist()
     return across, inside
-
-
-def sia_runs(text: str, *, where: str = "profile") -> tuple[list[ProfiledRun], int]:
-    """
-    Return the runs of a profile of Sia's simulator: ``placement`` (a digit per node), ``local_bsz``, ``step_time`` (s).
-
-    Returns
-    -------
-    tuple of list of ProfiledRun and int
-        Runs on equally used nodes, and the number of rows left out because their nodes are not equally used.
-
-    Raises
-    ------
-    BadInput
-        If a column is missing or a row holds no numbers.
-    """
-    runs, uneven = [], 0
-    check_lines(text, where, longest=MAX_LINE)
-    rows = csv.DictReader(io.StringIO(text))
-    try:
-        table = list(rows)
-    except csv.Error as error:
-        raise BadInput(f"{where}, line {rows.line_num}: no CSV: {error}") from None
-    missing = [column for column in COLUMNS if column not in (rows.fieldnames or ())]
-    if missing:
-        raise BadInput(f"{where}: no column {', '.join(missing)}; expected {', '.join(COLUMNS)}")
-    for number, row in enumerate(table, start=2):
-        try:
-            digits, local, step = row["placement"].strip(), int(float(row["local_bsz"])), float(row["step_time"])
-            gpus = {int(digit) for digit in digits}
-            if not (local >= 1 and 0 < step < float("inf")):
-                raise ValueError(f"local_bsz {local}, step_time {step}")
-        except (KeyError, TypeError, ValueError, OverflowError, AttributeError) as error:
-            raise BadInput(
-                f"{where}, line {number}: {error}; expected placement, local_bsz, step_time, with numbers above 0"
-            ) from error
-        if len(gpus) != 1 or min(gpus) < 1:
-            uneven += 1
-            continue
-        total = len(digits) * min(gpus)
-        runs.append(ProfiledRun(len(digits), min(gpus), total * local, total * local / step))
-    return runs, uneven
-
-
-class StepModel(Fitted):
-    """
-    Seconds of a step: ``c0 + c1 x`` with the local batch x, plus what synchronising k GPUs takes.
-
-    On one node ``i0 + i1 (k - 2)``, over several ``a0 + a1 (k - 2)``, on one GPU nothing. GENIE's penalty is a part of
-    the whole rate, the same at every batch; here it is seconds a step, which weigh less the more a step computes. The
-    split into computing and synchronising follows Pollux (OSDI'21), without the overlap of both.
-    """
-
-    coefficients: tuple[float, float, float, float, float, float]
-    """c0, c1, i0, i1, a0, a1; each at least 0."""
-
-    def step_s(self, nodes: int, gpus: int, batch: int, *, synchronises: bool = True) -> float:
-        """
-        Return the seconds of a step with a global ``batch``; inference computes only (GENIE 5.1.4).
-
-        Raises
-        ------
-        BadInput
-            Below one node, GPU or sample.
-        """
-        if min(nodes, gpus, batch) < 1:
-            raise BadInput(f"nodes, gpus, batch: {nodes}, {gpus}, {batch}; expected 1 or more of each")
-        seconds = _terms([ProfiledRun(nodes, gpus, batch, 1.0)])[0] * np.array(self.coefficients)
-        return float(seconds.sum() if synchronises else seconds[:COMPUTING].sum())
-
-    def rate(self, nodes: int, gpus: int, batch: int, *, synchronises: bool = True) -> float:
-        """Return samples per second; 0 if a step takes no time, which no measured run shows."""
-        seconds = self.step_s(nodes, gpus, batch, synchronises=synchronises)
-        return batch / seconds if seconds > 0 else 0.0
-
-
-def fit_step(name: str, runs: Sequence[ProfiledRun], *, source: str, licence: str = "") -> StepModel:
-    """
-    Fit the model by least squares of the relative error of a step, coefficients of at least 0.
-
-    Raises
-    ------
-    BadInput
-        If there are no runs, or a figure of a run is out of range.
-    """
-    from scipy.optimize import nnls  # loaded where a model is fitted: it takes longer than all else of this package
-
-    if not runs:
-        raise BadInput(f"runs of {name!r}: none; expected at least one")
-    check_runs(name, runs)
-    seconds = np.array([run.batch / run.rate for run in runs])
-    a = _terms(runs) / seconds[:, None]
-    c = nnls(a, np.ones(len(runs)))[0].tolist()
-    model = StepModel(
-        name=name,
-        provenance=Provenance(source=source, licence=licence, rows=len(runs)),
-        errors=relative_errors([1.0], [1.0]),
-        coefficients=(c[0], c[1], c[2], c[3], c[4], c[5]),
-    )
-    predicted = [model.rate(run.nodes, run.gpus, run.batch) for run in runs]
-    return model.model_copy(update={"errors": relative_errors(predicted, [run.rate for run in runs])})
-
-
-def _terms(runs: Sequence[ProfiledRun]) -> np.ndarray:
-    """Return the factors of the coefficients, shape (runs, 6)."""
-    out = np.zeros((len(runs), TERMS))
-    for row, run in zip(out, runs, strict=True):
-        total = run.nodes * run.gpus
-        row[:2] = 1.0, run.batch / total
-        if total > 1:
-            first = 2 if run.nodes == 1 else 4
-            row[first : first + 2] = 1.0, total - 2
-    return out

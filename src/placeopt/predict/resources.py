@@ -1,4 +1,4 @@
-"""Resources of a training job: the fewest cores for its full speed by SODA's search, GPU memory by Horus's formula."""
+"""Resources of a training job: the fewest cores for its full speed by SODA's search."""
 
 from __future__ import annotations
 
@@ -10,9 +10,6 @@ from placeopt.errors import BadInput
 Category = Literal["vision", "language", "speech"]
 FIRST: dict[str, int] = {"vision": 3, "language": 5, "speech": 5}
 """Cores of a tenant's first job by category (SODA V-B 1)."""
-
-
-MIB = 2**20
 
 
 def first_cores(
@@ -98,53 +95,3 @@ def best_fit_cores(
         while best < most and at(best + 1) > at(best) + tolerance:
             best += 1
     return best, len(known)
-
-
-def gpu_memory_mib(
-    *,
-    batch: int,
-    activations: int,
-    parameters: int,
-    gradients: int,
-    startup_mib: int = 0,
-    bytes_per_element: int = 4,
-) -> int:
-    """
-    Return the least GPU memory that a training job needs, in MiB, rounded up.
-
-    Parameters
-    ----------
-    batch
-        Samples on the GPU at a time.
-    activations, gradients
-        Elements for one sample, forward and backward.
-    parameters
-        Elements of the model.
-    startup_mib
-        Memory of libraries before the first sample (Horus's delta).
-    bytes_per_element
-        4 for single precision.
-
-    Raises
-    ------
-    BadInput
-        If a count is negative.
-
-    Notes
-    -----
-    Horus eq. 2: ``(B * A + P) + B * G + delta``. The paper counts elements and adds bytes; read: elements times their
-    size, delta apart.
-    """
-    counts = {
-        "batch": batch,
-        "activations": activations,
-        "parameters": parameters,
-        "gradients": gradients,
-        "startup_mib": startup_mib,
-        "bytes_per_element": bytes_per_element,
-    }
-    for name, count in counts.items():
-        if count < 0:
-            raise BadInput(f"{name}: {count}; expected 0 or more")
-    elements = batch * activations + parameters + batch * gradients
-    return -(-elements * bytes_per_element // MIB) + startup_mib

@@ -23,8 +23,6 @@ PACKAGES = (
 )
 EXTRAS = {
     ("plot", "matplotlib"): "figures",
-    ("predict", "scikit-learn"): "fitted forests and boosting",
-    ("onnx", "onnx"): "features of ONNX files",
     ("dask", "distributed"): "runs on dask",
     ("ray", "ray"): "runs on ray",
     ("serve", "starlette"): "calls over HTTP",

@@ -7,7 +7,7 @@ import os
 from collections import Counter
 from typing import Any
 
-from placeopt.errors import BadInput, Unsupported
+from placeopt import BadInput, Unsupported
 
 OPERATORS = (
     "AveragePool", "BatchNormalization", "Concat", "Constant", "Conv", "Exp", "Flatten", "GRU", "Gather", "Gemm",

@@ -7,13 +7,14 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
-from placeopt.errors import BadInput, Unsupported
-from placeopt.model.base import Record
-from placeopt.predict.fitted import Fitted, Provenance, predicted_out_of_fold, relative_errors, rmsle
+from placeopt import BadInput, Unsupported
+from placeopt.model import Record
+from placeopt.predict import Fitted, Provenance, predicted_out_of_fold, relative_errors
+from placeopt_papers.predict.errors import rmsle
 
 Kind = Literal["linear", "forest", "boosting"]
 REGRESSORS: tuple[Kind, ...] = get_args(Kind)
-"""``linear`` needs no extra; the others are fitted with scikit-learn (extra ``predict``) and used without it."""
+"""``linear`` needs no extra; the others are fitted with scikit-learn and used without it."""
 
 TREES, DEPTH, RATE = 100, 6, 0.1
 """Trees of a forest and of boosting, their depth, and boosting's learning rate: the library's usual sizes."""
@@ -168,7 +169,7 @@ def _fit(kind: Kind, x: np.ndarray, y: np.ndarray, seed: int) -> dict[str, Any]:
     try:
         from sklearn.ensemble import GradientBoostingRegressor, RandomForestRegressor
     except ImportError as error:
-        raise Unsupported(f"kind {kind!r}: needs scikit-learn; install placeopt[predict], or take 'linear'") from error
+        raise Unsupported(f"kind {kind!r}: needs scikit-learn; install it, or take 'linear'") from error
     if kind == "forest":
         forest = RandomForestRegressor(n_estimators=TREES, max_depth=DEPTH, random_state=seed).fit(z, y)
         trees = tuple(_tree(estimator.tree_) for estimator in forest.estimators_)
