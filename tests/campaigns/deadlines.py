@@ -14,7 +14,8 @@ from collections.abc import Iterator
 from itertools import count
 
 from campaigns.harness import ROOT, Campaign, Case
-from placeopt import Engine, audit, generate, read_instance, violations
+from made_rounds import generate
+from placeopt import Engine, audit, read_instance, violations
 from placeopt.solving import METHODS
 
 STORED = (

@@ -26,7 +26,8 @@ from pathlib import Path
 
 import placeopt
 from campaigns.harness import Campaign, Case
-from placeopt import generate, write_instance
+from made_rounds import generate
+from placeopt import write_instance
 
 PACKAGE = str(Path(placeopt.__file__).parent)
 CODES = {signal.SIGINT: 130, signal.SIGTERM: 143}

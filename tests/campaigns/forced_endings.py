@@ -24,7 +24,8 @@ from unittest import mock
 
 from campaigns.harness import Campaign, Case
 from helpers.brute_force import Enumeration
-from placeopt import Engine, Instance, Plan, audit, generate, violations
+from made_rounds import generate
+from placeopt import Engine, Instance, Plan, audit, violations
 from placeopt.problem import compile_problem
 from placeopt.solvers import Solution, load
 from placeopt.solving import METHODS

@@ -13,7 +13,7 @@ from ortools.sat.python import cp_model
 
 import placeopt
 from helpers.command_line import MINSKY, Cli, said, saved
-from placeopt.generators import generate
+from made_rounds import generate
 from placeopt.model import Instance, Plan
 
 with warnings.catch_warnings(action="ignore"):  # PuLP announces its next version

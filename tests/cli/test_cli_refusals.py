@@ -105,7 +105,7 @@ USAGE: list[Row] = [
     ("generate", 2, "--out"),
     ("generate --jobs many --out O", 2, "--jobs|integer"),
     ("generate --spec magic --out O", 2, "'magic', expected one of uniform"),
-    ("generate --gpus 4 --spec cubemesh --out O", 2, "8"),
+    ("generate --gpus 4 --spec cubemesh --out O", 2, "expected one of uniform"),
     ("generate --nodes 200000 --gpus 16 --out O", 2, "--gpus: 200000 nodes x 16 GPUs, expected"),
     ("report R --out O.pdf", 2, "--figures"),
     ("report R --out O", 2, "--figures"),

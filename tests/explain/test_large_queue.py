@@ -8,7 +8,8 @@ import pytest
 
 from helpers.instance_edits import single_changes
 from helpers.live_engine import engine_of, places
-from placeopt import Instance, generate, solve
+from made_rounds import generate
+from placeopt import Instance, solve
 from placeopt.explain import explain, explain_all
 from placeopt.model import Demand
 from placeopt.whatif import after_plan

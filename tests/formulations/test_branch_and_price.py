@@ -6,6 +6,7 @@ from hypothesis import given
 
 from helpers.brute_force import optimum
 from helpers.machines import sockets
+from made_rounds import generate
 from placeopt import Engine, Unsupported
 from placeopt.build import instance, job
 from placeopt.formulations.branch_and_price import (
@@ -19,7 +20,6 @@ from placeopt.formulations.branch_and_price import (
     make_gpu_groups,
 )
 from placeopt.formulations.branch_and_price.realise import bundles_of
-from placeopt.generators import generate
 from placeopt.model import Instance, Interference, Policy, Slowdown, Weights
 from placeopt.problem import Allocation, IntArray, Placement, compile_problem, open_state
 from placeopt.terms import cost, weighted_costs

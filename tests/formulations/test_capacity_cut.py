@@ -6,7 +6,8 @@ from hypothesis import strategies as st
 
 from helpers.brute_force import Enumeration
 from helpers.relaxations import Patterns, relaxed
-from placeopt import Engine, Instance, Unsupported, generate
+from made_rounds import generate
+from placeopt import Engine, Instance, Unsupported
 from placeopt.build import instance, job, machine, running
 from placeopt.formulations.cost_relaxation import build_cost_relaxation
 from placeopt.formulations.node_patterns import capacity_model, capacity_prices, most_busy

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from helpers.relaxations import Patterns, relaxed
+from made_rounds import generate
 from placeopt import Unsupported
 from placeopt.build import instance, job, machine, running
 from placeopt.formulations.node_patterns import (
@@ -19,7 +20,6 @@ from placeopt.formulations.node_patterns import (
     capacity_prices,
     state_groups_of,
 )
-from placeopt.generators import generate
 from placeopt.model import Job
 from placeopt.problem import IntArray, Problem, compile_problem
 

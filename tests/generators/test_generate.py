@@ -5,10 +5,12 @@ from math import gcd
 
 import pytest
 
+import placeopt
 from helpers.imported_rounds import waiting
 from helpers.plans import plan_for
+from made_rounds import SPECS, generate
 from placeopt import BadInput, solve, violations
-from placeopt.generators import SPECS, Size, generate
+from placeopt.generators import Size
 from placeopt.model import Instance, Job, Option
 
 
@@ -218,11 +220,10 @@ def test_cubemesh_is_dgx1() -> None:
 @pytest.mark.parametrize(
     ("wrong", "expected"),
     [
-        ({"spec": "uniforme"}, "expected one of uniform, varied, gangs, fractions, cubemesh"),
+        ({"spec": "uniforme"}, "expected one of uniform, gangs, fractions, planted, preempt"),
         ({"jobs": -1}, "jobs: -1, expected an integer of 0"),
         ({"nodes": 0}, "nodes: 0"),
         ({"gpus": 65}, "gpus: 65"),
-        ({"spec": "cubemesh", "gpus": 4}, "gpus: 4, expected 8"),
         ({"seed": 1.0}, "seed: float"),
         ({"jobs": True}, "jobs: bool"),
         ({"jobs": 2_000_001}, "jobs: 2000001, expected an integer of 0..2000000"),
@@ -233,8 +234,15 @@ def test_cubemesh_is_dgx1() -> None:
 def test_refusals(wrong: dict[str, object], expected: str) -> None:
     arguments: dict[str, object] = {"spec": "uniform", "jobs": 1, "nodes": 1, "gpus": 1, "seed": 0, **wrong}
     with pytest.raises(BadInput) as caught:
-        generate(**arguments)
+        placeopt.generate(**arguments)
     assert expected in str(caught.value)
+
+
+def test_refusals_of_rounds_for_measurements() -> None:
+    with pytest.raises(BadInput, match="gpus: 4, expected 8"):
+        made("cubemesh", 1, 1, 4)
+    with pytest.raises(BadInput, match=r"expected one of uniform.*contention"):
+        made("uniforme", 1, 1)
 
 
 def test_limits(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,4 +1,4 @@
-"""Traces as scenarios: openb's, Philly's and Sia's jobs are read, put on a cluster of the right size, or drawn anew."""
+"""Traces as scenarios: openb's, Philly's and Sia's jobs are read, and put on a cluster of the right size."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -6,10 +6,9 @@ from typing import Any
 
 import pytest
 
-from helpers.scenarios import scenario, timed
 from placeopt import BadInput, build
 from placeopt.formats import PhillyJob, read_openb_run_times, read_philly, read_sia
-from placeopt.generators import drawn_anew, openb_scenario, philly_scenario, sia_scenario
+from placeopt.generators import openb_scenario, philly_scenario, sia_scenario
 
 PODS = "name,cpu_milli,memory_mib,num_gpu,gpu_milli,gpu_spec,qos,pod_phase,creation_time,deletion_time,scheduled_time\n"
 PHILLY, SIA = "timestamp,duration,num_gpus,gpu_time,cluster\n", "name,time,application,num_replicas,batch_size\n"
@@ -17,7 +16,6 @@ TRACE = (
     "2017-10-02 00:00:10,100.0,16,1600.0,vc-b\n2017-10-01 00:00:00,50.5,1,50.5,vc-a\n"
     "2017-10-01 00:16:40,1000.0,8,8000.0,vc-a\n2017-10-02 00:00:00,0.0,12,0.0,vc-b\n\n"
 )
-WORLD = scenario([timed("a", 0, 1000), timed("b", 5, 2000, gpus=2)])
 WAITING = [build.job(f"p{i}", gpus=2, arrival_ms=60_000 * i + 500) for i in range(4)]
 TEN_S = {job.id: 10_000 for job in WAITING}
 
@@ -147,21 +145,7 @@ def test_what_makes_no_scenario_is_refused(tmp_path: Path, philly: list[PhillyJo
         (lambda: philly_scenario([]), "jobs: none"),
         (lambda: sia_scenario(gpt, name="x"), "no application 'gpt'"),
         (lambda: sia_scenario(wide, name="x", nodes=3), "asks for 16"),
-        (lambda: drawn_anew(WORLD, jobs=0, nodes=1, per_minute=1), "expected 1 to"),
-        (lambda: drawn_anew(WORLD, jobs=1, nodes=0, per_minute=1), "expected 1 to"),
-        (lambda: drawn_anew(WORLD, jobs=1, nodes=1, per_minute=0), "expected 1 to"),
     ]
     for call, words in calls:
         with pytest.raises(BadInput, match=words):
             call()
-
-
-def test_jobs_are_drawn_and_come_at_the_rate() -> None:
-    """Of both kinds, with their true run times; a thousand a minute within a tenth."""
-    made, again, other = (drawn_anew(WORLD, jobs=2000, nodes=12, per_minute=1000, seed=seed) for seed in (1, 1, 2))
-    assert [node.id for node in made.cluster.nodes[::11]] == ["node-00", "node-11"]
-    assert {one.job.options for one in made.arrivals} == {one.job.options for one in WORLD.arrivals}
-    moments = [one.job.arrival_ms for one in made.arrivals]
-    assert moments == sorted(moments)
-    assert moments[-1] == pytest.approx(120_000, rel=0.1)
-    assert made == again != other

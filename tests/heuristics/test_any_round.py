@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from helpers.plan_records import plan_of
-from placeopt import Instance, Policy, generate, violations
+from made_rounds import SPECS, generate
+from placeopt import Instance, Policy, violations
 from placeopt.build import instance, job, machine, node
-from placeopt.generators import SPECS
 from placeopt.heuristics import (
     SCORES,
     Candidates,

@@ -5,9 +5,9 @@ import hashlib
 import pytest
 from hypothesis import given
 
+from made_rounds import generate
 from placeopt.build import instance, job, option
 from placeopt.formats import dumps
-from placeopt.generators import generate
 from placeopt.model import Instance
 from strategies import rounds
 

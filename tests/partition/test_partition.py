@@ -11,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from helpers.counted_clock import counted_clock
+from made_rounds import generate
 from placeopt import BadInput, Engine, Instance, Interrupted, audit, solve, solve_in_parts, violations
 from placeopt.build import instance, job, machine, node, running
-from placeopt.generators import generate
 from placeopt.model import Domain, Gpu, Policy, Queue, Quota
 from placeopt.parallel import run_parallel
 from placeopt.partition import WAYS, split

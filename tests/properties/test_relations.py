@@ -10,7 +10,8 @@ from hypothesis import Phase, find, given, settings
 from hypothesis import strategies as st
 
 from helpers.metamorphic import RELATIONS, Answer, Solve, Trial, answer_of, provable
-from placeopt import Engine, Instance, generate
+from made_rounds import generate
+from placeopt import Engine, Instance
 from placeopt.build import instance, job
 from strategies import rounds
 

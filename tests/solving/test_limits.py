@@ -7,7 +7,8 @@ from itertools import combinations
 import pytest
 
 from helpers.counted_clock import counted_clock
-from placeopt import Engine, Instance, Plan, build, generate, solve, violations
+from made_rounds import generate
+from placeopt import Engine, Instance, Plan, build, solve, violations
 from placeopt.model import Communication, Edge, Link
 
 SIDE, LIMIT_S, STEP_S = 4, 2.0, 0.01

@@ -2,7 +2,8 @@
 
 import pytest
 
-from placeopt import Engine, Plan, audit, generate, violations
+from made_rounds import generate
+from placeopt import Engine, Plan, audit, violations
 from placeopt.build import instance, job, machine
 from placeopt.model import Policy, Weights
 from placeopt.solving import METHODS

@@ -5,7 +5,8 @@ from functools import cache
 
 import pytest
 
-from placeopt import generate, solve, violations
+from made_rounds import generate
+from placeopt import solve, violations
 from placeopt.model import Plan
 
 ROUNDS = {

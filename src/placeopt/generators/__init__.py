@@ -9,12 +9,8 @@ from collections.abc import Callable, Mapping
 from placeopt.arguments import checked
 from placeopt.errors import BadArgument
 from placeopt.generators.changing import defrag, preempt
-from placeopt.generators.contention_rounds import contention
-from placeopt.generators.dgx1_nodes import cubemesh, islands
-from placeopt.generators.drawn import drawn_anew
-from placeopt.generators.elastic_rounds import elastic
-from placeopt.generators.gang_rounds import gangs, parity
-from placeopt.generators.node_filling import fractions, resources, uniform, varied
+from placeopt.generators.gang_rounds import gangs
+from placeopt.generators.node_filling import fractions, uniform
 from placeopt.generators.openb import openb_scenario
 from placeopt.generators.perfect_packing import planted
 from placeopt.generators.philly import philly_scenario
@@ -24,16 +20,9 @@ from placeopt.model import Instance
 
 SPECS: Mapping[str, Callable[[Size], Instance]] = {
     "uniform": uniform,
-    "varied": varied,
     "gangs": gangs,
     "fractions": fractions,
-    "cubemesh": cubemesh,
     "planted": planted,
-    "resources": resources,
-    "parity": parity,
-    "islands": islands,
-    "elastic": elastic,
-    "contention": contention,
     "preempt": preempt,
     "defrag": defrag,
 }
@@ -52,8 +41,7 @@ def generate(spec: str, *, jobs: int, nodes: int, gpus: int, seed: int) -> Insta
     jobs
         Number of waiting jobs; the running ones stand in the instance too, before them. Together 0 to 2,000,000.
     nodes, gpus
-        Number of nodes, 1 to 200,000, and of GPUs in each, 1 to 64 (``cubemesh``, ``islands``: 8 only), together at
-        most 2,000,000.
+        Number of nodes, 1 to 200,000, and of GPUs in each, 1 to 64, together at most 2,000,000.
     seed
         Seed of NumPy's default generator, 0 to 2^63 - 1. The figures hold for one version of NumPy's streams, which
         NumPy keeps unless it must correct them.
@@ -76,7 +64,6 @@ def generate(spec: str, *, jobs: int, nodes: int, gpus: int, seed: int) -> Insta
 __all__ = [
     "SPECS",
     "Size",
-    "drawn_anew",
     "equal_nodes",
     "generate",
     "openb_scenario",

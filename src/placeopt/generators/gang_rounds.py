@@ -1,8 +1,7 @@
-"""The specs ``gangs`` and ``parity``: jobs over several nodes and racks, with constraints on their placements."""
+"""The spec ``gangs``: jobs over several nodes and racks, with constraints on their placements."""
 
 import numpy as np
 
-from placeopt.errors import BadArgument
 from placeopt.generators.busy import Columns
 from placeopt.generators.job_kinds import slowdowns
 from placeopt.generators.shared import (
@@ -11,7 +10,6 @@ from placeopt.generators.shared import (
     draw_profiles,
     in_proportion,
     two_socket_machine,
-    value_policy,
     worth,
 )
 from placeopt.model import Instance, Split
@@ -28,12 +26,6 @@ CONDITIONS = {"free": 0.4, "one_rack": 0.25, "two_racks": 0.15, "spread": 0.2}
 
 _ONE_RACK = (Split(level="rack", domains=1),)
 _TWO_RACKS = {count: (Split(level="rack", domains=2, workers=count // 2),) for count in WORKERS if count > 1}
-PARITY_PER_RACK = 5
-"""Odd, so that halves of racks are no whole nodes."""
-PARITY_WORKERS = {1: 0.6, 2: 0.2, 4: 0.2}
-"""Shares of jobs by number of workers; ours."""
-HALVES = 0.5
-"""Share of the gangs that must be split into halves over two racks; ours."""
 
 
 def gangs(size: Size) -> Instance:
@@ -73,35 +65,6 @@ def gangs(size: Size) -> Instance:
         slowdowns=slowdowns(),
         busy_share=GANGS_BUSY_SHARE,
         nodes_per_rack=GANGS_PER_RACK,
-    )
-
-
-def parity(size: Size) -> Instance:
-    """
-    Workers of one GPU more than half a node: each node takes one, whatever the count of free GPUs says.
-
-    Nodes as in ``uniform``, in racks of five, all free. Jobs have 1, 2 or 4 such workers (60, 20, 20 %), half of the
-    gangs split into equal halves over two racks. With 5 jobs on 6 nodes of 8 GPUs there are GPUs for all, and nodes for
-    two thirds; relaxations that see GPUs alone do not see that.
-    """
-    if size.gpus < 3:
-        raise BadArgument(f"gpus: {size.gpus}, expected 3 or more with spec 'parity'")
-    each = size.gpus // 2 + 1
-
-    def draw(rng: np.random.Generator, num_jobs: int) -> Columns:
-        workers = rng.choice(list(PARITY_WORKERS), num_jobs, p=list(PARITY_WORKERS.values()))
-        workers = np.where(workers > size.nodes, 1, workers)
-        halves = (rng.random(num_jobs) < HALVES) & (workers > 1) & (size.nodes > PARITY_PER_RACK)
-        columns = in_proportion(workers=workers, gpus=np.full(num_jobs, each))
-        columns["splits"] = [
-            (Split(level="rack", domains=2, workers=count // 2),) if half else ()
-            for count, half in zip(workers.tolist(), halves.tolist(), strict=True)
-        ]
-        return columns | worth(rng, 1000 * workers * each)
-
-    machine = two_socket_machine("parity", size.gpus)
-    return assemble(
-        "parity", size, machine, draw, policy=value_policy(), busy_share=0.0, nodes_per_rack=PARITY_PER_RACK
     )
 
 

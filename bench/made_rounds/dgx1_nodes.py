@@ -4,12 +4,12 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from placeopt.errors import BadArgument
+from placeopt import BadInput
 from placeopt.generators.busy import BUSY_SHARE, Columns
 from placeopt.generators.job_kinds import slowdowns
 from placeopt.generators.shared import Size, assemble, draw_profiles, in_proportion, worth
 from placeopt.model import Instance
-from placeopt.topology.builders import dgx1
+from placeopt.topology import dgx1
 
 CUBEMESH_GPUS = {1: 0.4, 2: 0.3, 4: 0.2, 8: 0.1}
 ISLANDS_GPUS = {2: 0.2, 3: 0.3, 4: 0.2, 5: 0.15, 6: 0.15}
@@ -24,7 +24,7 @@ def cubemesh(size: Size) -> Instance:
     """
     DGX-1 nodes with NVLink in a hybrid cube mesh, and jobs of 1, 2, 4 and 8 GPUs that communicate.
 
-    Nodes: ``placeopt.topology.builders.dgx1``, 8 GPUs each, in racks of 32; 35 % of the GPUs are busy, on random GPUs
+    Nodes: ``placeopt.topology.dgx1``, 8 GPUs each, in racks of 32; 35 % of the GPUs are busy, on random GPUs
     of their nodes. Jobs: one worker of 1 (40 %), 2 (30 %), 4 (20 %) or 8 GPUs (10 %), 3 cores and 40 GiB a GPU, one of
     six profiles with its communication weight.
     """
@@ -44,7 +44,7 @@ def islands(size: Size) -> Instance:
 def _dgx1_round(spec: str, size: Size, shares: Mapping[int, float], busy_share: float) -> Instance:
     """Return a round of jobs of one worker; ``shares``: parts of the jobs by number of GPUs."""
     if size.gpus != 8:
-        raise BadArgument(f"gpus: {size.gpus}, expected 8 with spec {spec!r}, whose nodes are DGX-1")
+        raise BadInput(f"gpus: {size.gpus}, expected 8 with spec {spec!r}, whose nodes are DGX-1")
 
     def draw(rng: np.random.Generator, num_jobs: int) -> Columns:
         gpus = rng.choice(list(shares), num_jobs, p=list(shares.values()))
