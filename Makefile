@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 ROUND ?= instances/openb/openb-default.json.gz
 WORKERS ?= 2
-QUICK := tests/check tests/problem tests/terms tests/model tests/feasibility tests/metrics \
+QUICK := tests/check tests/problem tests/terms tests/model tests/feasibility \
 	tests/test_arguments.py tests/test_linear.py tests/test_readable.py \
 	tests/documentation/test_docstrings.py \
 	tests/formats/test_documents.py tests/heuristics/test_job_orders.py \

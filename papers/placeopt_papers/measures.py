@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from placeopt.metrics import Distribution, Occupancy
-from placeopt.simulation import History, JobHistory, Summary, occupancy_between
+from placeopt.simulation import Distribution, History, JobHistory, Occupancy, Summary, occupancy_between
 from placeopt_papers import job_measures as jobs
 
 REPLICAS_WANTED = ((1, 4), (5, 8), (9, 12))

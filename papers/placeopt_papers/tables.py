@@ -8,8 +8,8 @@ from statistics import fmean
 
 from placeopt import BadInput
 from placeopt.formats.table import Table, Value, markdown_table
-from placeopt.metrics import Interval, paired_interval, t_interval
 from placeopt.readable import amount
+from placeopt.simulation import Interval, paired_interval, t_interval
 from placeopt_papers.figures import KINDS, Figure, Order, figures, notes, orders
 from placeopt_papers.measures import MEASURES
 from placeopt_papers.results import Results

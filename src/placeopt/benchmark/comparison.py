@@ -19,7 +19,7 @@ from placeopt.benchmark.metrics import (
 from placeopt.benchmark.scored_cases import NO_ANSWER, ScoredCase, sense_of
 from placeopt.formats.solu import Number, is_equal
 from placeopt.formats.table import Table, Value
-from placeopt.metrics import Interval, bootstrap_interval
+from placeopt.simulation.statistics import Interval, bootstrap_interval
 
 VERDICTS = get_args(Verdict)
 RANK = "by gap %, then PAR10 s, then primal-dual s"

@@ -6,10 +6,11 @@ from dataclasses import dataclass
 from statistics import fmean
 
 from placeopt.arguments import checked
-from placeopt.metrics import Distribution, GpuUse, Occupancy, distribution_of, jain_index, occupancy
 from placeopt.simulation.endpoints import Serving, replicas, serving
+from placeopt.simulation.gpu_time import GpuUse, Occupancy, occupancy
 from placeopt.simulation.history import History, JobHistory, Span
 from placeopt.simulation.job_warnings import MissingEstimates, NeverEnds, missing_estimates, never_ending
+from placeopt.simulation.statistics import Distribution, distribution_of, jain_index
 
 
 @dataclass(frozen=True)

@@ -13,8 +13,8 @@ from typing import Any
 from placeopt.errors import BadInput
 from placeopt.formats.bounds import check_lines
 from placeopt.formats.files import read_bytes
-from placeopt.metrics import GpuUse
 from placeopt.model import Running
+from placeopt.simulation.gpu_time import GpuUse
 from placeopt.simulation.journal import logged_policy
 
 
@@ -41,7 +41,7 @@ class SimulationLog:
     scenario: str = ""
 
     def stays(self) -> list[GpuUse]:
-        """Return the GPU shares held over time, in the form of `placeopt.metrics`."""
+        """Return the GPU shares held over time, in the form of `placeopt.simulation`."""
         return [GpuUse(start, end, {gpu: milli}) for gpu, spans in self.held.items() for start, end, _, milli in spans]
 
 

@@ -11,7 +11,6 @@ from functools import partial
 from pathlib import Path
 
 from placeopt import __version__
-from placeopt.metrics import t_interval
 from placeopt.model.cluster import Cluster
 from placeopt.model.scenario import Scenario
 from placeopt.model.scheduling import Scheduling
@@ -20,6 +19,7 @@ from placeopt.simulation import simulate
 from placeopt.simulation.replay.goals import Goal, measures, measures_of
 from placeopt.simulation.replay.series import MeasuredRun, ReplayPoint
 from placeopt.simulation.replay.variations import with_drawn_arrivals
+from placeopt.simulation.statistics import t_interval
 from placeopt.solving.params import SolveParams
 from placeopt.whatif.answer_cache import OptionalRows
 

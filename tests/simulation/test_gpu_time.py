@@ -3,7 +3,7 @@
 import pytest
 
 from placeopt import BadInput
-from placeopt.metrics import GpuUse, fragments_over_time, occupancy, slots_over_time
+from placeopt.simulation import GpuUse, fragments_over_time, occupancy, slots_over_time
 
 PAIR = {"a": 2, "b": 2}
 NODES = {"a": 4, "b": 4, "c": 2}

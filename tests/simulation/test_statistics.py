@@ -5,7 +5,7 @@ from statistics import stdev
 
 import pytest
 
-from placeopt.metrics import bootstrap_interval, distribution_of, jain_index, paired_interval, t_interval
+from placeopt.simulation import bootstrap_interval, distribution_of, jain_index, paired_interval, t_interval
 
 
 def test_spread_by_hand() -> None:
