@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import math
 import os
+from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
+
+CONTROL_GROUPS, OWN_GROUPS = Path("/sys/fs/cgroup"), Path("/proc/self/cgroup")
 
 
 def usable_cores() -> int:
@@ -20,12 +23,30 @@ def usable_cores() -> int:
 
 
 def _quota() -> int | None:
-    """Return the control group's CPU quota in whole cores, rounded up; None without one."""
+    """Return the smallest CPU quota of this process's control groups in whole cores, rounded up; None without one."""
+    # joblib.cpu_count() tells the same, but loading joblib takes a command 0.16 s.
+    quotas = []
+    for folder in _control_groups():
+        for names in (("cpu.max",), ("cpu.cfs_quota_us", "cpu.cfs_period_us")):  # version 2, version 1
+            try:
+                limit, period = " ".join((folder / name).read_text(encoding="ascii") for name in names).split()
+                quotas.append(math.ceil(int(limit) / int(period)))
+            except (OSError, ValueError):  # no such file, or "max"
+                continue
+    return min((quota for quota in quotas if quota > 0), default=None)  # version 1 says -1 for none
+
+
+def _control_groups() -> Iterator[Path]:
+    """Yield the folders of the groups that limit this process's cores, each with those above it."""
     try:
-        limit, period = Path("/sys/fs/cgroup/cpu.max").read_text(encoding="ascii").split()
-        return None if limit == "max" else math.ceil(int(limit) / int(period))
-    except (OSError, ValueError):
-        return None
+        lines = [line.split(":", 2) for line in OWN_GROUPS.read_text(encoding="utf-8").splitlines()]
+    except OSError:
+        return
+    for _, kinds, path in lines:
+        if kinds == "" or "cpu" in kinds.split(","):
+            root = CONTROL_GROUPS / kinds
+            folder = root / path.lstrip("/")
+            yield from (group for group in (folder, *folder.parents) if group.is_relative_to(root))
 
 
 def versions() -> dict[str, str]:
