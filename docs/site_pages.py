@@ -49,9 +49,9 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
 def python_page() -> str:
     """Return one entry for every public name, from its docstring."""
     import placeopt
+    from placeopt.lazy import homes
 
-    names = [name for name in placeopt.__all__ if not name.startswith("_")]
-    entries = (f"::: {placeopt._HOME[name]}.{name}\n" for name in names)
+    entries = (f"::: {module}.{name}\n" for name, module in sorted(homes(placeopt.__name__).items()))
     return "# Python\n\nEverything here is imported from `placeopt` itself.\n\n" + "\n".join(entries)
 
 

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from placeopt import Engine, PlaceoptError, read_instance
 from placeopt.benchmark.sets import read_sets
-from placeopt.formats.solu import Known, read_solu, write_solu
+from placeopt.benchmark.solu import Known, read_solu, write_solu
 
 
 def main() -> None:

@@ -22,7 +22,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from placeopt.formats.solu import Known, read_solu, write_solu
+from placeopt.benchmark.solu import Known, read_solu, write_solu
 
 ROOT = Path(__file__).resolve().parents[2]
 Matrix = NDArray[np.int64]

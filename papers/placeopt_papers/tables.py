@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from statistics import fmean
 
 from placeopt import BadInput
-from placeopt.formats.table import Table, Value, markdown_table
+from placeopt.benchmark.table import Table, Value, markdown_table
 from placeopt.readable import amount
 from placeopt.simulation import Interval, paired_interval, t_interval
 from placeopt_papers.figures import KINDS, Figure, Order, figures, notes, orders

@@ -8,9 +8,20 @@ import pytest
 from test_benchmark_report import row
 
 from placeopt import BadInput
-from placeopt.benchmark import Journal, RecheckedRow, improve_known, judge, plan_cases, read_journal, recheck, run_cases
+from placeopt.benchmark import (
+    Journal,
+    Known,
+    RecheckedRow,
+    improve_known,
+    judge,
+    plan_cases,
+    read_journal,
+    read_solu,
+    recheck,
+    run_cases,
+    write_solu,
+)
 from placeopt.cli.run import run
-from placeopt.formats import Known, read_solu, write_solu
 
 GAP = "1 2\n 3 4\n 1 1\n 2\n"
 """One agent, two items, 7."""

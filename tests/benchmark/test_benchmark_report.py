@@ -15,14 +15,17 @@ from placeopt.benchmark import (
     Case,
     CaseAnswer,
     Journal,
+    Known,
     Row,
+    Table,
+    can_draw,
     make_report,
     plan_cases,
+    render,
     run_cases,
     score_rows,
     write_report,
 )
-from placeopt.formats import Known, Table, can_draw, render
 
 
 def row(instance: str, solver: str, wall: float, objective: int | None, bound: int | None, **fields: Any) -> Row:

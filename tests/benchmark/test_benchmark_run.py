@@ -13,13 +13,14 @@ from placeopt.benchmark import (
     Case,
     CaseAnswer,
     Journal,
+    Known,
     judge,
     plan_cases,
     read_journal,
     read_sets,
+    read_solu,
     run_cases,
 )
-from placeopt.formats import Known, read_solu
 
 ROOT = Path(__file__).resolve().parents[2]
 STORED = ROOT / "instances"

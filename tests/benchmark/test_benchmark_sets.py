@@ -7,8 +7,7 @@ import pytest
 
 from made_rounds import generate
 from placeopt import BadInput, read_instance, write_instance
-from placeopt.benchmark import read_sets, round_statistics, statistics_page
-from placeopt.formats import Known, read_solu
+from placeopt.benchmark import Known, read_sets, read_solu, round_statistics, statistics_page
 
 INSTANCES = Path(__file__).resolve().parents[2] / "instances"
 

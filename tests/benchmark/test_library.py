@@ -12,7 +12,9 @@ import pytest
 import make_models
 import make_qap
 from placeopt import read_instance
-from placeopt.formats import parse_qaplib, read_bytes, read_solu
+from placeopt.benchmark import read_solu
+from placeopt.formats import read_bytes
+from placeopt.rank_mapping import parse_qaplib
 from placeopt.solvers import FORMATS
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -10,8 +10,17 @@ import pytest
 from test_benchmark_models import model_of
 
 from placeopt import BadInput, Unsupported
-from placeopt.benchmark import plan_cases, read_model, recheck, run_cases, score_rows
-from placeopt.formats import Known, is_equal, read_solu, write_solu
+from placeopt.benchmark import (
+    Known,
+    is_equal,
+    plan_cases,
+    read_model,
+    read_solu,
+    recheck,
+    run_cases,
+    score_rows,
+    write_solu,
+)
 from placeopt.linear import NO_LOWER, NO_UPPER, LinearModel
 
 INSTANCES = Path(__file__).resolve().parents[2] / "instances"

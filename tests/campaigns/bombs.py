@@ -132,8 +132,8 @@ BOMBS = [
 def readers() -> dict[str, Callable[[Path], object]]:
     """Return all readers by name."""
     from placeopt import read_instance, read_plan, read_scenario
-    from placeopt.benchmark import read_model
-    from placeopt.formats import read_kubernetes, read_openb, read_sc17_times, read_sia, read_slurm, read_solu
+    from placeopt.benchmark import read_model, read_solu
+    from placeopt.formats import read_kubernetes, read_openb, read_sc17_times, read_sia, read_slurm
     from placeopt.formats.topo import read_topo
 
     nodes = Path(__file__).parents[2] / "examples" / "slurm_nodes.json"

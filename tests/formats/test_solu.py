@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from placeopt import BadInput
-from placeopt.formats import Known, read_solu, write_solu
+from placeopt.benchmark import Known, read_solu, write_solu
 
 
 def told(known: Known) -> tuple[object, ...]:

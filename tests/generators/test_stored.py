@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from placeopt import read_instance, solve
-from placeopt.formats import Known, read_bytes, read_solu
+from placeopt.benchmark import Known, read_solu
+from placeopt.formats import read_bytes
 from placeopt.model import Instance, Job, Postpone
 from placeopt.topology import gpu_distances
 

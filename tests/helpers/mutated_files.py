@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 from helpers.sc17_files import write_files
 from placeopt import BadInput, read_instance, read_plan, read_scenario
-from placeopt.benchmark import read_model, read_sets
+from placeopt.benchmark import read_model, read_sets, read_solu
 from placeopt.formats import (
     read_bytes,
     read_document,
@@ -26,7 +26,6 @@ from placeopt.formats import (
     read_sc17,
     read_sia,
     read_slurm,
-    read_solu,
 )
 from placeopt.formats.topo import read_topo
 from placeopt.model import Scheduling

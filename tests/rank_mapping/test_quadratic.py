@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from placeopt import BadInput
-from placeopt.formats import parse_qaplib
-from placeopt.rank_mapping import solve_quadratic
+from placeopt.rank_mapping import parse_qaplib, solve_quadratic
 
 
 def cost(flows, distances, order):

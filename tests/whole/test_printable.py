@@ -9,9 +9,10 @@ from typing import Any
 import pytest
 
 from placeopt import BadInput, PlaceoptError, read_instance
+from placeopt.benchmark import Table
 from placeopt.cli.run import run
 from placeopt.errors import printable
-from placeopt.formats import Table, csv_text, read_openb
+from placeopt.formats import csv_text, read_openb
 from placeopt.model import Job
 
 UNSAFE = ["\0", "\x1b", "\x7f", "\x85", "\x9b", "\u061c", "\u200b", "\u200e", "\u202e", "\u2028", "\u2066", "\ufeff"]

@@ -12,6 +12,7 @@ import pytest
 import placeopt
 from placeopt import BadInput, PlaceoptError, audit, formats, generate, read_instance, solve, violations, whatif
 from placeopt.arguments import checked
+from placeopt.benchmark import read_solu
 from placeopt.explain import explain
 from placeopt.formats import dumps, loads, topo
 from placeopt.live_cluster import changes_between
@@ -28,8 +29,8 @@ CALLS = [
     *(one for room in (placeopt, whatif) for one in (getattr(room, name) for name in room.__all__)
       if inspect.isfunction(one)),
     *(getattr(formats, name) for name in ("KubernetesObjects", "SlurmObjects", "read_openb_run_times", "read_philly")),
-    *(getattr(formats, f"read_{name}") for name in ("openb", "sia", "sc17", "solu", "slurm", "kubernetes")),
-    *(topo.read_topo, topo.read_machine, explain, split, loads, dumps, named_policy, round_at, summarise),
+    *(getattr(formats, f"read_{name}") for name in ("openb", "sia", "sc17", "slurm", "kubernetes")),
+    *(read_solu, topo.read_topo, topo.read_machine, explain, split, loads, dumps, named_policy, round_at, summarise),
     *(running_as_plan, changes_between, placeopt.instance_from_columns, placeopt.cluster_from_columns),
 ]  # fmt: skip
 

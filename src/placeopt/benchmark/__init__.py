@@ -11,104 +11,52 @@ from typing import TYPE_CHECKING
 from placeopt.lazy import lazy_names
 
 if TYPE_CHECKING:
-    from placeopt.benchmark.campaign import CampaignPlan, CampaignProgress, plan_cases, run_cases
-    from placeopt.benchmark.journal import (
-        NAME,
-        Case,
-        CaseAnswer,
-        Journal,
-        Row,
-        RunRecord,
-        TrajectoryPoint,
-        Verdict,
-        read_journal,
-    )
-    from placeopt.benchmark.linear_files import read_model
-    from placeopt.benchmark.rechecked import RecheckedRow, improve_known, recheck
-    from placeopt.benchmark.report import BenchmarkReport, make_report, write_report
-    from placeopt.benchmark.scored_cases import NO_ANSWER, ScoredCase, judge, score_rows
-    from placeopt.benchmark.sets import MADE, SetEntry, known_sets, read_sets
-    from placeopt.benchmark.statistics import round_statistics, statistics_page
+    from placeopt.benchmark.campaign import CampaignPlan as CampaignPlan
+    from placeopt.benchmark.campaign import CampaignProgress as CampaignProgress
+    from placeopt.benchmark.campaign import plan_cases as plan_cases
+    from placeopt.benchmark.campaign import run_cases as run_cases
+    from placeopt.benchmark.figure import COLOURS as COLOURS
+    from placeopt.benchmark.figure import FORMATS as FORMATS
+    from placeopt.benchmark.figure import MARKS as MARKS
+    from placeopt.benchmark.figure import Figure as Figure
+    from placeopt.benchmark.figure import Tips as Tips
+    from placeopt.benchmark.figure import can_draw as can_draw
+    from placeopt.benchmark.figure import ink_on as ink_on
+    from placeopt.benchmark.figure import render as render
+    from placeopt.benchmark.journal import NAME as NAME
+    from placeopt.benchmark.journal import Case as Case
+    from placeopt.benchmark.journal import CaseAnswer as CaseAnswer
+    from placeopt.benchmark.journal import Journal as Journal
+    from placeopt.benchmark.journal import Row as Row
+    from placeopt.benchmark.journal import RunRecord as RunRecord
+    from placeopt.benchmark.journal import TrajectoryPoint as TrajectoryPoint
+    from placeopt.benchmark.journal import Verdict as Verdict
+    from placeopt.benchmark.journal import read_journal as read_journal
+    from placeopt.benchmark.linear_files import read_model as read_model
+    from placeopt.benchmark.rechecked import RecheckedRow as RecheckedRow
+    from placeopt.benchmark.rechecked import improve_known as improve_known
+    from placeopt.benchmark.rechecked import recheck as recheck
+    from placeopt.benchmark.report import BenchmarkReport as BenchmarkReport
+    from placeopt.benchmark.report import make_report as make_report
+    from placeopt.benchmark.report import write_report as write_report
+    from placeopt.benchmark.scored_cases import NO_ANSWER as NO_ANSWER
+    from placeopt.benchmark.scored_cases import ScoredCase as ScoredCase
+    from placeopt.benchmark.scored_cases import judge as judge
+    from placeopt.benchmark.scored_cases import score_rows as score_rows
+    from placeopt.benchmark.sets import MADE as MADE
+    from placeopt.benchmark.sets import SetEntry as SetEntry
+    from placeopt.benchmark.sets import known_sets as known_sets
+    from placeopt.benchmark.sets import read_sets as read_sets
+    from placeopt.benchmark.solu import COST as COST
+    from placeopt.benchmark.solu import Known as Known
+    from placeopt.benchmark.solu import Number as Number
+    from placeopt.benchmark.solu import is_equal as is_equal
+    from placeopt.benchmark.solu import read_solu as read_solu
+    from placeopt.benchmark.solu import write_solu as write_solu
+    from placeopt.benchmark.statistics import round_statistics as round_statistics
+    from placeopt.benchmark.statistics import statistics_page as statistics_page
+    from placeopt.benchmark.table import Table as Table
+    from placeopt.benchmark.table import Value as Value
+    from placeopt.benchmark.table import markdown_table as markdown_table
 
-__all__ = [
-    "MADE",
-    "NAME",
-    "NO_ANSWER",
-    "BenchmarkReport",
-    "CampaignPlan",
-    "CampaignProgress",
-    "Case",
-    "CaseAnswer",
-    "Journal",
-    "RecheckedRow",
-    "Row",
-    "RunRecord",
-    "ScoredCase",
-    "SetEntry",
-    "TrajectoryPoint",
-    "Verdict",
-    "improve_known",
-    "judge",
-    "known_sets",
-    "make_report",
-    "plan_cases",
-    "read_journal",
-    "read_model",
-    "read_sets",
-    "recheck",
-    "round_statistics",
-    "run_cases",
-    "score_rows",
-    "statistics_page",
-    "write_report",
-]
-
-__getattr__, __dir__ = lazy_names(
-    __name__,
-    {
-        "campaign": (
-            "CampaignPlan",
-            "CampaignProgress",
-            "plan_cases",
-            "run_cases",
-        ),
-        "journal": (
-            "Case",
-            "CaseAnswer",
-            "Journal",
-            "NAME",
-            "Row",
-            "RunRecord",
-            "TrajectoryPoint",
-            "Verdict",
-            "read_journal",
-        ),
-        "linear_files": ("read_model",),
-        "rechecked": (
-            "RecheckedRow",
-            "improve_known",
-            "recheck",
-        ),
-        "report": (
-            "BenchmarkReport",
-            "make_report",
-            "write_report",
-        ),
-        "scored_cases": (
-            "NO_ANSWER",
-            "ScoredCase",
-            "judge",
-            "score_rows",
-        ),
-        "sets": (
-            "MADE",
-            "SetEntry",
-            "known_sets",
-            "read_sets",
-        ),
-        "statistics": (
-            "round_statistics",
-            "statistics_page",
-        ),
-    },
-)
+__getattr__, __dir__ = lazy_names(__name__)

@@ -18,8 +18,8 @@ import time
 from pathlib import Path
 
 from placeopt.benchmark.journal import Case, CaseAnswer, Phase, TrajectoryPoint
+from placeopt.benchmark.solu import Number
 from placeopt.errors import PlaceoptError, Unsupported
-from placeopt.formats.solu import Number
 
 RUNNERS = {
     "placement": ("placeopt.benchmark.placement_case", "place_round"),

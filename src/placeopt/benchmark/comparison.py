@@ -17,8 +17,8 @@ from placeopt.benchmark.metrics import (
     steps,
 )
 from placeopt.benchmark.scored_cases import NO_ANSWER, ScoredCase, sense_of
-from placeopt.formats.solu import Number, is_equal
-from placeopt.formats.table import Table, Value
+from placeopt.benchmark.solu import Number, is_equal
+from placeopt.benchmark.table import Table, Value
 from placeopt.simulation.statistics import Interval, bootstrap_interval
 
 VERDICTS = get_args(Verdict)

@@ -8,9 +8,9 @@ from statistics import fmean
 from typing import TYPE_CHECKING, NamedTuple
 
 from placeopt.benchmark.comparison import by_solver, gap_shares, profiles
+from placeopt.benchmark.figure import COLOURS, STYLES, Figure, Tips
 from placeopt.benchmark.metrics import height_at
 from placeopt.benchmark.scored_cases import ScoredCase
-from placeopt.formats.figure import COLOURS, STYLES, Figure, Tips
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

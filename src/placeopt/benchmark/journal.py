@@ -9,12 +9,12 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from placeopt.arguments import MAX_SEED
+from placeopt.benchmark.solu import Known, Number
 from placeopt.errors import BadInput
 from placeopt.formats.files import make_folder
-from placeopt.formats.json_lines import JsonLinesFile, read_json_lines
-from placeopt.formats.solu import Known, Number
 from placeopt.model.base import Name, Record
 from placeopt.solving.params import SolveParams
+from placeopt.whatif.json_lines import JsonLinesFile, read_json_lines
 
 Verdict = Literal["ok", "solved", "better", "timeout", "fail", "abort", "unsupported"]
 Status = Literal[

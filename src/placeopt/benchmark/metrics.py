@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 
-from placeopt.formats.solu import Number, is_equal
+from placeopt.benchmark.solu import Number, is_equal
 
 Curve = Sequence[tuple[float, float]]
 """A step function: from each time, in seconds and ascending, the value until the next."""

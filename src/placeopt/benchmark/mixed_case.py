@@ -20,8 +20,8 @@ import numpy as np
 
 from placeopt.benchmark.journal import Case, Status
 from placeopt.benchmark.mixed_model import TOLERANCE, FloatArray, MixedModel
+from placeopt.benchmark.solu import is_equal
 from placeopt.errors import Unsupported
-from placeopt.formats.solu import is_equal
 from placeopt.solvers.result import SolveOptions
 from placeopt.solvers.worker import memory_limit
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from placeopt.formats.solu import is_equal
+from placeopt.benchmark.solu import is_equal
 from placeopt.linear import IntArray, Sense
 
 FloatArray = NDArray[np.float64]

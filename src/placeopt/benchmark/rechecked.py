@@ -15,10 +15,10 @@ from placeopt.benchmark.linear_files import read_model
 from placeopt.benchmark.mixed_model import MixedModel
 from placeopt.benchmark.scored_cases import NO_ANSWER, contradiction, judge
 from placeopt.benchmark.sets import entry_of
+from placeopt.benchmark.solu import COST, Known, Number
 from placeopt.errors import BadInput, PlaceoptError
 from placeopt.formats.bounds import parse_json
 from placeopt.formats.files import read_bytes
-from placeopt.formats.solu import COST, Known, Number
 from placeopt.linear import Sense
 from placeopt.parallel import run_parallel
 
@@ -153,7 +153,7 @@ def _value_faults(row: Row, path: Path) -> list[str]:
 
 def _order_faults(row: Row, path: Path) -> list[str]:
     from placeopt.benchmark.quadratic_case import order_faults
-    from placeopt.formats.qaplib import parse_qaplib
+    from placeopt.rank_mapping.qaplib import parse_qaplib
 
     flows, distances = parse_qaplib(read_bytes(row.case.path), row.case.path)
     try:

@@ -9,14 +9,14 @@ from pathlib import Path
 from typing import NamedTuple
 
 from placeopt.benchmark import comparison, solver_tables
+from placeopt.benchmark.figure import Figure, can_draw
 from placeopt.benchmark.figures import report_figures
 from placeopt.benchmark.journal import Row, RunRecord, read_journal
 from placeopt.benchmark.scored_cases import ScoredCase, score_rows
+from placeopt.benchmark.solu import Known
+from placeopt.benchmark.table import Table, readable
 from placeopt.errors import BadArgument, BadInput, Unsupported
-from placeopt.formats.figure import Figure, can_draw
 from placeopt.formats.files import make_folder, write_bytes
-from placeopt.formats.solu import Known
-from placeopt.formats.table import Table, readable
 
 CASES = "cases"
 PICTURES = ("svg", "pdf")

@@ -20,7 +20,7 @@ from typing import Literal
 
 from placeopt.benchmark.journal import Case, CaseAnswer, Row, Verdict, known_at_run
 from placeopt.benchmark.metrics import Curve, integral, primal_dual_gap, primal_gap
-from placeopt.formats.solu import Known, Number, is_equal
+from placeopt.benchmark.solu import Known, Number, is_equal
 from placeopt.solvers.registry import SOLVERS
 
 NO_ANSWER = ("fail", "abort", "unsupported")

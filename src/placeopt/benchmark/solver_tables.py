@@ -8,7 +8,7 @@ from placeopt.benchmark.comparison import by_solver, ranked
 from placeopt.benchmark.journal import RunRecord
 from placeopt.benchmark.metrics import shifted_geometric_mean
 from placeopt.benchmark.scored_cases import ScoredCase, sense_of
-from placeopt.formats.table import Table, Value
+from placeopt.benchmark.table import Table, Value
 from placeopt.solvers.registry import SOLVERS
 
 SHIFTS_S = (1.0, 10.0)

@@ -9,35 +9,12 @@ from typing import TYPE_CHECKING
 from placeopt.lazy import lazy_names
 
 if TYPE_CHECKING:
-    from placeopt.drivers.backoff import Backoff, pause_s
-    from placeopt.drivers.interval import seconds_of
-    from placeopt.drivers.loop import run_rounds
-    from placeopt.drivers.round_line import HEADER, RoundReport
-    from placeopt.drivers.unreachable import Unreachable
+    from placeopt.drivers.backoff import Backoff as Backoff
+    from placeopt.drivers.backoff import pause_s as pause_s
+    from placeopt.drivers.interval import seconds_of as seconds_of
+    from placeopt.drivers.loop import run_rounds as run_rounds
+    from placeopt.drivers.round_line import HEADER as HEADER
+    from placeopt.drivers.round_line import RoundReport as RoundReport
+    from placeopt.drivers.unreachable import Unreachable as Unreachable
 
-__all__ = [
-    "HEADER",
-    "Backoff",
-    "RoundReport",
-    "Unreachable",
-    "pause_s",
-    "run_rounds",
-    "seconds_of",
-]
-
-__getattr__, __dir__ = lazy_names(
-    __name__,
-    {
-        "backoff": (
-            "Backoff",
-            "pause_s",
-        ),
-        "interval": ("seconds_of",),
-        "loop": ("run_rounds",),
-        "round_line": (
-            "HEADER",
-            "RoundReport",
-        ),
-        "unreachable": ("Unreachable",),
-    },
-)
+__getattr__, __dir__ = lazy_names(__name__)

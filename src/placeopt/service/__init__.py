@@ -5,24 +5,9 @@ from typing import TYPE_CHECKING
 from placeopt.lazy import lazy_names
 
 if TYPE_CHECKING:
-    from placeopt.service.calls import CALLS
-    from placeopt.service.refused import Refused
-    from placeopt.service.service import Service
-    from placeopt.service.stdio import serve_lines
+    from placeopt.service.calls import CALLS as CALLS
+    from placeopt.service.refused import Refused as Refused
+    from placeopt.service.service import Service as Service
+    from placeopt.service.stdio import serve_lines as serve_lines
 
-__all__ = [
-    "CALLS",
-    "Refused",
-    "Service",
-    "serve_lines",
-]
-
-__getattr__, __dir__ = lazy_names(
-    __name__,
-    {
-        "calls": ("CALLS",),
-        "refused": ("Refused",),
-        "service": ("Service",),
-        "stdio": ("serve_lines",),
-    },
-)
+__getattr__, __dir__ = lazy_names(__name__)

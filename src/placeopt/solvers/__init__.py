@@ -12,51 +12,30 @@ from typing import TYPE_CHECKING
 from placeopt.lazy import lazy_names
 
 if TYPE_CHECKING:
-    from placeopt.solvers.certify import dual_bound, trivial_bound
-    from placeopt.solvers.export import FORMATS
-    from placeopt.solvers.pool import InProcess, Worker
-    from placeopt.solvers.racing import Beside, Contestant, race, share_out, stand_in
-    from placeopt.solvers.registry import SOLVERS, Capability, Entry, Solve, available, load, require
-    from placeopt.solvers.result import Basis, Limit, Progress, Rounding, Solution, SolveOptions, Status
-    from placeopt.solvers.supervise import Runner
+    from placeopt.solvers.certify import dual_bound as dual_bound
+    from placeopt.solvers.certify import trivial_bound as trivial_bound
+    from placeopt.solvers.export import FORMATS as FORMATS
+    from placeopt.solvers.pool import InProcess as InProcess
+    from placeopt.solvers.pool import Worker as Worker
+    from placeopt.solvers.racing import Beside as Beside
+    from placeopt.solvers.racing import Contestant as Contestant
+    from placeopt.solvers.racing import race as race
+    from placeopt.solvers.racing import share_out as share_out
+    from placeopt.solvers.racing import stand_in as stand_in
+    from placeopt.solvers.registry import SOLVERS as SOLVERS
+    from placeopt.solvers.registry import Capability as Capability
+    from placeopt.solvers.registry import Entry as Entry
+    from placeopt.solvers.registry import Solve as Solve
+    from placeopt.solvers.registry import available as available
+    from placeopt.solvers.registry import load as load
+    from placeopt.solvers.registry import require as require
+    from placeopt.solvers.result import Basis as Basis
+    from placeopt.solvers.result import Limit as Limit
+    from placeopt.solvers.result import Progress as Progress
+    from placeopt.solvers.result import Rounding as Rounding
+    from placeopt.solvers.result import Solution as Solution
+    from placeopt.solvers.result import SolveOptions as SolveOptions
+    from placeopt.solvers.result import Status as Status
+    from placeopt.solvers.supervise import Runner as Runner
 
-__all__ = [
-    "FORMATS",
-    "SOLVERS",
-    "Basis",
-    "Beside",
-    "Capability",
-    "Contestant",
-    "Entry",
-    "InProcess",
-    "Limit",
-    "Progress",
-    "Rounding",
-    "Runner",
-    "Solution",
-    "Solve",
-    "SolveOptions",
-    "Status",
-    "Worker",
-    "available",
-    "dual_bound",
-    "load",
-    "race",
-    "require",
-    "share_out",
-    "stand_in",
-    "trivial_bound",
-]
-
-__getattr__, __dir__ = lazy_names(
-    __name__,
-    {
-        "certify": ("dual_bound", "trivial_bound"),
-        "export": ("FORMATS",),
-        "pool": ("InProcess", "Worker"),
-        "racing": ("Beside", "Contestant", "race", "share_out", "stand_in"),
-        "registry": ("SOLVERS", "Capability", "Entry", "Solve", "available", "load", "require"),
-        "result": ("Basis", "Limit", "Progress", "Rounding", "Solution", "SolveOptions", "Status"),
-        "supervise": ("Runner",),
-    },
-)
+__getattr__, __dir__ = lazy_names(__name__)

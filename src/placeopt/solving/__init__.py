@@ -10,31 +10,14 @@ from typing import TYPE_CHECKING
 from placeopt.lazy import lazy_names
 
 if TYPE_CHECKING:
-    from placeopt.solving.api import Interrupted, Solver, solve
-    from placeopt.solving.audit import allocation_of
-    from placeopt.solving.bounds import Progress
-    from placeopt.solving.methods import METHODS, Method
-    from placeopt.solving.params import SolveOptions, SolveParams
+    from placeopt.solving.api import Interrupted as Interrupted
+    from placeopt.solving.api import Solver as Solver
+    from placeopt.solving.api import solve as solve
+    from placeopt.solving.audit import allocation_of as allocation_of
+    from placeopt.solving.bounds import Progress as Progress
+    from placeopt.solving.methods import METHODS as METHODS
+    from placeopt.solving.methods import Method as Method
+    from placeopt.solving.params import SolveOptions as SolveOptions
+    from placeopt.solving.params import SolveParams as SolveParams
 
-__all__ = [
-    "METHODS",
-    "Interrupted",
-    "Method",
-    "Progress",
-    "SolveOptions",
-    "SolveParams",
-    "Solver",
-    "allocation_of",
-    "solve",
-]
-
-__getattr__, __dir__ = lazy_names(
-    __name__,
-    {
-        "api": ("Interrupted", "Solver", "solve"),
-        "audit": ("allocation_of",),
-        "bounds": ("Progress",),
-        "methods": ("METHODS", "Method"),
-        "params": ("SolveOptions", "SolveParams"),
-    },
-)
+__getattr__, __dir__ = lazy_names(__name__)

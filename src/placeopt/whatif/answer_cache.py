@@ -11,12 +11,12 @@ from typing import Generic, TypeVar
 
 from placeopt import __version__
 from placeopt.deadline import Deadline
-from placeopt.formats.json_lines import JsonLinesFile
 from placeopt.live_cluster.engine import Engine
 from placeopt.model import Instance
 from placeopt.model.base import Record
 from placeopt.parallel import event_of, mark_of, run_parallel
 from placeopt.whatif.answers import Failure, Price, RoundOutcome, SweepPoint
+from placeopt.whatif.json_lines import JsonLinesFile
 from placeopt.whatif.round_solving import Limits, outcome_of
 
 R = TypeVar("R", bound=Record)

@@ -1,6 +1,6 @@
 """A figure is drawn."""
 
-from placeopt.formats import Figure, render
+from placeopt.benchmark import Figure, render
 
 
 def draw(axes):

@@ -8,8 +8,8 @@ import pytest
 
 from helpers.plans import plan_for
 from placeopt import BadInput, whatif
+from placeopt.benchmark import FORMATS, Figure, render
 from placeopt.build import instance, job, machine, node, option, running, scenario
-from placeopt.formats import FORMATS, Figure, render
 from placeopt.model import Domain
 from placeopt.report.html import (
     Column,

@@ -11,8 +11,8 @@ import pytest
 from helpers.accessibility import contrast
 from helpers.scenarios import scenario, timed
 from placeopt import BadInput, solve
+from placeopt.benchmark import Figure, ink_on, render
 from placeopt.build import instance, job
-from placeopt.formats import Figure, ink_on, render
 from placeopt.readable import time_unit
 from placeopt.report.html import (
     Column,

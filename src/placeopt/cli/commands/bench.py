@@ -22,7 +22,7 @@ from placeopt.parallel import HERE, workers
 
 if TYPE_CHECKING:
     from placeopt.benchmark.sets import SetEntry
-    from placeopt.formats.solu import Known
+    from placeopt.benchmark.solu import Known
 
 INSTANCES = "instances"
 SOLU = "best.solu"
@@ -142,7 +142,7 @@ def list(  # noqa: A001 - the command's name
 ) -> int:
     """List the named sets of instances, and how much is known of each."""
     from placeopt.benchmark.sets import known_sets
-    from placeopt.formats.solu import Known, read_solu
+    from placeopt.benchmark.solu import Known, read_solu
     from placeopt.report.text.benchmark import sets_json, sets_page
 
     items_of = _items_of(known_sets(Path(instances)), instances)
@@ -181,8 +181,8 @@ def statistics(
     check_target(out, ())
     started = time.monotonic()
     from placeopt.benchmark.sets import known_sets
+    from placeopt.benchmark.solu import read_solu
     from placeopt.benchmark.statistics import statistics_page
-    from placeopt.formats.solu import read_solu
     from placeopt.readable import plural
 
     named = sorted(known_sets(Path(instances)), key=lambda name: (name in SELECTIONS, name))
@@ -221,7 +221,7 @@ def report(
     """
     check_seconds("--shift", shift)
     from placeopt.benchmark.report import make_report, write_report
-    from placeopt.formats.solu import read_solu
+    from placeopt.benchmark.solu import read_solu
     from placeopt.report.text.benchmark import report_page, tables_json
 
     target = Path(folder) / "report" if out is None else Path(out)
@@ -258,7 +258,7 @@ def check(
     started = time.monotonic()
     _check(1.0, 1, jobs, None)
     from placeopt.benchmark.rechecked import improve_known, recheck
-    from placeopt.formats.solu import read_solu, write_solu
+    from placeopt.benchmark.solu import read_solu, write_solu
     from placeopt.report.text.benchmark import checked_json, checked_page
 
     file = _named(solu, instances, made=True)

@@ -58,7 +58,7 @@ def map(  # noqa: A001 - the command's name
 
 def _map_problem(file: str, time_limit_s: float, seed: int, as_json: bool) -> int:
     from placeopt.formats.files import label, read_bytes
-    from placeopt.formats.qaplib import parse_qaplib
+    from placeopt.rank_mapping.qaplib import parse_qaplib
     from placeopt.rank_mapping.quadratic import solve_quadratic
 
     data = read_bytes(file)
@@ -121,8 +121,8 @@ def _read_traffic(file: str) -> tuple[IntArray, int, int]:
     """Return what `map_ranks` takes: weights between ranks, GPUs of a rank, traffic inside it."""
     from placeopt.formats.documents import loads
     from placeopt.formats.files import label, read_bytes
-    from placeopt.formats.qaplib import parse_traffic
     from placeopt.model import Job
+    from placeopt.rank_mapping.qaplib import parse_traffic
     from placeopt.rank_mapping.ranks import traffic_weights
 
     data, source = read_bytes(file), label(file)

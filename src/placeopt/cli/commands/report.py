@@ -18,7 +18,7 @@ from placeopt.errors import BadInput
 from placeopt.readable import duration, plural
 
 if TYPE_CHECKING:
-    from placeopt.formats.figure import Figure
+    from placeopt.benchmark.figure import Figure
     from placeopt.model import Instance, Plan
     from placeopt.model.scenario import Scenario
     from placeopt.report.html import Fact, ResultTable, SimulationLog, WhatIfAnswer
@@ -69,7 +69,7 @@ def report(
         )
     if figures is not None and Path(figures).exists() and not Path(figures).is_dir():
         raise UsageError(f"--figures: {figures!r}, expected a folder")
-    from placeopt.formats.figure import FORMATS
+    from placeopt.benchmark.figure import FORMATS
     from placeopt.report.html import comparisons, page
 
     now, earlier = _Inputs(inputs), _Inputs(older)

@@ -98,8 +98,15 @@ def simulate(
         raise UsageError(f"--at: {at}, expected seconds, 0 or more, together with --round FILE")
     check_sources({"SCENARIO": scenario})
     check_target(round_, (scenario, policy))
-    from placeopt.simulation import check_utilisation, summarise, with_actual_estimates, with_scaled_errors
-    from placeopt.simulation import simulate as play
+    from placeopt.simulation import (
+        check_utilisation,
+        summarise,
+        with_actual_estimates,
+        with_scaled_errors,
+    )
+    from placeopt.simulation import (
+        simulate as play,
+    )
     from placeopt.simulation.journal import log_name
 
     with Ticker(started, quiet=quiet) as ticker:

@@ -113,7 +113,7 @@ def _interference(text: str, *, named: bool) -> Assumed | Sequence[Slowdown]:
 
 def _preview(scenario: Scenario) -> str:
     """Return the first jobs as a table of text."""
-    from placeopt.formats.table import readable
+    from placeopt.benchmark.table import readable
     from placeopt.readable import duration, plain
 
     rows = [("job", "after", "runs", "workers", "GPUs each", "cores each", "GiB each", "model", "user")]

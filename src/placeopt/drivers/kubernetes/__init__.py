@@ -5,41 +5,14 @@ from typing import TYPE_CHECKING
 from placeopt.lazy import lazy_names
 
 if TYPE_CHECKING:
-    from placeopt.drivers.kubernetes.api import Api
-    from placeopt.drivers.kubernetes.driver import Driver, DriverOptions
-    from placeopt.drivers.kubernetes.kinds import CORE, OPTIONAL
-    from placeopt.drivers.kubernetes.lease import Lease
-    from placeopt.drivers.kubernetes.manifests import as_yaml, driver_manifests, extender_configuration
+    from placeopt.drivers.kubernetes.api import Api as Api
+    from placeopt.drivers.kubernetes.driver import Driver as Driver
+    from placeopt.drivers.kubernetes.driver import DriverOptions as DriverOptions
+    from placeopt.drivers.kubernetes.kinds import CORE as CORE
+    from placeopt.drivers.kubernetes.kinds import OPTIONAL as OPTIONAL
+    from placeopt.drivers.kubernetes.lease import Lease as Lease
+    from placeopt.drivers.kubernetes.manifests import as_yaml as as_yaml
+    from placeopt.drivers.kubernetes.manifests import driver_manifests as driver_manifests
+    from placeopt.drivers.kubernetes.manifests import extender_configuration as extender_configuration
 
-__all__ = [
-    "CORE",
-    "OPTIONAL",
-    "Api",
-    "Driver",
-    "DriverOptions",
-    "Lease",
-    "as_yaml",
-    "driver_manifests",
-    "extender_configuration",
-]
-
-__getattr__, __dir__ = lazy_names(
-    __name__,
-    {
-        "api": ("Api",),
-        "driver": (
-            "Driver",
-            "DriverOptions",
-        ),
-        "kinds": (
-            "CORE",
-            "OPTIONAL",
-        ),
-        "lease": ("Lease",),
-        "manifests": (
-            "as_yaml",
-            "driver_manifests",
-            "extender_configuration",
-        ),
-    },
-)
+__getattr__, __dir__ = lazy_names(__name__)

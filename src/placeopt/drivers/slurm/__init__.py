@@ -11,53 +11,19 @@ from typing import TYPE_CHECKING
 from placeopt.lazy import lazy_names
 
 if TYPE_CHECKING:
-    from placeopt.drivers.slurm.commands import (
-        JobNow,
-        Slurm,
-        SlurmCommands,
-        SlurmReading,
-        SlurmRefused,
-    )
-    from placeopt.drivers.slurm.driver import DriverOptions, SlurmDriver
-    from placeopt.drivers.slurm.job_view import Ownership
-    from placeopt.drivers.slurm.note import Note, NoteKind, read_note, with_note
-    from placeopt.drivers.slurm.restd import ReadThroughRestd
-    from placeopt.drivers.slurm.round_record import RoundRecord
+    from placeopt.drivers.slurm.commands import JobNow as JobNow
+    from placeopt.drivers.slurm.commands import Slurm as Slurm
+    from placeopt.drivers.slurm.commands import SlurmCommands as SlurmCommands
+    from placeopt.drivers.slurm.commands import SlurmReading as SlurmReading
+    from placeopt.drivers.slurm.commands import SlurmRefused as SlurmRefused
+    from placeopt.drivers.slurm.driver import DriverOptions as DriverOptions
+    from placeopt.drivers.slurm.driver import SlurmDriver as SlurmDriver
+    from placeopt.drivers.slurm.job_view import Ownership as Ownership
+    from placeopt.drivers.slurm.note import Note as Note
+    from placeopt.drivers.slurm.note import NoteKind as NoteKind
+    from placeopt.drivers.slurm.note import read_note as read_note
+    from placeopt.drivers.slurm.note import with_note as with_note
+    from placeopt.drivers.slurm.restd import ReadThroughRestd as ReadThroughRestd
+    from placeopt.drivers.slurm.round_record import RoundRecord as RoundRecord
 
-__all__ = [
-    "DriverOptions",
-    "JobNow",
-    "Note",
-    "NoteKind",
-    "Ownership",
-    "ReadThroughRestd",
-    "RoundRecord",
-    "Slurm",
-    "SlurmCommands",
-    "SlurmDriver",
-    "SlurmReading",
-    "SlurmRefused",
-    "read_note",
-    "with_note",
-]
-
-__getattr__, __dir__ = lazy_names(
-    __name__,
-    {
-        "commands": (
-            "JobNow",
-            "Slurm",
-            "SlurmCommands",
-            "SlurmReading",
-            "SlurmRefused",
-        ),
-        "driver": (
-            "DriverOptions",
-            "SlurmDriver",
-        ),
-        "job_view": ("Ownership",),
-        "note": ("Note", "NoteKind", "read_note", "with_note"),
-        "restd": ("ReadThroughRestd",),
-        "round_record": ("RoundRecord",),
-    },
-)
+__getattr__, __dir__ = lazy_names(__name__)

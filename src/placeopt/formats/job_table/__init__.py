@@ -5,22 +5,8 @@ from typing import TYPE_CHECKING
 from placeopt.lazy import lazy_names
 
 if TYPE_CHECKING:
-    from placeopt.formats.job_table.column_choice import parse_columns
-    from placeopt.formats.job_table.read import TableJob, read_jobs
+    from placeopt.formats.job_table.column_choice import parse_columns as parse_columns
+    from placeopt.formats.job_table.read import TableJob as TableJob
+    from placeopt.formats.job_table.read import read_jobs as read_jobs
 
-__all__ = [
-    "TableJob",
-    "parse_columns",
-    "read_jobs",
-]
-
-__getattr__, __dir__ = lazy_names(
-    __name__,
-    {
-        "column_choice": ("parse_columns",),
-        "read": (
-            "TableJob",
-            "read_jobs",
-        ),
-    },
-)
+__getattr__, __dir__ = lazy_names(__name__)

@@ -5,15 +5,6 @@ from typing import TYPE_CHECKING
 from placeopt.lazy import lazy_names
 
 if TYPE_CHECKING:
-    from placeopt.formats.kubernetes.resources import parse_quantity
+    from placeopt.formats.kubernetes.resources import parse_quantity as parse_quantity
 
-__all__ = [
-    "parse_quantity",
-]
-
-__getattr__, __dir__ = lazy_names(
-    __name__,
-    {
-        "resources": ("parse_quantity",),
-    },
-)
+__getattr__, __dir__ = lazy_names(__name__)

@@ -5,25 +5,9 @@ from typing import TYPE_CHECKING
 from placeopt.lazy import lazy_names
 
 if TYPE_CHECKING:
-    from placeopt.formats.slurm.fields import expand_hosts, parse_tres
-    from placeopt.formats.slurm.nodes import read_nodes
-    from placeopt.formats.slurm.snapshot import JobListReader
+    from placeopt.formats.slurm.fields import expand_hosts as expand_hosts
+    from placeopt.formats.slurm.fields import parse_tres as parse_tres
+    from placeopt.formats.slurm.nodes import read_nodes as read_nodes
+    from placeopt.formats.slurm.snapshot import JobListReader as JobListReader
 
-__all__ = [
-    "JobListReader",
-    "expand_hosts",
-    "parse_tres",
-    "read_nodes",
-]
-
-__getattr__, __dir__ = lazy_names(
-    __name__,
-    {
-        "fields": (
-            "expand_hosts",
-            "parse_tres",
-        ),
-        "nodes": ("read_nodes",),
-        "snapshot": ("JobListReader",),
-    },
-)
+__getattr__, __dir__ = lazy_names(__name__)

@@ -5,41 +5,13 @@ from typing import TYPE_CHECKING
 from placeopt.lazy import lazy_names
 
 if TYPE_CHECKING:
-    from placeopt.formats.topo.fabric import Fabric, Inventory
-    from placeopt.formats.topo.read import (
-        read_cluster,
-        read_fabric,
-        read_inventory,
-        read_machine,
-        read_topo,
-        recognise,
-    )
+    from placeopt.formats.topo.fabric import Fabric as Fabric
+    from placeopt.formats.topo.fabric import Inventory as Inventory
+    from placeopt.formats.topo.read import read_cluster as read_cluster
+    from placeopt.formats.topo.read import read_fabric as read_fabric
+    from placeopt.formats.topo.read import read_inventory as read_inventory
+    from placeopt.formats.topo.read import read_machine as read_machine
+    from placeopt.formats.topo.read import read_topo as read_topo
+    from placeopt.formats.topo.read import recognise as recognise
 
-__all__ = [
-    "Fabric",
-    "Inventory",
-    "read_cluster",
-    "read_fabric",
-    "read_inventory",
-    "read_machine",
-    "read_topo",
-    "recognise",
-]
-
-__getattr__, __dir__ = lazy_names(
-    __name__,
-    {
-        "fabric": (
-            "Fabric",
-            "Inventory",
-        ),
-        "read": (
-            "read_cluster",
-            "read_fabric",
-            "read_inventory",
-            "read_machine",
-            "read_topo",
-            "recognise",
-        ),
-    },
-)
+__getattr__, __dir__ = lazy_names(__name__)

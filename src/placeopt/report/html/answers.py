@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from placeopt.benchmark.figure import COLOURS, Figure, Tips
 from placeopt.explain.records import QueueExplanation
-from placeopt.formats.figure import COLOURS, Figure, Tips
 from placeopt.readable import amount, plural
 from placeopt.report.html.failures import failures_figure
 from placeopt.report.html.whatif_amounts import (

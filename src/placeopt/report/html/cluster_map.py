@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from placeopt.formats.figure import Figure, Tips
+from placeopt.benchmark.figure import Figure, Tips
 from placeopt.model import Instance, Plan
 from placeopt.report.html.cluster_layout import STATES, ClusterLayout, GpuRow, cluster_layout
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from placeopt.formats.figure import COLOURS, Draw, Figure, Tips
+from placeopt.benchmark.figure import COLOURS, Draw, Figure, Tips
 from placeopt.readable import DAY_S, HOUR_S, time_unit
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from importlib.resources import files
 from itertools import groupby
 from typing import NamedTuple
 
-from placeopt.formats.figure import Figure
+from placeopt.benchmark.figure import Figure
 from placeopt.readable import amount
 from placeopt.report.html.comparison import SAME, results_link
 from placeopt.report.html.inline_svg import inline_svg

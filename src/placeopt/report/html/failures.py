@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from placeopt.formats.figure import Figure, Tips, ink_on
+from placeopt.benchmark.figure import Figure, Tips, ink_on
 from placeopt.readable import plural
 from placeopt.whatif.answers import Failure, Failures
 

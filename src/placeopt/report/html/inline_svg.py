@@ -6,7 +6,7 @@ import html
 import math
 import re
 
-from placeopt.formats.figure import Figure, render
+from placeopt.benchmark.figure import Figure, render
 
 LEAST_PX = 9.0
 """Text is never drawn smaller; a figure that would have to be scrolls in its box."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from placeopt.formats.figure import Figure
+from placeopt.benchmark.figure import Figure
 from placeopt.model import Plan
 from placeopt.model.scenario import Scenario
 from placeopt.readable import plural

@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import accumulate, cycle
 from typing import TYPE_CHECKING, NamedTuple
 
+from placeopt.benchmark.figure import COLOURS, Figure, Tips, ink_on
 from placeopt.errors import BadInput
-from placeopt.formats.figure import COLOURS, Figure, Tips, ink_on
 from placeopt.model.scenario import Scenario
 from placeopt.readable import amount, time_unit
 from placeopt.report.html.curves import Points, step_figure

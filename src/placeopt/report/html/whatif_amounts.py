@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from placeopt.formats.figure import COLOURS, LIGHT, Figure, Tips
+from placeopt.benchmark.figure import COLOURS, LIGHT, Figure, Tips
 from placeopt.readable import amount, plural
 from placeopt.whatif.answers import Cheapest, Fit, NodesNeeded, Prices, Review, Slots, Swap
 

@@ -5,167 +5,48 @@ from typing import TYPE_CHECKING
 from placeopt.lazy import lazy_names
 
 if TYPE_CHECKING:
-    from placeopt.report.text.benchmark import (
-        checked_json,
-        checked_page,
-        counts_json,
-        counts_page,
-        report_page,
-        sets_json,
-        sets_page,
-        tables_json,
-    )
-    from placeopt.report.text.documents import (
-        hardware_document,
-        hardware_summary,
-        plan_data,
-        plan_page,
-    )
-    from placeopt.report.text.explanation import explanation_page, queue_page
-    from placeopt.report.text.instance_summary import instance_facts, summary_line
-    from placeopt.report.text.links import WIDTH, job_links, machine_picture
-    from placeopt.report.text.palette import (
-        ASCII,
-        BAD,
-        BLOCKS,
-        GOOD,
-        JOB_COLORS,
-    )
-    from placeopt.report.text.scenario import (
-        scenario_facts,
-        scenario_page,
-        simulation_facts,
-        simulation_table,
-    )
-    from placeopt.report.text.summary import plan_summary
-    from placeopt.report.text.text_table import TextTable
-    from placeopt.report.text.whatif import (
-        added_page,
-        cheapest_page,
-        defrag_page,
-        failures_page,
-        fit_page,
-        slots_page,
-    )
-    from placeopt.report.text.whatif_rounds import (
-        curve_csv,
-        curve_page,
-        prices_page,
-        review_page,
-        swap_page,
-        sweep_csv,
-        sweep_page,
-    )
+    from placeopt.report.text.benchmark import checked_json as checked_json
+    from placeopt.report.text.benchmark import checked_page as checked_page
+    from placeopt.report.text.benchmark import counts_json as counts_json
+    from placeopt.report.text.benchmark import counts_page as counts_page
+    from placeopt.report.text.benchmark import report_page as report_page
+    from placeopt.report.text.benchmark import sets_json as sets_json
+    from placeopt.report.text.benchmark import sets_page as sets_page
+    from placeopt.report.text.benchmark import tables_json as tables_json
+    from placeopt.report.text.documents import hardware_document as hardware_document
+    from placeopt.report.text.documents import hardware_summary as hardware_summary
+    from placeopt.report.text.documents import plan_data as plan_data
+    from placeopt.report.text.documents import plan_page as plan_page
+    from placeopt.report.text.explanation import explanation_page as explanation_page
+    from placeopt.report.text.explanation import queue_page as queue_page
+    from placeopt.report.text.instance_summary import instance_facts as instance_facts
+    from placeopt.report.text.instance_summary import summary_line as summary_line
+    from placeopt.report.text.links import WIDTH as WIDTH
+    from placeopt.report.text.links import job_links as job_links
+    from placeopt.report.text.links import machine_picture as machine_picture
+    from placeopt.report.text.palette import ASCII as ASCII
+    from placeopt.report.text.palette import BAD as BAD
+    from placeopt.report.text.palette import BLOCKS as BLOCKS
+    from placeopt.report.text.palette import GOOD as GOOD
+    from placeopt.report.text.palette import JOB_COLORS as JOB_COLORS
+    from placeopt.report.text.scenario import scenario_facts as scenario_facts
+    from placeopt.report.text.scenario import scenario_page as scenario_page
+    from placeopt.report.text.scenario import simulation_facts as simulation_facts
+    from placeopt.report.text.scenario import simulation_table as simulation_table
+    from placeopt.report.text.summary import plan_summary as plan_summary
+    from placeopt.report.text.text_table import TextTable as TextTable
+    from placeopt.report.text.whatif import added_page as added_page
+    from placeopt.report.text.whatif import cheapest_page as cheapest_page
+    from placeopt.report.text.whatif import defrag_page as defrag_page
+    from placeopt.report.text.whatif import failures_page as failures_page
+    from placeopt.report.text.whatif import fit_page as fit_page
+    from placeopt.report.text.whatif import slots_page as slots_page
+    from placeopt.report.text.whatif_rounds import curve_csv as curve_csv
+    from placeopt.report.text.whatif_rounds import curve_page as curve_page
+    from placeopt.report.text.whatif_rounds import prices_page as prices_page
+    from placeopt.report.text.whatif_rounds import review_page as review_page
+    from placeopt.report.text.whatif_rounds import swap_page as swap_page
+    from placeopt.report.text.whatif_rounds import sweep_csv as sweep_csv
+    from placeopt.report.text.whatif_rounds import sweep_page as sweep_page
 
-__all__ = [
-    "ASCII",
-    "BAD",
-    "BLOCKS",
-    "GOOD",
-    "JOB_COLORS",
-    "WIDTH",
-    "TextTable",
-    "added_page",
-    "cheapest_page",
-    "checked_json",
-    "checked_page",
-    "counts_json",
-    "counts_page",
-    "curve_csv",
-    "curve_page",
-    "defrag_page",
-    "explanation_page",
-    "failures_page",
-    "fit_page",
-    "hardware_document",
-    "hardware_summary",
-    "instance_facts",
-    "job_links",
-    "machine_picture",
-    "plan_data",
-    "plan_page",
-    "plan_summary",
-    "prices_page",
-    "queue_page",
-    "report_page",
-    "review_page",
-    "scenario_facts",
-    "scenario_page",
-    "sets_json",
-    "sets_page",
-    "simulation_facts",
-    "simulation_table",
-    "slots_page",
-    "summary_line",
-    "swap_page",
-    "sweep_csv",
-    "sweep_page",
-    "tables_json",
-]
-
-__getattr__, __dir__ = lazy_names(
-    __name__,
-    {
-        "benchmark": (
-            "checked_json",
-            "checked_page",
-            "counts_json",
-            "counts_page",
-            "report_page",
-            "sets_json",
-            "sets_page",
-            "tables_json",
-        ),
-        "documents": (
-            "hardware_document",
-            "hardware_summary",
-            "plan_data",
-            "plan_page",
-        ),
-        "explanation": (
-            "explanation_page",
-            "queue_page",
-        ),
-        "instance_summary": (
-            "instance_facts",
-            "summary_line",
-        ),
-        "links": (
-            "WIDTH",
-            "job_links",
-            "machine_picture",
-        ),
-        "palette": (
-            "ASCII",
-            "BAD",
-            "BLOCKS",
-            "GOOD",
-            "JOB_COLORS",
-        ),
-        "scenario": (
-            "scenario_facts",
-            "scenario_page",
-            "simulation_facts",
-            "simulation_table",
-        ),
-        "summary": ("plan_summary",),
-        "text_table": ("TextTable",),
-        "whatif": (
-            "added_page",
-            "cheapest_page",
-            "defrag_page",
-            "failures_page",
-            "fit_page",
-            "slots_page",
-        ),
-        "whatif_rounds": (
-            "curve_csv",
-            "curve_page",
-            "prices_page",
-            "review_page",
-            "swap_page",
-            "sweep_csv",
-            "sweep_page",
-        ),
-    },
-)
+__getattr__, __dir__ = lazy_names(__name__)

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, get_args
 
 from rich.text import Text
 
+from placeopt.benchmark.figure import can_draw
 from placeopt.benchmark.journal import Row, Verdict
 from placeopt.benchmark.scored_cases import NO_ANSWER
-from placeopt.formats.figure import can_draw
-from placeopt.formats.table import readable
+from placeopt.benchmark.table import readable
 from placeopt.readable import number, plain, plural
 from placeopt.report.text.text_table import TextTable, heading
 
@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from placeopt.benchmark.rechecked import RecheckedRow
     from placeopt.benchmark.report import BenchmarkReport
     from placeopt.benchmark.sets import SetEntry
-    from placeopt.formats.solu import Known
-    from placeopt.formats.table import Table
+    from placeopt.benchmark.solu import Known
+    from placeopt.benchmark.table import Table
 
 VERDICTS = get_args(Verdict)
 SHOWN = 10

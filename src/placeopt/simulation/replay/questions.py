@@ -15,8 +15,13 @@ from placeopt.parallel import width_of
 from placeopt.simulation.replay.campaign import PARAMS, OnRun, RunCampaign, RunSetup, point_of
 from placeopt.simulation.replay.goals import Goal, measures, refuse_unmeasured, unit_of
 from placeopt.simulation.replay.series import ReplayPoint, ReplaySeries
-from placeopt.simulation.replay.variations import ReplayVariant, with_added_nodes
-from placeopt.simulation.replay.variations import parse_settings as parse_settings  # former place
+from placeopt.simulation.replay.variations import (
+    ReplayVariant,
+    with_added_nodes,
+)
+from placeopt.simulation.replay.variations import (
+    parse_settings as parse_settings,  # former place
+)
 from placeopt.solving.params import SolveParams
 
 MOST_NODES = 10_000
