@@ -3,10 +3,12 @@
 from hypothesis import event, given
 from hypothesis import strategies as st
 
-from helpers.tree_oracle import TreeOracle
-from placeopt import Instance
+from helpers.plans import plan_for
+from helpers.tree_oracle import TreeOracle, layout_of
+from placeopt import Instance, build
+from placeopt.check import violations
 from placeopt.live_cluster import Engine
-from strategies import tree_rounds
+from strategies import Choice, choices, tree_rounds
 
 EXACT = ("counts", "counts-cpsat", "assignment")
 
@@ -22,3 +24,35 @@ def test_exact_models_find_what_brute_force_finds(engine: Engine, round_: Instan
             assert (plan.costs["prefer"].raw, plan.status) == (prefer, "optimal"), method
     greedy = engine.solve(round_, method="best-fit", time_limit_s=20)
     event(f"greedy finds {'all' if greedy.levels[0].objective == value else 'less'}")
+
+
+@given(round_=st.one_of(tree_rounds(), tree_rounds(running=True)), choice=choices)
+def test_the_referee_judges_as_brute_force_does(round_: Instance, choice: Choice) -> None:
+    """Of any layout of one job's workers, those that run where they are: who is missing, and how the others lie."""
+    oracle = TreeOracle(round_)
+    job = choice.pick(round_.jobs)
+    held = oracle.running.get(job.id)
+    option = choice.pick(job.options) if held is None else job.option(held.option)
+    now = layout_of(option, held)
+    gpus = {node: list(range(count)) for node, count in oracle.gpus.items()}
+    cpu = dict(oracle.cpu)
+    for assignment in (a for running in round_.running for a in running.assignments):
+        cpu[assignment.node] -= assignment.cpu_millicores
+        gpus[assignment.node] = [gpu for gpu in gpus[assignment.node] if str(gpu) not in assignment.gpus]
+    where: list[tuple[str, tuple[int, ...], str]] = []
+    for leaf in option.leaves:
+        runs = [] if held is None else [a for a in held.assignments if a.group in (None, leaf.id)]
+        where += [(a.node, worker.gpus, leaf.id) for a in runs for worker in a.workers]
+        for _ in range(choice.number(0, leaf.workers - now[leaf.id].total())):
+            node = choice.pick(tuple(gpus))
+            if len(gpus[node]) >= leaf.demand.gpus and cpu[node] >= leaf.demand.cpu_millicores:
+                where.append((node, tuple(gpus[node].pop(0) for _ in range(leaf.demand.gpus)), leaf.id))
+                cpu[node] -= leaf.demand.cpu_millicores
+    if not where:
+        return
+    places = where if option.groups else [(node, held_gpus) for node, held_gpus, _ in where]
+    placed = build.placement(job, places, option=option.id)
+    layout = layout_of(option, placed)
+    lawful = layout == now or (oracle.is_lawful(job, option, layout, now) and (held is None or bool(option.groups)))
+    found = violations(round_, plan_for(round_, {job.id: placed}))
+    assert (found == []) == lawful, found

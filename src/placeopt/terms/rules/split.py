@@ -93,8 +93,10 @@ def counted(
     v, domain = variables, domain_of_node[variables.bundle_node[bundle]]
     if len(nowhere := bundle[domain < 0]):
         builder.add_row(v.bundle[nowhere], 1, 0, 0)
+    if fixed.get(-1):  # what runs already lies in none, so nothing may join it
+        builder.add_row(runs, 1, 0, 0)
     bundle, workers, domain = bundle[domain >= 0], workers[domain >= 0], domain[domain >= 0]
-    numbers = np.union1d(domain, np.array(sorted(fixed), dtype=np.int64))
+    numbers = np.union1d(domain, np.array([number for number in fixed if number >= 0], dtype=np.int64))
     stays = np.array([fixed.get(number, 0) for number in numbers.tolist()], dtype=np.int64)
     return Counted(v, bundle, workers, np.searchsorted(numbers, domain), numbers, stays, most, runs)
 
