@@ -19,8 +19,8 @@ def starts(name: str) -> Counter[str]:
     assert plan.status == "optimal"
     found: Counter[str] = Counter()
     for placed in plan.placements:
-        if placed.job not in running:
-            found.update({assigned.node: len(assigned.workers) for assigned in placed.assignments})
+        for assigned in placed.assignments if placed.job not in running else ():
+            found[assigned.node] += len(assigned.workers)
     return found
 
 
@@ -54,11 +54,29 @@ def starts(name: str) -> Counter[str]:
         ("c30a", {"n0": 2}),
         ("c30b", {"n0": 1}),
         ("c11e", {"n0": 1}),
+        # two PodSets, each within a rack of its own, or one within a rack and one within the block
+        ("c08a", {"n0": 1, "n1": 1, "n2": 1, "n3": 1}),
+        ("c08b", {"n0": 1, "n1": 1, "n2": 1, "n3": 1}),
+        # a launcher without GPUs beside two workers of eight
+        ("c06e", {"n0": 2, "n1": 1}),
     ],
 )
 def test_what_starts(name: str, expected: dict[str, int]) -> None:
     """What belongs together starts together, and what does not, does not."""
     assert starts(name) == expected
+
+
+def test_unlike_roles_and_slices() -> None:
+    """Front end, prefill and two decoders start together; four workers in slices of two, all within one rack."""
+    found = read_kubernetes([REPORTS / "roles.json"])
+    roles, slices = (job.options[0] for job in found.jobs)
+    assert [(one.id, one.workers, one.demand.gpus) for one in roles.groups] == [
+        ("d/fe", 1, 0),
+        ("d/pre-0", 1, 1),
+        ("d/dec-0", 2, 4),
+    ]
+    assert [(one.level, one.segment) for one in slices.spread] == [("rack", 2)]
+    assert sum(starts("roles").values()) == 8
 
 
 def test_a_workload_of_kueue_waits() -> None:

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from helpers.imported_rounds import held, left_out
-from helpers.kubernetes_objects import HOSTNAME, node, pod, read
+from helpers.kubernetes_objects import HOSTNAME, near, node, pod, read, term
 from placeopt.model import Instance, Option
 
 LWS, KUEUE, RACK = "leaderworkerset.sigs.k8s.io/", "kueue.x-k8s.io/", "topology.kubernetes.io/rack"
@@ -117,16 +117,14 @@ def test_workers_that_differ_in_cpu_count_with_the_most() -> None:
     assert "count with the most of any" in found.note
 
 
-UNLIKE, RULES = "a gang whose pods that wait are not alike", "a gang whose pods that wait have different rules"
+RULES = "a gang whose pods that wait have different rules"
 
 
 @pytest.mark.parametrize(
     ("words", "other"),
-    [  # a launcher beside its workers: as two jobs, one could start without the other
-        (UNLIKE, {"asks": {"cpu": "1"}}),
+    [
         (RULES, {"nodeSelector": {"a": "b"}}),
         (RULES, {"tolerations": [{"operator": "Exists"}]}),
-        (UNLIKE, {"asks": {"nvidia.com/gpu": "1", "rdma/hca": "1"}}),
         # a gated worker, or one with a share of a GPU: the others cannot start without it
         ("a scheduling gate", {"schedulingGates": [{"name": "example.com/later"}]}),
         (
@@ -268,3 +266,134 @@ def test_task_groups_of_yunikorn() -> None:
         "default/other": (1, None),
     }
     assert "missing (1 of 3)" in read(node(), driver).note
+
+
+def in_racks(**racks: str) -> list[dict[str, Any]]:
+    """Return nodes with their racks."""
+    return [node(name, labels={RACK: rack}) for name, rack in racks.items()]
+
+
+def test_pods_that_wait_stay_in_the_domain_of_those_that_run() -> None:
+    """One of three runs in rack r; with one in each rack the rule is broken, and no node is right for the third."""
+    rule = {"annotations": {f"{KUEUE}podset-required-topology": RACK}}
+    gang = {"labels": {f"{KUEUE}pod-group-name": "g"}, **rule}
+    nodes = in_racks(a="r", b="r", c="s")
+    found = read(*nodes, pod("p0", "a", **gang), pod("p1", **gang), pod("p2", **gang))
+    assert found.jobs[1].nodes_allowed == ("a", "b")
+    broken = read(*nodes, pod("p0", "a", **gang), pod("p1", "c", **gang), pod("p2", **gang))
+    assert broken.jobs[1].nodes_allowed == ()
+    sizes = {f"{KUEUE}podset-slice-required-topology": RACK, f"{KUEUE}podset-slice-size": "2"}
+    sliced = {"labels": gang["labels"], "annotations": sizes}
+    assert "some pods run, with a rule about slices" in read(*nodes, pod("p", "a", **sliced), pod("q", **sliced)).note
+
+
+def test_pods_that_are_deleted_or_have_succeeded() -> None:
+    """Of a gang of three, one succeeded, one is being deleted, two wait: both must start. A failed one is not there."""
+    group = {"kind": "PodGroup", "metadata": {"name": "g"}, "spec": {"minMember": 3}}
+    deleted, done, failed = pod("a", "n", **GROUP), pod("b", "n", **GROUP), pod("e", "n", **GROUP)
+    deleted["metadata"]["deletionTimestamp"] = "2026-11-27T00:00:00Z"
+    done["status"]["phase"], failed["status"]["phase"] = "Succeeded", "Failed"
+    waiting = [pod(name, **GROUP) for name in "cd"]
+    found = options(read(node(), group, deleted, done, failed, *waiting))
+    assert {name: (one.workers, one.workers_min) for name, one in found.items()} == {
+        "default/g": (1, None),
+        "default/g+1": (2, None),
+    }
+    assert "missing (2 of 3)" in read(node(), group, failed, *waiting).note
+
+
+def test_placeholders_give_their_room_to_pods_of_their_task_group() -> None:
+    """Three placeholders, of which two run, and two pods that wait; with one pod, a placeholder keeps its room."""
+    marks = {
+        "yunikorn.apache.org/task-group-name": "w",
+        "yunikorn.apache.org/task-groups": '[{"name": "w", "minMember": 3}]',
+    }
+    app = {"labels": {"applicationId": "a"}}
+    holds = {"annotations": {**marks, "yunikorn.apache.org/placeholder": "true"}, **app}
+    holders = [pod("h0", "n", **holds), pod("h1", "n", **holds), pod("h2", **holds)]
+    found = read(node(), *holders, *(pod(f"w{i}", annotations=marks, **app) for i in range(2)))
+    assert held(found).keys() == set()
+    (job,) = found.jobs
+    assert [one.name for one in job.origin.workers] == ["default/w0", "default/w1", "default/h2"]
+    assert (job.options[0].workers, job.options[0].workers_min) == (3, 1)
+    found = read(node(), *holders[:2], pod("w0", annotations=marks, **app))
+    assert held(found).keys() == {"default/a"}
+
+
+def test_a_workload_of_kueue_is_read_where_there_are_no_pods_of_it() -> None:
+    """Admitted, finished and inactive ones are not read, nor one that was made of pods."""
+    template = {"spec": {"containers": [{"resources": {"requests": {"nvidia.com/gpu": "1"}}}]}}
+    spec = {"podSets": [{"name": "w", "count": 3, "template": template}], "priority": 7, "queueName": "q"}
+    api = {"apiVersion": "kueue.x-k8s.io/v1beta1", "kind": "Workload"}
+
+    def workload(name: str, status: dict[str, Any] | None = None, **more: Any) -> dict[str, Any]:
+        owners = more.pop("ownerReferences", [{"kind": "Job"}])
+        return {
+            **api,
+            "metadata": {"name": name, "ownerReferences": owners},
+            "spec": {**spec, **more},
+            "status": status,
+        }
+
+    found = read(
+        node(),
+        workload("waits"),
+        workload("admitted", {"admission": {"clusterQueue": "c"}}),
+        workload("done", {"conditions": [{"type": "Finished", "status": "True"}]}),
+        workload("off", active=False),
+        workload("made", ownerReferences=[{"kind": "Pod"}]),
+        workload("odd", podSets=[{"count": "3"}]),
+    )
+    assert [(job.id, job.queue, job.options[0].workers) for job in found.jobs] == [("default/waits", "q", 3)]
+    assert "a Workload that cannot be read: 1" in found.note
+
+
+def test_alike_pods_with_affinity_to_each_other_are_one_job_of_any_number() -> None:
+    """Of three replicas that must share a rack, as many start as one rack holds; another kind of pod is left out."""
+    near_own = {"labels": {"app": "r"}, "affinity": near(term({"app": "r"}, RACK))}
+    found = read(*in_racks(a="r", b="s"), *(pod(f"p{i}", **near_own) for i in range(3)))
+    (option,) = options(found).values()
+    assert (option.workers, option.workers_min, option.value_per_worker) == (3, 1, 1000)
+    unlike = pod("q", asks={"cpu": "1"}, **near_own)
+    assert "affinity to pods that wait too" in read(*in_racks(a="r"), pod("p", **near_own), unlike).note
+
+
+def test_unlike_members_are_groups_of_one_job() -> None:
+    """A launcher without GPUs and workers with network cards: as two jobs, one could start without the other."""
+    asks = [{"cpu": "1"}, {"nvidia.com/gpu": "1", "rdma/hca": "1"}, {"nvidia.com/gpu": "1", "rdma/hca": "1"}]
+    pods = [pod(f"p{i}", asks=one, **JOBSET) for i, one in enumerate(asks)]
+    option = options(read(node(has={"rdma/hca": "4"}), *pods))["default/g"]
+    assert [(one.id, one.workers, one.demand.gpus, one.demand.resources) for one in option.groups] == [
+        ("default/p0", 1, 0, {}),
+        ("default/p1", 2, 1, {"rdma/hca": 1}),
+    ]
+    assert option.value == 2001
+
+
+def test_each_pod_set_has_its_level() -> None:
+    """Of Kueue's PodSets one lies within a rack and one within a zone; PodSets of one group share a rack."""
+    zone = "topology.kubernetes.io/zone"
+
+    def member(name: str, role: str, level: str, **more: str) -> dict[str, Any]:
+        marks = {f"{KUEUE}workload": "w", f"{KUEUE}podset-required-topology": level, **more}
+        return pod(name, labels={f"{KUEUE}podset": role}, annotations=marks)
+
+    nodes = [node(name, labels={RACK: name, zone: "z"}) for name in "ab"]
+    option = options(read(*nodes, *(member(f"m{i}", "m", RACK) for i in range(2)), member("w", "w", zone)))["default/w"]
+    assert [(one.id, one.workers, one.splits[0].level) for one in option.groups] == [("m", 2, "rack"), ("w", 1, "zone")]
+    shared = {f"{KUEUE}podset-group-name": "x"}
+    option = options(read(*nodes, member("m", "m", RACK, **shared), member("w", "w", RACK, **shared)))["default/w"]
+    assert (option.workers, option.splits[0].level) == (2, "rack")
+
+
+def test_a_group_of_which_all_pods_may_be_missing_is_optional() -> None:
+    """Two pods of three kinds must start: the kind with most pods may be missing in part, never the others."""
+    group = {"kind": "PodGroup", "metadata": {"name": "g"}, "spec": {"minMember": 2}}
+    pods = [pod("a", asks={"cpu": "1"}, **GROUP), pod("b", asks={"nvidia.com/gpu": "2"}, **GROUP)]
+    option = options(read(node(), group, *pods, *(pod(f"c{i}", **GROUP) for i in range(3))))["default/g"]
+    assert [(one.id, one.workers, one.fewest, one.optional) for one in option.groups] == [
+        ("default/a", 1, 1, False),
+        ("default/b", 1, 1, False),
+        ("default/c0", 3, 1, True),
+    ]
+    assert (option.value, option.groups[2].value_per_worker) == (5001, 1000)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 
 from placeopt.formats.faults import make_record
 from placeopt.formats.import_notes import ImportNotes
-from placeopt.formats.kubernetes.pod_groups import ANYWHERE, NO_RULES, GangMembership, GroupRules, Topology
+from placeopt.formats.kubernetes.pod_groups import NO_RULES, NO_TOPOLOGY, GangMembership, GroupRules, Topology
 from placeopt.formats.kubernetes.pods import KUEUE_GATES, Pod, job_id
 from placeopt.formats.observed_round import ObservedJob, ObservedWorker
 from placeopt.model import Demand, Job, Option, Split
@@ -24,7 +24,7 @@ class Part:
     name: str
     pods: list[Pod] = field(default_factory=list)
     pods_min: int = 0
-    topology: Topology = ANYWHERE
+    topology: Topology = NO_TOPOLOGY
     parts: list[Part] = field(default_factory=list)
 
     def leaves(self) -> Iterator[Part]:
@@ -40,22 +40,31 @@ class Part:
 
         Alike pods without rules of their own are one part, those that may be missing at its end.
         """
+        if not self.parts:
+            return self
         parts: list[Part] = []
         for part in [one.simplified() for one in self.parts]:
-            for one in part.parts if part.parts and part.topology == ANYWHERE else [part]:
+            for one in part.parts if part.parts and part.topology == NO_TOPOLOGY else [part]:
                 other = next((other for other in parts if other.joins(one)), None)
                 if other is None:
                     parts.append(one)
                 else:
                     first, last = (other, one) if other.pods_min == len(other.pods) else (one, other)
                     other.pods, other.pods_min = first.pods + last.pods, first.pods_min + last.pods_min
-        if len(parts) == 1 and ANYWHERE in (self.topology, parts[0].topology):
-            return replace(parts[0], topology=parts[0].topology if self.topology == ANYWHERE else self.topology)
+        parts.sort(key=lambda part: part.is_optional)
+        if len(parts) == 1 and NO_TOPOLOGY in (self.topology, parts[0].topology):
+            topology = parts[0].topology if self.topology == NO_TOPOLOGY else self.topology
+            return replace(parts[0], name=self.name, topology=topology)
         return replace(self, parts=parts)
+
+    @property
+    def is_optional(self) -> bool:
+        """Whether all of its pods may be missing while others of the gang run."""
+        return not any(leaf.pods_min for leaf in self.leaves())
 
     def joins(self, other: Part) -> bool:
         """Whether the pods of two parts can be one part."""
-        plain = not self.parts and not other.parts and self.topology == other.topology == ANYWHERE
+        plain = not self.parts and not other.parts and self.topology == other.topology == NO_TOPOLOGY
         full = self.pods_min == len(self.pods) or other.pods_min == len(other.pods)
         return plain and full and _kind(self.pods[0]) == _kind(other.pods[0])
 
@@ -77,7 +86,7 @@ class JobDraft:
     memory_mib: int
     whole: bool = True
     """Whether no other pods belong to the same gang."""
-    topology: Topology = ANYWHERE
+    topology: Topology = NO_TOPOLOGY
     parts: Sequence[Part] = ()
     bound: Sequence[tuple[str, frozenset[str]]] = ()
     """Node label, and nodes: the job runs where the label has the value that it has there."""
@@ -85,6 +94,24 @@ class JobDraft:
     single_node: bool = False
     workers_per_node_max: int | None = None
     splits: list[Split] = field(default_factory=list)
+
+    def groups(self) -> Iterator[Part]:
+        """Yield the job itself and all of its parts."""
+        yield Part(self.name, topology=self.topology)
+        rest = list(self.parts)
+        while rest:
+            part = rest.pop()
+            yield part
+            rest += part.parts
+
+    def kinds(self) -> list[JobDraft]:
+        """Return one draft for each kind of pods."""
+        leaves = [leaf for part in self.parts for leaf in part.leaves()]
+        made = [(leaf.pods, *amounts_of(leaf.pods)) for leaf in leaves]
+        return [
+            replace(self, pods=pods, gpus=gpus, cpu_millicores=cpu, memory_mib=memory, parts=())
+            for pods, gpus, cpu, memory in made
+        ] or [self]
 
     @property
     def first(self) -> Pod:
@@ -143,13 +170,14 @@ class Gang:
         return group
 
     def take_room_of_placeholders(self) -> None:
-        """Drop a placeholder for each pod that waits for its room."""
+        """Drop a placeholder for each pod that waits for its room, one that runs first; those that are left go last."""
         for group in self.groups():
-            waiting = sum(pod.node is None and not pod.placeholder for pod in group.pods)
-            holders = sorted((pod for pod in group.pods if pod.placeholder), key=lambda pod: pod.node is None)
-            dropped = {pod.id: pod for pod in holders[:waiting]}
-            group.pods = [pod for pod in group.pods if pod.id not in dropped]
-            group.ended += sum(pod.node is not None for pod in dropped.values())
+            pods = [pod for pod in group.pods if not pod.placeholder]
+            if len(pods) < len(group.pods):
+                waiting = sum(pod.node is None for pod in pods)
+                holders = sorted((pod for pod in group.pods if pod.placeholder), key=lambda pod: pod.node is None)
+                group.pods = pods + holders[waiting:]
+                group.ended += sum(pod.node is not None for pod in holders[:waiting])
 
     def missing(self) -> str | None:
         """Return how many pods, or groups, of which number there are, if some must exist before any starts."""
@@ -231,7 +259,11 @@ class GangBuilder:
             path = self._path(group, stated)
             if path and (path[0][0], False) in gangs:
                 gangs[path[0][0], False].ended += 1
-        drafts = [draft for (_, alone), gang in gangs.items() for draft in self._drafts(gang, alone)]
+        drafts = [
+            draft
+            for (_, alone), gang in gangs.items()
+            for draft in (self._alone(gang.pods[0]) if alone else self._drafts(gang))
+        ]
         names: set[str] = set()
         for draft in drafts:
             number, name = 1, job_id(draft.name)
@@ -246,22 +278,23 @@ class GangBuilder:
     ) -> list[tuple[str, GroupRules]]:
         """Return the groups of a pod and their rules, from the gang down; none if it starts alone."""
         said, own = stated.get(group.id, NO_RULES), self.rules.get(group.source or "", NO_RULES)
-        own = replace(
-            own,
-            pods_min=own.pods_min or said.pods_min,
-            count=said.count,
-            parts=own.parts or said.parts,
-            partners=own.partners or said.partners,
-        )
+        if said is not NO_RULES:
+            own = replace(
+                own,
+                pods_min=own.pods_min or said.pods_min,
+                count=said.count,
+                parts=own.parts or said.parts,
+                partners=own.partners or said.partners,
+            )
         if own.first is not None:
             if group.role == own.first:
                 return []
             own = replace(own, count=max(1, (own.count or 1) - 1))
-        topology = ANYWHERE if pod is None else pod.topology
-        if topology.whole and own.topology == ANYWHERE:
-            own, topology = replace(own, topology=topology), ANYWHERE
+        topology = NO_TOPOLOGY if pod is None else pod.topology
+        if topology.whole and own.topology == NO_TOPOLOGY:
+            own, topology = replace(own, topology=topology), NO_TOPOLOGY
         if not own.gang:
-            if own.topology == ANYWHERE:
+            if own.topology == NO_TOPOLOGY:
                 return []
             own = replace(own, pods_min=1)
         path = [(group.id, own)]
@@ -279,14 +312,23 @@ class GangBuilder:
         while role in own.parts and len(roles) < MAX_DEPTH:
             roles.insert(0, (role, own.parts[role]))
             role = own.parts[role].parent or ""
-        if topology != ANYWHERE and pod is not None:
+        if topology != NO_TOPOLOGY and pod is not None:
             last = roles.pop()[1] if roles else NO_RULES
             roles.append((group.role or str(_kind(pod)), replace(last, topology=topology)))
         return [*path, *roles]
 
-    def _drafts(self, gang: Gang, alone: bool) -> list[JobDraft]:
-        if alone and gang.pods[0].node is not None:
-            return [_draft(gang.name, gang.pods, 1)]
+    def _alone(self, pod: Pod) -> list[JobDraft]:
+        """Return the draft of a pod that starts alone; none if it is left out."""
+        reason = self._unread([pod]) if pod.node is None else None
+        if reason is not None:
+            self.notes.leave_out(reason, pod.id)
+            return []
+        draft = _draft(pod.id, [pod], 1)
+        draft.topology = pod.topology
+        return [draft]
+
+    def _drafts(self, gang: Gang) -> list[JobDraft]:
+        """Return the drafts of the pods of a gang: of those that run, one for each kind, and of those that wait."""
         gang.take_room_of_placeholders()
         members = gang.members()
         waiting = [pod for pod in members if pod.node is None]
@@ -301,16 +343,17 @@ class GangBuilder:
             for draft in drafts:
                 draft.whole = False
         if waiting:
-            found = self._waiting(gang, alone, waiting)
+            found = self._waiting(gang, waiting)
             if isinstance(found, str):
                 self.notes.leave_out(found, gang.name)
             else:
                 drafts.append(found)
         return drafts
 
-    def _waiting(self, gang: Gang, alone: bool, waiting: Sequence[Pod]) -> JobDraft | str:
+    def _waiting(self, gang: Gang, waiting: Sequence[Pod]) -> JobDraft | str:
         """Return the pods of a gang that wait as one job, or why they are left out."""
-        reason = self._unread(gang, waiting)
+        unread = (group.rules.unsupported for group in gang.groups())
+        reason = self._unread(waiting) or next(filter(None, unread), None)
         if reason is None and not gang.present() and (missing := gang.missing()) is not None:
             reason = f"a group of which some {missing}"
         if reason is not None:
@@ -324,25 +367,11 @@ class GangBuilder:
         pods = [pod for leaf in leaves for pod in leaf.pods]
         draft = _draft(gang.name, pods, max(1, sum(leaf.pods_min for leaf in leaves)))
         draft.topology, draft.parts = part.topology, part.parts
-        if alone and gang.pods[0].topology != ANYWHERE:
-            draft.topology = gang.pods[0].topology
         if len({(pod.amounts.cpu, pod.amounts.memory) for pod in pods}) > 1:
             self.notes.assume("Pods of a gang that differ in CPU or memory alone count with the most of any of them.")
-        for one in gang.groups():
-            here = {pod.node for pod in one.members() if pod.node is not None and not pod.ending}
-            if not here or one.rules.topology == ANYWHERE or len(draft.pods) == 0:
-                continue
-            if one.rules.topology.slices:
-                return "a gang of which some pods run, with a rule about slices"
-            left = sum(pod.node is None for pod in one.members())
-            if one.rules.topology.required is None or not left:
-                continue
-            if left < len(pods):
-                return "a gang of which some pods run, with a domain for a part of those that wait"
-            draft.bound = [*draft.bound, (one.rules.topology.required, frozenset(filter(None, here)))]
-        return draft
+        return (_bind(draft, gang) if len(waiting) < len(gang.members()) else None) or draft
 
-    def _unread(self, gang: Gang, waiting: Sequence[Pod]) -> str | None:
+    def _unread(self, waiting: Sequence[Pod]) -> str | None:
         """Return why pods that start together are left out: the first reason of any of them."""
         for pod in waiting:
             if set(pod.scheduling_gates) - set(KUEUE_GATES):
@@ -357,7 +386,24 @@ class GangBuilder:
                 return self.left_out[pod.id]
         if len({(pod.rules, pod.ports, self.places.get(pod.id, "")) for pod in waiting}) > 1:
             return "a gang whose pods that wait have different rules about nodes"
-        return next((group.rules.unsupported for group in gang.groups() if group.rules.unsupported), None)
+        return None
+
+
+def _bind(draft: JobDraft, gang: Gang) -> str | None:
+    """Keep pods that wait in the domains of those of their gang that run; return why that cannot be said."""
+    for group in gang.groups():
+        members, topology = group.members(), group.rules.topology
+        here = frozenset(pod.node for pod in members if pod.node is not None and not pod.ending)
+        waiting = sum(pod.node is None for pod in members)
+        if not here or not waiting or topology == NO_TOPOLOGY:
+            continue
+        if topology.slices:
+            return "a gang of which some pods run, with a rule about slices"
+        if topology.required is not None and waiting < len(draft.pods):
+            return "a gang of which some pods run, with a domain for a part of those that wait"
+        if topology.required is not None:
+            draft.bound = [*draft.bound, (topology.required, here)]
+    return None
 
 
 UNLISTED = GroupRules(unsupported="of a PodGroup whose parent is not listed")
@@ -365,13 +411,18 @@ INDEPENDENT = GroupRules(gang=False)
 UNREAD_COMPOSITE = "of a CompositePodGroup without a gang that has a parent, or rules about domains"
 
 
-def _draft(name: str, pods: list[Pod], pods_min: int) -> JobDraft:
+def amounts_of(pods: Sequence[Pod]) -> tuple[int, int, int]:
+    """Return GPUs, millicores and MiB of one of some pods with equal GPUs: the most of any of them."""
     if pods[0].node is None:
         rounded = [pod.amounts.rounded_up for pod in pods]
     else:
         rounded = [pod.amounts.rounded_down for pod in pods]
     cpu, memory = rounded[0] if len(rounded) == 1 else map(max, zip(*rounded, strict=True))
-    return JobDraft(name, pods, pods_min, pods[0].gpus, cpu, memory)
+    return pods[0].gpus, cpu, memory
+
+
+def _draft(name: str, pods: list[Pod], pods_min: int) -> JobDraft:
+    return JobDraft(name, pods, pods_min, *amounts_of(pods))
 
 
 def unreadable_job(name: str, nodes: tuple[str, ...], reason: str, where: str) -> ObservedJob:

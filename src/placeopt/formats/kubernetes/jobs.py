@@ -13,13 +13,14 @@ from placeopt.formats.kubernetes.gangs import GangBuilder, JobDraft, unreadable_
 from placeopt.formats.kubernetes.inter_pod_rules import InterPodRules
 from placeopt.formats.kubernetes.node_conditions import OtherResources, Volumes
 from placeopt.formats.kubernetes.node_selectors import Accepts, node_affinity, tolerated_taints
-from placeopt.formats.kubernetes.nodes import EMPTY, HOSTNAME, NodeCapacity
+from placeopt.formats.kubernetes.nodes import EMPTY, NodeCapacity
+from placeopt.formats.kubernetes.options import OptionBuilder
 from placeopt.formats.kubernetes.pod_list import PodList
 from placeopt.formats.kubernetes.pods import Pod, unreadable_field
 from placeopt.formats.observed_round import ObservedJob, ObservedWorker, is_plain, origin_of
 from placeopt.formats.priority_rule import DEFAULT_RULE, PriorityRule, flags_of
-from placeopt.model import Demand, Job, JobOrigin, Option
-from placeopt.model.base import MAX_VALUE, trusted
+from placeopt.model import Job, JobOrigin
+from placeopt.model.base import trusted
 
 PLAIN = frozenset({"pods", "ephemeral-storage"})
 """Resources that bind no running job to its nodes: a comparison may move it as if they were unlimited."""
@@ -32,19 +33,16 @@ class JobBuilder:
     """Builds the jobs of the round."""
 
     nodes: Mapping[str, NodeCapacity]
-    levels: Mapping[str, str]
-    """Node label that defines domains -> level."""
+    options: OptionBuilder
     rules: InterPodRules
     other_resources: OtherResources
     volumes: Mapping[str, list[Accepts]]
     """Waiting pod -> conditions of its volumes on nodes."""
     notes: ImportNotes
-    rule: PriorityRule = DEFAULT_RULE
     _refused_by_rules: dict[str, frozenset[str]] = field(default_factory=dict, init=False)
     _tolerated_by_rules: dict[str, tuple[str, ...]] = field(default_factory=dict, init=False)
     _selector_by_rules: dict[str, dict[str, str]] = field(default_factory=dict, init=False)
     _nodes_allowed: dict[frozenset[str], tuple[str, ...]] = field(default_factory=dict, init=False)
-    _options: dict[tuple[object, ...], tuple[Option]] = field(default_factory=dict, init=False)
 
     @cached_property
     def _taints(self) -> tuple[str, ...]:
@@ -61,7 +59,7 @@ class JobBuilder:
                 taken.append(draft)
             else:
                 left[draft.name] = reason
-        for name, resource in self.other_resources.take(taken).items():
+        for name, resource in self.other_resources.take([kind for draft in taken for kind in draft.kinds()]).items():
             left[name] = f"asking for {resource}, of which nodes could run short: plans do not count it"
         jobs = []
         for draft in drafts:
@@ -81,25 +79,16 @@ class JobBuilder:
 
     def _take(self, draft: JobDraft) -> str | None:
         """Write a waiting job's nodes into its draft; return why it is left out, None if it is accepted."""
-        if draft.parts:
-            return "a gang whose pods that wait are not alike"
-        if draft.topology.slices:
-            return "with a rule about slices of a gang"
-        if (key := draft.topology.required) is not None:
-            level = "node" if key == HOSTNAME else self.levels.get(key)
-            if level is None:
-                return f"that must stay within one {key}, which is not a level (--levels names them)"
-            if level == "node":
-                draft.single_node = True
-            else:
-                draft.split(level, 1)
+        if (key := self.options.unknown_level(draft)) is not None:
+            return f"that must stay within one {key}, which is not a level (--levels names them)"
         for key, near in draft.bound:
             values = {self.nodes[node].labels.get(key) if node in self.nodes else None for node in near}
             outside = (name for name, node in self.nodes.items() if {node.labels.get(key)} != values)
             draft.excluded_nodes |= frozenset(outside)
-        missing = self.other_resources.close(draft)
-        if missing is not None:
-            return f"asking for {missing}, which no node has"
+        for kind in draft.kinds():
+            if (missing := self.other_resources.close(kind)) is not None:
+                return f"asking for {missing}, which no node has"
+            draft.excluded_nodes |= kind.excluded_nodes
         reason = self.rules.take(draft)
         if reason is None:
             draft.excluded_nodes |= self._refused(draft.first)
@@ -117,17 +106,15 @@ class JobBuilder:
 
     def _job(self, draft: JobDraft) -> ObservedJob:
         first, runs = draft.first, draft.runs
-        least = len(draft.pods) if runs else draft.pods_min
-        option = self._option(draft, least)
         plain = all([pod.plain for pod in draft.pods]) and (first.group is None or is_plain(draft.name, first.group.id))  # noqa: C419
         selector = self._selector(first)
         fields: dict[str, object] = {
             "id": draft.name,
-            "kind": "training" if draft.gpus else "cpu",
+            "kind": "training" if any(pod.gpus for pod in draft.pods) else "cpu",
             "user": first.namespace,
             "queue": first.queue,
             "arrival_ms": min([pod.created_ms for pod in draft.pods]),
-            "options": option,
+            "options": self.options.option(draft),
             "node_selector": selector,
             "nodes_allowed": self._own_nodes(draft) if runs else self._allowed(draft.excluded_nodes),
             "tolerations": self._tolerated(first),
@@ -163,44 +150,11 @@ class JobBuilder:
         for pod in draft.pods:
             if pod.id in self.rules.bound:
                 return False, False
-            by_rule = by_rule and self.rule.may_preempt(pod.priority, (pod.priority_class,))
+            by_rule = by_rule and self.options.rule.may_preempt(pod.priority, (pod.priority_class,))
             marked = marked or bool(pod.marks)
         if not marked:
             return False, by_rule
         return flags_of([pod.marks for pod in draft.pods], by_rule, draft.name, self.notes)
-
-    def _option(self, draft: JobDraft, least: int) -> tuple[Option]:
-        """Return the way to run a job; equal ones are one object, which `share_options` explains."""
-        count, where = len(draft.pods), draft.first.entry.where
-        amounts = (draft.gpus, draft.cpu_millicores, draft.memory_mib)
-        gpu_value = self.rule.gpu_value(draft.first.priority, [draft.first.priority_class])
-        named = draft.first.amounts.named
-        rules = (draft.single_node, draft.workers_per_node_max, tuple(draft.splits))
-        key = (*amounts, frozenset(named.items()), count, least, *rules, gpu_value)
-        if key not in self._options:
-            demand = make_record(
-                Demand,
-                where,
-                gpus=draft.gpus,
-                cpu_millicores=draft.cpu_millicores,
-                memory_mib=draft.memory_mib,
-                resources=named,
-            )
-            worth = self.rule.value(draft.gpus, gpu_value)
-            option = make_record(
-                Option,
-                where,
-                workers=count,
-                workers_min=least if least < count else None,
-                demand=demand,
-                single_node=draft.single_node,
-                workers_per_node_max=draft.workers_per_node_max,
-                splits=tuple(draft.splits),
-                value=min(worth * count, MAX_VALUE),
-                value_per_worker=min(worth, MAX_VALUE // count) if least < count else 0,
-            )
-            self._options[key] = (option,)
-        return self._options[key]
 
     def _selector(self, pod: Pod) -> dict[str, str]:
         """Return the labels that a pod asks its node to have."""
@@ -276,7 +230,7 @@ def build_jobs(
     }
     drafts = GangBuilder(pods.rules, near, places, left, pods.ended, notes).drafts(pods.job_pods)
     rules = InterPodRules(nodes, levels, pods.running, [draft for draft in drafts if not draft.runs], pods.terms)
-    jobs = JobBuilder(nodes, levels, rules, other_resources, accepts, notes, rule).read(drafts)
+    jobs = JobBuilder(nodes, OptionBuilder(levels, rule), rules, other_resources, accepts, notes).read(drafts)
     if any(job.preemptible for job in jobs) and not all(pod.preempts for pod in pods.waiting):
         notes.assume("Pods of preemptionPolicy Never wait: a plan that preempts may start them, too.")
     if rules.doubtful:

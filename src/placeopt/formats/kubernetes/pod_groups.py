@@ -32,7 +32,7 @@ class Topology:
         return (*filter(None, (self.required, *self.preferred)), *(level for level, _ in self.slices))
 
 
-ANYWHERE = Topology()
+NO_TOPOLOGY = Topology()
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ class GroupRules:
     """Number of pods that exist before any starts."""
     gang: bool = True
     """False: its pods, or its groups, start one by one."""
-    topology: Topology = ANYWHERE
+    topology: Topology = NO_TOPOLOGY
     parts: Mapping[str, GroupRules] = field(default_factory=dict)
     """Role -> its rules."""
     parent: str | None = None
@@ -200,7 +200,7 @@ def _stated(maker: Maker, said: Mapping[str, str], metadata: JsonEntry, namespac
 def pod_topology(metadata: JsonEntry, annotations: Mapping[str, str]) -> Topology:
     """Return the rules about domains in the annotations of a pod."""
     if TOPOLOGY.isdisjoint(annotations):
-        return ANYWHERE
+        return NO_TOPOLOGY
     slices = [(annotations[level], _number(metadata, size)) for level, size in SLICES.items() if level in annotations]
     if NESTED_SLICES in annotations:
         slices += [(one.text("topology"), _whole(one, "size")) for one in _listed(metadata, NESTED_SLICES)]
@@ -338,7 +338,7 @@ def _constraint(spec: JsonEntry) -> Topology:
 def _policy(policy: JsonEntry, owner: JsonEntry, namespace: str | None = None) -> GroupRules:
     """Read ``schedulingPolicy`` (Kubernetes 1.36 and later) or ``policy`` (1.35), with the constraints beside it."""
     constraints = owner.entry("schedulingConstraints").entries("topology")
-    topology = Topology(constraints[0].text("key")) if constraints else ANYWHERE
+    topology = Topology(constraints[0].text("key")) if constraints else NO_TOPOLOGY
     above = owner.text("parentCompositePodGroupName", "")
     rules = GroupRules(topology=topology, parent=f"CompositePodGroup/{namespace}/{above}" if above else None)
     gang = policy.entry("gang")

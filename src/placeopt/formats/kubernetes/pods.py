@@ -16,7 +16,7 @@ from placeopt.errors import BadInput
 from placeopt.formats.json_entry import JsonEntry
 from placeopt.formats.kubernetes.node_selectors import node_affinity, tolerations
 from placeopt.formats.kubernetes.pod_groups import (
-    ANYWHERE,
+    NO_TOPOLOGY,
     YUNIKORN,
     GangMembership,
     Topology,
@@ -183,7 +183,7 @@ class PodReader:
             shares += tuple(_device_claims(entry, namespace, node is not None, self._drivers))
         claims, unsupported = _volumes(spec, name)
         unsupported = rules.unsupported or unsupported
-        topology = ANYWHERE
+        topology = NO_TOPOLOGY
         if annotations:
             try:
                 topology = pod_topology(metadata, annotations)
