@@ -13,7 +13,6 @@ from placeopt.formats import (
     DEFAULT_RULE,
     KubernetesObjects,
     PriorityRule,
-    SlurmObjects,
     read_kubernetes,
     read_slurm,
 )
@@ -146,7 +145,6 @@ class TestSlurm:
         runs = slurm.RUNS | {"partition": "scav"} | job
         nodes, jobs = slurm.replies(runs, partitions=["gpu", "scav"])
         assert preemptible(read_slurm(nodes, jobs, preemption=conf)) == ["1"] * may
-        assert SlurmObjects(nodes, preemption=conf).flags(runs) == {"1": {"movable": False, "preemptible": may}}
         nodes, jobs = slurm.replies(runs, partitions=["scav"])  # no partition of a higher tier has the node
         assert preemptible(read_slurm(nodes, jobs, preemption=conf)) == []
 
@@ -164,8 +162,40 @@ class TestSlurm:
         assert preemptible(read_slurm(*slurm.replies(*jobs), preemption=both)) == ["2"]
 
     @pytest.mark.parametrize(
+        ("cluster", "of_qos", "job", "may"),
+        [  # the job started at 100 s; the list is of 3,700 s
+            ("", "", {}, True),
+            ("01:00:00", "", {}, True),
+            ("01:00:01", "", {}, False),
+            ("60", "", {}, True),
+            ("61", "", {}, False),
+            ("60:01", "", {}, False),
+            ("0-01", "", {}, True),
+            ("0-01:01", "", {}, False),
+            ("-1", "", {}, True),
+            ("", "01:00:01", {}, False),
+            ("02:00:00", "00:10:00", {}, True),
+            ("00:10:00", "02:00:00", {}, False),
+            ("", "", {"preemptable_time": {"set": True, "infinite": False, "number": 3700}}, True),
+            ("", "", {"preemptable_time": {"set": True, "infinite": False, "number": 3701}}, False),
+            ("02:00:00", "", {"preemptable_time": {"set": True, "infinite": False, "number": 3000}}, True),
+        ],
+    )
+    def test_not_before_its_time(
+        self, tmp_path: Path, cluster: str, of_qos: str, job: dict[str, Any], may: bool
+    ) -> None:
+        """The time that Slurm lists for the job; else that of its QOS, else of the cluster, from its start."""
+        table = f"Name|Preempt|PreemptExemptTime\nlow||{of_qos}\nhigh|low|\n"
+        config = f"PreemptType = preempt/qos\nPreemptMode = REQUEUE\nPreemptExemptTime = {cluster}\n"
+        nodes, jobs = slurm.replies(slurm.RUNS | {"qos": "low"} | job)
+        jobs["last_update"] = {"set": True, "infinite": False, "number": 3700}
+        both = write(tmp_path, qos=table, config=config)
+        assert preemptible(read_slurm(nodes, jobs, preemption=both)) == ["1"] * may
+
+    @pytest.mark.parametrize(
         ("text", "words"),
         [
+            ("PreemptExemptTime=soon", "PreemptExemptTime of the cluster: 'soon', expected a time such as 01:00:00"),
             ("nothing here", "no KEY=VALUE"),
             ("User|Account\na|b", "expected Name and Preempt"),
             ("PartitionName=a PriorityTier=x", "PriorityTier of partition 'a': 'x', expected a number"),

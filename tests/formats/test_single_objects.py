@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from placeopt import BadInput, Unsupported
-from placeopt.formats import KubernetesObjects, SlurmObjects, read_kubernetes, read_slurm
-from placeopt.model import Instance, Job
+from placeopt.formats import KubernetesObjects, read_kubernetes, read_slurm
+from placeopt.model import Instance
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 REAL = Path(__file__).parents[1] / "data" / "snapshots" / "slurm-22.05"
@@ -60,31 +60,6 @@ def test_parsed_objects_of_kubernetes(given: Any) -> None:
     assert bare(read_kubernetes(given)) == bare(read_kubernetes([EXAMPLES / "kubernetes.json"]))
 
 
-@pytest.mark.parametrize(("nodes", "jobs", "topology"), SLURM)
-def test_single_objects_of_slurm(nodes: Path, jobs: Path, topology: Path | None) -> None:
-    whole = read_slurm(nodes, jobs, topology)
-    reader = SlurmObjects(nodes, topology, cluster=whole.cluster)
-    read: dict[str, Job] = {}
-    refused = set()
-    for entry in parsed(jobs)["jobs"]:
-        try:
-            read |= {job.id: job for job in reader.jobs(entry)}
-        except (Unsupported, BadInput):
-            refused.add(str(entry["job_id"]))
-    expected = {job.id: job.model_copy(update={"priority": 0}) for job in whole.jobs}
-    unknown = expected.keys() - read.keys()  # runs, and holds what cannot be read
-    assert unknown <= refused
-    assert len(unknown) == whole.note.count("holds all GPUs left on its nodes: 1 ")
-    assert all(read[name] == expected[name] for name in expected.keys() - unknown)
-    assert read.keys() - expected.keys() <= {"507_2"}  # its array runs as many tasks as it may
-    machines = {machine.id: machine for machine in whole.cluster.machines}
-    for entry, node in zip(parsed(nodes)["nodes"], whole.cluster.nodes, strict=True):
-        record, machine = reader.node(entry)
-        assert machine == machines[node.machine]
-        assert record.model_copy(update={"drained": node.drained}) == node
-        assert node.drained >= record.drained
-
-
 def test_single_objects_of_kubernetes() -> None:
     """Also a node of a shape that the cluster does not have."""
     whole = read_kubernetes(KUBERNETES)
@@ -116,5 +91,3 @@ def test_what_a_single_object_cannot_be() -> None:
         reader.job(next(item for item in ITEMS if item["metadata"]["name"] == "gated-0"))
     with pytest.raises(BadInput, match="0 jobs, expected the pods of one"):
         reader.job()
-    with pytest.raises(Unsupported, match="waiting for Dependency"):
-        SlurmObjects(SLURM[0][0]).jobs(next(job for job in parsed(SLURM[0][1])["jobs"] if job["job_id"] == 508))

@@ -50,7 +50,6 @@ if TYPE_CHECKING:
     from placeopt.formats.schema import DOCUMENTS as DOCUMENTS
     from placeopt.formats.schema import document_schema as document_schema
     from placeopt.formats.schema import write_schemas as write_schemas
-    from placeopt.formats.slurm.single import SlurmObjects as SlurmObjects
     from placeopt.formats.slurm.snapshot import read_slurm as read_slurm
     from placeopt.formats.traces import PhillyJob as PhillyJob
     from placeopt.formats.traces import SiaJob as SiaJob

@@ -126,8 +126,8 @@ LEFT = {
     "38": "waiting for Dependency",
     "28": "asks for --gpus without --cpus-per-gpu, and not for one node",
     "45": "asks for gres/shard",
-    **dict.fromkeys(("47", "48"), "is a part of a heterogeneous job"),
-    "49": "asks for --gpus-per-socket",
+    **dict.fromkeys(("47", "48"), "states het_job_id, which is not read"),
+    "49": "states sockets_per_node, which is not read",
 }
 WAITING = {  # job: workers, GPUs, CPUs, MiB of each, and on which nodes, as submit2.sh asks (tests/data/snapshots)
     "22": ([4], 8, 64, 819_200, None),  # -N4 --gres=gpu:a100:8 --ntasks-per-node=8 -c 8 --mem=800G

@@ -52,14 +52,17 @@ NO_CPUS = "asks for --gpus without --cpus-per-gpu, and not for one node"
 @pytest.mark.parametrize(
     ("fields", "reason"),
     [
-        ({"contiguous": True}, "asks for --contiguous"),
-        ({"het_job_id": 2}, "is a part of a heterogeneous job"),
-        ({"tres_per_socket": "gres:gpu:2"}, "asks for --gpus-per-socket"),
-        ({"required_switches": 1}, "asks for --switches"),
-        ({"licenses": "matlab:1"}, "asks for --licenses"),
-        ({"minimum_tmp_disk_per_node": 10}, "asks for --tmp"),
-        ({"threads_per_core": {"set": True, "infinite": False, "number": 1}}, "asks for --threads-per-core"),
-        ({"sockets_per_node": 2}, "asks for --sockets-per-node"),
+        ({"contiguous": True}, "states contiguous, which is not read"),
+        ({"het_job_id": 2}, "states het_job_id, which is not read"),
+        ({"tres_per_socket": "gres:gpu:2"}, "states tres_per_socket, which is not read"),
+        ({"required_switches": 1}, "states required_switches, which is not read"),
+        ({"licenses": "matlab:1"}, "states licenses, which is not read"),
+        ({"minimum_tmp_disk_per_node": 10}, "states minimum_tmp_disk_per_node, which is not read"),
+        (
+            {"threads_per_core": {"set": True, "infinite": False, "number": 1}},
+            "states threads_per_core, which is not read",
+        ),
+        ({"sockets_per_node": 2}, "states sockets_per_node, which is not read"),
         ({"tres_per_node": "gres:shard:2"}, "asks for gres/shard"),
         ({"tres_per_node": "gres:nic:cx7:1"}, "asks for gres/nic:cx7"),
         ({"tres_per_task": "gres:nic:1"}, "asks for gres/nic, and not by node"),
@@ -100,6 +103,78 @@ def test_waiting_jobs_that_are_left_out(fields: dict[str, Any], reason: str) -> 
     assert [job.id for job in found.jobs] == ["9"]
     (line,) = left_out(found)
     assert reason in line
+
+
+ODD = {"flavour": "mint"}
+
+
+@pytest.mark.parametrize(
+    ("fields", "reason"),
+    [
+        (ODD, "states flavour, which is not read"),
+        ({"flavour": ["mint"]}, "states flavour, which is not read"),
+        ({"flavour": {"set": True, "infinite": False, "number": 3}}, "states flavour, which is not read"),
+        ({"flavour": {"mint": {"leaves": 4}}}, "states flavour, which is not read"),
+        ({"flavour": True}, "states flavour, which is not read"),
+        ({"mcs_label": "physics"}, "states mcs_label, which is not read"),
+        ({"flags": ["CRON_JOB", "GRES_BINDING_ENFORCED"]}, "states GRES_BINDING_ENFORCED, which is not read"),
+        ({"dependency": "afterok:7(unfulfilled)"}, "states dependency, which is not read"),
+        *(({"flavour": unset}, None) for unset in ("", "(null)", "N/A", [], {}, 0, 0xFFFE, 2**64 - 2, False, None)),
+        ({"flavour": {"set": False, "infinite": False, "number": 3}}, None),
+        ({"flavour": {"set": True, "infinite": True, "number": 0}}, None),
+        ({"flavour": {"mint": {"leaves": 0}}}, None),
+        ({"flags": ["CRON_JOB"], "prefer": "a100", "wckey": "a", "nice": 7}, None),
+        ({"extra": "rank=3"}, None),
+    ],
+)
+def test_a_field_that_is_not_known_leaves_its_job_out(fields: dict[str, Any], reason: str | None) -> None:
+    """Where it states something; the other job does not have it."""
+    found = read(WAITS | fields, WAITS | {"job_id": 9})
+    assert left_out(found) == [f"{reason}: 1 (2)."] * (reason is not None)
+    assert len(read(WAITS | fields).jobs) == (reason is None), "one job alone is no evidence of a setting"
+
+
+def test_a_field_that_all_jobs_state_alike_is_the_setting_of_the_cluster() -> None:
+    """It is named once; a request that is known remains one, and so does an unlike value."""
+    alike = read(WAITS | ODD, WAITS | ODD | {"job_id": 9}, RUNS | ODD)
+    assert ([job.id for job in alike.jobs], left_out(alike)) == (["2", "9", "1"], [])
+    assert "All jobs state the same flavour, which is not read." in alike.note
+    unlike = read(WAITS | ODD, WAITS | ODD | {"job_id": 9}, RUNS | {"flavour": "basil"})
+    assert left_out(unlike) == ["states flavour, which is not read: 2 (2, 9)."]
+    known = read(WAITS | {"contiguous": True}, WAITS | {"contiguous": True, "job_id": 9})
+    assert left_out(known) == ["states contiguous, which is not read: 2 (2, 9)."]
+
+
+def test_a_filter_by_values_of_nodes() -> None:
+    """--extra filters where nodes state values to filter by."""
+    found = read(WAITS | {"extra": "rank=3"}, WAITS | {"job_id": 9}, extra='{"rank": 3}')
+    assert left_out(found) == ["states extra, which is not read: 1 (2)."]
+
+
+@pytest.mark.parametrize(
+    ("fields", "drained"),
+    [
+        ({"flavour": "mint"}, ["gpu01"]),
+        ({"owner": "ada"}, ["gpu01"]),
+        ({"res_cores_per_gpu": 4}, ["gpu01"]),
+        ({"owner": "", "res_cores_per_gpu": 0, "flavour": "", "comment": "rack 3", "weight": 7}, []),
+    ],
+)
+def test_a_field_that_is_not_known_drains_its_node(fields: dict[str, Any], drained: list[str]) -> None:
+    found = read(WAITS, **fields)
+    assert [node.id for node in found.cluster.nodes if node.drained and node.id != "gpu04"] == drained
+    assert [f"{name} is set, which is not read: 1 (gpu01)" in found.note for name in list(fields)[:1]] == [
+        bool(drained)
+    ]
+
+
+def test_what_a_node_keeps_for_the_system_is_not_given() -> None:
+    """Cores in threads, where the list does not state the CPUs without them."""
+    kept = {"specialized_memory": 24_000, "specialized_cores": 3, "threads": 2, "effective_cpus": None, "cpus": 64}
+    machine = read(WAITS, **kept).cluster.machines[0]
+    whole = read(WAITS, cpus=64, effective_cpus=None).cluster.machines[0]
+    assert (machine.cpu_millicores, machine.memory_mib) == (58_000, whole.memory_mib - 24_000)
+    assert read(WAITS, effective_cpus=60, specialized_cores=3).cluster.machines[0].cpu_millicores == 60_000
 
 
 SIX = {"tres_per_job": "gres:gpu:6", "cpus_per_tres": "gres:gpu:4"}

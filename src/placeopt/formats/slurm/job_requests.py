@@ -7,15 +7,17 @@ from dataclasses import dataclass, replace
 
 from placeopt.errors import BadInput
 from placeopt.formats.json_entry import JsonEntry
-from placeopt.formats.slurm.fields import GresRequest, Tres, parse_gres, parse_gres_request, parse_tres
+from placeopt.formats.slurm.fields import GresRequest, Tres, parse_gres, parse_gres_request, parse_indices, parse_tres
 from placeopt.model.base import MAX_MS
 
 NO_NUMBER = 0xFFFFFFFE
 """What Slurm writes for 'none' where a number must stand."""
-NO_SPECIALIZATION = (0, 0x7FFE, 0xFFFE)
-"""The same for cores and threads kept for the system."""
 MAX_RANGE = 64
-"""Largest number of alternative node counts of one job (``-N2-4`` has three); each becomes an option."""
+"""Most alternative numbers of nodes of one job (``-N2-4`` has three); each becomes an option."""
+
+
+REQUESTED_FLAGS = ("GRES_BINDING_ENFORCED", "GRES_ENFORCE_BIND", "SPREAD_SEGMENTS", "CONSOLIDATE_SEGMENTS")
+"""Flags of a job that are requests: CPUs beside the GPUs (``--gres-flags=enforce-binding``), and where segments lie."""
 
 
 class JobLeftOut(Exception):
@@ -54,6 +56,11 @@ def gres_requests(entry: JsonEntry, *parts: str) -> dict[str, GresRequest]:
     return {part: entry.parsed(f"tres_per_{part}", parse_gres_request) for part in parts}
 
 
+def requested_flag(entry: JsonEntry) -> str | None:
+    """Return the first flag of a job that is a request and not read, if any."""
+    return next((word for word in entry.words("flags") if word in REQUESTED_FLAGS), None)
+
+
 def is_exclusive(entry: JsonEntry) -> bool:
     """Return whether a job has its nodes to itself; `JobLeftOut` where only to its user, account group or topology."""
     words = {word.lower() for key in ("shared", "exclusive") for word in entry.words(key)}
@@ -81,125 +88,79 @@ class WorkerShape:
     """Other generic resources of one worker."""
 
 
-def requested_shapes(entry: JsonEntry) -> list[WorkerShape]:
-    """
-    Return the alternative shapes of a request: several if it names a range of nodes.
+class _Request:
+    """What a job asks for, as Slurm's fields state it; 0 where it asks for nothing."""
 
-    A job on one node is one worker with all of it. ``--gres`` and ``--gpus-per-node`` make a worker a node,
-    ``--gpus-per-task`` and CPU jobs one a task, ``--gpus`` with ``--cpus-per-gpu`` one a GPU. CPUs of a task are the
-    job's divided by its tasks, where Slurm (22.05) does not list them. Raises `JobLeftOut` if the request is none of
-    these: workers would have to differ, or the model lacks the rule; `BadInput` if a field is none that Slurm writes.
-    """
-    _refuse(entry)
-    total = entry.parsed("tres_req_str", parse_tres)
-    requests = gres_requests(entry, "node", "task", "job")
-    others = [*total.others, *(name for request in requests.values() for name in request.others)]
-    if others:
-        raise JobLeftOut(f"asks for {others[0][:60]}")
-    models = tuple(
-        dict.fromkeys([*total.models, *(model for request in requests.values() for model in request.models)])
-    )
-    if len(models) > 1:
-        raise JobLeftOut("asks for several types of GPUs")
-    tasks = max(1, slurm_number(entry, "tasks") or 1)
-    least = max(1, total.nodes or slurm_number(entry, "node_count") or 1)
-    most = slurm_number(entry, "max_nodes") or None
-    per_node, per_task = requests["node"].gpus, requests["task"].gpus
-    named = requests["node"].named
-    unread = [name for part in ("task", "job") for name, _ in requests[part].named]
-    if unread or {name for name, _ in total.named} - {name for name, _ in named}:
-        raise JobLeftOut(f"asks for {[*unread, *(name for name, _ in total.named)][0][:60]}, and not by node")
-    per_job = requests["job"].gpus or (0 if per_node or per_task else total.gpus)
-    if (per_task and per_job in (0, tasks * per_task) and not per_node) or (
-        per_node and per_job == least * per_node and least == most and not per_task
-    ):
-        per_job = 0
-    elif bool(per_node) + bool(per_task) + bool(per_job) > 1:
-        raise JobLeftOut("asks for GPUs in several ways")
-    if most is None and tasks <= least and not per_job:
-        most = least  # a task is on one node
-    if most is not None and not least <= most < least + MAX_RANGE:
-        raise JobLeftOut("a range of nodes that is empty or too wide")
-    sizes = _Sizes(entry, total, tasks)
-    if most == 1:
-        gpus = per_node or per_task * tasks or per_job
-        shapes = [WorkerShape(1, gpus, sizes.cpus(tasks, gpus, 1), sizes.memory(tasks, gpus), alone=True)]
-    elif not per_job and (per_node or named or (least == most and sizes.tasks_on(least))):
-        shapes = _worker_a_node(per_node, per_task, sizes, least, most)
-    else:
-        shapes = _worker_anywhere(per_task, per_job, sizes, tasks, least, most)
-    if named and not all(shape.alone for shape in shapes):
-        raise JobLeftOut(f"asks for {named[0][0][:60]} by node, and for workers that are not whole nodes")
-    return [replace(shape, models=models if shape.gpus else (), named=named) for shape in shapes]
+    def __init__(self, entry: JsonEntry) -> None:
+        total = entry.parsed("tres_req_str", parse_tres)
+        requests = gres_requests(entry, "node", "task", "job")
+        every: list[Tres | GresRequest] = [total, *requests.values()]
+        if others := [name for one in every for name in one.others]:
+            raise JobLeftOut(f"asks for {others[0][:60]}")
+        self.models = tuple(dict.fromkeys(model for one in every for model in one.models))
+        if len(self.models) > 1:
+            raise JobLeftOut("asks for several types of GPUs")
+        self.named = requests["node"].named
+        elsewhere = [name for one in every if one is not requests["node"] for name, _ in one.named]
+        by_node = {name for name, _ in self.named}
+        if requests["task"].named or requests["job"].named or not by_node.issuperset(elsewhere):
+            raise JobLeftOut(f"asks for {elsewhere[0][:60]}, and not by node")
 
-
-REFUSED = {
-    "contiguous": "asks for --contiguous",
-    "het_job_id": "is a part of a heterogeneous job",
-    "tres_per_socket": "asks for --gpus-per-socket",
-    "licenses": "asks for --licenses",
-    "burst_buffer": "asks for a burst buffer",
-    "minimum_tmp_disk_per_node": "asks for --tmp",
-    "required_switches": "asks for --switches",
-    "batch_features": "asks for --batch",
-    "network": "asks for --network",
-    "sockets_per_node": "asks for --sockets-per-node",
-    "sockets_per_board": "asks for sockets per board",
-    "cores_per_socket": "asks for --cores-per-socket",
-    "threads_per_core": "asks for --threads-per-core",
-    "tasks_per_core": "asks for --ntasks-per-core",
-    "tasks_per_socket": "asks for --ntasks-per-socket",
-    "tasks_per_board": "asks for tasks per board",
-    "tasks_per_tres": "asks for --ntasks-per-gpu",
-    "core_spec": "asks for --core-spec",
-    "thread_spec": "asks for --thread-spec",
-}
-"""Field of a waiting job -> the reason for which the job is left out if the field is set."""
-
-
-def _refuse(entry: JsonEntry) -> None:
-    for key, words in REFUSED.items():
-        value = entry.raw(key)
-        there = bool(value)
-        if there and not isinstance(value, str | bool):
-            count = slurm_number(entry, key) or 0
-            there = count not in (NO_SPECIALIZATION if key.endswith("_spec") else (0, 0xFFFF, 0xFFFE))
-        if there:
-            raise JobLeftOut(words)
-
-
-class _Sizes:
-    """CPUs and memory of a number of tasks and GPUs on one node."""
-
-    def __init__(self, entry: JsonEntry, total: Tres, tasks: int) -> None:
-        self.per_task = max(1, slurm_number(entry, "cpus_per_task") or -(-total.cpus // tasks))
-        self.per_gpu = _per_gpu(entry, "cpus_per_tres")
-        self.least = slurm_number(entry, "minimum_cpus_per_node") or 0
+        self.tasks = max(1, slurm_number(entry, "tasks") or 1)
         self.tasks_per_node = slurm_number(entry, "tasks_per_node") or 0
-        self._by_gpu = _per_gpu(entry, "memory_per_tres")
-        self._by_cpu = slurm_number(entry, "memory_per_cpu") or 0
-        self._by_node = slurm_number(entry, "memory_per_node") or 0
-        if not (self._by_gpu or self._by_cpu or self._by_node) and total.memory_mib:
-            self._by_node = -(-total.memory_mib // max(1, total.nodes))
-        self.memory_by_node = bool(self._by_node) and not (self._by_gpu or self._by_cpu)
-        self._tasks = tasks
+        self.least = max(1, total.nodes or slurm_number(entry, "node_count") or 1)
+        self.nodes = _numbers_of_nodes(entry, self.least)
+        self.gpus_per_node, self.gpus_per_task = requests["node"].gpus, requests["task"].gpus
+        per_job = requests["job"].gpus or (0 if self.gpus_per_node or self.gpus_per_task else total.gpus)
+        if self.gpus_per_task:
+            together = self.gpus_per_task * self.tasks
+        else:
+            together = self.gpus_per_node * self.least if self.nodes == (self.least,) else 0
+        self.gpus_per_job = 0 if per_job == together else per_job
+        if bool(self.gpus_per_node) + bool(self.gpus_per_task) + bool(self.gpus_per_job) > 1:
+            raise JobLeftOut("asks for GPUs in several ways")
+        if self.nodes is None and self.tasks <= self.least and not self.gpus_per_job:
+            self.nodes = (self.least,)  # a task is on one node
 
-    def tasks_on(self, nodes: int) -> int:
-        """Return the tasks of each of ``nodes`` nodes; 0 if the numbers may differ."""
-        if self._tasks == nodes:
+        self.cpus_per_task = max(1, slurm_number(entry, "cpus_per_task") or -(-total.cpus // self.tasks))
+        self.cpus_per_gpu = _per_gpu(entry, "cpus_per_tres")
+        self.least_cpus = slurm_number(entry, "minimum_cpus_per_node") or 0
+        self._memory_per_gpu = _per_gpu(entry, "memory_per_tres")
+        self._memory_per_cpu = slurm_number(entry, "memory_per_cpu") or 0
+        stated = self._memory_per_gpu or self._memory_per_cpu
+        self.memory_per_node = 0 if stated else slurm_number(entry, "memory_per_node") or 0
+        if not (stated or self.memory_per_node) and total.memory_mib:
+            self.memory_per_node = -(-total.memory_mib // max(1, total.nodes))
+
+    @property
+    def tasks_of_each_node(self) -> int:
+        """The tasks of each node, where all have equally many on the least number of nodes; else 0."""
+        if self.tasks == self.least:
             return 1
-        return self.tasks_per_node if self._tasks == nodes * self.tasks_per_node else 0
+        return self.tasks_per_node if self.tasks == self.least * self.tasks_per_node else 0
 
     def cpus(self, tasks: int, gpus: int, nodes: int) -> int:
         """Return CPUs; ``--mincpus`` counts where the worker has a whole number of nodes."""
-        own = self.per_gpu * gpus if self.per_gpu and gpus else self.per_task * tasks
-        return max(own, self.least * nodes)
+        own = self.cpus_per_gpu * gpus if self.cpus_per_gpu and gpus else self.cpus_per_task * tasks
+        return max(own, self.least_cpus * nodes)
 
     def memory(self, tasks: int, gpus: int) -> int:
         """Return MiB."""
-        if self._by_gpu:
-            return self._by_gpu * gpus
-        return self._by_cpu * self.cpus(tasks, gpus, 0) if self._by_cpu else self._by_node
+        if self._memory_per_gpu:
+            return self._memory_per_gpu * gpus
+        return self._memory_per_cpu * self.cpus(tasks, gpus, 0) if self._memory_per_cpu else self.memory_per_node
+
+
+def _numbers_of_nodes(entry: JsonEntry, least: int) -> tuple[int, ...] | None:
+    """Return the numbers of nodes on which a job may run: a list (``-N2,4,8``) or a range; None: any number."""
+    sizes, most = entry.words("job_size_str"), slurm_number(entry, "max_nodes")
+    try:
+        numbers = parse_indices(",".join(sizes)) if sizes else range(least, most + 1) if most else None
+    except ValueError as error:
+        raise BadInput(f"{entry.path('job_size_str')}: {error}") from None
+    if numbers is not None and not 1 <= len(numbers) <= MAX_RANGE:
+        raise JobLeftOut("a range of nodes that is empty or too wide")
+    return None if numbers is None else tuple(numbers)
 
 
 def _per_gpu(entry: JsonEntry, key: str) -> int:
@@ -207,40 +168,77 @@ def _per_gpu(entry: JsonEntry, key: str) -> int:
     return max((gres.count for gres in entry.parsed(key, parse_gres) if gres.name == "gpu"), default=0)
 
 
-def _worker_a_node(per_node: int, per_task: int, sizes: _Sizes, least: int, most: int | None) -> list[WorkerShape]:
-    if most is None:
+def requested_shapes(entry: JsonEntry) -> list[WorkerShape]:
+    """
+    Return the alternative shapes of a request: one for each number of nodes that it allows.
+
+    Of the ways to ask in Slurm the first that applies decides what a worker is:
+
+    ========================================================  =========  ===========================================
+    the job asks for                                          a worker   with
+    ========================================================  =========  ===========================================
+    one node (``-N1``), in whatever way for GPUs              the node   all that the job asks for
+    GPUs of the job (``--gpus``)                              a GPU      ``--cpus-per-gpu``, memory by CPU or by GPU
+    GPUs or other resources of a node (``--gres``,            a node     these, and the CPUs of its tasks
+    ``--gpus-per-node``); as many tasks on each of its nodes
+    GPUs of a task (``--gpus-per-task``), or none             a task     these and its CPUs, memory by CPU or by GPU
+    ========================================================  =========  ===========================================
+
+    GPUs of the job beside those of a task or node repeat them, if they are as many. GPUs of a socket are not read. CPUs
+    of a task are the job's divided by its tasks, where Slurm (22.05) does not list them. Raises `JobLeftOut` if the
+    request is none of these: workers would have to differ, or the model lacks the rule; `BadInput` if a field is none
+    that Slurm writes.
+    """
+    asked = _Request(entry)
+    if asked.nodes == (1,):
+        gpus = asked.gpus_per_node or asked.gpus_per_task * asked.tasks or asked.gpus_per_job
+        memory = asked.memory(asked.tasks, gpus)
+        shapes = [WorkerShape(1, gpus, asked.cpus(asked.tasks, gpus, 1), memory, alone=True)]
+    elif asked.gpus_per_job:
+        shapes = _gpus_anywhere(asked)
+    elif asked.gpus_per_node or asked.named or (asked.nodes == (asked.least,) and asked.tasks_of_each_node):
+        shapes = _worker_a_node(asked)
+    else:
+        shapes = _tasks_anywhere(asked)
+    if asked.named and not all(shape.alone for shape in shapes):
+        raise JobLeftOut(f"asks for {asked.named[0][0][:60]} by node, and for workers that are not whole nodes")
+    return [replace(shape, models=asked.models if shape.gpus else (), named=asked.named) for shape in shapes]
+
+
+def _worker_a_node(asked: _Request) -> list[WorkerShape]:
+    tasks = asked.tasks_of_each_node
+    if asked.nodes is None:
         raise JobLeftOut("asks for GPUs or memory by node, and any number of nodes")
-    each = sizes.tasks_on(least)
-    if not each or (each > 1 and least != most):
+    if not tasks or (tasks > 1 and len(asked.nodes) > 1):
         raise JobLeftOut("may have more tasks on one of its nodes than on another")
-    gpus = per_node or per_task * each
-    cpus, memory = sizes.cpus(each, gpus, 1), sizes.memory(each, gpus)
-    return [WorkerShape(count, gpus, cpus, memory, alone=True) for count in range(least, most + 1)]
+    gpus = asked.gpus_per_node or asked.gpus_per_task * tasks
+    cpus, memory = asked.cpus(tasks, gpus, 1), asked.memory(tasks, gpus)
+    return [WorkerShape(count, gpus, cpus, memory, alone=True) for count in asked.nodes]
 
 
-def _worker_anywhere(
-    per_task: int, per_job: int, sizes: _Sizes, tasks: int, least: int, most: int | None
-) -> list[WorkerShape]:
-    if per_job and not sizes.per_gpu:
+def _gpus_anywhere(asked: _Request) -> list[WorkerShape]:
+    if not asked.cpus_per_gpu:
         raise JobLeftOut("asks for --gpus without --cpus-per-gpu, and not for one node")
-    if sizes.memory_by_node:
+    return _anywhere(asked, asked.gpus_per_job, 0, 1, None)
+
+
+def _tasks_anywhere(asked: _Request) -> list[WorkerShape]:
+    return _anywhere(asked, asked.tasks, 1, asked.gpus_per_task, asked.tasks_per_node or None)
+
+
+def _anywhere(asked: _Request, workers: int, tasks: int, gpus: int, per_node: int | None) -> list[WorkerShape]:
+    """Return the shapes of workers of ``tasks`` tasks and ``gpus`` GPUs each, at most ``per_node`` on a node."""
+    if asked.memory_per_node:
         raise JobLeftOut("asks for memory by node, and any number of nodes or of tasks a node")
-    workers, gpus = (per_job, 1) if per_job else (tasks, per_task)
-    each = 0 if per_job else 1
-    if sizes.least > max(1, sizes.tasks_per_node) * sizes.cpus(each, gpus, 0):
+    cpus = asked.cpus(tasks, gpus, 0)
+    if asked.least_cpus > max(1, asked.tasks_per_node) * cpus:
         raise JobLeftOut("asks for --mincpus")
-    if most is None and least > 1:
+    if asked.nodes is None and asked.least > 1:
         raise JobLeftOut("asks for a minimum number of nodes")
-    shape = WorkerShape(
-        workers,
-        gpus,
-        sizes.cpus(each, gpus, 0),
-        sizes.memory(each, gpus),
-        per_node=None if per_job else sizes.tasks_per_node or None,
-    )
-    if most is None:
+    shape = WorkerShape(workers, gpus, cpus, asked.memory(tasks, gpus), per_node=per_node)
+    if asked.nodes is None:
         return [shape]
-    return [replace(shape, nodes=count) for count in range(least, most + 1) if count <= workers]
+    return [replace(shape, nodes=count) for count in asked.nodes if count <= workers]
 
 
 def whole_nodes(shapes: Sequence[WorkerShape], node_gpus: Sequence[str], node_cpus: int) -> list[WorkerShape]:

@@ -11,14 +11,15 @@ from typing import Any, NamedTuple
 
 from placeopt.errors import BadInput, Unsupported
 from placeopt.formats.bounds import parse_json
+from placeopt.formats.fabric import Inventory
 from placeopt.formats.faults import make_record
 from placeopt.formats.import_notes import ImportNotes
 from placeopt.formats.json_entry import JsonEntry
 from placeopt.formats.observed_round import ObservedJob
 from placeopt.formats.slurm.fields import named_gres, parse_gres
 from placeopt.formats.slurm.topology import is_slurm_topology, read_slurm_topology
+from placeopt.formats.slurm.unread_fields import NODE_FIELDS, NODE_LIMITS, UNSET_TEXTS, UnreadFields, is_set
 from placeopt.formats.source_file import SourceFile, read_source
-from placeopt.formats.topo.fabric import Inventory
 from placeopt.model import Cluster, Gpu, Machine, Node, Part
 from placeopt.model.base import MAX_NODES
 
@@ -98,6 +99,28 @@ class NodeShape(NamedTuple):
 UNREADABLE = NodeShape(0, 0, 0, ())
 
 
+COMMANDS = "'scontrol show nodes --json', of Slurm before 23.02 'sinfo --json', or slurmrestd's reply of .../nodes"
+RESERVED = "reservation"
+"""Taint of a node that is kept for a reservation."""
+
+
+@dataclass(frozen=True)
+class SlurmNode:
+    """Properties of a node that requests of jobs refer to."""
+
+    partitions: frozenset[str]
+    features: frozenset[str]
+    reservation: str
+    cpus: int
+    models: tuple[str, ...]
+    """Of its GPUs, by index."""
+    threads: int
+    used_cpus: int
+    used_gpus: int
+    extra: bool
+    """Whether it states values that jobs may filter by (``--extra``)."""
+
+
 def is_json(source: SourceFile) -> bool:
     """Return whether the file begins like a JSON object or list."""
     return source.data[:1000].removeprefix(b"\xef\xbb\xbf").lstrip()[:1] in (b"{", b"[")
@@ -122,43 +145,84 @@ def node_entries(reply: object, name: str) -> list[JsonEntry]:
 
 
 def read_slurm_nodes(source: SourceFile) -> Inventory:
-    """Return the inventory of a file; raises as `node_entries` and `make_inventory`."""
-    return make_inventory(source.name, node_entries(parse_json(source.text, source.name), source.name))
+    """Return the inventory of a file; raises as `node_entries`, or `BadInput` if a value is malformed."""
+    return make_inventory(source.name, node_entries(parse_json(source.text, source.name), source.name))[0]
 
 
-def make_inventory(source: str, entries: list[JsonEntry], unreadable: set[str] | None = None) -> Inventory:
+def make_inventory(
+    source: str, entries: list[JsonEntry], notes: ImportNotes | None = None
+) -> tuple[Inventory, Mapping[str, SlurmNode]]:
     """
-    Return nodes and their machine types; raises `BadInput` if a value is malformed or a name repeats.
+    Return nodes and their machine types, and what requests of jobs refer to; raises `BadInput` if a name repeats.
 
-    ``effective_cpus``, else ``cpus``, are logical CPUs of 1000 millicores, ``real_memory`` is MiB, ``gres`` lists the
-    GPUs and, with ``(S:n)``, their socket, and other resources, which become named ones (``gres/nic``). Nodes of equal
-    shape share a machine type. A node is ``drained`` if a word of ``state`` or ``state_flags`` means so, or is unknown
-    (`TAKES_WORK`). Partitions become labels ``partition:NAME`` = ``yes``. Slurm reports no GPU memory, links or
-    network.
+    ``effective_cpus``, else ``cpus`` without specialized cores, are logical CPUs of 1000 millicores; ``real_memory``
+    without ``specialized_memory`` is MiB; ``gres`` lists the GPUs and, with ``(S:n)``, their socket, and other
+    resources, which become named ones (``gres/nic``). Nodes of equal shape share a machine type. Partitions and active
+    features become labels ``partition:NAME`` and ``feature:NAME`` = ``yes``, a reservation the taint `RESERVED`. Slurm
+    reports no GPU memory, links or network.
 
-    ``unreadable`` None: a node with malformed hardware is bad input. Otherwise such a node is kept without CPU, memory
-    and GPUs, ``drained``, and its name is added to the set.
+    A node is ``drained`` if a word of ``state`` or ``state_flags`` means so, or is unknown (`TAKES_WORK`), if some of
+    its resources are drained, or if a field is set that is not read. ``notes`` list these nodes with the reason; None:
+    a node with malformed hardware is bad input, otherwise it is kept, drained, without CPU, memory and GPUs.
     """
     machines: dict[NodeShape, Machine] = {}
     nodes: dict[str, Node] = {}
+    slurm_nodes: dict[str, SlurmNode] = {}
+    told = ImportNotes() if notes is None else notes
+    unread = UnreadFields(entries, NODE_FIELDS, NODE_LIMITS, told, "nodes")
     for entry in entries:
         name = entry.text("name")
+        if name in nodes:
+            raise BadInput(f"{entry.where}.name: {name!r} appears twice; names are unique")
+        words = [*entry.words("state"), *entry.words("state_flags")]
+        reasons = why_drained(words)
+        if field := unread.of(entry):
+            reasons.append(f"{field[:60]} is set, which is not read")
+        if entry.text("gres_drained", "") not in UNSET_TEXTS:
+            reasons.append("some of its generic resources are drained")
         try:
             shape = _shape(entry)
         except BadInput:
-            if unreadable is None:
+            if notes is None:
                 raise
             shape = UNREADABLE
-            unreadable.add(name)
+            reasons.append("its hardware cannot be read")
         if shape not in machines:
             machines[shape] = _machine(source, entry.where, shape, len(machines))
-        drained = shape is UNREADABLE or bool(why_drained([*entry.words("state"), *entry.words("state_flags")]))
-        labels = {f"partition:{word}": "yes" for word in entry.words("partitions")}
-        if name in nodes:
-            raise BadInput(f"{entry.where}.name: {name!r} appears twice; names are unique")
-        machine = machines[shape].id
-        nodes[name] = make_record(Node, entry.where, id=name, machine=machine, labels=labels, drained=drained)
-    return Inventory(tuple(machines.values()), tuple(nodes.values()), source)
+        try:
+            used_gpus = sum(gres.count for gres in parse_gres(entry.text("gres_used", "")) if gres.name == "gpu")
+        except ValueError:
+            used_gpus = 0
+            reasons.append("what is used there cannot be read")
+        for reason in reasons:
+            told.drain(reason, name)
+        partitions = entry.words("partitions")
+        features = [word for text in entry.words("active_features") for word in text.split(",") if word]
+        slurm_nodes[name] = SlurmNode(
+            partitions=frozenset(partitions),
+            features=frozenset(features),
+            reservation=entry.text("reservation", ""),
+            cpus=shape.cpus,
+            models=tuple(model for model, _ in shape.gpus),
+            threads=entry.integer("threads", 0, 2**31, 1),
+            used_cpus=entry.integer("alloc_cpus", 0, 2**31, 0),
+            used_gpus=used_gpus,
+            extra=is_set(entry.raw("extra")),
+        )
+        nodes[name] = make_record(
+            Node,
+            entry.where,
+            id=name,
+            machine=machines[shape].id,
+            labels={
+                f"{kind}:{word}": "yes"
+                for kind, listed in (("partition", partitions), ("feature", features))
+                for word in listed
+            },
+            taints=(RESERVED,) if {"RESERVED", "RESV"} & set(node_flags(words)) else (),
+            drained=bool(reasons),
+        )
+    return Inventory(tuple(machines.values()), tuple(nodes.values()), source), slurm_nodes
 
 
 def _shape(entry: JsonEntry) -> NodeShape:
@@ -170,10 +234,11 @@ def _shape(entry: JsonEntry) -> NodeShape:
         (item.type or "gpu", -1 if item.socket is None else item.socket) for item in gres for _ in range(item.count)
     ]
     sockets = entry.integer("sockets", 0, MAX_SOCKETS, 0)
-    cpus = "effective_cpus" if entry.raw("effective_cpus") else "cpus"  # without those reserved for the system
+    cpus, memory = entry.integer("cpus", 0, MAX_CPUS), entry.integer("real_memory", 0, MAX_MEMORY_MIB)
+    of_system = entry.integer("specialized_cores", 0, MAX_CPUS, 0) * entry.integer("threads", 0, MAX_CPUS, 1)
     return NodeShape(
-        entry.integer(cpus, 0, MAX_CPUS),
-        entry.integer("real_memory", 0, MAX_MEMORY_MIB),
+        entry.integer("effective_cpus", 0, MAX_CPUS, 0) or max(0, cpus - of_system),
+        max(0, memory - entry.integer("specialized_memory", 0, MAX_MEMORY_MIB, 0)),
         max([sockets, *(socket + 1 for _, socket in gpus)]),
         tuple(gpus),
         tuple(sorted(named_gres(listed).items())),
@@ -199,28 +264,6 @@ def _machine(source: str, where: str, shape: NodeShape, number: int) -> Machine:
     )
 
 
-COMMANDS = "'scontrol show nodes --json', of Slurm before 23.02 'sinfo --json', or slurmrestd's reply of .../nodes"
-NO_GRES = ("", "(null)", "N/A")
-"""Of drained resources Slurm 22.05 to 24.11 print nothing else: ``gres_get_node_drain`` knows no single ones."""
-RESERVED = "reservation"
-"""Taint of a node that is kept for a reservation."""
-
-
-@dataclass(frozen=True)
-class SlurmNode:
-    """Properties of a node that requests of jobs refer to."""
-
-    partitions: frozenset[str]
-    features: frozenset[str]
-    reservation: str
-    cpus: int
-    models: tuple[str, ...]
-    """Of its GPUs, by index."""
-    threads: int
-    used_cpus: int
-    used_gpus: int
-
-
 def read_nodes(
     listed: str | Path | dict[str, Any], topology: str | Path | None, notes: ImportNotes
 ) -> tuple[Cluster, Mapping[str, SlurmNode]]:
@@ -233,7 +276,6 @@ def read_nodes(
     if not isinstance(listed, dict):
         source = read_source(listed)
         name, reply = source.name, parse_json(source.text, source.name)
-    unreadable: set[str] = set()
     try:
         entries = node_entries(reply, name)
     except Unsupported:
@@ -247,38 +289,11 @@ def read_nodes(
                 "give the output of 'scontrol show nodes --json'"
             ) from None
         raise
-    inventory = make_inventory(name, entries, unreadable)
-    machines = {machine.id: machine for machine in inventory.machines}
-    slurm_nodes: dict[str, SlurmNode] = {}
-    nodes: list[Node] = []
-    for node, entry in zip(inventory.nodes, entries, strict=True):
-        features = [word for text in entry.words("active_features") for word in text.split(",") if word]
-        states = [*entry.words("state"), *entry.words("state_flags")]
-        for reason in why_drained(states):
-            notes.drain(reason, node.id)
-        if node.id in unreadable:
-            notes.drain("its hardware cannot be read", node.id)
-        if entry.text("gres_drained", "") not in NO_GRES:
-            notes.drain("some of its generic resources are drained", node.id)
-        machine = machines[node.machine]
-        slurm_nodes[node.id] = SlurmNode(
-            partitions=frozenset(entry.words("partitions")),
-            features=frozenset(features),
-            reservation=entry.text("reservation", ""),
-            cpus=machine.cpu_millicores // 1000,
-            models=tuple(gpu.model for gpu in machine.gpus),
-            threads=entry.integer("threads", 0, 2**31, 1),
-            used_cpus=entry.integer("alloc_cpus", 0, 2**31, 0),
-            used_gpus=_used_gpus(entry, node.id, notes),
-        )
-        labels = {**node.labels, **{f"feature:{word}": "yes" for word in features}}
-        taints = (RESERVED,) if {"RESERVED", "RESV"} & set(node_flags(states)) else ()
-        nodes.append(make_record(Node, entry.where, **{**node.model_dump(), "labels": labels, "taints": taints}))
+    inventory, slurm_nodes = make_inventory(name, entries, notes)
     if any(node.threads > 1 for node in slurm_nodes.values()):
         notes.assume(
             "Nodes have several threads a core: waiting jobs count CPUs one by one, though Slurm may give whole cores."
         )
-    inventory = Inventory(inventory.machines, tuple(nodes), inventory.source)
     if topology is None:
         return inventory.cluster(), slurm_nodes
     network = read_source(topology)
@@ -287,14 +302,6 @@ def read_nodes(
             f"{network.name}: no SwitchName= or BlockName=; expected Slurm's topology.conf or 'scontrol show topology'"
         )
     return inventory.cluster(read_slurm_topology(network)), slurm_nodes
-
-
-def _used_gpus(entry: JsonEntry, node: str, notes: ImportNotes) -> int:
-    try:
-        return sum(gres.count for gres in parse_gres(entry.text("gres_used", "")) if gres.name == "gpu")
-    except ValueError:
-        notes.drain("what is used there cannot be read", node)
-        return 0
 
 
 def drain_unaccounted(nodes: Mapping[str, SlurmNode], seen: Sequence[ObservedJob], notes: ImportNotes) -> None:

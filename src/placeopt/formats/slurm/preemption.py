@@ -13,7 +13,7 @@ from placeopt.formats.source_file import read_source
 FREES_GPUS = frozenset({"REQUEUE", "CANCEL"})
 """Modes in which a preempted job gives up its GPUs; a suspended one keeps memory and generic resources."""
 _PAIR = re.compile(r"([A-Za-z]\w*)\s*=\s*(\S*)")
-_WANTED = ("preempttype", "preemptmode")
+_WANTED = ("preempttype", "preemptmode", "preemptexempttime")
 
 
 @dataclass(frozen=True)
@@ -23,7 +23,8 @@ class SlurmPreemption:
 
     ``plugin``: ``PreemptType``; empty: not stated. ``mode``: Of the cluster, in capitals. ``tiers``,
     ``partition_mode``: Of partitions that state them. ``preempted``: QOS that another QOS may preempt. ``qos_mode``: Of
-    a QOS that states one. Without any of it nothing is preemptible.
+    a QOS that states one. ``exempt_ms``, ``qos_exempt_ms``: Run time before which no job is preempted, of the cluster
+    and of QOS that state it. Without any of it nothing is preemptible.
     """
 
     plugin: str = ""
@@ -32,6 +33,12 @@ class SlurmPreemption:
     partition_mode: Mapping[str, str] = field(default_factory=dict)
     preempted: frozenset[str] = frozenset()
     qos_mode: Mapping[str, str] = field(default_factory=dict)
+    exempt_ms: int = 0
+    qos_exempt_ms: Mapping[str, int] = field(default_factory=dict)
+
+    def protects_ms(self, qos: str) -> int:
+        """Return the run time before which a job of a QOS is not preempted (``PreemptExemptTime``)."""
+        return self.qos_exempt_ms.get(qos, self.exempt_ms)
 
     def allows(self, partition: str, qos: str, beside: Iterable[str], *, requeues: bool) -> bool:
         """
@@ -61,20 +68,21 @@ def read_preemption(paths: Iterable[str | Path]) -> SlurmPreemption:
     Return what some files state together.
 
     Each is ``slurm.conf``, or the output of ``scontrol show config``, ``scontrol show partitions`` (oneliner or not),
-    or ``sacctmgr -P show qos format=name,preempt,preemptmode``. Raises `BadInput` if a file is none of these, or a tier
-    is not a number.
+    or ``sacctmgr -P show qos format=name,preempt,preemptmode,preemptexempttime``. Raises `BadInput` if a file is none
+    of these, a tier is not a number, or a time is none of Slurm's.
     """
     cluster: dict[str, str] = {}
     partitions: dict[str, dict[str, str]] = {}
     defaults: dict[str, str] = {}
     preempted: set[str] = set()
     qos_mode: dict[str, str] = {}
+    qos_exempt: dict[str, int] = {}
     for path in paths:
         source = read_source(path)
         lines = re.sub(r"\\\n", " ", source.text).splitlines()
         head = next((line for line in lines if line.strip()), "").lower().split("|")
         if len(head) > 1:
-            _read_qos(source.name, head, lines, preempted, qos_mode)
+            _read_qos(source.name, head, lines, preempted, qos_mode, qos_exempt)
             continue
         known = False
         current: dict[str, str] | None = None
@@ -106,11 +114,20 @@ def read_preemption(paths: Iterable[str | Path]) -> SlurmPreemption:
         modes,
         frozenset(preempted),
         qos_mode,
+        _exempt_ms("the cluster", cluster.get("preemptexempttime", "")) or 0,
+        qos_exempt,
     )
 
 
-def _read_qos(where: str, head: list[str], lines: list[str], preempted: set[str], qos_mode: dict[str, str]) -> None:
-    """Add the QOS of a table with the columns ``head``: which others each may preempt, and how it is preempted."""
+def _read_qos(
+    where: str,
+    head: list[str],
+    lines: list[str],
+    preempted: set[str],
+    qos_mode: dict[str, str],
+    qos_exempt: dict[str, int],
+) -> None:
+    """Add the QOS of a table with the columns ``head``: which others each may preempt, how and when it is preempted."""
     if not {"name", "preempt"} <= set(head):
         raise BadInput(f"{where}: columns {'|'.join(head)[:60]!r}, expected Name and Preempt, separated by |")
     for line in [line for line in lines if line.strip()][1:]:
@@ -119,6 +136,21 @@ def _read_qos(where: str, head: list[str], lines: list[str], preempted: set[str]
         mode = row.get("preemptmode", "").upper()
         if mode not in ("", "CLUSTER"):
             qos_mode[row["name"]] = mode
+        if (exempt := _exempt_ms(f"QOS {row['name'][:60]!r}", row.get("preemptexempttime", ""))) is not None:
+            qos_exempt[row["name"]] = exempt
+
+
+def _exempt_ms(whose: str, text: str) -> int | None:
+    """Return a time as Slurm writes it: ``[days-]hours:minutes:seconds``, ``days-hours``, minutes; None: not stated."""
+    if text in ("", "-1") or text.upper() in ("NONE", "INFINITE", "UNLIMITED"):
+        return None
+    match = re.fullmatch(r"(?:([0-9]{1,6})-)?([0-9]{1,9})(?::([0-9]{1,2}))?(?::([0-9]{1,2}))?", text)
+    if match is None:
+        raise BadInput(f"PreemptExemptTime of {whose}: {text[:60]!r}, expected a time such as 01:00:00")
+    days, *parts = (None if part is None else int(part) for part in match.groups())
+    first, second, third = (part or 0 for part in parts)
+    units = (3600, 60, 1) if days is not None or match[4] is not None else (60, 1, 0)
+    return 1000 * (86_400 * (days or 0) + first * units[0] + second * units[1] + third * units[2])
 
 
 def _tier(partition: str, text: str) -> int:

@@ -60,9 +60,10 @@ class RunningJobReader:
         notes: ImportNotes,
         rule: PriorityRule,
         preemption: SlurmPreemption,
+        now_ms: int,
     ) -> None:
         self._nodes, self._where, self._notes = nodes, where, notes
-        self._rule, self._preemption = rule, preemption
+        self._rule, self._preemption, self._now_ms = rule, preemption, now_ms
 
     def read(self, entry: JsonEntry, name: str) -> list[ObservedJob]:
         """Return a running job; several, if it holds different amounts on its nodes; none, if it names no node."""
@@ -120,9 +121,10 @@ class RunningJobReader:
         """Return whether a job may be moved, and preempted: by its comment, the rule, or Slurm's settings."""
         classes = job_classes(entry)
         beside = {word for node in nodes if node in self._nodes for word in self._nodes[node].partitions}
-        stated = self._preemption.allows(
-            classes[-1], entry.text("qos", ""), beside, requeues=entry.raw("requeue") is not False
-        )
+        qos = entry.text("qos", "")
+        protected_ms = (milliseconds(entry, "start_time", 1000) or 0) + self._preemption.protects_ms(qos)
+        stated = (milliseconds(entry, "preemptable_time", 1000) or protected_ms) <= self._now_ms
+        stated &= self._preemption.allows(classes[-1], qos, beside, requeues=entry.raw("requeue") is not False)
         may = self._rule.may_preempt(slurm_number(entry, "priority") or 0, classes, stated=stated)
         comments = " ".join(entry.text(key, "") for key in ("comment", "admin_comment"))
         return flags_of([comment_marks(comments)], may, name, self._notes)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +29,7 @@ from placeopt.formats.slurm.job_requests import (
     JobLeftOut,
     is_exclusive,
     milliseconds,
+    requested_flag,
     requested_shapes,
     slurm_number,
     unreadable_field,
@@ -36,6 +38,7 @@ from placeopt.formats.slurm.job_requests import (
 from placeopt.formats.slurm.nodes import COMMANDS, SlurmNode, drain_unaccounted, read_nodes
 from placeopt.formats.slurm.preemption import NO_PREEMPTION, SlurmPreemption, read_preemption
 from placeopt.formats.slurm.running_jobs import RunningJobReader, job_value, make_job
+from placeopt.formats.slurm.unread_fields import JOB_FIELDS, JOB_REQUESTS, UnreadFields
 from placeopt.model import Demand, Instance, Job, Option, Split
 from placeopt.model.base import MAX_JOBS
 
@@ -56,11 +59,15 @@ class JobListReader:
         rule: PriorityRule = DEFAULT_RULE,
         preemption: SlurmPreemption = NO_PREEMPTION,
         starting: Mapping[str, Sequence[str]] | None = None,
+        now_ms: int = 0,
     ) -> None:
         self._nodes, self._entries, self._notes, self._rule = nodes, entries, notes, rule
         self._starting = starting or {}
         self._where = EligibleNodes(nodes)
-        self._running = RunningJobReader(nodes, self._where, notes, rule, preemption)
+        filters = any(node.extra for node in nodes.values())
+        read = JOB_FIELDS if filters else JOB_FIELDS | {"extra"}
+        self._unread = UnreadFields(entries, read, JOB_REQUESTS, notes, "jobs")
+        self._running = RunningJobReader(nodes, self._where, notes, rule, preemption, now_ms)
         self._array_tasks: Counter[int] = Counter()
 
     def read(self) -> Iterator[ObservedJob]:
@@ -149,6 +156,8 @@ class JobListReader:
         return names, names[max(0, limit - self._array_tasks[array]) :] if limit else []
 
     def _pending(self, entry: JsonEntry, name: str) -> ObservedJob:
+        if (field := self._unread.of(entry)) or (field := requested_flag(entry)):
+            raise JobLeftOut(f"states {field[:60]}, which is not read")
         shapes = requested_shapes(entry)
         exclusive = is_exclusive(entry)
         where = self._where.fields(
@@ -161,7 +170,7 @@ class JobListReader:
             if len(nodes) != 1:
                 raise JobLeftOut("--exclusive where nodes are of several shapes, or none")
             shapes = whole_nodes(shapes, *nodes.pop())
-        if entry.raw("required_switches") is None and max(shape.workers for shape in shapes) > 1:
+        if "required_switches" not in entry and max(shape.workers for shape in shapes) > 1:
             self._notes.assume("This Slurm does not list --switches: workers of waiting jobs may lie under any.")
         if not all(shape.memory_mib for shape in shapes):
             self._notes.assume("Waiting jobs for which no memory is stated (--mem=0 too) count as asking for none.")
@@ -281,9 +290,9 @@ def read_slurm(
     if "jobs" not in document:
         raise BadInput(f"{document.where}: no list 'jobs'; expected the output of squeue --json")
     jobs_seen: list[ObservedJob] = []
-    reader = JobListReader(
-        listed, document.entries("jobs"), notes, priority_rule(rule), read_preemption(preemption), starting
-    )
+    entries = document.entries("jobs")
+    now_ms = _time_of_list_ms(document, entries)
+    reader = JobListReader(listed, entries, notes, priority_rule(rule), read_preemption(preemption), starting, now_ms)
     for observed in reader.read():
         jobs_seen.append(observed)
         if len(jobs_seen) > MAX_JOBS:
@@ -292,17 +301,26 @@ def read_slurm(
     models = {gpu.model for machine in cluster.machines for gpu in machine.gpus}
     if slices := sorted(model for model in models if is_mig(model)):
         notes.assume(f"MIG instances are read as GPUs of their own ({', '.join(slices)}), not as parts of one.")
-    now = milliseconds(document, "last_update", 1000) or 0
     return observed_instance(
         name or "slurm",
         f"Slurm: {_told('nodes', nodes)}, {_told('jobs', jobs)}.",
         notes,
-        max([now, *(max(observed.job.arrival_ms, observed.started_ms) for observed in jobs_seen)]),
+        now_ms,
         cluster,
         jobs_seen,
         snapshot_policy("slurm", dict.fromkeys(domain.level for domain in cluster.domains)),
         previous,
     )
+
+
+def _time_of_list_ms(document: JsonEntry, entries: Sequence[JsonEntry]) -> int:
+    """Return the time of the list (``last_update``), and not before the latest submission or start in it."""
+    times = [milliseconds(document, "last_update", 1000)]
+    for entry in entries:
+        for key in ("submit_time", "start_time") if entry.raw("nodes") else ("submit_time",):
+            with suppress(BadInput):
+                times.append(milliseconds(entry, key, 1000))
+    return max(time or 0 for time in times)
 
 
 def _told(kind: str, source: str | Path | dict[str, Any]) -> str:

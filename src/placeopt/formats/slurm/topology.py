@@ -6,9 +6,9 @@ topograph writes the same.
 
 import re
 
+from placeopt.formats.fabric import Fabric, make_fabric
 from placeopt.formats.slurm.fields import MAX_HOSTS, expand_hosts
 from placeopt.formats.source_file import SourceFile
-from placeopt.formats.topo.fabric import Fabric, make_fabric
 
 _NAMES = ("switchname", "blockname", "aggregatedblock")
 _KEYS = (*_NAMES, "switches", "nodes", "blocksizes", "linkspeed", "level", "blockindex", "blocksize")

@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING
 from placeopt.lazy import lazy_names
 
 if TYPE_CHECKING:
-    from placeopt.formats.topo.fabric import Fabric as Fabric
-    from placeopt.formats.topo.fabric import Inventory as Inventory
+    from placeopt.formats.fabric import Fabric as Fabric
+    from placeopt.formats.fabric import Inventory as Inventory
     from placeopt.formats.topo.read import read_cluster as read_cluster
     from placeopt.formats.topo.read import read_fabric as read_fabric
     from placeopt.formats.topo.read import read_inventory as read_inventory

@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 from networkx.utils import UnionFind
 
 from placeopt.errors import BadInput, Unsupported
+from placeopt.formats.fabric import Fabric, make_fabric
 from placeopt.formats.source_file import SourceFile
-from placeopt.formats.topo.fabric import Fabric, make_fabric
 
 MAX_DEVICES = 500_000
 MAX_LAYERS = 64

@@ -9,11 +9,11 @@ from pathlib import Path
 
 from placeopt.arguments import checked
 from placeopt.errors import BadInput, Unsupported
+from placeopt.formats.fabric import Fabric, Inventory
 from placeopt.formats.slurm.nodes import is_json, read_slurm_nodes
 from placeopt.formats.slurm.topology import is_slurm_topology, read_slurm_topology
 from placeopt.formats.source_file import SourceFile, read_source
 from placeopt.formats.topo.build import Stated, build_machine, combine
-from placeopt.formats.topo.fabric import Fabric, Inventory
 from placeopt.formats.topo.host import Host
 from placeopt.formats.topo.host_text import is_host_text, is_numactl, read_host_text, read_numactl
 from placeopt.formats.topo.hwloc import read_hwloc
