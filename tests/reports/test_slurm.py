@@ -1,11 +1,18 @@
 """Slurm: what `placeopt import slurm` says about situations from public reports."""
 
+import random
+from itertools import accumulate, combinations
 from pathlib import Path
+
+import pytest
 
 from placeopt import Instance, solve
 from placeopt.formats import read_slurm
+from placeopt.formats.topo import read_fabric
+from placeopt.whatif import Limits, fit, parse_job
 
 DATA = Path(__file__).resolve().parents[1] / "data" / "reports" / "slurm"
+TOPO = DATA.parent / "topo"
 
 
 def reading(name: str, topology: str | None = None, preemption: str | None = None) -> Instance:
@@ -35,3 +42,84 @@ def test_a_list_of_sizes_is_no_range() -> None:
     assert [option.workers for option in found.jobs[0].options] == [2, 4, 8]
     (placement,) = solve(found, time_limit_s=5).placements
     assert len(placement.assignments) == 2
+
+
+def test_a_job_does_not_cross_blocks() -> None:
+    """Two and one nodes are free in blocks of four: three nodes wait, whoever asks."""
+    found = reading("block_strict", topology="block_strict.conf")
+    plan = solve(found, time_limit_s=5)
+    assert {one.job for one in plan.unplaced} == {"20"}
+    assert plan.status == "optimal"
+    answer = fit(found, parse_job("3x8", found), Limits(time_limit_s=5))
+    assert (answer.found, answer.most) == (0, 0)
+    assert fit(found, parse_job("2x8", found), Limits(time_limit_s=5)).found == 1
+
+
+NODES = {"cpus": 8, "real_memory": 8000, "gres": "gpu:a100:1", "state": "idle", "partitions": ["gpu"]}
+WAITS = {"job_state": "PENDING", "partition": "gpu", "state_reason": "Priority", "priority": 5}
+
+
+def is_lawful(nodes: set[int], sizes: list[int], held: list[int]) -> bool:
+    """Slurm's topology/block, by its text: the first size that holds them, in as few blocks of the size below."""
+    starts = [0, *accumulate(held)]
+    for place, size in enumerate([*sizes, 0]):
+        if size and size < len(nodes):
+            continue
+        of_size = size // sizes[0] if size else len(held)
+        blocks = [set(range(starts[b], starts[min(b + of_size, len(held))])) for b in range(0, len(held), of_size)]
+        if not place:
+            return any(nodes <= block for block in blocks)
+        part = sizes[place - 1] // sizes[0]
+        parts = [set(range(starts[b], starts[min(b + part, len(held))])) for b in range(0, len(held), part)]
+        touched = sum(bool(nodes & one) for one in parts)
+        return any(nodes <= block for block in blocks) and touched <= -(-len(nodes) // sizes[place - 1])
+    raise AssertionError
+
+
+@pytest.mark.parametrize("seed", range(25))
+def test_gangs_in_blocks_against_all_sets_of_nodes(seed: int, tmp_path: Path) -> None:
+    """Up to five blocks of two nodes, some drained: a gang starts exactly where some set of free nodes is lawful."""
+    rng = random.Random(seed)
+    held = [2] * rng.randint(2, 5)
+    sizes = rng.choice([[2], [2, 4], [2, 8], [2, 4, 8]])
+    count = sum(held)
+    free = {n for n in range(count) if rng.random() < 0.7}
+    text = "".join(f"BlockName=b{b} Nodes=n[{2 * b}-{2 * b + 1}]\n" for b in range(len(held)))
+    (tmp_path / "topology.conf").write_text(text + f"BlockSizes={','.join(map(str, sizes))}\n")
+    nodes = [{"name": f"n{n}", **NODES, "state": "idle" if n in free else "down"} for n in range(count)]
+    for wanted in range(2, count + 1):
+        job = {"job_id": 1, **WAITS, "tasks": wanted, "tres_per_node": "gres:gpu:1", "max_nodes": wanted}
+        job["tres_req_str"] = f"cpu={wanted},mem=1M,node={wanted}"
+        found = read_slurm({"nodes": nodes}, {"jobs": [job]}, tmp_path / "topology.conf")
+        plan = solve(found, time_limit_s=5, isolation="thread")
+        lawful = any(is_lawful(set(some), sizes, held) for some in combinations(sorted(free), wanted))
+        assert bool(plan.placements) == lawful, (wanted, sizes, free)
+        for placement in plan.placements:
+            assert is_lawful({int(one.node[1:]) for one in placement.assignments}, sizes, held)
+
+
+FORMS = [
+    ("multiparent.conf", {"s0": "s4", "s1": "s4", "s2": "s4", "s3": "s4", "s4": None}),
+    ("topology.yaml", {"s1": "sw_root", "s2": "sw_root", "sw_root": None}),
+]
+
+
+@pytest.mark.parametrize(("name", "parents"), FORMS)
+def test_forms_of_topology(name: str, parents: dict[str, str | None]) -> None:
+    """The spines of a fat tree are one domain; topology.yaml states the same as topology.conf."""
+    fabric = read_fabric([TOPO / name])
+    assert {domain.id: domain.parent for domain in fabric.domains} == parents
+    assert len(fabric.node_domains) == 8
+
+
+def test_a_gang_lies_under_one_of_several_roots(tmp_path: Path) -> None:
+    """Two fabrics of unlike height, two nodes each: no gang of three; one node apart is no place for gangs."""
+    text = "SwitchName=a Nodes=n[0-1]\nSwitchName=b Nodes=n[2-3]\nSwitchName=c Switches=b\n"
+    (tmp_path / "topology.conf").write_text(text)
+    nodes = [{"name": f"n{n}", **NODES} for n in range(4)]
+    for wanted, starts in ((2, True), (3, False)):
+        job = {"job_id": 1, **WAITS, "tasks": wanted, "tres_per_node": "gres:gpu:1", "max_nodes": wanted}
+        job["tres_req_str"] = f"cpu={wanted},mem=1M,node={wanted}"
+        found = read_slurm({"nodes": nodes}, {"jobs": [job]}, tmp_path / "topology.conf")
+        assert bool(solve(found, time_limit_s=5).placements) == starts
+        assert "Switches have several roots" in found.note

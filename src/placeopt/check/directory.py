@@ -52,6 +52,7 @@ class Directory:
             (slowdown.profile, slowdown.beside): slowdown for slowdown in instance.slowdowns
         }
         self.domains = instance.cluster.domains
+        self.splits_of = instance.cluster.splits_of
         self.uplinks: dict[str, int | None] = {domain.id: domain.uplink_mbps for domain in instance.cluster.domains}
         self.domains_above = _domains_above(instance)
 

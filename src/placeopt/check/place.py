@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 
 from placeopt.check.case import CheckCase, gpu_number
 from placeopt.check.directory import PlacedJob, option_of
-from placeopt.model import Group, Job, Node, Placement, Spread
+from placeopt.model import Group, Job, Node, Option, Placement, Spread
 
 
 def check_where(case: CheckCase) -> None:
@@ -119,7 +119,7 @@ class _Shape:
         for node, count in on_node.items() if most is not None else ():
             if count > (most or 0):
                 add("workers_per_node", f"{count} of at most {most} workers", node)
-        for split in group.splits:
+        for split in self._case.directory.splits_of(group) if isinstance(group, Option) else group.splits:
             workers_in = self._inside(split.level, on_node, add)
             if len(workers_in) != split.domains:
                 add("split", f"in {len(workers_in)} domains of level {split.level!r}, must be in {split.domains}")

@@ -207,7 +207,7 @@ def _requirement(problem: Problem, option: Option, job: Job, queue: int, barrier
         link_part=0 if demand.gpus else 1,
         single_node=option.single_node,
         workers_per_node=option.workers_per_node_max,
-        splits=option.splits,
+        splits=problem.given.cluster.splits_of(option),
         spread=option.spread,
         barriers=barriers,
         queue=queue,

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 from placeopt.errors import BadInput
 from placeopt.formats.faults import make_record
-from placeopt.model import Cluster, Domain, Machine, Node
+from placeopt.model import BlockSize, Cluster, Domain, Machine, Node
 
 
 @dataclass(frozen=True)
@@ -22,13 +22,15 @@ class Fabric:
     node_domains: Mapping[str, str]
     """Node -> domain, in the file's order."""
     unresolved: tuple[str, ...] = ()
-    """Requested nodes that were not found, one sentence each."""
+    """What was not found, or not read, one sentence each."""
     source: str = ""
+    block_sizes: tuple[BlockSize, ...] = ()
+    """Sizes of gangs that lie in one domain."""
 
     def cluster(self, machine: Machine) -> Cluster:
         """Make the cluster whose nodes are all of one machine type."""
         nodes = [Node(id=name, machine=machine.id, domain=domain) for name, domain in self.node_domains.items()]
-        return _cluster(self.source, (machine,), self.domains, nodes)
+        return _cluster(self.source, (machine,), self, nodes)
 
 
 @dataclass(frozen=True)
@@ -43,13 +45,13 @@ class Inventory:
     def cluster(self, fabric: Fabric | None = None) -> Cluster:
         """Make the cluster; nodes that the fabric does not name are attached to the network itself."""
         if fabric is None:
-            return _cluster(self.source, self.machines, (), self.nodes)
+            return _cluster(self.source, self.machines, Fabric((), {}), self.nodes)
         nodes = [node.model_copy(update={"domain": fabric.node_domains.get(node.id)}) for node in self.nodes]
         if not any(node.domain for node in nodes):
             raise BadInput(
                 f"{self.source}: none of its nodes is in {fabric.source}; files given together must be of one cluster"
             )
-        return _cluster(self.source, self.machines, fabric.domains, nodes)
+        return _cluster(self.source, self.machines, fabric, nodes)
 
 
 def make_fabric(
@@ -57,8 +59,14 @@ def make_fabric(
     parents: Mapping[str, str | None],
     node_domains: Mapping[str, str],
     unresolved: Sequence[str] = (),
+    *,
+    rooted: bool = False,
 ) -> Fabric:
-    """Make a fabric of domain -> parent (in any order) and node -> domain."""
+    """
+    Make a fabric of domain -> parent (in any order) and node -> domain.
+
+    ``rooted``: A gang lies under one root. Several roots of unlike height get domains above, up to the same level.
+    """
     if not node_domains:
         raise BadInput(f"{source}: places no node; expected host names under switches or blocks")
     order = _parents_first(source, parents)
@@ -67,13 +75,25 @@ def make_fabric(
         parent = parents[name]
         if parent is not None:
             height[parent] = max(height[parent], height[name] + 1)
+    roots = [name for name in order if parents[name] is None]
+    block_sizes: tuple[BlockSize, ...] = ()
+    if rooted and len(roots) > 1:
+        top, above = max(height.values()), dict(parents)
+        for root in roots:
+            for level in range(height[root] + 1, top + 1):
+                name = f"{root}.tier{level}"
+                above[root], above[name], height[name], root = name, None, level, name
+        parents, block_sizes = above, (BlockSize(level=level_name(top)),)
+        order = _parents_first(source, parents)
     domains = tuple(
-        make_record(
-            Domain, source, id=name, level="rack" if height[name] == 1 else f"tier{height[name]}", parent=parents[name]
-        )
-        for name in order
+        make_record(Domain, source, id=name, level=level_name(height[name]), parent=parents[name]) for name in order
     )
-    return Fabric(domains, dict(node_domains), tuple(unresolved), source)
+    return Fabric(domains, dict(node_domains), tuple(unresolved), source, block_sizes)
+
+
+def level_name(height: int) -> str:
+    """Return the level of domains of a height, the lowest having 1."""
+    return "rack" if height == 1 else f"tier{height}"
 
 
 def _parents_first(source: str, parents: Mapping[str, str | None]) -> list[str]:
@@ -90,5 +110,12 @@ def _parents_first(source: str, parents: Mapping[str, str | None]) -> list[str]:
     return list(order)
 
 
-def _cluster(source: str, machines: Sequence[Machine], domains: Sequence[Domain], nodes: Sequence[Node]) -> Cluster:
-    return make_record(Cluster, source, machines=tuple(machines), domains=tuple(domains), nodes=tuple(nodes))
+def _cluster(source: str, machines: Sequence[Machine], fabric: Fabric, nodes: Sequence[Node]) -> Cluster:
+    return make_record(
+        Cluster,
+        source,
+        machines=tuple(machines),
+        domains=fabric.domains,
+        nodes=tuple(nodes),
+        block_sizes=fabric.block_sizes,
+    )

@@ -162,6 +162,7 @@ class HostReports(FailureReports):
                 machines=(*now.cluster.machines, *machines),
                 domains=(*now.cluster.domains, *domains),
                 nodes=now.cluster.nodes,
+                block_sizes=now.cluster.block_sizes,
             )
         except ValidationError as error:
             raise _refused(error) from None

@@ -1,7 +1,7 @@
 """What users write and read: rounds, plans, scenarios, scheduling policies, and every record in them."""
 
 from placeopt.model.base import MAX_JOBS, MAX_VALUE, Amounts, Record
-from placeopt.model.cluster import Cluster, Domain, Node
+from placeopt.model.cluster import BlockSize, Cluster, Domain, Node
 from placeopt.model.endpoint import Autoscaler, CoreCurve, Endpoint, LoadStep, Replica
 from placeopt.model.estimate import Estimate
 from placeopt.model.instance import FORMAT_VERSION, Instance, Slowdown
@@ -49,6 +49,7 @@ __all__ = [
     "Arrival",
     "Assignment",
     "Autoscaler",
+    "BlockSize",
     "Changes",
     "Cluster",
     "Communication",

@@ -6,7 +6,19 @@ from typing import Annotated, Self
 
 from pydantic import Field, model_validator
 
-from placeopt.model.base import MAX_LEVELS, MAX_NODES, Id, Labels, Mbps, PriceMilli, Record, Weight, refuse_repeats
+from placeopt.model.base import (
+    MAX_LEVELS,
+    MAX_NODES,
+    Id,
+    Labels,
+    Mbps,
+    PositiveCount,
+    PriceMilli,
+    Record,
+    Weight,
+    refuse_repeats,
+)
+from placeopt.model.job import Group, Option, Split
 from placeopt.model.machine import Machine
 from placeopt.model.origin import Origin
 
@@ -58,6 +70,17 @@ class Node(Record):
         return self.model_copy(update={"id": new_id, "labels": labels, "drained": False, "origin": None})
 
 
+class BlockSize(Record):
+    """A size of gangs that have to lie in one domain of a level: see `Cluster.splits_of`."""
+
+    level: Id
+    """Level of domains."""
+    nodes: PositiveCount | None = None
+    """Nodes that a domain of the level is planned with; null: a gang of any size lies in one."""
+    nodes_max: PositiveCount | None = None
+    """Nodes of the largest such domain; null: as planned."""
+
+
 class Cluster(Record):
     """Machine types, domains (parents first) and nodes."""
 
@@ -67,6 +90,49 @@ class Cluster(Record):
     """Network domains, parents before children."""
     nodes: Annotated[tuple[Node, ...], Field(min_length=1, max_length=MAX_NODES)]
     """Nodes, each of one machine type."""
+    block_sizes: tuple[BlockSize, ...] = ()
+    """Sizes of blocks, smallest first, that gangs may not cross; empty: gangs lie anywhere."""
+
+    def splits_of(self, option: Option) -> tuple[Split, ...]:
+        """
+        Return an option's splits, and those that the sizes of blocks add to a gang.
+
+        A gang that takes n nodes at least lies in one domain of the first level with blocks of n nodes or more, and in
+        as few domains as possible, ceil(n / size), of the level below: the rule of Slurm's ``topology/block``. Where
+        domains have more nodes than is planned, so that fewer could do, and for trees of groups, the second part is
+        left out. An option with a split or spread at one of these levels goes by its own.
+        """
+        levels = {block.level for block in self.block_sizes}
+        alone = not option.groups and option.workers == 1
+        if not levels or alone or any(rule.level in levels for rule in (*option.splits, *option.spread)):
+            return option.splits
+        nodes = sum(map(self._fewest_nodes, option.leaves))
+        added: list[Split] = []
+        for block in self.block_sizes:
+            if block.nodes is None or block.nodes >= nodes:
+                added = [*added[-1:], Split(level=block.level, domains=1)]
+                break
+            domains = -(-nodes // block.nodes)
+            exact = option.workers_min is None and not option.groups and (domains - 1) * (block.nodes_max or 0) < nodes
+            added = [Split(level=block.level, domains=domains)] if exact else []
+        return (*option.splits, *added)
+
+    def _fewest_nodes(self, leaf: Group) -> int:
+        """Return the number of nodes that workers state, or else needs on empty nodes of the largest type."""
+        for split in leaf.splits:
+            if split.level == "node":
+                return split.domains
+        demand = leaf.demand
+        most = 0
+        for machine in self.machines:
+            amounts = (
+                (len(machine.gpus), demand.gpus),
+                (machine.cpu_millicores, demand.cpu_millicores),
+                (machine.memory_mib, demand.memory_mib),
+                (leaf.workers_per_node_max or leaf.workers, 1),
+            )
+            most = max(most, min(there // needed for there, needed in amounts if needed))
+        return -(-leaf.workers // most) if most else leaf.workers
 
     @cached_property
     def machine_types(self) -> dict[str, Machine]:
@@ -163,6 +229,13 @@ class Cluster(Record):
                     f"domains[{i}].parent: {domain.id!r} is on level {len(levels[domain.id])} of its path; expected at "
                     f"most {MAX_LEVELS} levels"
                 )
+        known = {level for path in levels.values() for level in path}
+        for i, block in enumerate(self.block_sizes):
+            if block.level not in known:
+                raise ValueError(f"block_sizes[{i}].level: no level {block.level!r} in 'domains'")
+            before = self.block_sizes[i - 1].nodes if i else 0
+            if before is None or (block.nodes is not None and block.nodes <= before):
+                raise ValueError(f"block_sizes[{i}].nodes: {block.nodes} after {before}; list sizes smallest first")
         refuse_repeats("nodes[].id", (node.id for node in self.nodes), "ids are unique")
         for i, node in enumerate(self.nodes):
             if node.machine not in machines:

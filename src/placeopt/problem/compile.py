@@ -292,7 +292,7 @@ def _options(
         demand=demand,
         network_mbps=_ints([d.network_bandwidth_mbps for d in demands]),
         workers_per_node=np.minimum(limit, workers),
-        splits=tuple(option.splits for _, option, _, _ in rows),
+        splits=tuple(instance.cluster.splits_of(option) for _, option, _, _ in rows),
         spread=tuple(option.spread for _, option, _, _ in rows),
         gpu_type_ok=type_ok,
         node_class_ok=node_ok,

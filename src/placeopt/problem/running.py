@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 from placeopt.errors import BadInput
-from placeopt.model import Cluster, Instance, Machine, Node
+from placeopt.model import Instance, Machine, Node
 from placeopt.model import Placement as PlacementRecord
 from placeopt.model.machine import Gpu
 from placeopt.problem.arrays import Placement
@@ -59,9 +59,7 @@ def find_lost(instance: Instance) -> Lost | None:
             nodes.append(Node(id=name, machine=made[key], drained=True))
         else:
             nodes[there[name]] = node.model_copy(update={"machine": made[key]})
-    cluster = Cluster.model_construct(
-        machines=tuple(machines.values()), domains=instance.cluster.domains, nodes=tuple(nodes)
-    )
+    cluster = instance.cluster.model_copy(update={"machines": tuple(machines.values()), "nodes": tuple(nodes)})
     return Lost(instance.model_copy(update={"cluster": cluster}), gpu_index, listed)
 
 

@@ -64,13 +64,12 @@ class Tree:
 def with_members(instance: Instance) -> tuple[Instance, tuple[Tree, ...]]:
     """Return the round with the members of each tree in its place, and the trees."""
     kinds = {id(job.options): job.options for job in instance.jobs}
-    trees = {key for key, options in kinds.items() if any(option.is_tree for option in options)}
-    if not trees:
+    if not any(option.is_tree for options in kinds.values() for option in options):
         return instance, ()
     held = {running.job: running for running in instance.running}
     jobs, running, made = list[Job](), dict[str, list[Running]](), list[Tree]()
-    for job in instance.jobs:
-        if id(job.options) in trees:
+    for job in _in_blocks(instance):
+        if any(option.is_tree for option in job.options):
             drafts = _drafts(job, held.get(job.id))
             tree, members, runs = _tree(job, held.get(job.id), drafts, len(jobs))
             made.append(tree)
@@ -79,7 +78,23 @@ def with_members(instance: Instance) -> tuple[Instance, tuple[Tree, ...]]:
         else:
             jobs.append(job)
     parts = tuple(part for record in instance.running for part in running.get(record.job, [record]))
-    return instance.model_copy(update={"jobs": tuple(jobs), "running": parts}), tuple(made)
+    cluster = (
+        instance.cluster.model_copy(update={"block_sizes": ()}) if instance.cluster.block_sizes else instance.cluster
+    )
+    return instance.model_copy(update={"cluster": cluster, "jobs": tuple(jobs), "running": parts}), tuple(made)
+
+
+def _in_blocks(instance: Instance) -> Iterable[Job]:
+    """Return the jobs with the splits of the cluster's blocks as their own: members of a tree have none of theirs."""
+    if not instance.cluster.block_sizes:
+        return instance.jobs
+    splits_of = instance.cluster.splits_of
+    kinds = {id(job.options): job.options for job in instance.jobs}
+    stated = {
+        key: tuple(option.model_copy(update={"splits": splits_of(option)}) for option in options)
+        for key, options in kinds.items()
+    }
+    return [job.model_copy(update={"options": stated[id(job.options)]}) for job in instance.jobs]
 
 
 def levels_of(trees: Iterable[Tree]) -> set[str]:

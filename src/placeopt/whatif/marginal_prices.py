@@ -197,6 +197,7 @@ def _domains(base: Instance, level: str) -> Iterator[Addition]:
             machines=base.cluster.machines,
             domains=(*base.cluster.domains, copy),
             nodes=(*base.cluster.nodes, *copied),
+            block_sizes=base.cluster.block_sizes,
         )
         yield Addition("domain", name, edit_instance(base, cluster=cluster), tuple(copied))
 

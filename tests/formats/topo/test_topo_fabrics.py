@@ -86,10 +86,29 @@ SWITCHES = "SwitchName=leaf Level=0 Nodes=n[0-1]\nSwitchName=spine Level=1 LinkS
             LAID | {"b1": "block8.1", "b2": "block8.1", "b3": "block8.2"},
             {f"n{i:02d}": f"b{(i + 3) // 4}" for i in range(1, 13)},
         ),
-        (  # scontrol show topology prints larger blocks as lines of their own, with the nodes inside again
+        (  # scontrol show topology prints larger blocks as lines of their own, with the nodes inside again: their sizes
             PRINTED,
-            {"b0": "b[0-1]", "b1": "b[0-1]", "b2": "b[0-2]", "b[0-1]": "b[0-2]", "b[0-2]": None},
+            {"b0": "block4.1", "b1": "block4.1", "b2": "block4.2", "block4.1": "block8.1", "block4.2": "block8.1"}
+            | {"block8.1": None},
             {"n0": "b0", "n1": "b0", "n2": "b1", "n3": "b1", "n4": "b2"},
+        ),
+        (  # the spines of a fat tree are one domain, and so are two leaves that have the same nodes
+            "SwitchName=a Nodes=n[0-1]\nSwitchName=b Nodes=n[0-1]\nSwitchName=c Nodes=n2\n"
+            "SwitchName=s Switches=a,c\nSwitchName=t Switches=b,c\n",
+            {"a": "s", "c": "s", "s": None},
+            {"n0": "a", "n1": "a", "n2": "c"},
+        ),
+        (  # several roots get one level: a job lies under one of them
+            "SwitchName=a Nodes=n0\nSwitchName=b Nodes=n1\nSwitchName=s Switches=a\n",
+            {"a": "s", "s": None, "b": "b.tier2", "b.tier2": None},
+            {"n0": "a", "n1": "b"},
+        ),
+        (
+            "# by partition\n---\n- topology: flat\n  flat: true\n- topology: 't2'\n  cluster_default: true\n  block:\n"
+            "    block_sizes: [2, 4]\n    blocks:\n    - block: b1\n      nodes: n[0-1] # two\n    -\n      block: b2\n"
+            "      nodes: n2\n",
+            {"b1": "block4.1", "b2": "block4.1", "block4.1": None},
+            {"n0": "b1", "n1": "b1", "n2": "b2"},
         ),
         # a switch above level 0 names all nodes below it again; they hang on the lowest
         (SWITCHES, {"leaf": "spine", "spine": None}, {"n0": "leaf", "n1": "leaf"}),
@@ -109,17 +128,27 @@ def test_slurm_topology(tmp_path: Path, text: str, above: dict[str, str | None],
     [
         ("SwitchName=a Switches=b\nSwitchName=b Switches=a\nSwitchName=c Nodes=n", "above itself"),
         ("SwitchName=a Switches=b\n", "no line of its own"),
-        ("SwitchName=a Nodes=n\nSwitchName=b Nodes=n\n", "line 2: .*is under 'a' already"),
+        ("SwitchName=a Nodes=n,m\nSwitchName=b Nodes=n,o\n", "'a' and 'b' share nodes, and each has others"),
+        ("BlockName=a Nodes=n\nBlockName=b Nodes=n\n", "node 'n' is in blocks 'a' and 'b'"),
         ("SwitchName=a Nodes=n\nSwitchName=a Nodes=m\n", "line 2: .*appears twice"),
         ("SwitchName=a Nodes=n[1-\n", "line 1: brackets"),
         ("SwitchName=a Fruit=n\n", "line 1: 'Fruit=n'"),
         ("SwitchName=a\n", "places no node"),
         ("BlockName=a Nodes=n\nBlockSizes=4,6\n", "line 2: BlockSizes"),
-        ("BlockName=b0 Nodes=n0\nAggregatedBlock=b[0-1] BlockSize=2\n", "names the block 'b1'"),
+        ("BlockName=a Nodes=n\nBlockSizes=4,12\n", "line 2: BlockSizes"),
+        ("- topology: a\n  ring:\n    rings:\n      - ring: r\n        nodes: n[1-2]\n", "topology 'a' is ring"),
+        ("- topology: a\n  tree: &x\n", "expected a text"),
+        ("- topology: a\n  tree:\n    switches:\n      - children: s\n", "expected a list of topologies"),
+        ("- topology: a\n  tree:\n   switches:\n     - switch: s\n    nodes: n\n", "indented otherwise"),
+        ("- topology: a\n  topology: b\n", "expected another 'key: value'"),
+        (
+            "- topology:\n" + "".join(" " * n + "- \n" for n in range(2, 40)) + " " * 40 + "a: b",
+            "nested deeper than 16",
+        ),
     ],
 )
 def test_slurm_refusals(tmp_path: Path, text: str, message: str) -> None:
-    with pytest.raises(BadInput, match=message):
+    with pytest.raises((BadInput, Unsupported), match=message):
         read_fabric([write(tmp_path / "t.conf", text)])
 
 

@@ -299,9 +299,19 @@ def read_nodes(
     network = read_source(topology)
     if not is_slurm_topology(network):
         raise Unsupported(
-            f"{network.name}: no SwitchName= or BlockName=; expected Slurm's topology.conf or 'scontrol show topology'"
+            f"{network.name}: no SwitchName= or BlockName=; expected Slurm's topology.conf, topology.yaml or "
+            "'scontrol show topology'"
         )
-    return inventory.cluster(read_slurm_topology(network)), slurm_nodes
+    fabric = read_slurm_topology(network)
+    for remark in fabric.unresolved:
+        notes.assume(remark)
+    for block in fabric.block_sizes[:1]:
+        if block.nodes is None:
+            notes.assume("Switches have several roots: a job lies under one of them (but with TopoOptional).")
+            continue
+        for name in slurm_nodes.keys() - fabric.node_domains.keys():
+            notes.drain("in no block of the topology", name)
+    return inventory.cluster(fabric), slurm_nodes
 
 
 def drain_unaccounted(nodes: Mapping[str, SlurmNode], seen: Sequence[ObservedJob], notes: ImportNotes) -> None:
