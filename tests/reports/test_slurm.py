@@ -6,9 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from placeopt import Instance, solve
+from placeopt import Instance, solve, violations
+from placeopt.build import cluster, instance, job, machine, node
 from placeopt.formats import read_slurm
 from placeopt.formats.topo import read_fabric
+from placeopt.model import BlockSize, Demand, Group
 from placeopt.whatif import Limits, fit, parse_job
 
 DATA = Path(__file__).resolve().parents[1] / "data" / "reports" / "slurm"
@@ -123,3 +125,24 @@ def test_a_gang_lies_under_one_of_several_roots(tmp_path: Path) -> None:
         found = read_slurm({"nodes": nodes}, {"jobs": [job]}, tmp_path / "topology.conf")
         assert bool(solve(found, time_limit_s=5).placements) == starts
         assert "Switches have several roots" in found.note
+
+
+@pytest.mark.parametrize(("free", "starts"), [((0, 1), True), ((0, 2), False), ((1, 3), False), ((1, 2, 3), True)])
+@pytest.mark.parametrize("form", ["gang", "roles", "prefers"])
+def test_all_forms_of_gangs_obey_blocks(form: str, free: tuple[int, ...], starts: bool) -> None:
+    """Two blocks of two nodes, a gang of two: alike workers, two roles, and one that prefers a level."""
+    asked = {
+        "gang": job("j", workers=2, gpus=2),
+        "roles": job(
+            "j", demand=Demand(), groups=(Group(id="a", demand=Demand(gpus=2)), Group(id="b", demand=Demand(gpus=2)))
+        ),
+        "prefers": job("j", workers=2, gpus=2, prefer=("node",)),
+    }[form]
+    there = cluster([node(f"n{n}", drained=n not in free) for n in range(4)], machines=[machine(gpus=2)], racks=2)
+    in_blocks = there.model_copy(update={"block_sizes": (BlockSize(level="rack", nodes=2),)})
+    found, apart = (instance(one, [asked], name="blocks") for one in (in_blocks, there))
+    plan, anywhere = (solve(one, time_limit_s=5, isolation="thread") for one in (found, apart))
+    assert (len(plan.placements), len(anywhere.placements), plan.status) == (starts, 1, "optimal")
+    same = anywhere.model_copy(update={"instance": plan.instance, "policy": plan.policy})
+    first = sum(held.node in ("n0", "n1") for held in anywhere.placements[0].assignments)
+    assert bool([one for one in violations(found, same) if one.rule == "split"]) == (first == 1)

@@ -104,7 +104,8 @@ class Cluster(Record):
         """
         levels = {block.level for block in self.block_sizes}
         alone = not option.groups and option.workers == 1
-        if not levels or alone or any(rule.level in levels for rule in (*option.splits, *option.spread)):
+        stated = {split.level for split in option.splits} | {one.level for one in option.spread}
+        if not levels or alone or levels & stated:
             return option.splits
         nodes = sum(map(self._fewest_nodes, option.leaves))
         added: list[Split] = []
