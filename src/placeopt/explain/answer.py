@@ -13,6 +13,7 @@ from placeopt.errors import BadInput
 from placeopt.explain.placed import explain_placed
 from placeopt.explain.question import Question, case_of
 from placeopt.explain.records import Explanation
+from placeopt.explain.trees import explain_tree
 from placeopt.explain.waiting import explain_waiting
 from placeopt.linear import LinearModel
 from placeopt.model import Instance, Plan
@@ -77,4 +78,6 @@ def explain(
             return solution
 
         q = Question(instance, plan, case, solve, deadline)
+        if case.tree is not None:
+            return explain_tree(q)
         return explain_placed(q) if case.number in case.placed else explain_waiting(q)

@@ -14,8 +14,9 @@ from placeopt.model import Instance, Job, Plan
 from placeopt.model.plan import Unplaced
 from placeopt.problem import Move, Placement, Problem, State, compile_problem
 from placeopt.problem.compile import may_change
-from placeopt.problem.running import find_lost, running_placement
+from placeopt.problem.running import find_lost, placed_in
 from placeopt.problem.target import target_workload
+from placeopt.problem.trees import Tree
 from placeopt.solving.runners import Solve
 
 T = TypeVar("T")
@@ -53,7 +54,9 @@ class ExplainCase(ExplainRound):
 
     job: Job
     number: int
-    """Of the job in ``problem``."""
+    """Of the job in ``problem``; of one with groups, of its first member."""
+    tree: Tree | None = None
+    """Its groups, if it has some."""
 
     @property
     def without(self) -> int:  # type: ignore[override]  # a constant there
@@ -81,13 +84,21 @@ def case_of(instance: Instance, plan: Plan, job_id: str) -> ExplainCase:
     Raises ``BadInput`` if there is no such job or several, or the plan is not of this round or breaks its rules.
     """
     asked = job_named(instance, job_id)
-    job_id = asked.id
     if plan.asked is not None:
         raise BadInput("plan: is for some jobs only; plans of whole rounds are explained")
     if broken := violations(instance, plan):
         raise BadInput(f"plan: {broken[0].message} ({broken[0].rule}); only valid plans are explained")
-    round_ = compile_round(instance, plan, [job_id])
-    return ExplainCase(**vars(round_), job=asked, number=round_.problem.job_ids.index(job_id))
+    return case_beside(instance, plan, asked)
+
+
+def case_beside(instance: Instance, plan: Plan, job: Job) -> ExplainCase:
+    """Compile what is asked of a job, which may have another record than in the round; the plan is valid."""
+    jobs = tuple(job if one.id == job.id else one for one in instance.jobs)
+    round_ = compile_round(instance.model_copy(update={"jobs": jobs}), plan, [job.id])
+    groups = any(option.groups for option in job.options)
+    tree = next((tree for tree in round_.problem.trees if tree.job == job.id and groups), None)
+    number = round_.problem.job_ids.index(job.id) if tree is None else tree.members[0]
+    return ExplainCase(**vars(round_), job=job, number=number, tree=tree)
 
 
 def compile_round(instance: Instance, plan: Plan, asked: Sequence[str]) -> ExplainRound:
@@ -104,13 +115,10 @@ def compile_round(instance: Instance, plan: Plan, asked: Sequence[str]) -> Expla
     problem = compile_problem(alone, policy, lost=find_lost(instance))
     # the expected workload does not depend on the job in question
     problem = replace(problem, target=target_workload(instance, policy, problem.type_model))
-    jobs_at = {job.id: j for j, job in enumerate(held)}
-    nodes = {node_id: n for n, node_id in enumerate(problem.node_ids)}
-    running, placed = (
-        {jobs_at[p.job]: running_placement(p, problem, jobs_at[p.job], nodes) for p in placements}
-        for placements in (instance.running, plan.placements)
-    )
-    may = may_change(instance.model_copy(update={"jobs": held}), policy, jobs_at)
+    running, placed = (placed_in(problem, placements) for placements in (instance.running, plan.placements))
+    flat = [held_ for held_ in instance.running if held_.job in problem.job_ids]
+    jobs_at = {job_id: j for j, job_id in enumerate(problem.job_ids)}
+    may = may_change(problem.instance.model_copy(update={"running": tuple(flat)}), policy, jobs_at)
     changeable = frozenset[int]().union(*may.values())
     return ExplainRound(problem, running, placed, changeable)
 

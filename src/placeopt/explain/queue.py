@@ -116,16 +116,13 @@ def _kinds(instance: Instance, plan: Plan) -> list[_Kind]:
         job = record[unplaced.job]
         options = asked.get(id(job.options))
         if options is None:
-            worthless = {"value": 0, "value_per_worker": 0, "id": "o", "cost_milli": 0}
-            options = asked[id(job.options)] = tuple(option.model_copy(update=worthless) for option in job.options)
+            worthless = (option.valued(0).model_copy(update={"id": "o", "cost_milli": 0}) for option in job.options)
+            options = asked[id(job.options)] = tuple(worthless)
         selector = tuple(sorted(job.node_selector.items()))
         key = (options, job.queue, job.utility_min_thousandths, selector, job.nodes_allowed, frozenset(job.tolerations))
         kind = kinds.setdefault(key, _Kind(job))
         if not kind.jobs:
-            kind.gpu_milli = min(
-                (option.workers_min or option.workers) * option.demand.gpus * option.demand.gpu_milli
-                for option in job.options
-            )
+            kind.gpu_milli = min(option.least_gpu_milli for option in job.options)
         kind.jobs.append(job.id)
         kind.planned[unplaced.reason] += 1
     return sorted(kinds.values(), key=lambda kind: -len(kind.jobs))
@@ -134,6 +131,8 @@ def _kinds(instance: Instance, plan: Plan) -> list[_Kind]:
 def _find_reasons(round_: ExplainRound, kinds: list[_Kind], deadline: Deadline, tell: Tell) -> None:
     after, staying = round_.beside_plan(), round_.beside_staying()
     for number, kind in enumerate(kinds):
+        if any(option.groups for option in kind.first.options):
+            continue  # the plan's own reason stands; 'explain' of the job says more
         tell(f"why jobs wait: kind {number + 1:,} of {len(kinds):,}")
         try:
             kind.why = _why(kind, after, staying, deadline)
@@ -168,7 +167,7 @@ def _grouped(kinds: list[_Kind]) -> tuple[WaitingReason, ...]:
         WaitingReason(
             reason=reason,
             constraints=tuple(constraint_name(group) for group in groups),
-            detail=_detail(reason, groups) if told else "as the plan says; there was no time to verify it",
+            detail=_detail(reason, groups) if told else "as the plan says; not verified",
             jobs=sum(len(kind.jobs) for kind in some),
             gpu_milli=sum(len(kind.jobs) * kind.gpu_milli for kind in some),
             examples=tuple(name for kind in some for name in kind.jobs)[:EXAMPLES],

@@ -195,7 +195,7 @@ def _requirement(problem: Problem, option: Option, job: Job, queue: int, barrier
         option=option.id,
         value=option.value,
         value_per_worker=option.value_per_worker,
-        fewest=option.workers if option.workers_min is None else option.workers_min,
+        fewest=option.fewest,
         most=option.workers,
         gpus=demand.gpus,
         milli=demand.gpu_milli,

@@ -9,7 +9,7 @@ from typing import Literal
 
 from placeopt.check import Ledger
 from placeopt.check.case import names
-from placeopt.errors import BadInput, StaleSnapshot
+from placeopt.errors import BadInput, StaleSnapshot, Unsupported
 from placeopt.live_cluster.changes import FLAGS
 from placeopt.model import Cluster, Instance, Job, Node, Policy, Running
 from placeopt.model import Placement as PlacementRecord
@@ -44,6 +44,12 @@ class RecordChange:
     stopped: tuple[str, ...] = ()
 
 
+def refuse_groups(job: Job) -> None:
+    """Raise ``Unsupported`` for a job of groups or with preferred levels: what is kept between rounds knows none."""
+    if any(option.is_tree for option in job.options):
+        raise Unsupported(f"job {job.id!r}: a cluster that stays takes no groups of workers; solve whole rounds")
+
+
 class ClusterRecord:
     """
     The records of a cluster, changed one revision at a time. Refuses what an instance would refuse.
@@ -61,6 +67,8 @@ class ClusterRecord:
         self.has_limits = False
         """Whether any job so far may be granted more than its request."""
         self.look_for_limits(instance.jobs)
+        for job in instance.jobs:
+            refuse_groups(job)
         self.ledger = Ledger(instance, policy)
         self.name, self.revision, self.now_ms = instance.name, instance.revision, instance.now_ms
         self._first_revision = instance.revision
@@ -283,6 +291,7 @@ class ClusterRecord:
                 raise BadInput(f"add_jobs: job {job.id!r} is there already; remove it first, or choose another id")
             coming.add(job.id)
             for queues in self.queues:
+                refuse_groups(job)
                 fault = job_fault(job, there, queues, self.levels)
                 if fault is not None:
                     raise BadInput(f"add_jobs: job {job.id!r}: {fault}")

@@ -236,10 +236,25 @@ class Option(Group):
         """Value of an option of one leaf with so many workers."""
         return self.value - (self.workers - workers) * self.value_per_worker
 
+    def valued(self, value: int) -> Self:
+        """Return the option worth that much with any number of its workers."""
+        groups = tuple(_without_value(group) for group in self.groups)
+        return self.model_copy(update={"value": value, "value_per_worker": 0, "groups": groups})
+
     @property
     def most_workers(self) -> int:
         """Number of workers of all leaves together."""
         return sum(leaf.workers for leaf in self.leaves)
+
+    @property
+    def gpu_milli(self) -> int:
+        """GPU share that all workers request, in thousandths of a GPU."""
+        return sum(leaf.workers * leaf.demand.gpus * leaf.demand.gpu_milli for leaf in self.leaves)
+
+    @property
+    def least_gpu_milli(self) -> int:
+        """GPU share that the fewest workers request, in thousandths of a GPU."""
+        return _least_gpu_milli(self)
 
     @model_validator(mode="after")
     def _tree(self) -> Self:
@@ -266,6 +281,17 @@ class Option(Group):
         if len(names) > MAX_GROUPS:
             raise ValueError(f"groups: {len(names)} in one tree; expected at most {MAX_GROUPS}")
         return self
+
+
+def _without_value(group: Group) -> Group:
+    groups = tuple(_without_value(part) for part in group.groups)
+    return group.model_copy(update={"value_per_worker": 0, "groups": groups})
+
+
+def _least_gpu_milli(group: Group) -> int:
+    if group.groups:
+        return sum(_least_gpu_milli(part) for part in group.groups if not part.optional)
+    return group.fewest * group.demand.gpus * group.demand.gpu_milli
 
 
 def _below(group: Group, depth: int) -> Iterator[tuple[Group, int]]:

@@ -131,6 +131,9 @@ def solve_in_parts(
     for name in (method, mend):
         method_of(name)
     problem = compile_problem(instance, policy)
+    if not problem.is_plain:  # parts know no groups of workers; as a whole they do
+        with Solver() as solver:
+            return solver.solve_compiled(lambda: problem, params, RoundInput(started))
     dealt = deal_parts(problem, parts, by, seed)
     width = min(usable_cores() if jobs is None else jobs, len(dealt))
     done: dict[int, _Done] = {}

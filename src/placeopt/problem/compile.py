@@ -217,7 +217,7 @@ def _option_rows(members: list[Job]) -> list[tuple[int, Option, int, int]]:
             utility, least = option.utility_thousandths, job.utility_min_thousandths
             if utility is not None and least is not None and utility < least:
                 continue
-            fewest = option.workers if option.workers_min is None else option.workers_min
+            fewest = option.fewest
             added += option.workers - fewest
             if added > MAX_ELASTIC_ROWS:
                 raise BadInput(

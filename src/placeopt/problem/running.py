@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 
 from placeopt.errors import BadInput
@@ -11,6 +11,7 @@ from placeopt.model import Placement as PlacementRecord
 from placeopt.model.machine import Gpu
 from placeopt.problem.arrays import Placement
 from placeopt.problem.problem import Problem
+from placeopt.problem.trees import member_placements
 
 LOST_MODEL = "lost"
 """Model of a GPU that is not listed; its type is one of its own, which no job may start on."""
@@ -99,6 +100,29 @@ def _free_name(name: str, taken: Collection[str]) -> str:
     while name in taken:
         name += "-"
     return name
+
+
+def placed_in(
+    problem: Problem, placements: Iterable[PlacementRecord], running: Mapping[int, PlacementRecord] | None = None
+) -> dict[int, Placement]:
+    """
+    Return placements of the file's form in indices, by job; those of a tree member by member.
+
+    ``running``: Of the members of trees that run, which keep their workers; None: none.
+
+    Raises ``BadInput`` if a placement is of no job, or no option of its job, or on a node or GPU that is not there.
+    """
+    jobs = {job_id: j for j, job_id in enumerate(problem.job_ids)}
+    nodes = {node_id: n for n, node_id in enumerate(problem.node_ids)}
+    trees = {tree.job: tree for tree in problem.trees}
+    found: dict[int, Placement] = {}
+    for placement in placements:
+        tree = trees.get(placement.job)
+        if tree is None and placement.job not in jobs:
+            raise BadInput(f"placements: no job {placement.job!r} in the instance")
+        parts = {jobs[placement.job]: placement} if tree is None else member_placements(tree, placement, running or {})
+        found.update({job: running_placement(part, problem, job, nodes) for job, part in parts.items()})
+    return found
 
 
 def running_placement(running: PlacementRecord, problem: Problem, job: int, nodes: dict[str, int]) -> Placement:

@@ -6,12 +6,11 @@ from typing import NamedTuple
 
 from placeopt.arguments import checked
 from placeopt.check import violations
-from placeopt.errors import BadInput, PlaceoptError
+from placeopt.errors import PlaceoptError
 from placeopt.model import Instance, Plan
 from placeopt.problem import Allocation, Placement, Problem, compile_problem
 from placeopt.problem.changes import restarted
-from placeopt.problem.running import running_placement
-from placeopt.problem.trees import member_placements
+from placeopt.problem.running import placed_in, running_placement
 from placeopt.terms.objective import Weighted, value, weighted_costs
 
 
@@ -159,25 +158,13 @@ def allocation_of(plan: Plan, problem: Problem) -> Allocation:
     Raises ``BadInput`` if a placement is of no job, or no option of its job, or on a node or GPU that is not there.
     """
     jobs = {job_id: j for j, job_id in enumerate(problem.job_ids)}
-    nodes = {node_id: n for n, node_id in enumerate(problem.node_ids)}
     moved = {move.job for move in plan.moved if jobs.get(move.job) in problem.running}
-    records, trees = problem.running_records, {tree.job: tree for tree in problem.trees}
+    records = problem.running_records
     out: list[Placement | None] = [None] * problem.num_jobs
     for number, held in problem.running.items() if plan.asked is not None else ():
         out[number] = held
-    for placement in plan.placements:
-        if placement.job in trees:
-            for member, part in member_placements(trees[placement.job], placement, records).items():
-                kept = problem.running.get(member)
-                out[member] = running_placement(part, problem, member, nodes) if kept is None else kept
-            continue
-        job = jobs.get(placement.job)
-        if job is None:
-            raise BadInput(f"placements: no job {placement.job!r} in the instance")
-        record = records.get(job)
-        if record is not None and record.assignments is placement.assignments and record.option == placement.option:
-            out[job] = problem.running[job]
-            continue
-        held = running_placement(placement, problem, job, nodes)
-        out[job] = restarted(problem, job, held) if placement.job in moved else held
+    for job, held in placed_in(problem, plan.placements, records).items():
+        kept = problem.running.get(job)
+        same = kept is not None and (held == kept or job in problem.tree_of)
+        out[job] = kept if same else restarted(problem, job, held) if problem.job_ids[job] in moved else held
     return tuple(out)

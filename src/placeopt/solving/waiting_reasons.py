@@ -22,7 +22,7 @@ from placeopt.problem import RESOURCES, UNLIMITED, Move, Problem, State, open_st
 from placeopt.problem.trees import Tree
 from placeopt.solving.context import SolveContext
 from placeopt.solving.stages.lookahead import renumbered
-from placeopt.solving.tree_reasons import tree_reason
+from placeopt.solving.tree_fit import tree_reason
 from placeopt.terms.costs.utility import utility_at
 from placeopt.terms.rules import fits
 from placeopt.terms.rules.minimal_utility import applies

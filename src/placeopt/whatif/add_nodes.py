@@ -89,7 +89,7 @@ class NodeTrials:
         self._engine, self._templates, self._limits = engine, templates, limits
         runs = {held.job for held in instance.running}
         self.waiting = [job for job in self.instance.jobs if job.id not in runs]
-        self.workers = sum(max(option.workers for option in job.options) for job in self.waiting)
+        self.workers = sum(max(option.most_workers for option in job.options) for job in self.waiting)
         """Of the waiting jobs; more nodes than that never help, since each worker is on one node."""
 
     def solve(self, counts: Sequence[int], time_limit_s: float, *, thorough: bool) -> Trial:
@@ -155,12 +155,14 @@ class _NodeSearch:
         Those of kinds that are not reached by the deadline are left out.
         """
         waiting = self._trials.waiting
-        most = max((option.workers for job in waiting for option in job.options), default=0)
+        most = max((option.most_workers for job in waiting for option in job.options), default=0)
         problem = compile_problem(self._trials.with_nodes([min(most, self._most)]))
         state, number = State(problem), {name: j for j, name in enumerate(problem.job_ids)}
         fits: dict[int, bool] = {}
         out = []
         for job in waiting:
+            if job.id not in number:
+                continue  # it consists of groups, whose members are jobs here
             kind = int(problem.job_class[number[job.id]])
             if kind not in fits:
                 requirements = requirements_of(problem, job)

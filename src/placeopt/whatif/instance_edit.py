@@ -109,7 +109,7 @@ def without_running(instance: Instance, jobs: Iterable[str]) -> tuple[Running, .
 
 def requested_gpu_milli(job: Job) -> int:
     """Return the GPU-milli that a job requests, in its largest option."""
-    return max(option.workers * option.demand.gpus * option.demand.gpu_milli for option in job.options)
+    return max(option.gpu_milli for option in job.options)
 
 
 def job_arriving_at(job: Job, arrival_ms: int) -> Job:

@@ -97,8 +97,7 @@ def attempt(engine: Engine, instance: Instance, limits: Limits, deadline: Deadli
 
 def _with_value(job: Job, value: int) -> Job:
     """Return the job with the same value in every option, and none for workers beyond its fewest."""
-    options = tuple(option.model_copy(update={"value": value, "value_per_worker": 0}) for option in job.options)
-    return job.model_copy(update={"options": options})
+    return job.model_copy(update={"options": tuple(option.valued(value) for option in job.options)})
 
 
 def without_costs(instance: Instance) -> Instance:

@@ -13,7 +13,7 @@ from placeopt.report.text.text_table import TextTable, heading, section
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-    from placeopt.model import Instance, Job
+    from placeopt.model import Group, Instance, Job
 
 MAX_ROWS = 16
 """Rows of a table before the rest is counted."""
@@ -142,18 +142,21 @@ def _job_classes(jobs: tuple[Job, ...], running: set[str]) -> list[dict[str, Any
 def job_shape(job: Job) -> tuple[str, int]:
     """Return a job's demand in words, and in GPU-milli."""
     option = job.options[0]
-    demand = option.demand
-    if demand.gpus == 0:
-        each, milli = "no GPU", 0
-    elif demand.gpu_milli < 1000:
-        each, milli = f"{demand.gpu_milli / 1000:g} of a GPU", demand.gpu_milli
-    else:
-        each, milli = plural(demand.gpus, "GPU"), 1000 * demand.gpus
-    least = option.workers if option.workers_min is None else option.workers_min
-    workers = f"{least} to {option.workers}" if least != option.workers else f"{option.workers}"
-    shape = each if option.workers == 1 else f"{workers} workers of {each}"
+    shape = " + ".join(_leaf_shape(leaf) for leaf in option.leaves)
     more = f", or {plural(len(job.options) - 1, 'other way')}" if len(job.options) > 1 else ""
-    return shape + more, milli * option.workers
+    return shape + more, option.gpu_milli
+
+
+def _leaf_shape(leaf: Group) -> str:
+    demand = leaf.demand
+    if demand.gpus == 0:
+        each = "no GPU"
+    elif demand.gpu_milli < 1000:
+        each = f"{demand.gpu_milli / 1000:g} of a GPU"
+    else:
+        each = plural(demand.gpus, "GPU")
+    workers = f"{leaf.fewest} to {leaf.workers}" if leaf.fewest != leaf.workers else f"{leaf.workers}"
+    return each if leaf.workers == 1 else f"{workers} workers of {each}"
 
 
 def _demand(instance: Instance, nodes: Counter[str], running: set[str]) -> list[dict[str, Any]]:
@@ -166,10 +169,10 @@ def _demand(instance: Instance, nodes: Counter[str], running: set[str]) -> list[
     held = (instance.running_gpu_milli, cpu, memory)
     for job in instance.jobs:
         if job.id not in running:
-            option = job.options[0]
-            d = option.demand
-            want = (d.gpus * d.gpu_milli, d.cpu_millicores, d.memory_mib)
-            asked = [sum_ + option.workers * quantity for sum_, quantity in zip(asked, want, strict=True)]
+            for leaf in job.options[0].leaves:
+                d = leaf.demand
+                want = (d.gpus * d.gpu_milli, d.cpu_millicores, d.memory_mib)
+                asked = [sum_ + leaf.workers * quantity for sum_, quantity in zip(asked, want, strict=True)]
     names = ("GPU-milli", "CPU millicores", "memory MiB")
     return [
         {"resource": name, "capacity": capacity[i], "running": held[i], "waiting": asked[i]}

@@ -130,4 +130,4 @@ def _state(now: Instance) -> dict[str, Any]:
 
 def _most_milli(job: Job) -> int:
     """Return the GPU shares of the largest option, in thousandths."""
-    return max(option.workers * option.demand.gpus * option.demand.gpu_milli for option in job.options)
+    return max(option.gpu_milli for option in job.options)

@@ -76,7 +76,7 @@ class RetryFilter:
 
     def _option_may_fit(self, job: Job, option: Option, nodes: tuple[str, ...]) -> bool:
         """Return whether a worker fits on one of the nodes, and the others fit anywhere."""
-        free, fewest = self._resources, option.workers if option.workers_min is None else option.workers_min
+        free, fewest = self._resources, option.fewest
         return any(free.workers_on(node, option, 1) for node in nodes) and (
             fewest == 1 or free.fits(job, option, fewest)
         )

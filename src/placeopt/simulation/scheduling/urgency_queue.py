@@ -138,7 +138,7 @@ class UrgencyQueue(JobQueue):
 
     def work_ms(self, option: Option) -> int:
         """Return the GPU time of an option with its fewest workers, in GPUs x ms; at least 1."""
-        workers = option.workers if option.workers_min is None else option.workers_min
+        workers = option.fewest
         part = largest_share(requested_amounts(option, workers), self._total, of_nothing=0.0)
         return max(1, int(_run_ms(option) * part * self._num_gpus))
 

@@ -33,9 +33,7 @@ def by_run_time(job: Job) -> Key:
 def by_service(job: Job) -> Key:
     """Return the key for: least predicted GPU time of the first option first; jobs without a run time last."""
     option = job.options[0]
-    workers = option.workers if option.workers_min is None else option.workers_min
-    milli = workers * option.demand.gpus * option.demand.gpu_milli
-    predicted = option.run_time_ms
+    milli, predicted = option.least_gpu_milli, option.run_time_ms
     return (int(predicted is None), (predicted or 0) * max(1, milli), job.arrival_ms)
 
 

@@ -14,9 +14,13 @@ from placeopt.linear import ModelBuilder
 from placeopt.model.plan import UnplacedReason
 from placeopt.problem import State
 from placeopt.problem.trees import Tree
+from placeopt.solvers.result import SolveOptions
 from placeopt.solving.context import SolveContext
+from placeopt.solving.runners import Solve
 from placeopt.terms.rules.trees import starts_of_trees
 
+WORK = 1.0
+"""Deterministic work of one question, in units of roughly a second."""
 NO_TIME: tuple[UnplacedReason, str] = ("not_reached", "no time was left to tell whether there is a place for it")
 
 
@@ -25,7 +29,7 @@ def tree_reason(context: SolveContext, tree: Tree, final: State, deadline: float
     try:
         if not tree.forms:
             return "policy", "every option's utility is below the job's minimum, utility_min_thousandths"
-        beside = fits(context, tree, final, deadline)
+        beside = _fits(context, tree, final, deadline)
         if beside is None:
             return NO_TIME
         if beside:
@@ -35,7 +39,7 @@ def tree_reason(context: SolveContext, tree: Tree, final: State, deadline: float
             return "not_reached", "fits; " + (
                 "the search did not get to it" if limit == "none" else f"stopped by {limit}"
             )
-        alone = fits(context, tree, context.base, deadline)
+        alone = _fits(context, tree, context.base, deadline)
     except OutOfTime:
         return NO_TIME
     if alone is None:
@@ -45,8 +49,16 @@ def tree_reason(context: SolveContext, tree: Tree, final: State, deadline: float
     return "conflict", "no way to lay all its groups beside the running jobs, even alone"
 
 
-def fits(context: SolveContext, tree: Tree, state: State, deadline: float) -> bool | None:
-    """Return whether a tree can start in a state; None where time was too short to tell."""
+def _fits(context: SolveContext, tree: Tree, state: State, deadline: float) -> bool | None:
+    return tree_fits(state, tree, context.solvers.solve, context.budget.options(WORK), deadline)
+
+
+def tree_fits(state: State, tree: Tree, solve: Solve, options: SolveOptions, deadline: float) -> bool | None:
+    """
+    Return whether a tree that waits can start in a state; None where time was too short to tell.
+
+    ``solve``, ``options``: What decides where greedy finds no place. ``deadline``: Of ``time.monotonic``.
+    """
     if time.monotonic() >= deadline:
         return None
     trial = State(state.problem, state.allocation())
@@ -62,7 +74,7 @@ def fits(context: SolveContext, tree: Tree, state: State, deadline: float) -> bo
     if not len(starts):
         return False
     builder.set_objective(variables.start[starts], 1, "max")
-    solution = context.solvers.solve("highs", builder.build(), context.budget.options(1.0))
+    solution = solve("highs", builder.build(), options)
     if solution.values is not None and solution.objective:
         return True
-    return None if solution.bound is None or solution.bound >= 1 else False
+    return False if solution.bound == 0 or solution.status == "infeasible" else None

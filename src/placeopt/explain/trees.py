@@ -1,0 +1,153 @@
+"""Why a job of groups waits: whether it fits beside the plan, or alone, and which of its rules cannot hold together."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from functools import partial
+
+from placeopt.errors import OutOfTime
+from placeopt.explain.question import Question, case_beside
+from placeopt.explain.records import Constraint, Explanation
+from placeopt.explain.words import constraint_name, listed
+from placeopt.model import Group, Job, Split, Spread
+from placeopt.model.plan import UnplacedReason
+from placeopt.problem import State
+from placeopt.solvers.result import SolveOptions
+from placeopt.solving.tree_fit import tree_fits
+
+Edit = Callable[[Job], Job]
+
+
+def explain_tree(q: Question) -> Explanation:
+    """Explain a job of groups; what its place costs, and which other one is best, is not answered."""
+    if q.case.number in q.case.placed:
+        return Explanation(
+            job=q.case.job.id,
+            status="placed",
+            detail="is placed; other places of jobs with groups are not compared",
+            proven=False,
+            seconds=q.seconds(),
+        )
+    reason, detail = (None, "waits") if q.planned is None else (q.planned.reason, q.planned.detail)
+    conflict: tuple[Constraint, ...] | None = None
+    try:
+        reason, detail, conflict = _reason(q)
+    except OutOfTime:
+        detail += " (as the plan says; there was no time to verify it)"
+    return Explanation(
+        job=q.case.job.id,
+        status="waiting",
+        reason=reason,
+        detail=detail,
+        plan_reason=None if q.planned is None else q.planned.reason,
+        beside="running" if reason == "conflict" else "plan",
+        conflict=conflict or (),
+        proven=conflict is not None,
+        seconds=q.seconds(),
+    )
+
+
+def _reason(q: Question) -> tuple[UnplacedReason, str, tuple[Constraint, ...]]:
+    if _fits(q, q.case.job, lambda case: case.beside_plan()):
+        return "not_reached", "fits beside the plan; the search did not get to it", ()
+    if _fits(q, q.case.job, lambda case: case.beside_staying()):
+        held = _conflict(q, lambda case: case.beside_plan())
+        return "outvoted", "fits alone, but not beside the plan", held
+    held = _conflict(q, lambda case: case.beside_staying())
+    names = [constraint.name for constraint in held]
+    together = "by {} alone" if len(names) == 1 else "{} cannot hold together"
+    what = together.format(listed(names)) if names else "its groups do not fit, whatever their rules"
+    return "conflict", f"does not fit beside the running jobs that must stay: {what}", held
+
+
+def _listed(held: tuple[Constraint, ...]) -> str:
+    names = [constraint.name for constraint in held]
+    return (
+        f"by {names[0]} alone" if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]} cannot hold together"
+    )
+
+
+def _fits(q: Question, job: Job, state_of: Callable[..., State]) -> bool:
+    """Return whether the job, as this record says, fits in a state; raises ``OutOfTime`` where that is not known."""
+    q.deadline.check("groups were laid")
+    case = q.case if job is q.case.job else case_beside(q.instance, q.plan, job)
+    if case.tree is None:
+        raise OutOfTime("the job has no groups")
+    options = SolveOptions(time_limit_s=q.deadline.left_s)
+    found = tree_fits(state_of(case), case.tree, q.solve, options, q.deadline.at)
+    if found is None:
+        raise OutOfTime("no time left to lay the groups")
+    return found
+
+
+def _conflict(q: Question, state_of: Callable[..., State]) -> tuple[Constraint, ...]:
+    """Return rules of the job that cannot hold together, none of which can be left out."""
+    job, held = q.case.job, list[Constraint]()
+    for constraint, edit in _rules(job):
+        without = edit(job)
+        if _fits(q, without, state_of):
+            held.append(constraint)
+        else:
+            job = without
+    return tuple(held)
+
+
+def _rules(job: Job) -> Iterator[tuple[Constraint, Edit]]:
+    """Yield what a job asks of nodes, and its groups of each other, with the edit of its record that drops it."""
+    if job.node_selector:
+        asks = ", ".join(f"{key}={value}" for key, value in sorted(job.node_selector.items()))
+        yield _rule("node_selector", asks), lambda job: job.model_copy(update={"node_selector": {}})
+    if job.nodes_allowed is not None:
+        asks = f"{len(job.nodes_allowed)} nodes"
+        yield _rule("nodes_allowed", asks), lambda job: job.model_copy(update={"nodes_allowed": None})
+    for option in job.options:
+        for group in _groups(option):
+            for field, asks in _asked(group):
+                name = f"{field.replace('_', ' ')} of {group.id!r}"
+                held = Constraint(group=f"{group.id}:{field}", name=name, asks=asks)
+                yield held, partial(_without, option_id=option.id, group_id=group.id, field=field)
+
+
+def _rule(group: str, asks: str) -> Constraint:
+    return Constraint(group=group, name=constraint_name(group), asks=asks)
+
+
+def _groups(group: Group) -> Iterator[Group]:
+    yield group
+    for part in group.groups:
+        yield from _groups(part)
+
+
+def _asked(group: Group) -> Iterator[tuple[str, str]]:
+    if group.single_node:
+        yield "single_node", "one node for all its workers"
+    if group.workers_per_node_max is not None:
+        yield "workers_per_node_max", f"at most {group.workers_per_node_max} workers on a node"
+    if group.splits:
+        yield "splits", "; ".join(map(_split, group.splits))
+    if group.spread:
+        yield "spread", "; ".join(map(_spread, group.spread))
+
+
+def _split(split: Split) -> str:
+    return f"{split.domains} x {split.level}" + ("" if split.workers is None else f", {split.workers} workers in each")
+
+
+def _spread(spread: Spread) -> str:
+    said = [
+        (spread.segment, f"segments of {spread.segment}"),
+        (spread.workers_max, f"at most {spread.workers_max} workers"),
+        (spread.skew_max, f"a skew of at most {spread.skew_max}"),
+    ]
+    return f"{', '.join(words for number, words in said if number is not None)} by {spread.level}"
+
+
+def _without(job: Job, option_id: str, group_id: str, field: str) -> Job:
+    dropped = {"single_node": False, "workers_per_node_max": None, "splits": (), "spread": ()}[field]
+
+    def edited(group: Group) -> Group:
+        own = {field: dropped} if group.id == group_id else {}
+        return group.model_copy(update={**own, "groups": tuple(edited(part) for part in group.groups)})
+
+    options = tuple(edited(option) if option.id == option_id else option for option in job.options)
+    return job.model_copy(update={"options": options})
