@@ -70,6 +70,16 @@ class TreeOracle:
                     found[key] = way
         return list(found.values())
 
+    def fits_alone(self, job: Job) -> bool:
+        """Whether a job that waits has a lawful layout on the idle nodes."""
+        return any(
+            all(count <= self.gpus[node] for node, count in way.gpus.items())
+            and all(count <= self.cpu[node] for node, count in way.cpu.items())
+            for option in job.options
+            for layout in self._layouts(job, option, None)
+            for way in [self._way(option, layout, complete=True)]
+        )
+
     def _layouts(self, job: Job, option: Option, held: Placement | None) -> Iterator[Layout]:
         now = layout_of(option, held)
         if held is not None:
