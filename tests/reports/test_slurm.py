@@ -100,6 +100,80 @@ def test_gangs_in_blocks_against_all_sets_of_nodes(seed: int, tmp_path: Path) ->
             assert is_lawful({int(one.node[1:]) for one in placement.assignments}, sizes, held)
 
 
+def test_a_segment_is_in_one_block() -> None:
+    """``--segment=4``: two nodes are free in each of two blocks of four."""
+    plan = solve(reading("segment", topology="blocks.conf"), time_limit_s=5)
+    assert ([one.job for one in plan.unplaced], plan.status) == (["2"], "optimal")
+
+
+def in_segments(
+    nodes: list[int], segment: int, block: int, *, spread: bool, used: frozenset[int] = frozenset()
+) -> bool:
+    """Try all ways to take segments off: each in one run of ``block`` nodes, with ``spread`` in a run of its own."""
+    if not nodes:
+        return True
+    first, *rest = nodes
+    run = first // block
+    return not (spread and run in used) and any(
+        in_segments([n for n in rest if n not in some], segment, block, spread=spread, used=used | {run})
+        for some in combinations([n for n in rest if n // block == run], segment - 1)
+    )
+
+
+@pytest.mark.parametrize("seed", range(25))
+def test_segments_against_all_sets_of_nodes(seed: int, tmp_path: Path) -> None:
+    """Blocks of three nodes, two of which make one of six: a job starts exactly where some set of nodes is lawful."""
+    rng = random.Random(seed)
+    blocks = rng.randint(2, 3)
+    free = [n for n in range(3 * blocks) if rng.random() < 0.75]
+    text = "".join(f"BlockName=b{b} Nodes=n[{3 * b}-{3 * b + 2}]\n" for b in range(blocks)) + "BlockSizes=3,6\n"
+    (tmp_path / "topology.conf").write_text(text)
+    nodes = [{"name": f"n{n}", **NODES, "state": "idle" if n in free else "down"} for n in range(3 * blocks)]
+    segment = rng.choice([1, 2, 3, 4])
+    flags = [word for word in ("SPREAD_SEGMENTS", "CONSOLIDATE_SEGMENTS") if segment < 4 and rng.random() < 0.4]
+    block = 3 if segment <= 3 else 6
+    for wanted in range(segment, 3 * blocks + 1, segment):
+        job = {"job_id": 1, **WAITS, "tasks": wanted, "tres_per_node": "gres:gpu:1", "max_nodes": wanted}
+        job |= {"tres_req_str": f"cpu={wanted},mem=1M,node={wanted}", "segment_size": segment, "flags": flags}
+        found = read_slurm({"nodes": nodes}, {"jobs": [job]}, tmp_path / "topology.conf")
+        plan = solve(found, time_limit_s=5, isolation="thread")
+
+        def is_lawful_here(some: list[int], wanted: int = wanted) -> bool:
+            spread = "SPREAD_SEGMENTS" in flags
+            whole = wanted // segment * 3 if spread else wanted
+            together = next((size for size in (3, 6) if size >= whole), 3 * blocks)
+            consolidated = "CONSOLIDATE_SEGMENTS" not in flags or len({n // together for n in some}) == 1
+            return consolidated and in_segments(some, segment, block, spread=spread)
+
+        lawful = any(is_lawful_here(list(some)) for some in combinations(free, wanted))
+        assert bool(plan.placements) == lawful, (wanted, segment, flags, free)
+        for placement in plan.placements:
+            assert is_lawful_here(sorted(int(one.node[1:]) for one in placement.assignments))
+
+
+@pytest.mark.parametrize(
+    ("fields", "topology", "reason"),
+    [
+        ({"segment_size": 2}, None, "states segment_size, and no topology is given"),
+        ({"segment_size": 2}, "SwitchName=s Nodes=n[0-5]", None),  # only blocks have segments
+        ({"segment_size": 5}, "blocks", None),  # larger than the job
+        ({"segment_size": 3}, "blocks", "asks for segments that do not divide its nodes"),
+        ({"segment_size": 2, "max_nodes": 6}, "blocks", "states segment_size, and no fixed number"),
+        ({"segment_size": 4, "flags": ["SPREAD_SEGMENTS"]}, "blocks", "asks for segments over several blocks"),
+    ],
+)
+def test_segments_that_are_not_read(
+    fields: dict[str, object], topology: str | None, reason: str | None, tmp_path: Path
+) -> None:
+    blocks = "BlockName=a Nodes=n[0-2]\nBlockName=b Nodes=n[3-5]\nBlockSizes=3,6"
+    (tmp_path / "topology.conf").write_text(blocks if topology == "blocks" else topology or "")
+    nodes = [{"name": f"n{n}", **NODES} for n in range(6)]
+    job = {"job_id": 1, **WAITS, "tasks": 4, "tres_per_node": "gres:gpu:1", "max_nodes": 4, **fields}
+    job["tres_req_str"] = "cpu=4,mem=1M,node=4"
+    found = read_slurm({"nodes": nodes}, {"jobs": [job]}, tmp_path / "topology.conf" if topology else None)
+    assert (len(found.jobs), reason is None or reason in found.note) == (reason is None, True)
+
+
 FORMS = [
     ("multiparent.conf", {"s0": "s4", "s1": "s4", "s2": "s4", "s3": "s4", "s4": None}),
     ("topology.yaml", {"s1": "sw_root", "s2": "sw_root", "sw_root": None}),

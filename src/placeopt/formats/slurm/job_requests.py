@@ -16,8 +16,8 @@ MAX_RANGE = 64
 """Most alternative numbers of nodes of one job (``-N2-4`` has three); each becomes an option."""
 
 
-REQUESTED_FLAGS = ("GRES_BINDING_ENFORCED", "GRES_ENFORCE_BIND", "SPREAD_SEGMENTS", "CONSOLIDATE_SEGMENTS")
-"""Flags of a job that are requests: CPUs beside the GPUs (``--gres-flags=enforce-binding``), and where segments lie."""
+UNREAD_FLAGS = ("GRES_BINDING_ENFORCED", "GRES_ENFORCE_BIND")
+"""Flags of a job for CPUs beside its GPUs (``--gres-flags=enforce-binding``), which a round cannot state."""
 
 
 class JobLeftOut(Exception):
@@ -57,8 +57,8 @@ def gres_requests(entry: JsonEntry, *parts: str) -> dict[str, GresRequest]:
 
 
 def requested_flag(entry: JsonEntry) -> str | None:
-    """Return the first flag of a job that is a request and not read, if any."""
-    return next((word for word in entry.words("flags") if word in REQUESTED_FLAGS), None)
+    """Return the first flag of a job that a round cannot state, if any."""
+    return next((word for word in entry.words("flags") if word in UNREAD_FLAGS), None)
 
 
 def is_exclusive(entry: JsonEntry) -> bool:

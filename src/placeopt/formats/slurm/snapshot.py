@@ -23,11 +23,11 @@ from placeopt.formats.observed_round import (
     snapshot_policy,
 )
 from placeopt.formats.priority_rule import DEFAULT_RULE, PriorityRule, priority_rule
+from placeopt.formats.slurm.blocks import block_rules
 from placeopt.formats.slurm.eligibility import ENDED, HELD_FLAGS, HOLDS, WAITS, EligibleNodes, why_not_started
 from placeopt.formats.slurm.fields import is_mig, parse_tasks
 from placeopt.formats.slurm.job_requests import (
     JobLeftOut,
-    WorkerShape,
     is_exclusive,
     milliseconds,
     requested_flag,
@@ -39,7 +39,7 @@ from placeopt.formats.slurm.job_requests import (
 from placeopt.formats.slurm.nodes import COMMANDS, SlurmNode, drain_unaccounted, read_nodes
 from placeopt.formats.slurm.preemption import NO_PREEMPTION, SlurmPreemption, read_preemption
 from placeopt.formats.slurm.running_jobs import RunningJobReader, job_value, make_job
-from placeopt.formats.slurm.unread_fields import JOB_FIELDS, JOB_REQUESTS, UnreadFields, is_set
+from placeopt.formats.slurm.unread_fields import JOB_FIELDS, JOB_REQUESTS, UnreadFields
 from placeopt.model import Cluster, Demand, Instance, Job, Option, Split
 from placeopt.model.base import MAX_JOBS
 
@@ -65,8 +65,7 @@ class JobListReader:
     ) -> None:
         self._nodes, self._entries, self._notes, self._rule = nodes, entries, notes, rule
         self._starting = starting or {}
-        self._network = cluster is not None and bool(cluster.domains)
-        self._blocks = [block for block in cluster.block_sizes if block.nodes is not None] if cluster else []
+        self._cluster = cluster
         self._where = EligibleNodes(nodes)
         filters = any(node.extra for node in nodes.values())
         read = JOB_FIELDS if filters else JOB_FIELDS | {"extra"}
@@ -179,7 +178,7 @@ class JobListReader:
         if not all(shape.memory_mib for shape in shapes):
             self._notes.assume("Waiting jobs for which no memory is stated (--mem=0 too) count as asking for none.")
         minutes = milliseconds(entry, "time_limit", 60_000)
-        blocks = self._block_splits(entry, shapes)
+        blocks = block_rules(entry, shapes, self._cluster)
         options = tuple(
             make_record(
                 Option,
@@ -196,29 +195,17 @@ class JobListReader:
                     resources=dict(shape.named),
                 ),
                 workers_per_node_max=1 if shape.alone and shape.workers > 1 else shape.per_node,
-                splits=(*((Split(level="node", domains=shape.nodes),) if shape.nodes is not None else ()), *blocks),
+                splits=(
+                    *((Split(level="node", domains=shape.nodes),) if shape.nodes is not None else ()),
+                    *rules.splits,
+                ),
+                spread=rules.spread,
                 value=job_value(self._rule, entry, shape.workers * shape.gpus),
                 run_time_ms=minutes,
             )
-            for shape in shapes
+            for shape, rules in zip(shapes, blocks, strict=True)
         )
         return ObservedJob(make_job(entry, name, options, where), priority=slurm_number(entry, "priority") or 0)
-
-    def _block_splits(self, entry: JsonEntry, shapes: Sequence[WorkerShape]) -> tuple[Split, ...]:
-        """
-        Return the splits by blocks that the cluster's rule does not give.
-
-        Slurm takes a block that holds the least number of nodes: of a range, or one node for a number of tasks.
-        """
-        segment = slurm_number(entry, "segment_size") or 0
-        if segment and (self._blocks or not self._network):
-            raise JobLeftOut("states segment_size, which is not read")
-        numbers = [shape.workers if shape.alone else shape.nodes for shape in shapes]
-        if (len(numbers) == 1 and numbers != [None]) or is_set(entry.raw("job_size_str")):
-            return ()
-        least = min(number or 1 for number in numbers)
-        level = next((block.level for block in self._blocks if block.nodes and block.nodes >= least), None)
-        return () if level is None else (Split(level=level, domains=1),)
 
 
 def _states(entry: JsonEntry) -> set[str]:
