@@ -2,13 +2,15 @@
 
 import numpy as np
 import pytest
+from hypothesis import given
 
 from helpers.machines import SC17_MATRIX, sockets
 from helpers.relaxations import least_cost
 from placeopt.build import instance, job, machine, node
-from placeopt.model import Communication, Domain, Edge, Gpu, Link, Machine
-from placeopt.problem import Placement, Problem, compile_problem
+from placeopt.model import Communication, Demand, Domain, Edge, Gpu, Group, Job, Link, Machine, Option
+from placeopt.problem import Move, Placement, Problem, State, compile_problem
 from placeopt.terms.costs import Communication as CommunicationCost
+from strategies import Choice, choices
 
 TERM = CommunicationCost()
 
@@ -125,3 +127,43 @@ def test_the_worst_case_is_the_costliest_option_over_the_longest_path() -> None:
     problem = one_job(machine(gpus=4), weight=2, workers=4)
     assert TERM.worst(problem) == 2 * 6 * 202
     assert np.array_equal(problem.topology.max_distance, 202)
+
+
+@given(choice=choices)
+def test_groups_of_alike_workers_cost_as_one_gang_does(choice: Choice) -> None:
+    """Ranks run over the leaves: with a weight for all pairs, or edges between ranks of different leaves."""
+    sizes = [choice.number(1, 2) for _ in range(choice.number(1, 3))]
+    workers, each = sum(sizes), choice.number(1, 2)
+    pairs = [(a, b) for a in range(workers) for b in range(a) if choice.chance(0.4)]
+    edges = tuple(Edge(ranks=pair, weight=choice.number(1, 3)) for pair in pairs)
+    traffic = Communication(weight=choice.number(0, 3), edges=edges)
+    demand = Demand(gpus=each)
+    leaves = tuple(Group(id=f"g{i}", workers=size, demand=demand) for i, size in enumerate(sizes))
+    flat = Job(id="a", options=(Option(workers=workers, demand=demand),), communication=traffic)
+    tree = Job(id="a", options=(Option(groups=leaves),), communication=traffic)
+    nodes = [choice.number(0, 2) for _ in range(workers)]
+    left = {at: list(range(12)) for at in range(3)}
+    gpus = [[left[at].pop(choice.number(0, len(left[at]) - 1)) for _ in range(each)] for at in nodes]
+    costs = []
+    for made in (flat, tree):
+        problem = compile_problem(instance(3, [made], machines=[machine(gpus=12)], racks=2))
+        members = [(0, list(range(workers)))]
+        if made is tree:
+            ends = np.cumsum([0, *sizes]).tolist()
+            members = [(i, list(range(ends[i], ends[i + 1]))) for i in range(len(sizes))]
+        allocation = tuple(
+            Placement(
+                int(problem.class_option_start[problem.job_class[member]]),
+                tuple(nodes[rank] for rank in ranks),
+                tuple(12 * nodes[rank] + gpu for rank in ranks for gpu in gpus[rank]),
+            )
+            for member, ranks in members
+        )
+        state = State(problem)
+        deltas = 0
+        for member, placement in enumerate(allocation):
+            deltas += TERM.delta(state, Move(member, placement))
+            state.apply(Move(member, placement))
+        costs.append(TERM.score(problem, allocation))
+        assert deltas == costs[-1] <= TERM.worst(problem)
+    assert costs[0] == costs[1]

@@ -14,7 +14,7 @@ from placeopt.problem import BoolArray, Move, Placement
 from placeopt.problem.trees import Tree, TreeForm
 from placeopt.terms.rules import fits_as_member
 from placeopt.terms.rules.spread import domain_of_nodes
-from placeopt.terms.rules.trees import placed_members, tree_keeps
+from placeopt.terms.rules.trees import tree_keeps
 
 Confined = tuple[tuple[int, ...], str]
 """Members that share one domain, and its level."""
@@ -119,7 +119,7 @@ class TreePlacer:
             placement = self._member(member, rows[::-1] if fewest else rows, allowed[member])
             if placement is not None:
                 undo.append(self._candidates.apply(Move(member, placement)))
-        placed = placed_members(self._state, tree)
+        placed = self._state.placed(tree.members)
         if undo and all(m in placed for m in _needed(tree.forms[name])) and tree_keeps(self._problem, tree, placed):
             return True
         for move in reversed(undo):

@@ -136,6 +136,10 @@ class State:
             self.node_jobs[node][job] = None
         self.placements[job] = placement
 
+    def placed(self, jobs: Iterable[int]) -> dict[int, Placement]:
+        """Return the placements of those of some jobs that are placed."""
+        return {job: placement for job in jobs if (placement := self.placements[job]) is not None}
+
     def allocation(self) -> Allocation:
         """Return the placements as they stand."""
         return tuple(self.placements)

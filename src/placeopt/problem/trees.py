@@ -59,6 +59,8 @@ class Tree:
     members: tuple[int, ...]
     runs: tuple[int, ...]  # of the members
     forms: Mapping[str, TreeForm]
+    communication: Communication
+    """Traffic between workers of different members; with edges, of all its workers."""
 
 
 def with_members(instance: Instance) -> tuple[Instance, tuple[Tree, ...]]:
@@ -197,13 +199,15 @@ def _sized(leaf: Group, workers: int, workers_min: int | None) -> Group:
 def _tree(job: Job, running: Running | None, drafts: list[_Draft], first: int) -> tuple[Tree, list[Job], list[Running]]:
     """Return the tree, with its members numbered from ``first``, their records, and what runs of them."""
     number = max((len(draft.members) for draft in drafts), default=1)
+    traffic = job.communication
+    own_traffic = traffic if number == 1 else Communication(weight=0 if traffic.edges else traffic.weight)
     names = [job.id if number == 1 else f"{job.id}/{i}" for i in range(number)]
     members = [
         job.model_copy(
             update={
                 "id": names[i],
                 "options": tuple(_own_option(draft, i) for draft in drafts if i < len(draft.members)),
-                "communication": job.communication if number == 1 else Communication(weight=job.communication.weight),
+                "communication": own_traffic,
                 "utility_min_thousandths": job.utility_min_thousandths if number == 1 else None,
                 "origin": job.origin if number == 1 else None,
             }
@@ -216,6 +220,7 @@ def _tree(job: Job, running: Running | None, drafts: list[_Draft], first: int) -
         members=tuple(range(first, first + number)),
         runs=tuple(first + i for draft in drafts for i in _running(draft)),
         forms={draft.option.id: _form(draft, first) for draft in drafts},
+        communication=Communication() if number == 1 else traffic,
     )
     return tree, members, runs
 

@@ -11,6 +11,7 @@ from placeopt.linear import ModelBuilder
 from placeopt.problem import UNLIMITED, Allocation, IntArray, Move, Placement, Problem, State
 from placeopt.problem.growth import grown_paths
 from placeopt.terms.costs.rank_assignment import price_by_ranks, price_remaining
+from placeopt.terms.costs.tree_traffic import most_tree_traffic, tree_traffic
 from placeopt.terms.linearized_costs import CostPrices
 from placeopt.terms.protocols import Cost, Expression, Form
 from placeopt.terms.variables import SHRINK, STAY, Variables
@@ -47,14 +48,25 @@ class Communication(Cost):
                 weights.append(int(communication.weight))
         for size, (gpus, weights) in alike.items():
             total += _alike_cost(problem, size, np.array(gpus, dtype=np.int64), np.array(weights, dtype=np.int64))
-        return total
+        return total + sum(
+            tree_traffic(problem, tree, {job: held for job in tree.members if (held := allocation[job]) is not None})
+            for tree in problem.trees
+        )
 
     def delta(self, state: State, move: Move) -> int:
-        """Only the moved job's own cost changes."""
-        before, after = state.placements[move.job], move.placement
-        return (0 if after is None else job_cost(state.problem, move.job, after)) - (
-            0 if before is None else job_cost(state.problem, move.job, before)
+        """Only the moved job's own cost changes, and that between it and other members of its tree."""
+        problem, before, after = state.problem, state.placements[move.job], move.placement
+        own = (0 if after is None else job_cost(problem, move.job, after)) - (
+            0 if before is None else job_cost(problem, move.job, before)
         )
+        tree = problem.tree_of.get(move.job)
+        if tree is None:
+            return own
+        now = state.placed(tree.members)
+        then = {job: held for job, held in now.items() if job != move.job}
+        if after is not None:
+            then[move.job] = after
+        return own + tree_traffic(problem, tree, then) - tree_traffic(problem, tree, now)
 
     def worst(self, problem: Problem) -> int:
         """Return the sum over jobs of each one's own worst: all its traffic over the longest path of the cluster."""
@@ -63,7 +75,9 @@ class Communication(Cost):
         for o, k in enumerate(problem.options.job_class):
             per_class[k] = max(per_class[k], _traffic(problem, o) * longest)
         jobs = np.bincount(problem.job_class, minlength=len(per_class)).tolist()
-        return sum(worst * count for worst, count in zip(per_class, jobs, strict=True))
+        own = sum(worst * count for worst, count in zip(per_class, jobs, strict=True))
+        between = sum(most_tree_traffic(problem, tree) for tree in problem.trees)
+        return int(own) + between
 
     def gpu_classes(self, problem: Problem) -> IntArray | None:
         """GPUs alike: those that swap without changing any distance; all alone on machines such as a cube mesh."""
@@ -78,9 +92,10 @@ class Communication(Cost):
         """
         Return ``exact``, or ``bound`` where traffic graphs have too many pairs of edges and of GPUs on a node.
 
-        The bound is the least cost of these jobs anywhere.
+        The bound is the least cost of these jobs anywhere; it also leaves out traffic between members of a tree.
         """
-        return "exact" if _seated(problem) else "bound"
+        between = any(most_tree_traffic(problem, tree) for tree in problem.trees if len(tree.members) > 1)
+        return "exact" if _seated(problem) and not between else "bound"
 
     def add_to(self, builder: ModelBuilder, variables: Variables) -> Expression:
         """

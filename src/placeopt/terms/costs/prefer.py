@@ -11,7 +11,7 @@ from placeopt.problem import Allocation, IntArray, Move, Placement, Problem, Sta
 from placeopt.problem.trees import Tree, TreeForm, TreeGroup
 from placeopt.terms.protocols import Cost, Expression
 from placeopt.terms.rules.spread import domain_of_nodes
-from placeopt.terms.rules.trees import placed_members, runs_of, starts_of_trees, workers_in
+from placeopt.terms.rules.trees import runs_of, starts_of_trees, workers_in
 from placeopt.terms.variables import Variables
 
 NOTHING: IntArray = np.zeros(0, dtype=np.int64)
@@ -38,7 +38,7 @@ class PreferCost(Cost):
         tree = state.problem.tree_of.get(move.job)
         if tree is None:
             return 0
-        before = placed_members(state, tree)
+        before = state.placed(tree.members)
         after = {job: held for job, held in before.items() if job != move.job}
         if move.placement is not None:
             after[move.job] = move.placement

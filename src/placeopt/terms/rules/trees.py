@@ -26,7 +26,7 @@ class Trees:
     def fits(self, state: State, job: int, placement: Placement) -> bool:
         """Return whether the job's tree is as it must be with this member placed too."""
         tree = state.problem.tree_of.get(job)
-        return tree is None or tree_keeps(state.problem, tree, {**placed_members(state, tree), job: placement})
+        return tree is None or tree_keeps(state.problem, tree, {**state.placed(tree.members), job: placement})
 
     def add_to(self, builder: ModelBuilder, variables: Variables) -> None:
         """Link the starts of members, and add the rows of splits over several of them."""
@@ -90,11 +90,6 @@ def runs_of(builder: ModelBuilder, v: Variables, form: TreeForm, starts: Mapping
     every = np.concatenate(columns)
     builder.add_row(np.append(any_, every), np.append([1], np.full(len(every), -1)), NO_LOWER, 0)
     return any_
-
-
-def placed_members(state: State, tree: Tree) -> dict[int, Placement]:
-    """Return the members of a tree that are placed."""
-    return {job: placed for job in tree.members if (placed := state.placements[job]) is not None}
 
 
 def tree_keeps(problem: Problem, tree: Tree, placed: Mapping[int, Placement]) -> bool:
