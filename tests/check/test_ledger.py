@@ -11,7 +11,7 @@ from helpers.plans import plan_for
 from helpers.referee_messages import facts_of
 from placeopt.build import instance, job, machine, node, running
 from placeopt.check import Ledger, violations
-from placeopt.model import Changes, Domain, Instance, Placement, Plan, Policy, Queue, Quota, Running
+from placeopt.model import Changes, Domain, Instance, Placement, Plan, Policy, Queue, Quota, Running, Taint
 from strategies import Choice, make_plan, make_round, strategy
 
 
@@ -223,7 +223,7 @@ class TestHand:
         r0, r1 = ("uplink", "domain 'r0' uplink"), ("uplink", "domain 'r1' uplink")
         for update, placed, expected in (
             ({"drained": True}, here, [("drained", "job 'x' on node 'n0'")]),
-            ({"taints": ("t",)}, here, [("taints", "job 'x' on node 'n0'")]),
+            ({"taints": (Taint(key="t"),)}, here, [("taints", "job 'x' on node 'n0'")]),
             ({"drained": False}, here, []),
             ({"machine": "half"}, here, [("gpu_indexes", "job 'x' on node 'n0'")]),
             ({"machine": "m"}, here, []),

@@ -8,9 +8,24 @@ from helpers.plans import plan_for, with_assignment
 from helpers.referee_messages import Finding, faults, findings, places, rules
 from placeopt.build import instance, job, machine, node, option, placement, running
 from placeopt.check import judge
-from placeopt.model import Changes, Domain, Gpu, Instance, Policy, Split, WorkerGpus
+from placeopt.model import (
+    Changes,
+    Domain,
+    Gpu,
+    Instance,
+    LabelExpression,
+    Policy,
+    Split,
+    Taint,
+    Toleration,
+    WorkerGpus,
+)
 
 DOMAINS = (Domain(id="z0", level="zone"), Domain(id="r0", parent="z0"), Domain(id="r1", parent="z0"), Domain(id="r2"))
+
+
+def tainted(key: str) -> Taint:
+    return Taint(key=key)
 
 
 class TestWhere:
@@ -18,23 +33,27 @@ class TestWhere:
 
     def test_all_that_a_node_has_against_a_job(self) -> None:
         """In this order; each taint by itself, but for those tolerated; each label by itself."""
-        bad = node("n1", drained=True, taints=("x", "y", "z"), domain="r0", labels={"disk": "hdd"})
+        bad = node("n1", drained=True, taints=tuple(map(tainted, "xyz")), domain="r0", labels={"disk": "hdd"})
         a = job(
             "a",
-            tolerations=("y", "w"),
+            tolerations=(Toleration(key="y", operator="Exists"), Toleration(key="w")),
             nodes_allowed=("n0", "n2"),
+            nodes_excluded=("n1",),
+            node_affinity=((LabelExpression(key="disk", operator="NotIn", values=("hdd",)),), ()),
             node_selector={"disk": "ssd", "rack": "r0", "zone": "z9", "none": "1"},
         )
         round_ = instance([node("n0"), bad, node("n2")], [a], domains=DOMAINS)
         where = "job 'a' on node 'n1'"
         assert faults(round_, {"a": [("n1", [0])]}) == [
             ("drained", where, []),
-            ("taints", where, ["'x'"]),
-            ("taints", where, ["'z'"]),
+            ("taints", where, ["'x:NoSchedule'"]),
+            ("taints", where, ["'z:NoSchedule'"]),
             ("nodes_allowed", where, ["2"]),
+            ("nodes_excluded", where, ["1"]),
             ("node_selector", where, ["'disk'", "'hdd'", "'ssd'"]),
             ("node_selector", where, ["'none'", "'1'"]),
             ("node_selector", where, ["'zone'", "'z0'", "'z9'"]),
+            ("node_affinity", where, []),
         ]
 
     @pytest.mark.parametrize(
@@ -57,15 +76,20 @@ class TestWhere:
 
     def test_every_node_of_every_job_is_looked_at(self) -> None:
         """A job that may stand anywhere, an unknown node and a good one come before."""
-        jobs = [job("free", tolerations=("t",)), job("a", workers=3, nodes_allowed=("n0",))]
-        round_ = instance([node("n0"), node("n1", taints=("t",))], jobs)
+        jobs = [
+            job("free", tolerations=(Toleration(operator="Exists"),)),
+            job("a", workers=3, nodes_allowed=("n0",)),
+        ]
+        round_ = instance([node("n0"), node("n1", taints=(tainted("t"),))], jobs)
         assert places(round_, {"free": [("n1", [1])], "a": [("n9", [0]), ("n0", [0]), ("n1", [0])]}) == [
             ("unknown_node", "job 'a' on node 'n9'"),
             ("taints", "job 'a' on node 'n1'"),
             ("nodes_allowed", "job 'a' on node 'n1'"),
         ]
 
-    @pytest.mark.parametrize(("mark", "rule"), [({"drained": True}, "drained"), ({"taints": ("t",)}, "taints")])
+    @pytest.mark.parametrize(
+        ("mark", "rule"), [({"drained": True}, "drained"), ({"taints": (tainted("t"),)}, "taints")]
+    )
     def test_a_mark_on_one_node_is_for_that_node(self, mark: dict[str, Any], rule: str) -> None:
         """A job without wishes, in a cluster where one node of three is marked."""
         round_ = instance([node("n0"), node("n1", **mark), node("n2")], [job("a"), job("b")])
@@ -99,7 +123,7 @@ class TestExempt:
 
     def round(self, **fields: Any) -> Instance:
         """Both nodes are closed to it."""
-        nodes = [node("n0", drained=True, taints=("t",)), node("n1", taints=("t",))]
+        nodes = [node("n0", drained=True, taints=(tainted("t"),)), node("n1", taints=(tainted("t"),))]
         a = job("a", workers=3, workers_min=1, nodes_allowed=(), node_selector={"disk": "ssd"}, **fields)
         policy = Policy(changes=Changes(moves_max=1, shrinks_max=1))
         runs = running(a, self.home, movable=True, shrinkable=True)

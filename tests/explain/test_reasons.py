@@ -10,7 +10,7 @@ from helpers.plans import plan_for
 from placeopt import BadInput, Instance, Plan, Policy, solve
 from placeopt.build import instance, job, machine, node, option, running
 from placeopt.explain import Explanation, explain
-from placeopt.model import Domain, Queue, Quota, Split, Unplaced
+from placeopt.model import Domain, Queue, Quota, Split, Taint, Unplaced
 
 
 def explained(round_: Instance, job_id: str, plan: Plan | None = None, **options: float) -> Explanation:
@@ -74,7 +74,7 @@ CONFLICTS = [
     # one option lacks CPU, the other GPUs
     (instance(1, [job("j", options=WAYS)]), "cpu gpu_count"),
     # to let the job in it is enough to open either node
-    (instance([node("n0", drained=True), node("n1", taints=("old",))], [job("j")]), "drained taints"),
+    (instance([node("n0", drained=True), node("n1", taints=(Taint(key="old"),))], [job("j")]), "drained taints"),
 ]
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from placeopt import BadInput, build, cluster_from_columns, instance_from_columns
-from placeopt.model import Cluster, Communication, Domain, Gpu, Instance, Policy, Slowdown, Split
+from placeopt.model import Cluster, Communication, Domain, Gpu, Instance, Policy, Slowdown, Split, Taint
 
 MACHINE = build.machine("box", [Gpu(model="T4")] * 2, cpu_millicores=64_000, memory_mib=1024)
 CLUSTER = cluster_from_columns(
@@ -104,7 +104,7 @@ def test_jobs_of_several_options_take_option_objects() -> None:
         ({"id": [1, 2, 3]}, "column 'id', row 0: 1"),
         ({"id": "abc"}, "column 'id': 'abc', expected a sequence"),
         ({"splits": [(Split(level="zone", domains=1),)] * 3}, "no level 'zone' in the cluster"),
-        ({"nodes_allowed": [("z",)] * 3}, "no node 'z' in the cluster"),
+        ({"node_affinity": [[[{"key": "x", "operator": "In"}]]] * 3}, "expected at least one with In"),
         ({"node_selector": [{"rack": 1}] * 3}, "row 0"),
         ({"gpu_models": [{"T4"}] * 3}, "column 'gpu_models', row 0"),
     ],
@@ -127,12 +127,12 @@ def test_cluster_equals_what_json_gives() -> None:
         "machine": ["box", "box"],
         "domain": ["r0", None],
         "labels": [{"pool": "x"}, {}],
-        "taints": [(), ["gpu"]],
+        "taints": [(), [Taint(key="gpu")]],
         "drained": [False, True],
         "price_milli_per_hour": np.array([5, 6]),
     }
     first = build.node("a", "box", domain="r0", labels={"pool": "x"}, price_milli_per_hour=5)
-    second = build.node("b", "box", taints=("gpu",), drained=True, price_milli_per_hour=6)
+    second = build.node("b", "box", taints=(Taint(key="gpu"),), drained=True, price_milli_per_hour=6)
     expected = build.cluster([first, second], machines=[MACHINE], domains=[Domain(id="r0")])
     found = cluster_from_columns([MACHINE], columns, domains=[Domain(id="r0")])
     assert found == Cluster.model_validate_json(expected.model_dump_json())

@@ -96,7 +96,7 @@ def test_a_round_whose_placements_are_made_here_reads_like_any_other() -> None:
     ("wrong", "words"),
     [
         (job("a", At("n2")), "'a' appears twice"),
-        (ObservedJob(build.job("c", nodes_allowed=("n9",))), "no node 'n9'"),
+        (ObservedJob(build.gang("c", workers=2, together="hall")), "no level 'hall'"),
         (job("d", At("n2", (2, 3))), r"2 GPUs, the option's demand is 1"),
         (
             job("e", At("n2"), At("n2"))._replace(workers=(At("n2"),)),

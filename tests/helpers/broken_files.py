@@ -97,6 +97,7 @@ OBJECTS = (
 CHOICES = (
     "jobs[0].kind", "cluster.machines[0].parts[0].level", "cluster.machines[0].links[0].kind", "policy.share_mode",
     "policy.order", "policy.interference.model", "policy.fragmentation.form",
+    "cluster.nodes[1].taints[0].effect", "jobs[0].tolerations[0].operator",
 )  # fmt: skip
 REQUIRED = (
     "cluster", "cluster.machines", "cluster.nodes", "cluster.machines[0].id", "cluster.machines[0].cpu_millicores",
@@ -107,7 +108,7 @@ REQUIRED = (
 REFERENCES = (
     "cluster.nodes[1].machine", "cluster.nodes[1].domain", "cluster.domains[1].parent",
     "cluster.machines[0].gpus[0].part", "cluster.machines[0].parts[1].parent", "jobs[0].queue",
-    "jobs[3].nodes_allowed[1]", "jobs[3].options[0].splits[0].level", "running[0].job", "running[0].option",
+    "jobs[3].options[0].splits[0].level", "running[0].job", "running[0].option",
 )  # fmt: skip
 WRONG = (
     (BOOLEANS, (1, "true", None)), (TEXTS, (7, None)), (ARRAYS, ({}, "a")), (OBJECTS, ([], 3)),

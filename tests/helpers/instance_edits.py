@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import product
 
 from helpers.brute_force import placements
-from placeopt.model import Amounts, Communication, Instance, Job, Node, Option, Plan, Policy, Queue, Running
+from placeopt.model import Amounts, Communication, Instance, Job, Node, Option, Plan, Policy, Queue, Running, Toleration
 from placeopt.problem import compile_problem
 
 RESOURCES = {
@@ -22,8 +22,10 @@ RESOURCES = {
     "gpu_memory": "gpu_memory_mib",
 }
 
+CHOICES = ("nodes_allowed", "nodes_excluded", "node_selector", "node_affinity")
+
 GROUPS = (
-    *("utility", "queue", "drained", "taints", "nodes_allowed", "node_selector", *RESOURCES, "jobs_per_gpu"),
+    *("utility", "queue", "drained", "taints", *CHOICES, *RESOURCES, "jobs_per_gpu"),
     *("gpu_model", "gpu_share", "workers_per_node", "single_node", "gang", "gpu_count"),
 )
 """Constraints that a job may state, but for splits (``split:rack``) and named resources (``resource:licence``)."""
@@ -65,7 +67,7 @@ def single_changes(round_: Instance, plan: Plan) -> Iterator[tuple[str, Instance
     for taint in {taint for node in cluster.nodes for taint in node.taints}:
         left = [tuple(other for other in node.taints if other != taint) for node in cluster.nodes]
         pairs = zip(cluster.nodes, left, strict=True)
-        yield f"remove taint {taint!r}", edited(nodes=tuple(n.model_copy(update={"taints": t}) for n, t in pairs))
+        yield f"remove taint {taint.text!r}", edited(nodes=tuple(n.model_copy(update={"taints": t}) for n, t in pairs))
     for queue in policy.queues:
         queues = tuple(Queue(id=one.id) if one is queue else one for one in policy.queues)
         yield f"lift the limits of queue {queue.id!r}", edited(policy.model_copy(update={"queues": queues}))
@@ -128,12 +130,10 @@ def edits(instance: Instance, job: str, groups: Sequence[str]) -> Iterator[Insta
         fields["queue"] = None
     if "utility" in groups:
         fields["utility_min_thousandths"] = None
-    if "node_selector" in groups:
-        fields["node_selector"] = {}
-    if "nodes_allowed" in groups:
-        fields["nodes_allowed"] = None
+    for group in set(groups).intersection(CHOICES):
+        fields[group] = Job.model_fields[group].get_default(call_default_factory=True)
     if "taints" in groups:
-        fields["tolerations"] = tuple({taint for node in cluster.nodes for taint in node.taints})
+        fields["tolerations"] = (Toleration(operator="Exists"),)
     if "drained" in groups:
         nodes = tuple(node.model_copy(update={"drained": False}) for node in cluster.nodes)
         cluster = cluster.model_copy(update={"nodes": nodes})

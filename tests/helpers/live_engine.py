@@ -12,7 +12,7 @@ import pytest
 from placeopt import Engine, Instance, PlaceoptError, Plan, audit, violations
 from placeopt.build import instance, placement
 from placeopt.live_cluster import FLAGS
-from placeopt.model import Domain, Job, Node, Placement
+from placeopt.model import Domain, Job, Node, Placement, Toleration
 from strategies import Choice
 
 
@@ -53,7 +53,7 @@ def borrowed_jobs(choice: Choice, snapshot: Instance) -> list[Job]:
         model = choice.pick(snapshot.jobs) if snapshot.jobs else Job(id="plain")
         changed: dict[str, Any] = {"id": f"new-{len(snapshot.jobs) + i}-{choice.number(0, 10**6)}"}
         if choice.chance(0.3):
-            changed |= {"arrival_ms": choice.number(0, 99), "tolerations": ("old",)}
+            changed |= {"arrival_ms": choice.number(0, 99), "tolerations": (Toleration(key="old", operator="Exists"),)}
         if choice.chance(0.2):
             changed["nodes_allowed"] = (choice.pick(snapshot.cluster.nodes).id,)
         made.append(model.model_copy(update=changed))

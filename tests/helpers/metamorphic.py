@@ -179,7 +179,7 @@ def merged_nodes(trial: Trial) -> list[str]:
         apart["cluster"]["machines"].append({**machines[node["machine"]], "id": f"only-{i}"})
         node["machine"] = f"only-{i}"
     for i, job in enumerate(apart["jobs"]):
-        job["tolerations"] = [*job["tolerations"], f"only-{i}"]
+        job["tolerations"] = [*job["tolerations"], {"key": f"only-{i}"}]
     first: dict[str, str] = {}
     alike: dict[str, str] = {}
     for machine in merged["cluster"]["machines"]:
@@ -292,8 +292,9 @@ def _renamed(trial: Trial) -> Instance:
         node["id"], node["machine"] = names["node"][node["id"]], names["machine"][node["machine"]]
     for job in jobs:
         job["id"] = names["job"][job["id"]]
-        if job["nodes_allowed"] is not None:
-            job["nodes_allowed"] = trial.shuffled([names["node"][name] for name in job["nodes_allowed"]])
+        for field in ("nodes_allowed", "nodes_excluded"):
+            if job[field] is not None:
+                job[field] = trial.shuffled([names["node"].get(name, name) for name in job[field]])
         first = int(trial.instance.policy.fragmentation.form == "fgd")
         job["options"] = [*job["options"][:first], *trial.shuffled(job["options"][first:])]
     for held in running:

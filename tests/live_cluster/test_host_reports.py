@@ -40,14 +40,12 @@ VAST = [job(f"x{i}", workers=90_000, workers_min=1, value=90_000 * 10**9, value_
 REFUSED: list[tuple[str, Callable[[Engine], object]]] = [
     ("'first' is there already", update(add_jobs=[job("first")])),
     ("'x' is there already", update(add_jobs=[job("x"), job("x")])),
-    ("no node 'gone'", update(add_jobs=[job("x", nodes_allowed=("gone",))])),
     ("hall", update(add_jobs=[NEW, IN_A_HALL])),
     ("records", update(add_jobs=["good"])),
     (r"2\*\*53", update(add_jobs=VAST)),
     ("release", update(remove_jobs=["gang"])),
     ("no job 'x'", update(remove_jobs=["x"])),
     ("cannot go; release what runs there first: job 'gang'", update(nodes={"n0": None})),
-    ("nodes_allowed", update(nodes={"n3": None})),
     ("no node 'n9'", update(nodes={"n9": "drain"})),
     ("melt", update(nodes={"n2": "melt"})),
     ("keys are ids", update(nodes={"n2": node("n3")})),
@@ -69,7 +67,6 @@ REFUSED: list[tuple[str, Callable[[Engine], object]]] = [
     ("no domain 'r1' before", update(domains=[Domain(id="r0", parent="r1")])),
     ("no node 'n9'", update(machines=[machine("big")], nodes={"n9": "drain"})),
     ("no node 'n9'", lambda engine: engine.fail_node("n9")),
-    ("'third' names it", lambda engine: engine.fail_node("n3", remove=True)),
     ("'first' does not run", lambda engine: engine.undo("first")),
     ("does not run", lambda engine: engine.release("first")),
     ("'small' runs already", adopt(SMALL, [1])),
@@ -96,6 +93,16 @@ def test_what_is_refused_changes_nothing() -> None:
         assert places(engine.place(["good"])).keys() == {"good"}
     with engine_of(1, [SMALL], running=[running(SMALL, [("n0", [0])])]) as engine:
         refuses(engine, [("0 nodes would be left", lambda one: one.fail_node("n0", remove=True))])
+
+
+def test_a_job_that_names_a_node_waits_while_it_is_gone() -> None:
+    """Names are conditions: the node may go, and a node that comes back under its name takes the job."""
+    with engine_of(busy(job("third", nodes_allowed=("n3",)), nodes=4)) as engine:
+        there = next(one for one in engine.snapshot.cluster.nodes if one.id == "n3")
+        engine.update(nodes={"n3": None})
+        assert places(engine.place(["third"])) == {}
+        engine.update(nodes={"n3": there})
+        assert places(engine.place(["third"])).keys() == {"third"}
 
 
 @pytest.mark.parametrize("remove", [False, True])

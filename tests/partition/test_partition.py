@@ -59,7 +59,7 @@ def test_every_job_and_node_is_in_one_part(by: Any, round_: Instance, seed: int)
 
 
 def test_jobs_go_where_they_may_run() -> None:
-    """A list of allowed nodes is followed, and cut."""
+    """A list of allowed nodes is followed."""
     jobs = [job(f"j{i}", nodes_allowed=("n1",)) for i in range(3)]
     parts = split(racked(*jobs), 2, "rack")
     assert {j.id for p in parts for j in p.jobs if any(n.id == "n1" for n in p.cluster.nodes)} == {"j0", "j1", "j2"}

@@ -10,9 +10,26 @@ import pytest
 
 from placeopt import BadInput, Policy, Unsupported
 from placeopt.build import instance, job, machine, node, option, running
-from placeopt.model import Changes, Communication, Domain, Fragmentation, Gpu, Job, Part, Queue, Weights
+from placeopt.model import (
+    Changes,
+    Communication,
+    Domain,
+    Fragmentation,
+    Gpu,
+    Job,
+    LabelExpression,
+    Part,
+    Queue,
+    Taint,
+    Toleration,
+    Weights,
+)
 from placeopt.problem import compile_problem
 from placeopt.terms import weighted_costs
+
+
+def expression(key: str, operator: str, *values: str) -> LabelExpression:
+    return LabelExpression.model_validate({"key": key, "operator": operator, "values": values})
 
 
 class TestClasses:
@@ -27,7 +44,9 @@ class TestClasses:
             job("selector", node_selector={"x": "1"}),
             job("two-keys", node_selector={"x": "1", "y": "2"}),
             job("nodes", nodes_allowed=("n0",)),
-            job("taints", tolerations=("old",)),
+            job("taints", tolerations=(Toleration(key="old"),)),
+            job("affinity", node_affinity=((LabelExpression(key="x", operator="Exists"),),)),
+            job("names", nodes_excluded=("n0",)),
             job("utility", utility_min_thousandths=1),
             job("queue", queue="q"),
             job("another-queue", queue="r"),
@@ -35,7 +54,7 @@ class TestClasses:
         again = job("another-order", node_selector={"y": "2", "x": "1"})
         policy = Policy(queues=(Queue(id="q"), Queue(id="r")))
         problem = compile_problem(instance(2, [*same, *different, again], policy=policy))
-        assert problem.job_class.tolist() == [0, 0, 0, *range(1, 11), 5]
+        assert problem.job_class.tolist() == [0, 0, 0, *range(1, 13), 5]
         without = compile_problem(instance(2, [*same, *different]))
         assert without.job_class[-2:].tolist() == [0, 0]  # no queues in the policy: a job's queue means nothing
 
@@ -46,6 +65,14 @@ class TestClasses:
             ([job("a", node_selector={"disk": "ssd"})], [0, 0, 1, 2, 3, 4, 1]),
             ([job("a", node_selector={"rack": "r0"})], [0, 1, 2, 3, 4, 5, 2]),
             ([job("a", nodes_allowed=("n0", "n6")), job("b", nodes_allowed=("n6",))], [0, 1, 1, 2, 3, 4, 5]),
+            ([job("a", nodes_excluded=("n0", "gone"))], [0, 1, 1, 2, 3, 4, 1]),
+            ([job("a", node_affinity=((expression("x", "In", "1", "2"),),))], [0, 0, 1, 2, 3, 4, 1]),
+            (
+                [job("a", node_affinity=((expression("x", "Gt", "1"),), (expression("disk", "Exists"),)))],
+                [0, 1, 2, 3, 4, 5, 2],
+            ),
+            ([job("a", node_affinity=((expression("x", "Lt", "9"),),))], [0, 0, 1, 2, 3, 4, 1]),
+            ([job("a", node_affinity=((expression("x", "Lt", "2"),),))], [0, 1, 2, 3, 4, 5, 2]),
         ],
     )
     def test_of_nodes_by_what_some_job_looks_at(self, jobs: list[Job], classes: list[int]) -> None:
@@ -55,7 +82,7 @@ class TestClasses:
             node("n1", labels={"disk": "ssd", "x": "2"}, domain="r1"),
             node("n2"),
             node("n3", drained=True),
-            node("n4", taints=("t",)),
+            node("n4", taints=(Taint(key="t"),)),
             node("n5", "other"),
             node("n6"),
         )

@@ -8,6 +8,7 @@ from typing import Any
 from placeopt import build
 from placeopt.model import Cluster, Domain, Gpu, Link, Machine, Part
 from strategies.choice import Choice
+from strategies.conditions import make_labels
 from strategies.matrices import matrix
 
 GPU_MODELS = ("A", "B")
@@ -105,7 +106,7 @@ def make_cluster(choice: Choice, *, resources: bool = False) -> Cluster:
             f"n{i}",
             choice.pick(types).id,
             domain=choice.pick([*(domain.id for domain in domains), None]),
-            labels={"disk": choice.pick(("ssd", "tape"))} if choice.chance(0.5) else {},
+            labels=make_labels(choice),
         )
         for i in range(choice.pick((1, 2, 3)))
     ]

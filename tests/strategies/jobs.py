@@ -10,9 +10,9 @@ from placeopt import build
 from placeopt.model import Communication, Edge, Job, Split
 from strategies.choice import Choice
 from strategies.clusters import GPU_MODELS, RESOURCES
+from strategies.conditions import make_affinity, make_tolerations
 
 PROFILES = ("p0", "p1", "p2")
-TAINTS = ("old", "loud")
 
 
 MISSING = "dongle"
@@ -76,7 +76,7 @@ def make_job(choice: Choice, id: str = "j", style: Style | None = None) -> Job: 
     if style.has("alike") and style.made and choice.chance(0.7):
         other: dict[str, Any] = {
             "profile": choice.pick((*PROFILES, None)),
-            "tolerations": tuple(choice.some(TAINTS)),
+            "tolerations": make_tolerations(choice),
             "queue": choice.pick([None, *style.queues]),
             "communication": Communication(weight=choice.number(0, 4)),
             "utility_min_thousandths": choice.pick((None, 400)),
@@ -101,8 +101,10 @@ def make_job(choice: Choice, id: str = "j", style: Style | None = None) -> Job: 
         profile=choice.pick((None, *PROFILES)),
         utility_min_thousandths=400 if style.has("utility") and choice.chance(0.7) else None,
         node_selector=choice.pick(({"disk": "ssd"}, {"rack": "r0"})) if choice.chance(0.1) else {},
+        node_affinity=make_affinity(choice) if choice.chance(0.1) else (),
         nodes_allowed=tuple(choice.some(style.nodes)) if style.nodes and choice.chance(0.1) else None,
-        tolerations=tuple(choice.some(TAINTS)) if choice.chance(0.4) else (),
+        nodes_excluded=tuple(choice.some(style.nodes)) if style.nodes and choice.chance(0.05) else (),
+        tolerations=make_tolerations(choice) if choice.chance(0.4) else (),
     )
     style.made.append(made)
     return made

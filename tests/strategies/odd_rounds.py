@@ -103,13 +103,8 @@ def _lost_gpu(choice: Choice, round_: Instance) -> Instance:
 def _lost_node(choice: Choice, round_: Instance) -> Instance:
     """A node is no longer listed."""
     gone = choice.pick(round_.cluster.nodes)
-
-    def allowed(job: Job) -> dict[str, Any]:
-        names = job.nodes_allowed
-        return {"nodes_allowed": None if names is None else tuple(name for name in names if name != gone.id)}
-
     left = tuple(node for node in round_.cluster.nodes if node is not gone)
-    return _edited(round_, nodes=left).model_copy(update={"jobs": _each(round_.jobs, allowed)})
+    return _edited(round_, nodes=left)
 
 
 def _lower_quota(choice: Choice, round_: Instance) -> Instance:

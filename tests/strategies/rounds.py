@@ -31,7 +31,8 @@ from placeopt.problem import Move, Placement, Problem, State, compile_problem
 from placeopt.terms.rules import fits
 from strategies.choice import Choice
 from strategies.clusters import make_cluster
-from strategies.jobs import ODDS, PROFILES, TAINTS, Style, make_job, make_splits
+from strategies.conditions import TAINTS
+from strategies.jobs import ODDS, PROFILES, Style, make_job, make_splits
 from strategies.policies import make_cost_weights, make_policy, policies
 
 MOST_COMBINATIONS = 20_000

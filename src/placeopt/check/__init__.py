@@ -18,7 +18,8 @@ Every rule is one function, in a module of its family; `Violation.rule` holds on
 ``gpu_milli``                   a granted share outside request and limit
 ``gpu_grant``                   a granted share that is not the job's part of what no job on the GPU requests
 ``amounts``                     CPU or memory stated differently from workers x demand
-``node_selector`` ``nodes_allowed`` ``taints`` ``drained`` ``gpu_model``   where a job may not stand
+``node_selector`` ``node_affinity`` ``taints`` ``drained`` ``gpu_model``    where a job may not stand
+``nodes_allowed`` ``nodes_excluded``                                        where it may not stand by name
 ``gpu_exclusive`` ``gpu_share`` ``gpu_jobs`` ``gpu_memory``                 what one GPU can hold
 ``cpu`` ``memory`` ``memory_bandwidth`` ``pcie_bandwidth`` ``resource``     what one node can hold
 ``uplink``                      network load of a machine or a domain, by the hose model

@@ -4,12 +4,12 @@ from collections.abc import Callable, Mapping
 
 from placeopt.check.case import CheckCase, gpu_number
 from placeopt.check.directory import PlacedJob, option_of
-from placeopt.model import Group, Job, Node, Option, Placement, Spread
+from placeopt.model import Group, Job, LabelExpression, Node, Option, Placement, Spread, Taint, Toleration
 
 
 def check_where(case: CheckCase) -> None:
     """
-    Node selector, allowed nodes, taints, drained nodes and GPU models.
+    Node selector and affinity, nodes by name, taints, drained nodes and GPU models.
 
     A running job that stays where it is, whole or shrunk, is exempt from all but the GPU model: labels, taints and
     the drained flag say where work may start. A moved job starts again, even on a part of its own GPUs.
@@ -17,7 +17,7 @@ def check_where(case: CheckCase) -> None:
     marked = bool(case.directory.marked)
     for held in case.held:
         job = held.job
-        choosy = bool(job.node_selector) or job.nodes_allowed is not None
+        choosy = bool(job.node_selector or job.node_affinity or job.nodes_excluded) or job.nodes_allowed is not None
         models = held.option.demand.gpu_models
         if not (choosy or models or marked):
             continue
@@ -50,23 +50,65 @@ def _check_node(case: CheckCase, held: PlacedJob, node: Node) -> None:
     if node.drained:
         add("drained", "the node is drained and takes no new work")
     for taint in node.taints:
-        if taint not in job.tolerations:
-            add("taints", f"the job does not tolerate {taint!r}")
+        if not any(_covers(toleration, taint) for toleration in job.tolerations):
+            add("taints", f"the job does not tolerate {taint.text!r}")
     if job.nodes_allowed is not None and node.id not in job.nodes_allowed:
         add("nodes_allowed", f"not among the {len(job.nodes_allowed)} nodes allowed")
-    if job.node_selector:
-        domains = case.domains_of(node.id)
-        for key, wanted in job.node_selector.items():
-            label = node.labels.get(key, domains.get(key))
-            if label != wanted:
-                add("node_selector", f"label {key!r} is {label!r}, the job asks for {wanted!r}")
+    if node.id in job.nodes_excluded:
+        add("nodes_excluded", f"among the {len(job.nodes_excluded)} nodes excluded")
+    labels = {**case.domains_of(node.id), **node.labels} if job.node_selector or job.node_affinity else {}
+    for key, wanted in job.node_selector.items():
+        if labels.get(key) != wanted:
+            add("node_selector", f"label {key!r} is {labels.get(key)!r}, the job asks for {wanted!r}")
+    if not _has_affinity(job, labels):
+        add("node_affinity", "its labels meet none of the terms")
 
 
 def chooses(case: CheckCase, job: Job, node: Node) -> bool:
     """Return whether the job's own conditions admit a node, whatever keeps jobs off it."""
-    domains = case.domains_of(node.id)
-    selected = all(node.labels.get(key, domains.get(key)) == wanted for key, wanted in job.node_selector.items())
-    return selected and (job.nodes_allowed is None or node.id in job.nodes_allowed)
+    labels = {**case.domains_of(node.id), **node.labels}
+    selected = all(labels.get(key) == wanted for key, wanted in job.node_selector.items())
+    named = node.id not in job.nodes_excluded and (job.nodes_allowed is None or node.id in job.nodes_allowed)
+    return selected and named and _has_affinity(job, labels)
+
+
+def _has_affinity(job: Job, labels: Mapping[str, str]) -> bool:
+    terms = job.node_affinity
+    return not terms or any(term and all(_is_met(expression, labels) for expression in term) for term in terms)
+
+
+def _covers(toleration: Toleration, taint: Taint) -> bool:
+    if toleration.key is not None and toleration.key != taint.key:
+        return False
+    if toleration.effect is not None and toleration.effect != taint.effect:
+        return False
+    return toleration.operator == "Exists" or _compares(toleration.operator, taint.value, toleration.value)
+
+
+def _is_met(expression: LabelExpression, labels: Mapping[str, str]) -> bool:
+    stated = expression.key in labels
+    if expression.operator == "Exists":
+        return stated
+    if expression.operator == "DoesNotExist":
+        return not stated
+    if not stated:
+        return expression.operator == "NotIn"
+    return _compares(expression.operator, labels[expression.key], *expression.values)
+
+
+def _compares(operator: str, own: str, *values: str) -> bool:
+    if operator in ("Gt", "Lt"):
+        number = _integer(own)
+        return number is not None and (number > int(values[0]) if operator == "Gt" else number < int(values[0]))
+    return (own in values) != (operator == "NotIn")
+
+
+def _integer(text: str) -> int | None:
+    digits = text[1:] if text[:1] in ("+", "-") else text
+    if not (digits.isascii() and digits.isdigit()):
+        return None
+    number = int(text)
+    return number if -(2**63) <= number < 2**63 else None
 
 
 def check_shape(case: CheckCase) -> None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from placeopt.explain.words import constraint_name
 from placeopt.feasibility.requirement import NAMED, RESOURCE_GROUPS
-from placeopt.model import Instance, Machine, Node, Plan, Policy
+from placeopt.model import Instance, Machine, Node, Plan, Policy, Taint
 from placeopt.model.base import Amounts
 from placeopt.model.policy import Quota
 
@@ -47,7 +47,7 @@ def single_changes(instance: Instance, plan: Plan) -> Iterator[QueueChange]:
     if drained:
         yield QueueChange(f"undrain all drained nodes ({drained:,})", "drained", _undrained)
     for taint in dict.fromkeys(taint for node in cluster.nodes for taint in node.taints):
-        yield QueueChange(f"remove taint {taint!r}", "taints", _without_taint(taint))
+        yield QueueChange(f"remove taint {taint.text!r}", "taints", _without_taint(taint))
     for queue in plan.policy.values.queues:
         yield QueueChange(f"lift the limits of queue {queue.id!r}", "queue", _without_limits(queue.id))
     waiting = {unplaced.job for unplaced in plan.unplaced}
@@ -70,7 +70,7 @@ def _undrained(instance: Instance, policy: Policy) -> Edited:
     return _with_nodes(instance, nodes), policy
 
 
-def _without_taint(taint: str) -> Callable[[Instance, Policy], Edited]:
+def _without_taint(taint: Taint) -> Callable[[Instance, Policy], Edited]:
     def edit(instance: Instance, policy: Policy) -> Edited:
         nodes = tuple(
             node.model_copy(update={"taints": tuple(other for other in node.taints if other != taint)})

@@ -25,6 +25,7 @@ from placeopt.heuristics import Candidates, place, score_named
 from placeopt.model import Instance, Job, Plan
 from placeopt.model.plan import UnplacedReason
 from placeopt.problem import State
+from placeopt.problem.admission import conditions_of
 
 EXAMPLES = 5
 """Jobs named for each reason."""
@@ -118,8 +119,7 @@ def _kinds(instance: Instance, plan: Plan) -> list[_Kind]:
         if options is None:
             worthless = (option.valued(0).model_copy(update={"id": "o", "cost_milli": 0}) for option in job.options)
             options = asked[id(job.options)] = tuple(worthless)
-        selector = tuple(sorted(job.node_selector.items()))
-        key = (options, job.queue, job.utility_min_thousandths, selector, job.nodes_allowed, frozenset(job.tolerations))
+        key = (options, job.queue, job.utility_min_thousandths, *conditions_of(job))
         kind = kinds.setdefault(key, _Kind(job))
         if not kind.jobs:
             kind.gpu_milli = min(option.least_gpu_milli for option in job.options)

@@ -15,7 +15,9 @@ NAMES = {
     "drained": "drained nodes",
     "taints": "taints",
     "nodes_allowed": "nodes allowed",
+    "nodes_excluded": "nodes excluded",
     "node_selector": "node selector",
+    "node_affinity": "node affinity",
     "memory_bandwidth": "memory bandwidth",
     "pcie_bandwidth": "PCIe bandwidth",
     "network_bandwidth": "network bandwidth",
@@ -53,7 +55,7 @@ def constraint_name(group: str) -> str:
 
 def listed(words: Sequence[str]) -> str:
     """Join words as in a sentence: "a, b and c"."""
-    return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} and {words[-1]}"
+    return "".join(words) if len(words) < 2 else f"{', '.join(words[:-1])} and {words[-1]}"
 
 
 def _asks(group: str, requirement: Requirement, job: Job) -> str:
@@ -64,9 +66,15 @@ def _asks(group: str, requirement: Requirement, job: Job) -> str:
         "utility": f"utility of at least {job.utility_min_thousandths}/1000",
         "queue": f"quota of queue {job.queue!r}",
         "drained": "no drained node",
-        "taints": f"no taint but {', '.join(job.tolerations)}" if job.tolerations else "no tainted node",
-        "nodes_allowed": f"one of {len(job.nodes_allowed or ())} nodes",
+        "taints": f"no taint but {', '.join(one.text for one in job.tolerations)}"
+        if job.tolerations
+        else "no tainted node",
+        "nodes_allowed": f"node {_some(job.nodes_allowed or ())}" if job.nodes_allowed else "no node",
+        "nodes_excluded": f"not node {_some(job.nodes_excluded)}",
         "node_selector": ", ".join(f"{label}={value}" for label, value in job.node_selector.items()),
+        "node_affinity": " or ".join(
+            " and ".join(expression.text for expression in term) or "no node" for term in job.node_affinity
+        ),
         "memory_bandwidth": f"{memory_bandwidth:,} MB/s{each}",
         "pcie_bandwidth": f"{pcie:,} MB/s{each}",
         "network_bandwidth": f"{requirement.network_mbps:,} MB/s{each}",

@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from placeopt.deadline import FOREVER, Deadline
-from placeopt.feasibility.requirement import BARRIERS, Requirement, one_node_of_each_class
+from placeopt.feasibility.requirement import Requirement, one_node_of_each_class
 from placeopt.model import Job, Spread
 from placeopt.problem import CPU, MEMORY, BoolArray, IntArray, Problem, State
-from placeopt.problem.classes import effective_labels
+from placeopt.problem.admission import CHOICES, Admission, effective_labels
 from placeopt.problem.free_capacity import gpus_with_room, times_by_resources
 from placeopt.problem.hardware import node_domains
 from placeopt.problem.worker_distribution import Surroundings, WorkerDistribution
@@ -108,7 +108,7 @@ class FreeCapacity:
 
     def _eligible(self, split: Spread) -> frozenset[int]:
         """Return the domains of a split's level with a node that the job chooses."""
-        domains = self.domains(split.level)[self.open["nodes_allowed"] & self.open["node_selector"]]
+        domains = self.domains(split.level)[np.logical_and.reduce([self.open[choice] for choice in CHOICES])]
         return frozenset(domains[domains >= 0].tolist())
 
     def reachable(self, requirement: Requirement) -> BoolArray:
@@ -149,16 +149,7 @@ def free_capacity_of(state: State, job: Job) -> FreeCapacity:
 
 
 def _open(problem: Problem, job: Job) -> dict[str, BoolArray]:
-    """``open[c]``, shape (N,), of every barrier: mask of the nodes that satisfy it, by one node of each class."""
+    """``open[barrier]``, shape (N,), by one node of each class."""
     nodes = one_node_of_each_class(problem)
-    selected = job.node_selector.items()
-    labels = effective_labels(problem.instance, nodes) if selected else [{}] * len(nodes)
-    allowed = None if job.nodes_allowed is None else frozenset(job.nodes_allowed)
-    tolerated = frozenset(job.tolerations)
-    rows = {
-        "drained": [not node.drained for node in nodes],
-        "taints": [tolerated.issuperset(node.taints) for node in nodes],
-        "nodes_allowed": [allowed is None or node.id in allowed for node in nodes],
-        "node_selector": [all(mine.get(label) == value for label, value in selected) for mine in labels],
-    }
-    return {barrier: np.array(rows[barrier], dtype=bool)[problem.node_class] for barrier in BARRIERS}
+    admission = Admission(nodes, effective_labels(problem.instance, nodes))
+    return {barrier: mask[problem.node_class] for barrier, mask in admission.open(job).items()}

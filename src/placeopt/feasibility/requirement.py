@@ -9,9 +9,9 @@ import numpy as np
 
 from placeopt.model import Job, Node, Option, Split, Spread
 from placeopt.problem import Problem
+from placeopt.problem.admission import BARRIERS
 from placeopt.problem.arrays import resource_demand, unknown_resources
 
-BARRIERS = ("drained", "taints", "nodes_allowed", "node_selector")
 RESOURCE_GROUPS = ("cpu", "memory", "memory_bandwidth", "pcie_bandwidth")
 """Groups of the resources of a node, in the order of ``placeopt.problem.RESOURCES``; see `Requirement.resources`."""
 NAMED = "resource:"
@@ -222,6 +222,8 @@ def _barriers(problem: Problem, job: Job) -> tuple[str, ...]:
         "drained": any(node.drained for node in nodes),
         "taints": any(node.taints for node in nodes),
         "nodes_allowed": job.nodes_allowed is not None,
+        "nodes_excluded": bool(job.nodes_excluded),
         "node_selector": bool(job.node_selector),
+        "node_affinity": bool(job.node_affinity),
     }
     return tuple(barrier for barrier in BARRIERS if stand[barrier])

@@ -177,7 +177,7 @@ def observed_instance(
         "policy": policy,
     }
     observed: dict[str, Any] = {"jobs": ranked, "running": running}
-    fits = not failed and all(map(_is_placed_here, jobs)) and _refers_to_what_is_there(ranked, listed, cluster, policy)
+    fits = not failed and all(map(_is_placed_here, jobs)) and _refers_to_what_is_there(ranked, cluster, policy)
     try:
         return Instance(**fields).model_copy(update=observed) if fits else Instance(**fields, **observed)
     except ValidationError as error:
@@ -195,12 +195,12 @@ def _is_placed_here(observed: ObservedJob) -> bool:
     return all([gpus == no_gpus for _, gpus in observed.workers])  # noqa: C419 - half the time of a generator
 
 
-def _refers_to_what_is_there(jobs: Sequence[Job], nodes: AbstractSet[str], cluster: Cluster, policy: Policy) -> bool:
-    """Whether all jobs have ids of their own, and name nodes, queues and levels that there are."""
+def _refers_to_what_is_there(jobs: Sequence[Job], cluster: Cluster, policy: Policy) -> bool:
+    """Whether all jobs have ids of their own, and name queues and levels that there are."""
     queues = {queue.id for queue in policy.queues}
     levels = {"node"} | {domain.level for domain in cluster.domains}
     alone = len({job.id for job in jobs}) == len(jobs) <= MAX_JOBS
-    return alone and not any([job_fault(job, nodes, queues, levels) for job in jobs])  # noqa: C419 - half the time
+    return alone and not any([job_fault(job, queues, levels) for job in jobs])  # noqa: C419 - half the time
 
 
 class _GpuLedger:

@@ -263,8 +263,8 @@ class ClusterRecord:
         nodes = tuple(dict.fromkeys(node for change in since for node in change.nodes))
         raise StaleSnapshot(planned, self.revision, jobs, nodes, ", ".join(texts))
 
-    def check_jobs(self, add: tuple[Job, ...], remove: tuple[str, ...], nodes: Mapping[str, NodeChange]) -> None:
-        """Raise ``BadInput`` unless these jobs can come and go, once ``nodes`` have changed."""
+    def check_jobs(self, add: tuple[Job, ...], remove: tuple[str, ...]) -> None:
+        """Raise ``BadInput`` unless these jobs can come and go."""
         odd = next((job_id for job_id in remove if not isinstance(job_id, str)), None)
         if odd is not None:
             raise BadInput(f"remove_jobs: {type(odd).__name__}, expected ids")
@@ -278,11 +278,6 @@ class ClusterRecord:
                 raise BadInput(f"remove_jobs: job {job_id!r} runs; release it")
         if len(self.jobs) - len(remove) + len(add) > MAX_JOBS:
             raise BadInput(f"add_jobs: more than {MAX_JOBS} jobs would be left")
-        there = self.nodes
-        if any(change is None or name not in there for name, change in nodes.items()):
-            there = {**there, **{name: change for name, change in nodes.items() if isinstance(change, Node)}}
-            for name in [name for name, change in nodes.items() if change is None]:
-                there.pop(name, None)
         coming: set[str] = set()
         for job in add:
             if not isinstance(job, Job):
@@ -292,7 +287,7 @@ class ClusterRecord:
             coming.add(job.id)
             for queues in self.queues:
                 refuse_groups(job)
-                fault = job_fault(job, there, queues, self.levels)
+                fault = job_fault(job, queues, self.levels)
                 if fault is not None:
                     raise BadInput(f"add_jobs: job {job.id!r}: {fault}")
 
@@ -329,7 +324,7 @@ class ClusterRecord:
         if job is not None:
             if job.id != placement.job:
                 raise BadInput(f"job: is {job.id!r}, the placement is of {placement.job!r}")
-            self.check_jobs((job,), (), {})
+            self.check_jobs((job,), ())
         elif placement.job in self.running:
             raise BadInput(f"placement: job {placement.job!r} runs already")
         elif placement.job not in self.jobs:

@@ -40,15 +40,13 @@ class FailureReports:
         Raises
         ------
         BadInput
-            If there is no such node; with ``remove`` also if it is the only one, or a job names it in
-            ``nodes_allowed``.
+            If there is no such node; with ``remove`` also if it is the only one.
         """
         record = self._state.record
         there = record.ledger.on_node(node)
         stopped = tuple(job_id for job_id in there if not is_failed_gpu(job_id))
         repaired = self.gone_with_nodes({node: None} if remove else {})
         records = record.check_nodes({node: None if remove else "drain"}, there)
-        self.refuse_lost_nodes(records, frozenset())
         self._state.change(remove=repaired, records=records, stop=(*stopped, *repaired))
         words = f"node {node!r} failed" + (f" and {names(list(stopped))} stopped" if stopped else "")
         record.note(words, nodes=[node], stopped=stopped)
@@ -147,14 +145,3 @@ class FailureReports:
                     if machine is None or index >= len(machine.gpus):
                         gone.append(job_id)
         return tuple(gone)
-
-    def refuse_lost_nodes(self, records: Mapping[str, Node | None], leaving: frozenset[str]) -> None:
-        """Refuse to remove a node that a remaining job names."""
-        going = {name for name, node in records.items() if node is None}
-        table = self._state.parts.table
-        if not going or not any(going.intersection(job.nodes_allowed or ()) for job in table.members):
-            return
-        for job in self._state.record.jobs.values():
-            lost = going.intersection(job.nodes_allowed or ())
-            if lost and job.id not in leaving:
-                raise BadInput(f"nodes: {min(lost)!r} cannot go: job {job.id!r} names it in nodes_allowed")

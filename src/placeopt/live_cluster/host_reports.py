@@ -118,8 +118,7 @@ class HostReports(FailureReports):
         record = self._state.record
         repaired = self.gone_with_nodes(nodes)
         records = record.check_nodes(nodes, repaired)
-        record.check_jobs(add, remove, nodes)
-        self.refuse_lost_nodes(records, frozenset(remove))
+        record.check_jobs(add, remove)
         if now_ms is not None:
             self._refuse_earlier(now_ms)
         for job_id, end in expected_end_ms.items():

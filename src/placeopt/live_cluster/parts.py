@@ -9,8 +9,9 @@ import numpy as np
 from placeopt.model import Instance, Job, Node, Policy
 from placeopt.model.base import trusted
 from placeopt.problem import BoolArray, IntArray, Placement, Problem
+from placeopt.problem.admission import questions
 from placeopt.problem.changes import without_fixed
-from placeopt.problem.classes import class_key, classes_by_view, job_classes, views
+from placeopt.problem.classes import class_key, classes_by_view, job_classes
 from placeopt.problem.compile import assemble, compile_classes, may_change
 from placeopt.problem.hardware import compile_hardware
 from placeopt.problem.problem import Classes, Hardware, Jobs
@@ -18,7 +19,7 @@ from placeopt.problem.running import find_lost
 
 NUMBER, ARRIVAL, PRIORITY = range(3)
 
-ALIKE = ("options", "communication", "node_selector", "nodes_allowed", "tolerations")
+ALIKE = ("options", "communication", "node_selector", "node_affinity", "nodes_allowed", "nodes_excluded", "tolerations")
 """Fields of a job that are records or lists, and equal within a class."""
 KEPT_VIEWS = 4
 """Node classes that are kept: those of the class problem and of the whole may differ, and change with the jobs."""
@@ -281,8 +282,7 @@ class Parts:
 
     def _compiled(self, use: str, instance: Instance, members: list[Job], numbers: IntArray) -> Classes:
         """Return the classes for ``members``, whose numbers are ``numbers``; the former ones if nothing changed."""
-        requests, allowed = views(members)
-        seen = (requests, frozenset(allowed))
+        seen = questions(members)
         key = (seen, tuple(numbers.tolist()))
         known = self._classes.get(use)
         if known is None or known[0] != key:
@@ -290,7 +290,7 @@ class Parts:
             if nodes is None:
                 if len(self._node_classes) >= KEPT_VIEWS:
                     self._node_classes.clear()
-                nodes = self._node_classes[seen] = classes_by_view(instance, requests, allowed)
+                nodes = self._node_classes[seen] = classes_by_view(instance, seen)
             known = self._classes[use] = key, compile_classes(instance, self.policy, self.hardware, members, *nodes)
         return known[1]
 

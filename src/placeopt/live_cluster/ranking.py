@@ -21,7 +21,9 @@ BARRIER_WORDS = {
     "drained": "the node is drained and takes no new work",
     "taints": "the job does not tolerate the taints of the node",
     "nodes_allowed": "the node is not among those that the job allows",
+    "nodes_excluded": "the node is one that the job excludes",
     "node_selector": "the node lacks a label that the job asks for",
+    "node_affinity": "the labels of the node do not meet the job's node affinity",
 }
 RESOURCE_WORDS = {
     "cpu": "millicores of CPU",

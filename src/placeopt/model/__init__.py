@@ -2,6 +2,7 @@
 
 from placeopt.model.base import MAX_JOBS, MAX_VALUE, Amounts, Record
 from placeopt.model.cluster import BlockSize, Cluster, Domain, Node
+from placeopt.model.conditions import LabelExpression, Taint, Toleration
 from placeopt.model.endpoint import Autoscaler, CoreCurve, Endpoint, LoadStep, Replica
 from placeopt.model.estimate import Estimate
 from placeopt.model.instance import FORMAT_VERSION, Instance, Slowdown
@@ -70,6 +71,7 @@ __all__ = [
     "Interference",
     "Job",
     "JobOrigin",
+    "LabelExpression",
     "Level",
     "Link",
     "LoadStep",
@@ -101,8 +103,10 @@ __all__ = [
     "Spread",
     "Stage",
     "Standing",
+    "Taint",
     "TargetWorker",
     "Throttle",
+    "Toleration",
     "Unplaced",
     "Usable",
     "Watch",

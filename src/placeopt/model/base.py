@@ -138,7 +138,7 @@ Id = Annotated[str, StringConstraints(min_length=1, max_length=253, pattern=rf"^
 """Name of a node, job, machine, domain, queue: 1 to 253 characters without white space."""
 
 Name = Annotated[str, StringConstraints(min_length=1, max_length=253, pattern=rf"^[^{_UNSEEN}]+$")]
-"""Free text of one line: a label's value, a GPU model, a user."""
+"""Free text of one line: a GPU model, a user."""
 
 LongName = Annotated[str, StringConstraints(min_length=1, max_length=1000, pattern=rf"^[^{_UNSEEN}]+$")]
 """A name of another system, such as ``NAMESPACE/NAME`` of a pod; one line."""
@@ -149,7 +149,10 @@ def one_line(text: str) -> str:
     return re.sub(f"[{_UNSEEN}]", " ", text)
 
 
-Labels = Annotated[dict[Id, Name], AfterValidator(lambda labels: dict(sorted(labels.items())))]
+LabelValue = Annotated[str, StringConstraints(max_length=253, pattern=rf"^[^{_UNSEEN}]*$")]
+"""Value of a label or a taint: one line, which may be empty."""
+
+Labels = Annotated[dict[Id, LabelValue], AfterValidator(lambda labels: dict(sorted(labels.items())))]
 """Labels by key; kept in order of the keys, so that the order they were written in does not reach a digest."""
 
 

@@ -18,10 +18,13 @@ from placeopt.model.base import (
     Weight,
     refuse_repeats,
 )
+from placeopt.model.conditions import Taint
 from placeopt.model.job import Group, Option, Split
 from placeopt.model.machine import Machine
 from placeopt.model.origin import Origin
 
+HOSTNAME = "kubernetes.io/hostname"
+"""Label of a node's host, which may differ from the node's name."""
 DEFAULT_PRICE = 1000
 """Of a node, in thousandths an hour, where neither it nor its machine type states another."""
 
@@ -51,8 +54,8 @@ class Node(Record):
     domain: Id | None = None
     """Lowest domain that contains the node; null: the network itself."""
     labels: Labels = Field(default_factory=dict)
-    """Labels that node selectors of jobs match."""
-    taints: tuple[Id, ...] = ()
+    """Labels that jobs choose nodes by."""
+    taints: tuple[Taint, ...] = ()
     """A job is kept off unless it tolerates all of them."""
     drained: bool = False
     """Takes no new work; what runs there may stay."""
@@ -65,8 +68,10 @@ class Node(Record):
     """The node in the system that it comes from."""
 
     def copied(self, new_id: Id) -> Self:
-        """Return a node like this one that takes new work; a label that holds its id, as a hostname, is its own."""
-        labels = {name: new_id if value == self.id else value for name, value in self.labels.items()}
+        """Return a node like this one that takes new work; a label that holds its id or its hostname is its own."""
+        labels = {
+            name: new_id if value == self.id or name == HOSTNAME else value for name, value in self.labels.items()
+        }
         return self.model_copy(update={"id": new_id, "labels": labels, "drained": False, "origin": None})
 
 

@@ -1,7 +1,7 @@
 """The instance: one scheduling round as a file."""
 
 import hashlib
-from collections.abc import Collection, Container
+from collections.abc import Collection
 from functools import cached_property
 from typing import Annotated, Literal, Self
 
@@ -48,13 +48,10 @@ class Slowdown(Record):
     """Excess if they share a node, but no socket."""
 
 
-def job_fault(job: Job, nodes: Container[str], queues: Collection[str], levels: Collection[str]) -> str | None:
+def job_fault(job: Job, queues: Collection[str], levels: Collection[str]) -> str | None:
     """Return the first reference of a job to nothing, as ``field: message``; None if there is none."""
     if job.queue is not None and queues and job.queue not in queues:
         return f"queue: no queue {job.queue!r} in policy.queues"
-    for n, name in enumerate(job.nodes_allowed or ()):
-        if name not in nodes:
-            return f"nodes_allowed[{n}]: no node {name!r} in the cluster"
     for o, option in enumerate(job.options):
         fault = _level_fault(option, levels)
         if fault is not None:
@@ -134,14 +131,13 @@ class Instance(Record):
     @model_validator(mode="after")
     def _references(self) -> Self:
         jobs: dict[str, Job] = {}
-        nodes = {node.id for node in self.cluster.nodes}
         queues = {queue.id for queue in self.policy.queues}
         levels = {"node"} | {domain.level for domain in self.cluster.domains}
         for i, job in enumerate(self.jobs):
             if job.id in jobs:
                 raise ValueError(f"jobs[{i}].id: {job.id!r} appears twice; ids of jobs are unique")
             jobs[job.id] = job
-            fault = job_fault(job, nodes, queues, levels)
+            fault = job_fault(job, queues, levels)
             if fault is not None:
                 raise ValueError(f"jobs[{i}].{fault}")
         seen: set[str] = set()

@@ -26,6 +26,7 @@ from placeopt.model.base import (
     Value,
     Weight,
 )
+from placeopt.model.conditions import LabelExpression, Toleration
 from placeopt.model.origin import JobOrigin
 
 JobKind = Literal["training", "inference", "modelling", "cpu"]
@@ -363,10 +364,22 @@ class Job(Record):
     """Below it the job waits: options that state less are not taken, places that give less by ``policy.postpone``."""
     node_selector: Labels = Field(default_factory=dict)
     """Effective labels that a node must carry."""
+    node_affinity: tuple[tuple[LabelExpression, ...], ...] = ()
+    """
+    Terms: a node must meet one of them, with all its expressions. A term without expressions admits no node; without
+    terms every node is admitted.
+    """
     nodes_allowed: tuple[Id, ...] | None = None
-    """Nodes on which it may run; null: all nodes."""
-    tolerations: tuple[Id, ...] = ()
+    """Names of the nodes on which it may run, whether or not they are there; null: all nodes."""
+    nodes_excluded: tuple[Id, ...] = ()
+    """Names of nodes on which it may not run."""
+    tolerations: tuple[Toleration, ...] = ()
     """Taints that the job tolerates."""
+    conditions_unread: bool = False
+    """
+    Whether some of its conditions could not be read. ``nodes_allowed`` then names nodes that are known to do; whether
+    others would do, too, is not known.
+    """
     origin: JobOrigin | None = None
     """The job in the system that it comes from."""
 

@@ -207,18 +207,11 @@ def _room_of_classes(problem: Problem, of_node: IntArray, parts: int, free: np.n
 
 
 def part_instance(problem: Problem, part: Part, number: int) -> Instance:
-    """Return the round of one part; a job's list of allowed nodes is cut to those that are in it."""
+    """Return the round of one part."""
     instance = problem.given
     listed = instance.cluster.nodes
     inside = tuple(listed[n] for n in part.nodes.tolist() if n < len(listed))
-    names = {node.id for node in inside}
-    chosen = (instance.jobs[job] for job in part.jobs.tolist())
-    jobs = tuple(
-        job
-        if job.nodes_allowed is None
-        else job.model_copy(update={"nodes_allowed": tuple(name for name in job.nodes_allowed if name in names)})
-        for job in chosen
-    )
+    jobs = tuple(instance.jobs[job] for job in part.jobs.tolist())
     records = problem.running_records
     running = tuple(records[job] for job in part.jobs.tolist() if job in problem.running)
     queues = in_amounts(problem.policy.queues, instance.cluster)

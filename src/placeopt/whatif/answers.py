@@ -40,6 +40,8 @@ class Fit(Record):
     gpu_milli_each: int
     gangs: tuple[LargestGang, ...]
     binds: tuple[Binding, ...] | None
+    tolerated: tuple[str, ...] = ()
+    """Taints of nodes that count as open, since the job tolerates them or is assumed to; as ``kubectl`` writes them."""
     seconds: float
 
     @property
@@ -70,7 +72,8 @@ class Failure(Record):
     """
     Domains that fail together: the displaced jobs, and how many of them are not placed again.
 
-    ``lost``: not placed in the plan found; ``lost_at_least``: the proven minimum.
+    ``lost``: not placed in the plan found; ``lost_at_least``: the proven minimum, wherever jobs with conditions that
+    were not read may run.
     """
 
     domains: tuple[Id, ...]
@@ -84,6 +87,8 @@ class Failure(Record):
     """The first hundred of them."""
     gpus: int = 0
     """Number of failed GPUs, including those on surviving nodes."""
+    unread: int = 0
+    """Displaced jobs of which it is not read where else they could run."""
 
     @property
     def survives(self) -> bool | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 import threading
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -14,12 +14,12 @@ from placeopt.arguments import checked
 from placeopt.deadline import Deadline
 from placeopt.errors import BadArgument
 from placeopt.live_cluster.engine import Engine
-from placeopt.model import Instance, Job
+from placeopt.model import Instance, Job, Toleration
 from placeopt.whatif.answer_cache import AnswerCache
 from placeopt.whatif.answers import Failure, Failures
 from placeopt.whatif.domain_levels import INSIDE, LostHardware, joined, lost_hardware
 from placeopt.whatif.from_running import only_running
-from placeopt.whatif.instance_edit import Patched, requested_gpu_milli, without_gpus, without_nodes
+from placeopt.whatif.instance_edit import Patched, edit_instance, requested_gpu_milli, without_gpus, without_nodes
 from placeopt.whatif.round_solving import LEAST_S, ROUND_SHARE, Limits, attempt, placing_only
 
 TOGETHER = 8
@@ -76,7 +76,8 @@ def fail(
     -------
     Failures
         ``answer`` yes: in every scenario a checked plan places all jobs. no: in one of them it is proven that a job
-        loses its placement. With ``domains`` the answer is about those alone.
+        loses its placement, wherever jobs with conditions that were not read may run. With ``domains`` the answer is
+        about those alone.
 
     Raises
     ------
@@ -137,18 +138,20 @@ def _failure(
     whole = sum(gpus_of[node] for node in set(gone))
     if len(gone) == len(base.cluster.nodes):
         displaced = tuple(held.job for held in base.running)
-        lost = displaced
-        least = len(displaced)
+        lost, least, unread = displaced, len(displaced), set[str]()
     else:
         patched = without_nodes(Patched(base), gone) if gone else without_gpus(Patched(base), hardware.gpus)
         displaced = patched.displaced
         lost, least = (), 0
+        unread = {job.id for job in base.jobs if job.conditions_unread}.intersection(displaced)
         if displaced:
             round_ = placing_only(patched.instance, _worth, changes=changes)
             share = replace(limits, time_limit_s=max(LEAST_S, ROUND_SHARE * deadline.left_s))
             trial = attempt(engine, round_, share, deadline)
             lost = tuple(unplaced.job for unplaced in trial.plan.unplaced)
             may_go = round_.jobs if changes else [job for job in round_.jobs if job.id in set(displaced)]
+            if lost and unread:
+                trial = attempt(engine, _anywhere(round_, unread), share, deadline)
             least = _fewest(map(_worth, may_go), trial.total - trial.most)
     milli = {job.id: requested_gpu_milli(job) for job in base.jobs}
     return Failure(
@@ -161,7 +164,19 @@ def _failure(
         lost_gpu_milli=sum(milli[name] for name in lost),
         lost_jobs=lost[:NAMED],
         gpus=whole + sum(map(len, hardware.gpus.values())),
+        unread=len(unread),
     )
+
+
+def _anywhere(round_: Instance, jobs: Collection[str]) -> Instance:
+    """Return the round in which some jobs may run on any node that takes new work."""
+    records = tuple(
+        Job(id=job.id, options=job.options, queue=job.queue, tolerations=(Toleration(operator="Exists"),))
+        if job.id in jobs
+        else job
+        for job in round_.jobs
+    )
+    return edit_instance(round_, jobs=records)
 
 
 def _worth(job: Job) -> int:

@@ -57,6 +57,7 @@ def fit(instance: Instance, job: Job, limits: Limits | None = None, cancel: thre
         Number of copies found, all checked by the referee, and its proven maximum. ``gangs``: the proven maximum of
         such workers in one domain of each level that was reached. ``binds``: constraints that one more copy cannot meet
         together, though it fits without any one of them; None if more copies fit or the time was too short.
+        ``tolerated``: taints that the job tolerates.
 
     Notes
     -----
@@ -87,12 +88,14 @@ def fit(instance: Instance, job: Job, limits: Limits | None = None, cancel: thre
         explained = explain(round_, trial.plan, left, time_limit_s=max(LEAST_S, deadline.left_s), cancel=deadline)
         if explained.conflict:
             binds = tuple(Binding(name=constraint.name, asks=constraint.asks) for constraint in explained.conflict)
+    taints = dict.fromkeys(taint for node in instance.cluster.nodes for taint in node.taints)
     return Fit(
         found=found,
         most=max(min(most, at_most), found),
         gpu_milli_each=requested_gpu_milli(job),
         gangs=gangs,
         binds=binds,
+        tolerated=tuple(taint.text for taint in taints if any(one.tolerates(taint) for one in job.tolerations)),
         seconds=deadline.spent_s,
     )
 

@@ -7,7 +7,7 @@ from placeopt.check import violations
 from placeopt.errors import BadInput
 from placeopt.model import Instance, Plan, Running
 from placeopt.problem import in_amounts
-from placeopt.problem.classes import admits, effective_labels
+from placeopt.problem.admission import Admission, effective_labels
 from placeopt.whatif.instance_edit import edit_instance
 from placeopt.whatif.plan_review import placement_of, plan_of
 
@@ -68,16 +68,16 @@ def running_as_plan(instance: Instance) -> tuple[Instance, Plan]:
     tuple of Instance and Plan
         The round without running jobs, and its plan.
     """
-    nodes = {node.id: node for node in instance.cluster.nodes}
-    labels = dict(zip(nodes, effective_labels(instance), strict=True))
+    nodes = {node.id: (n, node) for n, node in enumerate(instance.cluster.nodes)}
+    admission = Admission(instance.cluster.nodes, effective_labels(instance))
     jobs = {job.id: job for job in instance.jobs}
 
     def might_start(held: Running) -> bool:
         job = jobs[held.job]
         wanted = job.option(held.option).demand.gpu_models
         for assignment in held.assignments:
-            node = nodes.get(assignment.node)
-            if node is None or not admits(node, labels[node.id], job):
+            number, node = nodes.get(assignment.node, (-1, None))
+            if node is None or not admission.admitted(job)[number]:
                 return False
             here = [gpu.model for gpu in instance.cluster.machine_of(node).gpus]
             if any(int(gpu) >= len(here) or (wanted and here[int(gpu)] not in wanted) for gpu in assignment.gpus):

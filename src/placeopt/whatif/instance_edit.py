@@ -92,13 +92,7 @@ def without_nodes(before: Patched, gone: Iterable[str]) -> Patched:
         raise BadInput("no node would be left")
     stay = [node for node in instance.cluster.nodes if node.id not in leaving]
     displaced = [held.job for held in instance.running if any(a.node in leaving for a in held.assignments)]
-    jobs = tuple(
-        job
-        if job.nodes_allowed is None or leaving.keys().isdisjoint(job.nodes_allowed)
-        else job.model_copy(update={"nodes_allowed": tuple(n for n in job.nodes_allowed if n not in leaving)})
-        for job in instance.jobs
-    )
-    return before.with_nodes(stay, displaced, jobs=jobs)
+    return before.with_nodes(stay, displaced)
 
 
 def without_running(instance: Instance, jobs: Iterable[str]) -> tuple[Running, ...]:

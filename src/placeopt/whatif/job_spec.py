@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from pydantic import ValidationError
 
 from placeopt.arguments import checked
 from placeopt.errors import BadArgument
 from placeopt.formats.faults import expectation
-from placeopt.model import Demand, Instance, Job, Option
-from placeopt.model.job import Split
+from placeopt.model import Cluster, Demand, Instance, Job, Option, Split, Toleration
+from placeopt.model.job import JobKind
 from placeopt.whatif.domain_levels import levels_of
 
 SHAPE = re.compile(
@@ -29,6 +29,7 @@ def parse_job(
     resources: Mapping[str, int] | None = None,
     together: str | None = None,
     queue: str | None = None,
+    tolerates: Sequence[str] | None = None,
 ) -> Job:
     """
     Read a job: number of workers if several, GPUs of each worker, and the GPU model if it matters.
@@ -46,11 +47,14 @@ def parse_job(
         Level of which one domain must hold all workers.
     queue
         Queue of the policy that the job is in.
+    tolerates
+        Keys of taints that the job tolerates. None: what a job must tolerate to run on such GPUs, the taints that all
+        nodes of a machine type share, of every type that has them.
 
     Returns
     -------
     Job
-        A job of one option, or that of the instance.
+        A job of one option, or that of the instance, which tolerates what it says itself.
 
     Raises
     ------
@@ -94,7 +98,23 @@ def parse_job(
     if workers > 100_000:
         raise BadArgument(f"job {text!r}: {workers} workers, at most 100,000")
     option = Option(workers=workers, demand=demand, splits=splits)
-    return Job(id="asked", kind="training" if gpus else "cpu", queue=queue, options=(option,))
+    if tolerates is None:
+        tolerations = _taints_of_types(instance.cluster, demand)
+    else:
+        tolerations = tuple(Toleration(key=key, operator="Exists") for key in tolerates)
+    kind: JobKind = "training" if gpus else "cpu"
+    return Job(id="asked", kind=kind, queue=queue, options=(option,), tolerations=tolerations)
+
+
+def _taints_of_types(cluster: Cluster, demand: Demand) -> tuple[Toleration, ...]:
+    """Return tolerations of the taints that all nodes of a type share, of types with such GPUs."""
+    taints = dict.fromkeys(
+        taint
+        for machine in cluster.machines
+        if not demand.gpus or any(gpu.model in (demand.gpu_models or (gpu.model,)) for gpu in machine.gpus)
+        for taint in cluster.node_of_type(machine.id).taints
+    )
+    return tuple(Toleration(key=taint.key, value=taint.value, effect=taint.effect) for taint in taints)
 
 
 def _gpus(text: str, whole: str) -> tuple[int, int]:

@@ -6,6 +6,7 @@ import pytest
 
 from helpers.imported_rounds import held, left_out
 from helpers.kubernetes_objects import HOSTNAME, near, node, pod, read, term
+from helpers.node_conditions import chosen_nodes
 from placeopt.model import Instance, Option
 
 LWS, KUEUE, RACK = "leaderworkerset.sigs.k8s.io/", "kueue.x-k8s.io/", "topology.kubernetes.io/rack"
@@ -279,9 +280,9 @@ def test_pods_that_wait_stay_in_the_domain_of_those_that_run() -> None:
     gang = {"labels": {f"{KUEUE}pod-group-name": "g"}, **rule}
     nodes = in_racks(a="r", b="r", c="s")
     found = read(*nodes, pod("p0", "a", **gang), pod("p1", **gang), pod("p2", **gang))
-    assert found.jobs[1].nodes_allowed == ("a", "b")
+    assert chosen_nodes(found, found.jobs[1]) == ("a", "b")
     broken = read(*nodes, pod("p0", "a", **gang), pod("p1", "c", **gang), pod("p2", **gang))
-    assert broken.jobs[1].nodes_allowed == ()
+    assert chosen_nodes(broken, broken.jobs[1]) == ()
     sizes = {f"{KUEUE}podset-slice-required-topology": RACK, f"{KUEUE}podset-slice-size": "2"}
     sliced = {"labels": gang["labels"], "annotations": sizes}
     assert "some pods run, with a rule about slices" in read(*nodes, pod("p", "a", **sliced), pod("q", **sliced)).note

@@ -6,6 +6,7 @@ from typing import Any
 import placeopt
 from helpers.kubernetes_objects import read
 from helpers.kubernetes_scheduler import Scheduler, random_cluster
+from helpers.node_conditions import chosen
 from placeopt.model import Instance
 
 SEEDS = range(50)
@@ -60,7 +61,7 @@ def test_every_node_is_open_that_the_scheduler_would_take() -> None:
                 update={"jobs": tuple(one for one in round_.jobs if one.id == job.id or one.id not in pods)}
             )
             for node in round_.cluster.nodes:
-                here = job.nodes_allowed is None or node.id in job.nodes_allowed
+                here = chosen(round_, job, node)
                 one = job.model_copy(update={"nodes_allowed": (node.id,) if here else ()})
                 only = alone.model_copy(update={"jobs": tuple(one if o.id == job.id else o for o in alone.jobs)})
                 plan = placeopt.solve(only, method="stranding", time_limit_s=30)

@@ -8,9 +8,11 @@ import pytest
 
 from helpers.imported_rounds import drained, held, waiting
 from helpers.kubernetes_objects import node, pod, read
+from helpers.node_conditions import chosen_nodes
 from placeopt import BadInput, Unsupported
 from placeopt.formats import read_kubernetes
 from placeopt.formats.kubernetes import parse_quantity
+from placeopt.model import Taint
 
 DATA = Path(__file__).resolve().parents[3] / "examples" / "kubernetes.json"
 MIG = "nvidia.com/mig-1g.5gb"
@@ -31,11 +33,11 @@ def test_the_small_cluster() -> None:
     gang = jobs["ml/llm"].options[0]
     assert (gang.workers, gang.workers_min, gang.demand.gpus, gang.value) == (2, None, 8, 16_000)
     assert (jobs["ml/sweep"].options[0].workers, jobs["ml/sweep"].queue) == (3, "team-a")
-    assert jobs["research/zoned-0"].nodes_allowed == ("gpu-b1", "gpu-b2", "cpu-1")
+    assert chosen_nodes(found, jobs["research/zoned-0"]) == ("gpu-b1", "gpu-b2", "cpu-1")
     assert jobs["research/probe-0"].node_selector == {"nvidia.com/gpu.product": "NVIDIA-L40S"}
     assert (jobs["serving/web-0"].tolerations, jobs["serving/serve-0"].priority) == ((), 1)
     assert drained(found) == ["gpu-b2"]
-    assert found.cluster.nodes[0].taints == ("nvidia.com/gpu=present:NoSchedule",)
+    assert found.cluster.nodes[0].taints == (Taint(key="nvidia.com/gpu", value="present"),)
     machine = found.cluster.machines[0]
     assert (machine.cpu_millicores, machine.memory_mib) == (63_900, 515_000 - 128)
     domains = [(one.id, one.level) for one in found.cluster.domains]

@@ -7,6 +7,7 @@ import pytest
 from helpers.imported_rounds import held, left_out
 from helpers.slurm_files import RUNS, WAITS, read
 from placeopt import solve, violations
+from placeopt.model import Taint, Toleration
 
 REASONS = (  # limits of accounts, qualities of service and partitions; held; dependent; before its time
     *("QOSMaxGRESPerUser", "AssocGrpGRES", "PartitionTimeLimit", "PartitionNodeLimit", "JobHoldMaxRequeue"),
@@ -249,8 +250,9 @@ def test_reserved_nodes_take_jobs_of_reservations() -> None:
     found = read(
         WAITS | {"resv_name": "course"}, WAITS | {"job_id": 9}, state=["IDLE", "RESERVED"], reservation="course"
     )
-    assert found.cluster.nodes[0].taints == ("reservation",)
-    assert [(job.tolerations, job.nodes_allowed) for job in found.jobs] == [(("reservation",), ("gpu01",)), ((), None)]
+    assert found.cluster.nodes[0].taints == (Taint(key="reservation"),)
+    tolerated = Toleration(key="reservation", operator="Exists")
+    assert [(job.tolerations, job.nodes_allowed) for job in found.jobs] == [((tolerated,), ("gpu01",)), ((), None)]
 
 
 def test_arrays_and_their_limits() -> None:

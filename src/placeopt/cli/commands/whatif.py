@@ -53,6 +53,13 @@ def fit(
         str | None, typer.Option(metavar="LEVEL", help="One domain of this level holds all workers.")
     ] = None,
     queue: Annotated[str | None, typer.Option(metavar="ID", help="Queue that the job is in.")] = None,
+    tolerates: Annotated[
+        str | None,
+        typer.Option(
+            metavar="KEY,...",
+            help="Taints that the job tolerates, none: no taint. By default those that all nodes of a type share.",
+        ),
+    ] = None,
     time_limit: Annotated[float, typer.Option(metavar="S", help="Time limit for counting copies, in seconds.")] = 10.0,
 ) -> int:
     """
@@ -68,7 +75,10 @@ def fit(
 
     with question.answering() as answering:
         demand = {"cpu_millicores": cpu, "memory_mib": memory}
-        wanted = parse_job(job, answering.base, **demand, resources=named, together=together, queue=queue)
+        keys = None if tolerates is None else [key for key in tolerates.split(",") if key != "none"]
+        wanted = parse_job(
+            job, answering.base, **demand, resources=named, together=together, queue=queue, tolerates=keys
+        )
         answering.ticker.doing("counting copies")
         result = answer(answering.base, wanted, limits, answering.interruption.event)
     each = [f"{cpu:,} millicores"] * bool(cpu) + [f"{memory:,} MiB"] * bool(memory)

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 
 from placeopt.formats.faults import make_record
 from placeopt.formats.import_notes import ImportNotes
+from placeopt.formats.kubernetes.node_selectors import EVERY_NODE, NodeConditions
 from placeopt.formats.kubernetes.pod_groups import NO_RULES, NO_TOPOLOGY, GangMembership, GroupRules, Topology
 from placeopt.formats.kubernetes.pods import KUEUE_GATES, Pod, job_id
 from placeopt.formats.observed_round import ObservedJob, ObservedWorker
@@ -74,8 +75,8 @@ class JobDraft:
     """
     Pods that are one job.
 
-    At least ``pods_min`` of them start together. None of them may be on ``excluded_nodes``. They are alike, unless
-    there are ``parts``. The other fields are as in `placeopt.model.Option`.
+    At least ``pods_min`` of them start together. They are alike, unless there are ``parts``. The other fields are as in
+    `placeopt.model.Option`.
     """
 
     name: str
@@ -90,7 +91,10 @@ class JobDraft:
     parts: Sequence[Part] = ()
     bound: Sequence[tuple[str, frozenset[str]]] = ()
     """Node label, and nodes: the job runs where the label has the value that it has there."""
+    conditions: NodeConditions = EVERY_NODE
+    """What they, their volumes and the pods that run ask of their node."""
     excluded_nodes: frozenset[str] = frozenset()
+    """Nodes with too little of something that the round does not count."""
     single_node: bool = False
     workers_per_node_max: int | None = None
     splits: list[Split] = field(default_factory=list)
@@ -227,14 +231,12 @@ class GangBuilder:
     Groups pods into job drafts.
 
     ``rules``: Rules of the listed objects. ``near``: Pod that wants to be near pods like itself -> the term that says
-    so. ``places``: Waiting pod -> where its volumes can be used, as text. ``left_out``: Waiting pod -> why it is left
-    out. ``ended``: Gangs of pods that succeeded.
+    so. ``conditions``: Pod -> what it and its volumes ask of nodes. ``ended``: Gangs of pods that succeeded.
     """
 
     rules: Mapping[str, GroupRules]
     near: Mapping[str, str]
-    places: Mapping[str, str]
-    left_out: Mapping[str, str]
+    conditions: Mapping[str, NodeConditions]
     ended: Sequence[GangMembership]
     notes: ImportNotes
 
@@ -382,9 +384,9 @@ class GangBuilder:
                 return f"asking for a part of a GPU, or devices that are not read: {', '.join(pod.shares)}"
             if pod.unsupported is not None:
                 return pod.unsupported
-            if pod.id in self.left_out:
-                return self.left_out[pod.id]
-        if len({(pod.rules, pod.ports, self.places.get(pod.id, "")) for pod in waiting}) > 1:
+            if (unread := self.conditions[pod.id].unread) is not None:
+                return unread
+        if len({(pod.rules, pod.ports, self.conditions[pod.id]) for pod in waiting}) > 1:
             return "a gang whose pods that wait have different rules about nodes"
         return None
 

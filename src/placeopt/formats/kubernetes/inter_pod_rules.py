@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from placeopt.errors import BadInput
 from placeopt.formats.json_entry import JsonEntry
 from placeopt.formats.kubernetes.gangs import JobDraft
-from placeopt.formats.kubernetes.node_selectors import label_selector
+from placeopt.formats.kubernetes.node_selectors import EVERY_NODE, NO_NODE, NodeConditions, label_selector, where
 from placeopt.formats.kubernetes.nodes import HOSTNAME, NodeCapacity
 from placeopt.formats.kubernetes.pods import Pod, Port
 
@@ -135,7 +135,6 @@ class InterPodRules:
         for pod in self._running:
             for port in pod.ports:
                 self._ports[port].add(pod.node or "")
-        self._valued_by: dict[str, dict[str, set[str]]] = {}
         apart = {term.text: term for draft in waiting for term in self._of(draft).anti_affinity}
         self._about: dict[str, frozenset[str]] = {}
         self._apart = [(term.text, self._waiting_for(term)) for term in apart.values()]
@@ -172,8 +171,13 @@ class InterPodRules:
         unread = self._check_affinity(draft, own.affinity) or self._check_anti_affinity(draft, own.anti_affinity)
         if unread is not None:
             return unread
-        closed = self._closed(draft, own)
-        draft.excluded_nodes |= closed
+        draft.conditions &= self._towards_running(draft, own)
+        draft.excluded_nodes |= {
+            name
+            for port, names in self._ports.items()
+            if any(_clash(port, own_port) for own_port in draft.first.ports)
+            for name in names
+        }
         self._holders |= theirs
         self._met |= mine
         self._taken_ports |= draft.first.ports
@@ -260,31 +264,33 @@ class InterPodRules:
                 return f"with anti-affinity between pods of a gang by {term.key}"
             else:
                 draft.split(level, len(draft.pods), 1)
-                draft.excluded_nodes |= {name for name, node in self._nodes.items() if term.key not in node.labels}
+                draft.conditions &= where(term.key, "Exists")
         return None
 
-    def _closed(self, draft: JobDraft, own: PodAffinity) -> frozenset[str]:
-        """Return the nodes that running pods exclude for a job."""
-        closed: set[str] = set()
+    def _towards_running(self, draft: JobDraft, own: PodAffinity) -> NodeConditions:
+        """Return what anti-affinity and affinity of running and own pods ask of a waiting job's nodes."""
+        conditions = self.repelled(draft)
+        for term in own.anti_affinity:
+            if values := self._where(term):
+                conditions &= where(term.key, "NotIn", *values)
+        for term in own.affinity:
+            if values := self._where(term):
+                conditions &= where(term.key, "In", *values)
+            elif all(term.meets(pod) for pod in draft.pods):
+                conditions &= where(term.key, "Exists")
+            else:
+                conditions &= NO_NODE
+        return conditions
+
+    def repelled(self, draft: JobDraft) -> NodeConditions:
+        """Return what the anti-affinity of running pods asks of a job's nodes."""
+        conditions = EVERY_NODE
         for term, values in self._repelling:
             met = {term.meets(pod) for pod in draft.pods}
             if met != {False}:
-                closed |= self._valued(term.key, values)
+                conditions &= where(term.key, "NotIn", *values)
                 self.doubtful |= True not in met
-        for term in own.anti_affinity:
-            closed |= self._valued(term.key, self._where(term))
-        for term in own.affinity:
-            where = self._where(term)
-            if where:
-                closed |= self._nodes.keys() - self._valued(term.key, where)
-            elif all(term.meets(pod) for pod in draft.pods):
-                closed |= {name for name, node in self._nodes.items() if term.key not in node.labels}
-            else:
-                closed |= self._nodes.keys()
-        for port, names in self._ports.items() if draft.first.ports else ():
-            if any(_clash(port, own_port) for own_port in draft.first.ports):
-                closed |= names
-        return frozenset(closed)
+        return conditions
 
     def _where(self, term: PodAffinityTerm) -> frozenset[str]:
         """Return the label values at which a running pod is selected by the term; records those pods as bound."""
@@ -294,15 +300,6 @@ class InterPodRules:
             values = {self._nodes[pod.node or ""].labels.get(term.key) for pod in met}
             self._values[term.text] = frozenset(value for value in values if value is not None)
         return self._values[term.text]
-
-    def _valued(self, key: str, values: Iterable[str]) -> set[str]:
-        """Return the nodes whose label has one of the values."""
-        if key not in self._valued_by:
-            nodes_by_value = self._valued_by.setdefault(key, defaultdict(set))
-            for name, node in self._nodes.items():
-                if key in node.labels:
-                    nodes_by_value[node.labels[key]].add(name)
-        return set().union(*(self._valued_by[key].get(value, ()) for value in values))
 
 
 def _clash(a: Port, b: Port) -> bool:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
 
 from placeopt.errors import BadInput
 from placeopt.formats.faults import make_record
@@ -12,8 +11,8 @@ from placeopt.formats.import_notes import ImportNotes
 from placeopt.formats.kubernetes.gangs import GangBuilder, JobDraft, unreadable_job
 from placeopt.formats.kubernetes.inter_pod_rules import InterPodRules
 from placeopt.formats.kubernetes.node_conditions import OtherResources, Volumes
-from placeopt.formats.kubernetes.node_selectors import Accepts, node_affinity, tolerated_taints
-from placeopt.formats.kubernetes.nodes import EMPTY, NodeCapacity
+from placeopt.formats.kubernetes.node_selectors import NO_NODE, NodeConditions, where
+from placeopt.formats.kubernetes.nodes import NodeCapacity
 from placeopt.formats.kubernetes.options import OptionBuilder
 from placeopt.formats.kubernetes.pod_list import PodList
 from placeopt.formats.kubernetes.pods import Pod, unreadable_field
@@ -36,17 +35,10 @@ class JobBuilder:
     options: OptionBuilder
     rules: InterPodRules
     other_resources: OtherResources
-    volumes: Mapping[str, list[Accepts]]
-    """Waiting pod -> conditions of its volumes on nodes."""
+    conditions: Mapping[str, NodeConditions]
+    """Pod -> what it and its volumes ask of nodes."""
     notes: ImportNotes
-    _refused_by_rules: dict[str, frozenset[str]] = field(default_factory=dict, init=False)
-    _tolerated_by_rules: dict[str, tuple[str, ...]] = field(default_factory=dict, init=False)
-    _selector_by_rules: dict[str, dict[str, str]] = field(default_factory=dict, init=False)
-    _nodes_allowed: dict[frozenset[str], tuple[str, ...]] = field(default_factory=dict, init=False)
-
-    @cached_property
-    def _taints(self) -> tuple[str, ...]:
-        return tuple(dict.fromkeys(taint for node in self.nodes.values() for taint in node.taints))
+    _admitting: dict[NodeConditions, tuple[NodeConditions, frozenset[str]]] = field(default_factory=dict, init=False)
 
     def read(self, drafts: Iterable[JobDraft]) -> list[ObservedJob]:
         """Return the jobs, in the order of the drafts."""
@@ -83,31 +75,32 @@ class JobBuilder:
             return f"that must stay within one {key}, which is not a level (--levels names them)"
         for key, near in draft.bound:
             values = {self.nodes[node].labels.get(key) if node in self.nodes else None for node in near}
-            outside = (name for name, node in self.nodes.items() if {node.labels.get(key)} != values)
-            draft.excluded_nodes |= frozenset(outside)
+            known = tuple(value for value in values if value is not None)
+            draft.conditions &= where(key, "In", *known) if len(known) == len(values) == 1 else NO_NODE
         for kind in draft.kinds():
             if (missing := self.other_resources.close(kind)) is not None:
                 return f"asking for {missing}, which no node has"
             draft.excluded_nodes |= kind.excluded_nodes
         reason = self.rules.take(draft)
         if reason is None:
-            draft.excluded_nodes |= self._refused(draft.first)
-            for accepts in self.volumes.get(draft.first.id, []):
-                draft.excluded_nodes |= {name for name, node in self.nodes.items() if not accepts(name, node.labels)}
+            conditions = draft.conditions & self.conditions[draft.first.id]
+            if draft.excluded_nodes:
+                short = tuple(name for name in self.nodes if name in draft.excluded_nodes)
+                conditions &= NodeConditions(nodes_excluded=short)
+            draft.conditions, draft.excluded_nodes = self._shared(conditions)
         return reason
 
-    def _refused(self, pod: Pod) -> frozenset[str]:
-        """Return the nodes that the node affinity of a pod excludes."""
-        if pod.rules not in self._refused_by_rules:
-            accepts = node_affinity(pod.entry.entry("spec"))
-            refused = (name for name, node in self.nodes.items() if accepts and not accepts(name, node.labels))
-            self._refused_by_rules[pod.rules] = frozenset(refused)
-        return self._refused_by_rules[pod.rules]
+    def _shared(self, conditions: NodeConditions) -> tuple[NodeConditions, frozenset[str]]:
+        """Return the one object for equal conditions, and the nodes that do not meet them."""
+        if conditions not in self._admitting:
+            refused = (name for name, node in self.nodes.items() if not conditions.admits(name, node.labels))
+            self._admitting[conditions] = conditions, frozenset(refused)
+        return self._admitting[conditions]
 
     def _job(self, draft: JobDraft) -> ObservedJob:
         first, runs = draft.first, draft.runs
         plain = all([pod.plain for pod in draft.pods]) and (first.group is None or is_plain(draft.name, first.group.id))  # noqa: C419
-        selector = self._selector(first)
+        conditions = self._where_else(draft) if runs else draft.conditions
         fields: dict[str, object] = {
             "id": draft.name,
             "kind": "training" if any(pod.gpus for pod in draft.pods) else "cpu",
@@ -115,12 +108,15 @@ class JobBuilder:
             "queue": first.queue,
             "arrival_ms": min([pod.created_ms for pod in draft.pods]),
             "options": self.options.option(draft),
-            "node_selector": selector,
-            "nodes_allowed": self._own_nodes(draft) if runs else self._allowed(draft.excluded_nodes),
-            "tolerations": self._tolerated(first),
+            "node_selector": first.spec_rules.node_selector,
+            "node_affinity": conditions.node_affinity,
+            "nodes_allowed": conditions.nodes_allowed,
+            "nodes_excluded": conditions.nodes_excluded,
+            "tolerations": first.spec_rules.tolerations,
+            "conditions_unread": conditions.unread is not None,
             "origin": _origin(draft, plain=plain),
         }
-        if not selector and plain:
+        if not first.spec_rules.node_selector and conditions.nodes_allowed is None and plain:
             job = trusted(Job, {**PLAIN_JOB, **fields})
         else:
             job = make_record(Job, first.entry.where, **fields)
@@ -156,41 +152,21 @@ class JobBuilder:
             return False, by_rule
         return flags_of([pod.marks for pod in draft.pods], by_rule, draft.name, self.notes)
 
-    def _selector(self, pod: Pod) -> dict[str, str]:
-        """Return the labels that a pod asks its node to have."""
-        if pod.rules not in self._selector_by_rules:
-            asked = pod.entry.entry("spec").texts("nodeSelector")
-            self._selector_by_rules[pod.rules] = {key: value or EMPTY for key, value in asked.items()}
-        return self._selector_by_rules[pod.rules]
-
-    def _tolerated(self, pod: Pod) -> tuple[str, ...]:
-        """Return the taints that a pod tolerates."""
-        if pod.rules not in self._tolerated_by_rules:
-            self._tolerated_by_rules[pod.rules] = tolerated_taints(pod.entry.entry("spec"), self._taints)
-        return self._tolerated_by_rules[pod.rules]
-
-    def _allowed(self, excluded_nodes: frozenset[str]) -> tuple[str, ...] | None:
-        if not excluded_nodes:
-            return None
-        if excluded_nodes not in self._nodes_allowed:
-            self._nodes_allowed[excluded_nodes] = tuple(name for name in self.nodes if name not in excluded_nodes)
-        return self._nodes_allowed[excluded_nodes]
-
-    def _own_nodes(self, draft: JobDraft) -> tuple[str, ...] | None:
+    def _where_else(self, draft: JobDraft) -> NodeConditions:
         """
-        Return the nodes to which a running job could move: those that its node affinity allows, or its own only.
+        Return the conditions under which a running job could move; its own nodes, where those are not known.
 
-        Its own only, if the round lacks one of its rules, or if rules of other pods concern it: the nodes excluded for
-        waiting jobs follow from its place.
+        They are not, where the round lacks one of its rules, or rules of other pods concern it: what they ask of
+        waiting jobs follows from its place.
         """
-        if any([self._is_bound(pod) for pod in draft.pods]):  # noqa: C419 - half the time of a generator
-            own = {pod.node for pod in draft.pods}
-            return tuple(name for name in self.nodes if name in own) or None
-        refused = self._refused(draft.first)
-        return self._allowed(refused - {pod.node for pod in draft.pods}) if refused else None
+        asked = dict.fromkeys([self.conditions[pod.id] for pod in draft.pods])
+        if len(asked) == 1 and not any([self._is_bound(pod) for pod in draft.pods]):  # noqa: C419 - half the time
+            return self._shared(next(iter(asked)) & self.rules.repelled(draft))[0]
+        own = dict.fromkeys([pod.node for pod in draft.pods if pod.node is not None])
+        return NodeConditions(nodes_allowed=tuple(own), unread="rules that are not read")
 
     def _is_bound(self, pod: Pod) -> bool:
-        odd = pod.unsupported or pod.claims or pod.devices or pod.shares or pod.topology.required
+        odd = pod.unsupported or pod.devices or pod.shares or pod.topology.required or self.conditions[pod.id].unread
         return bool(odd) or pod.id in self.rules.bound or not pod.other_resources.keys() <= PLAIN
 
 
@@ -214,23 +190,15 @@ def build_jobs(
     """
     Return the jobs of the listed pods; ``levels``: node label that defines domains -> level. Jobs left out are counted.
     """
-    places: dict[str, str] = {}
-    left: dict[str, str] = {}
-    accepts: dict[str, list[Accepts]] = {}
-    for pod in pods.waiting:
-        conditions = volumes.read(pod)
-        if isinstance(conditions, str):
-            left[pod.id] = conditions
-        else:
-            accepts[pod.id], places[pod.id] = conditions
+    conditions = {pod.id: pod.spec_rules.conditions & volumes.read(pod) for pod in pods.job_pods}
     near = {
         pod.id: terms.affinity[0].text
         for pod in pods.waiting
         if (terms := pods.terms.get(pod.id)) and len(terms.affinity) == 1 and terms.affinity[0].meets(pod)
     }
-    drafts = GangBuilder(pods.rules, near, places, left, pods.ended, notes).drafts(pods.job_pods)
+    drafts = GangBuilder(pods.rules, near, conditions, pods.ended, notes).drafts(pods.job_pods)
     rules = InterPodRules(nodes, levels, pods.running, [draft for draft in drafts if not draft.runs], pods.terms)
-    jobs = JobBuilder(nodes, OptionBuilder(levels, rule), rules, other_resources, accepts, notes).read(drafts)
+    jobs = JobBuilder(nodes, OptionBuilder(levels, rule), rules, other_resources, conditions, notes).read(drafts)
     if any(job.preemptible for job in jobs) and not all(pod.preempts for pod in pods.waiting):
         notes.assume("Pods of preemptionPolicy Never wait: a plan that preempts may start them, too.")
     if rules.doubtful:

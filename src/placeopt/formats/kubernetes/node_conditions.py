@@ -14,10 +14,11 @@ from numpy.typing import NDArray
 from placeopt.errors import BadInput
 from placeopt.formats.json_entry import JsonEntry
 from placeopt.formats.kubernetes.gangs import JobDraft
-from placeopt.formats.kubernetes.node_selectors import Accepts, node_selector_terms
+from placeopt.formats.kubernetes.node_selectors import EVERY_NODE, NodeConditions, node_selector_terms
 from placeopt.formats.kubernetes.nodes import NodeCapacity
 from placeopt.formats.kubernetes.pods import Pod, unreadable_field
 from placeopt.formats.kubernetes.resources import NONE
+from placeopt.model import LabelExpression
 
 ZONES = (
     "topology.kubernetes.io/zone",
@@ -40,30 +41,29 @@ class Volumes:
         self._claims, self._volumes = _by_id(claims, namespaced=True), _by_id(volumes, namespaced=False)
         self._users = Counter(f"{pod.namespace}/{claim}" for pod in pods for claim in pod.claims)
 
-    def read(self, pod: Pod) -> tuple[list[Accepts], str] | str:
-        """Return which nodes the volumes of a pod allow, and the same as text; why that is not known, as text alone."""
-        accepts: list[Accepts] = []
-        text = []
+    def read(self, pod: Pod) -> NodeConditions:
+        """Return which nodes the volumes of a pod allow."""
+        conditions = EVERY_NODE
         for name in pod.claims:
             claim = self._claims.get(f"{pod.namespace}/{name}")
             try:
-                if claim is None:
-                    return "with volume claims that are not listed (get persistentvolumeclaims,persistentvolumes too)"
-                spec = claim.entry("spec")
-                if "volumeName" not in spec or not spec.text("volumeName"):
-                    return "with a volume claim that is not bound"
-                if "ReadWriteOncePod" in spec.words("accessModes") and self._users[f"{pod.namespace}/{name}"] > 1:
-                    return "with a volume claim for one pod alone (ReadWriteOncePod) that another pod names"
-                volume = self._volumes.get(spec.text("volumeName"))
-                if volume is None:
-                    return "with volumes that are not listed (get persistentvolumes too)"
-                mine = _volume(volume)
+                read = self._read(claim, self._users[f"{pod.namespace}/{name}"])
             except BadInput as error:
-                return f"with a volume {unreadable_field(claim or pod.entry, error)}"
-            if mine:
-                accepts += mine
-                text.append(volume.where)
-        return accepts, " ".join(text)
+                read = f"with a volume {unreadable_field(claim or pod.entry, error)}"
+            conditions &= NodeConditions(unread=read) if isinstance(read, str) else read
+        return conditions
+
+    def _read(self, claim: JsonEntry | None, users: int) -> NodeConditions | str:
+        """Return which nodes the volume of a claim allows, or why that is not known; ``users``: pods that name it."""
+        if claim is None:
+            return "with volume claims that are not listed (get persistentvolumeclaims,persistentvolumes too)"
+        spec = claim.entry("spec")
+        if "volumeName" not in spec or not spec.text("volumeName"):
+            return "with a volume claim that is not bound"
+        if "ReadWriteOncePod" in spec.words("accessModes") and users > 1:
+            return "with a volume claim for one pod alone (ReadWriteOncePod) that another pod names"
+        volume = self._volumes.get(spec.text("volumeName"))
+        return "with volumes that are not listed (get persistentvolumes too)" if volume is None else _volume(volume)
 
 
 def _by_id(entries: Iterable[JsonEntry], *, namespaced: bool) -> dict[str, JsonEntry]:
@@ -77,21 +77,17 @@ def _by_id(entries: Iterable[JsonEntry], *, namespaced: bool) -> dict[str, JsonE
     return objects
 
 
-def _volume(entry: JsonEntry) -> list[Accepts]:
-    """Return the rules of a volume about nodes, none if it can be used everywhere."""
-    conditions: list[Accepts] = []
+def _volume(entry: JsonEntry) -> NodeConditions:
+    """Return the conditions of a volume: its node affinity; a node with labels of zones must share the volume's."""
     required = entry.entry("spec").entry("nodeAffinity").entry("required")
-    if "nodeSelectorTerms" in required:
-        conditions.append(node_selector_terms(required))
+    conditions = node_selector_terms(required) if "nodeSelectorTerms" in required else EVERY_NODE
     labels = entry.entry("metadata").texts("labels")
-    zones = {key: frozenset(labels[key].split("__")) for key in ZONES if labels.get(key)}
+    zones = [(key, labels[key].split("__")) for key in ZONES if labels.get(key)]
     if zones:
-        conditions.append(lambda _, node: _in_zone(node, zones))
+        without = tuple(LabelExpression(key=key, operator="DoesNotExist") for key in ZONES)
+        within = tuple(LabelExpression(key=key, operator="In", values=tuple(values)) for key, values in zones)
+        conditions &= NodeConditions((within, without))
     return conditions
-
-
-def _in_zone(labels: Mapping[str, str], zones: Mapping[str, frozenset[str]]) -> bool:
-    return not any(key in labels for key in ZONES) or all(labels.get(key) in values for key, values in zones.items())
 
 
 Floats = NDArray[np.float64]

@@ -1,108 +1,144 @@
-"""Which nodes a pod accepts: node selectors, required node affinity, tolerations."""
+"""What pods ask of nodes, as data: node selectors, required node affinity, tolerations; and the taints of nodes."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import get_args
 
+from placeopt.formats.faults import make_record
 from placeopt.formats.json_entry import JsonEntry
+from placeopt.model import LabelExpression, Taint, Toleration
+from placeopt.model.conditions import Effect, Operator
 
-Accepts = Callable[[str, Mapping[str, str]], bool]
-"""Of a node's name and labels."""
-KEEPS_OFF = ("NoSchedule", "NoExecute")
+Term = tuple[LabelExpression, ...]
+KEEPS_OFF = get_args(Effect)
 """Effects of taints that keep pods off; PreferNoSchedule does not."""
-OPERATORS = ("In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt")
+MOST_TERMS = 100
+"""Terms of a pod together with those of its volumes: each of the one goes with each of the others."""
 
 
-def node_affinity(pod: JsonEntry) -> Accepts | None:
-    """Return the pod's required node affinity: one of the terms, all expressions of it; None if it has none."""
-    required = pod.entry("affinity").entry("nodeAffinity").entry("requiredDuringSchedulingIgnoredDuringExecution")
-    return node_selector_terms(required) if "nodeSelectorTerms" in required else None
+@dataclass(frozen=True)
+class NodeConditions:
+    """Conditions on a node beside its taints, in the fields of `placeopt.model.Job`."""
 
+    node_affinity: tuple[Term, ...] = ()
+    nodes_allowed: tuple[str, ...] | None = None
+    nodes_excluded: tuple[str, ...] = ()
+    unread: str | None = None
+    """Why the conditions cannot be said in these fields."""
 
-def node_selector_terms(selector: JsonEntry) -> Accepts:
-    """Return whether a node meets a term of a selector, with all its expressions; an empty term meets none."""
-    terms = [
-        [
-            *(_expression(expression, name=False) for expression in term.entries("matchExpressions")),
-            *(_expression(expression, name=True) for expression in term.entries("matchFields")),
-        ]
-        for term in selector.entries("nodeSelectorTerms")
-    ]
-    return lambda name, labels: any(term and all(expression(name, labels) for expression in term) for term in terms)
-
-
-def _expression(entry: JsonEntry, *, name: bool) -> Accepts:
-    key, operator, values = entry.text("key"), entry.text("operator"), frozenset(entry.words("values"))
-    if operator not in OPERATORS or (name and (key != "metadata.name" or operator not in ("In", "NotIn"))):
-        raise entry.bad("operator", f"one of {', '.join(OPERATORS)}")
-    if operator in ("Gt", "Lt"):
-        bound = next(iter(values), "")
-        if len(values) != 1 or not _whole(bound):
-            raise entry.bad("values", "one whole number")
-        sign = 1 if operator == "Gt" else -1
-        return lambda _, labels: _whole(labels.get(key, "")) and sign * (int(labels[key]) - int(bound)) > 0
-    wanted = operator in ("In", "Exists")
-    if operator in ("Exists", "DoesNotExist"):
-        return lambda _, labels: (key in labels) == wanted
-    if name:
-        return lambda node, _: (node in values) == wanted
-    return lambda _, labels: (labels.get(key) in values) == wanted
-
-
-def _whole(text: str) -> bool:
-    return text.removeprefix("-").isdecimal() and len(text) < 20
-
-
-def taint_id(taint: JsonEntry) -> str | None:
-    """Return a taint as ``key=value:effect``, None if it keeps no pod off."""
-    effect = taint.text("effect")
-    return f"{taint.text('key')}={taint.text('value', '')}:{effect}" if effect in KEEPS_OFF else None
-
-
-def tolerations(pod: JsonEntry) -> list[tuple[str, str, str, str]]:
-    """Return a pod's tolerations: key, operator, value and effect of each."""
-    tolerated = []
-    for entry in pod.entries("tolerations"):
-        operator, value = entry.text("operator", "") or "Equal", entry.text("value", "")
-        if operator not in ("Exists", "Equal", "Gt", "Lt"):
-            raise entry.bad("operator", "one of Exists, Equal, Gt, Lt")
-        if operator in ("Gt", "Lt") and not _whole(value):
-            raise entry.bad("value", "a whole number")
-        tolerated.append((entry.text("key", ""), operator, value, entry.text("effect", "")))
-    return tolerated
-
-
-def tolerated_taints(pod: JsonEntry, taints: Iterable[str]) -> tuple[str, ...]:
-    """Return those of the taints that a pod tolerates; raises as `tolerations`."""
-    own = tolerations(pod)
-
-    def meets(taint: str) -> bool:
-        rest, _, effect = taint.rpartition(":")
-        key, _, value = rest.partition("=")
-        return any(
-            own_effect in ("", effect) and own_key in ("", key) and _meets(own_key == key, operator, own_value, value)
-            for own_key, operator, own_value, own_effect in own
+    def __and__(self, other: NodeConditions) -> NodeConditions:
+        """Return the conditions of both together."""
+        if other == EVERY_NODE or self == EVERY_NODE:
+            return self if other == EVERY_NODE else other
+        mine, theirs = self.node_affinity or ((),), other.node_affinity or ((),)
+        terms = [(*one, *more) if one and more else one or more for one in mine for more in theirs]
+        never = NO_NODE.node_affinity in (self.node_affinity, other.node_affinity)
+        allowed = [names for names in (self.nodes_allowed, other.nodes_allowed) if names is not None]
+        unread = self.unread or other.unread
+        if len(terms) > MOST_TERMS:
+            terms, unread = [], "with node affinity of too many terms, together with that of its volumes"
+        return NodeConditions(
+            NO_NODE.node_affinity if never else tuple(dict.fromkeys(filter(None, terms))),
+            tuple(name for name in allowed[0] if name in allowed[-1]) if allowed else None,
+            tuple(dict.fromkeys((*self.nodes_excluded, *other.nodes_excluded))),
+            unread,
         )
 
-    return tuple(taint for taint in taints if meets(taint))
+    def admits(self, name: str, labels: Mapping[str, str]) -> bool:
+        """Return whether a node meets the conditions."""
+        terms = self.node_affinity
+        return (
+            (self.nodes_allowed is None or name in self.nodes_allowed)
+            and name not in self.nodes_excluded
+            and (not terms or any(term and all(e.accepts(labels.get(e.key)) for e in term) for term in terms))
+        )
 
 
-def _meets(named: bool, operator: str, own: str, value: str) -> bool:
-    """Tell whether a toleration covers a taint of the same key (``named``), or of any, with this value."""
-    if operator == "Exists":
-        return True
-    if not named:
-        return False
-    if operator == "Equal":
-        return own == value
-    return _whole(value) and (int(value) > int(own) if operator == "Gt" else int(value) < int(own))
+EVERY_NODE = NodeConditions()
+NO_NODE = NodeConditions(((),))
+
+
+def where(key: str, operator: Operator, *values: str) -> NodeConditions:
+    """Return a condition on one label."""
+    return NodeConditions(((LabelExpression(key=key, operator=operator, values=values),),))
+
+
+def node_affinity(pod: JsonEntry) -> NodeConditions:
+    """Return the pod's required node affinity."""
+    required = pod.entry("affinity").entry("nodeAffinity").entry("requiredDuringSchedulingIgnoredDuringExecution")
+    return node_selector_terms(required) if "nodeSelectorTerms" in required else EVERY_NODE
+
+
+def node_selector_terms(selector: JsonEntry) -> NodeConditions:
+    """
+    Return a selector: a node meets one of its terms, with all expressions; an empty term meets none.
+
+    Names of nodes are a condition beside the labels, so a selector of which only some terms name nodes is not read.
+    """
+    terms: list[Term] = []
+    names: list[NodeConditions] = []
+    for entry in selector.entries("nodeSelectorTerms"):
+        term = tuple(map(_expression, entry.entries("matchExpressions")))
+        named = EVERY_NODE
+        for field in entry.entries("matchFields"):
+            named &= _names(field)
+        if term or named != EVERY_NODE:
+            terms.append(term)
+            names.append(named)
+    if not terms:
+        return NO_NODE
+    if len(terms) == 1:
+        return NodeConditions(tuple(filter(None, terms))) & names[0]
+    if all(named == EVERY_NODE for named in names):
+        return NodeConditions(tuple(terms))
+    if any(terms) or any(named.nodes_allowed is None or named.nodes_excluded for named in names):
+        return NodeConditions(unread="with names of nodes in one of several terms of node affinity")
+    return NodeConditions(nodes_allowed=tuple(dict.fromkeys(name for one in names for name in one.nodes_allowed or ())))
+
+
+def _names(entry: JsonEntry) -> NodeConditions:
+    operator, values = entry.text("operator"), tuple(entry.words("values"))
+    if entry.text("key") != "metadata.name" or operator not in ("In", "NotIn"):
+        raise entry.bad("operator", "metadata.name with In or NotIn")
+    return NodeConditions(nodes_allowed=values) if operator == "In" else NodeConditions(nodes_excluded=values)
+
+
+def _expression(entry: JsonEntry) -> LabelExpression:
+    fields = {"key": entry.text("key"), "operator": entry.text("operator"), "values": tuple(entry.words("values"))}
+    return make_record(LabelExpression, entry.where, **fields)
 
 
 def label_selector(entry: JsonEntry) -> Callable[[Mapping[str, str]], bool]:
     """Return whether labels meet a selector; an empty one meets all."""
     wanted = entry.texts("matchLabels")
-    expressions = [_expression(expression, name=False) for expression in entry.entries("matchExpressions")]
+    expressions = [_expression(expression) for expression in entry.entries("matchExpressions")]
     return lambda labels: (
         all(labels.get(key) == value for key, value in wanted.items())
-        and all(expression("", labels) for expression in expressions)
+        and all(expression.accepts(labels.get(expression.key)) for expression in expressions)
     )
+
+
+def taint(entry: JsonEntry) -> Taint | None:
+    """Return a taint, None if it keeps no pod off."""
+    effect = entry.text("effect")
+    if effect not in KEEPS_OFF:
+        return None
+    return make_record(Taint, entry.where, key=entry.text("key"), value=entry.text("value", ""), effect=effect)
+
+
+def tolerations(pod: JsonEntry) -> tuple[Toleration, ...]:
+    """Return a pod's tolerations of taints that keep pods off."""
+    tolerated = []
+    for entry in pod.entries("tolerations"):
+        effect, operator = entry.text("effect", ""), entry.text("operator", "") or "Equal"
+        if effect in ("", *KEEPS_OFF):
+            fields = {
+                "key": entry.text("key", "") or None,
+                "operator": operator,
+                "value": "" if operator == "Exists" else entry.text("value", ""),
+                "effect": effect or None,
+            }
+            tolerated.append(make_record(Toleration, entry.where, **fields))
+    return tuple(dict.fromkeys(tolerated))

@@ -13,10 +13,10 @@ from placeopt.errors import BadInput
 from placeopt.formats.faults import make_record
 from placeopt.formats.import_notes import ImportNotes
 from placeopt.formats.json_entry import JsonEntry
-from placeopt.formats.kubernetes.node_selectors import taint_id
+from placeopt.formats.kubernetes.node_selectors import taint
 from placeopt.formats.kubernetes.pods import content_key, picked, unreadable_field
 from placeopt.formats.kubernetes.resources import MIB, kind_of, named_amounts, quantity
-from placeopt.model import Cluster, Domain, Gpu, Machine, Node, Origin
+from placeopt.model import Cluster, Domain, Gpu, Machine, Node, Origin, Taint
 from placeopt.model.cluster import RESERVED_LEVELS
 
 LEVELS: tuple[Mapping[str, str], ...] = (
@@ -50,8 +50,6 @@ HOSTNAME = "kubernetes.io/hostname"
 HAMI = re.compile(r"hami\.io/node-[a-z0-9-]*register$")
 """Annotations of a node whose GPUs HAMi shares: its plugin advertises each GPU several times."""
 MOST_MILLICORES, MOST_MIB = 100_000_000, 1_000_000_000
-EMPTY = "(empty)"
-"""Replaces an empty label value, which the model refuses; labels of Kubernetes have no brackets."""
 
 
 @dataclass
@@ -66,7 +64,7 @@ class NodeCapacity:
     memory: Fraction
     """MiB."""
     gpus: int
-    taints: tuple[str, ...]
+    taints: tuple[Taint, ...]
     drained: bool
     other_resources: Mapping[str, Fraction] = field(default_factory=dict)
     """Resource -> allocatable amount."""
@@ -85,7 +83,7 @@ class NodeContent(NamedTuple):
     memory: Fraction
     """MiB."""
     gpus: int
-    taints: tuple[str, ...]
+    taints: tuple[Taint, ...]
     drained: bool
     amounts: Mapping[str, Fraction]
     """Resource -> allocatable amount."""
@@ -155,14 +153,14 @@ def _read_content(spec: JsonEntry, status: JsonEntry, resource: str) -> NodeCont
         raise room.bad("cpu" if cpu > MOST_MILLICORES else "memory", "no more than a node can have")
     conditions = {entry.text("type"): entry.text("status") for entry in status.entries("conditions")}
     ready = conditions.get("Ready", "True")
-    taints = [taint_id(taint) for taint in spec.entries("taints")]
+    taints = list(filter(None, map(taint, spec.entries("taints"))))
     if cordoned := spec.flag("unschedulable"):
-        taints = [taint for taint in taints if taint and not taint.startswith("node.kubernetes.io/unschedulable=")]
+        taints = [one for one in taints if one.key != "node.kubernetes.io/unschedulable"]
     return NodeContent(
         cpu,
         memory,
         int(gpus),
-        tuple(dict.fromkeys(filter(None, taints))),
+        tuple(dict.fromkeys(taints)),
         cordoned or ready != "True",
         counters,
         named_amounts(counters, resource),
@@ -216,7 +214,7 @@ def make_cluster(
                 id=node.name,
                 machine=machines[shape].id,
                 domain=domain,
-                labels={key: value or EMPTY for key, value in node.labels.items()},
+                labels=node.labels,
                 taints=node.taints,
                 drained=node.drained,
                 origin=None if node.uid is None else Origin(name=node.name, id=node.uid),

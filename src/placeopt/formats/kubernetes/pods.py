@@ -14,7 +14,7 @@ from typing import Any
 
 from placeopt.errors import BadInput
 from placeopt.formats.json_entry import JsonEntry
-from placeopt.formats.kubernetes.node_selectors import node_affinity, tolerations
+from placeopt.formats.kubernetes.node_selectors import NodeConditions, node_affinity, tolerations
 from placeopt.formats.kubernetes.pod_groups import (
     NO_TOPOLOGY,
     YUNIKORN,
@@ -27,6 +27,7 @@ from placeopt.formats.kubernetes.pod_groups import (
 from placeopt.formats.kubernetes.resources import MIB, NONE, kind_of, named_amounts, requested_amounts
 from placeopt.formats.observed_round import is_plain
 from placeopt.formats.priority_rule import annotation_marks
+from placeopt.model import Toleration
 
 QUEUES = ("kueue.x-k8s.io/queue-name", "kai.scheduler/queue")
 KUEUE_GATES = ("kueue.x-k8s.io/admission", "kueue.x-k8s.io/topology")
@@ -93,6 +94,9 @@ class PodRules:
 
     text: str
     """All rules about its node; pods with equal text may run on the same nodes."""
+    node_selector: dict[str, str]
+    conditions: NodeConditions
+    tolerations: tuple[Toleration, ...]
     scheduling_gates: tuple[str, ...]
     unsupported: str | None
     priority: int
@@ -144,6 +148,7 @@ class Pod:
     queue: str | None
     scheduler: str
     rules: str
+    spec_rules: PodRules
     has_affinity: bool
     plain: bool
     """Whether name, UID, namespace and queue are names that every record takes."""
@@ -222,6 +227,7 @@ class PodReader:
             queue,
             rules.scheduler,
             rules.text,
+            rules,
             rules.has_affinity,
             bool(namespace) and is_plain(f"{pod_id}{uid or ''}{queue or ''}"),
         )
@@ -242,9 +248,11 @@ class PodReader:
         key = content_key(spec.raws(RULE_FIELDS))
         known = None if key is None else self._rules.get(key)
         if known is None:
-            node_affinity(spec), tolerations(spec)  # refused here, so that no job is made of what cannot be read
             known = PodRules(
                 _rules(spec),
+                spec.texts("nodeSelector"),
+                node_affinity(spec),
+                tolerations(spec),
                 tuple(gate.text("name") for gate in spec.entries("schedulingGates")),
                 _unread_spread(spec),
                 spec.integer("priority", -(2**31), 2**31, 0),

@@ -9,6 +9,7 @@ from placeopt.formats.json_entry import JsonEntry
 from placeopt.formats.slurm.fields import expand_hosts, parse_constraint
 from placeopt.formats.slurm.job_requests import JobLeftOut
 from placeopt.formats.slurm.nodes import RESERVED, SlurmNode
+from placeopt.model import Toleration
 
 HOLDS = frozenset(
     {"RUNNING", "SUSPENDED", "COMPLETING", "CONFIGURING", "STOPPED", "SIGNALING", "STAGE_OUT", "RESIZING"}
@@ -40,6 +41,9 @@ _OTHERS = re.compile(
     re.VERBOSE,
 )
 """Reasons to wait in Slurm 20.11 to 25.11 that free capacity alone may not remove."""
+
+TOLERATES = Toleration(key=RESERVED.key, operator="Exists")
+"""Of a job with a reservation."""
 
 
 def why_not_started(reason: str, description: str) -> str | None:
@@ -94,7 +98,7 @@ class EligibleNodes:
                 and (meets is None or meets(node.features))
                 and (not reservation or node.reservation == reservation)
             )
-        return {"nodes_allowed": self._lists[key], "tolerations": (RESERVED,) if reservation else ()}
+        return {"nodes_allowed": self._lists[key], "tolerations": (TOLERATES,) if reservation else ()}
 
     def allowed(self, fields: Mapping[str, object]) -> tuple[str, ...]:
         """Return the nodes of what `fields` gave."""

@@ -20,7 +20,7 @@ from placeopt.formats.slurm.fields import named_gres, parse_gres
 from placeopt.formats.slurm.topology import is_slurm_topology, read_slurm_topology
 from placeopt.formats.slurm.unread_fields import NODE_FIELDS, NODE_LIMITS, UNSET_TEXTS, UnreadFields, is_set
 from placeopt.formats.source_file import SourceFile, read_source
-from placeopt.model import Cluster, Gpu, Machine, Node, Part
+from placeopt.model import Cluster, Gpu, Machine, Node, Part, Taint
 from placeopt.model.base import MAX_NODES
 
 MAX_GPUS = 1024
@@ -100,7 +100,7 @@ UNREADABLE = NodeShape(0, 0, 0, ())
 
 
 COMMANDS = "'scontrol show nodes --json', of Slurm before 23.02 'sinfo --json', or slurmrestd's reply of .../nodes"
-RESERVED = "reservation"
+RESERVED = Taint(key="reservation")
 """Taint of a node that is kept for a reservation."""
 
 

@@ -40,8 +40,10 @@ def fit_page(answer: Fit, asked: str) -> list[RenderableType]:
     title.append(f"  {share}, {_proof(answer.proven)}", style="not bold dim")
     rows = [[gang.level, number(gang.workers), gpus(gang.gpu_milli)] for gang in answer.gangs]
     aside = Text("running jobs stay; waiting jobs are ignored", style="dim")
-    parts: list[RenderableType] = [title, aside, Text("")]
-    parts.append(heading("Largest gang", "of such workers in one domain; proven"))
+    parts: list[RenderableType] = [title, aside]
+    if answer.tolerated:
+        parts.append(Text(f"taints that the job tolerates: {plain(', '.join(answer.tolerated))}", style="dim"))
+    parts += [Text(""), heading("Largest gang", "of such workers in one domain; proven")]
     parts.append(TextTable(["level", ">workers", ">GPUs"], rows))
     if answer.binds:
         rows = [[constraint.name, constraint.asks] for constraint in answer.binds]
@@ -91,6 +93,8 @@ def failures_page(answer: Failures) -> list[RenderableType]:
         Text(done + (f"; {answer.left:,} not examined" if answer.left else "")),
         Text(f"{some}{stay}; waiting jobs are ignored", style="dim"),
     ]
+    if any(scenario.unread and scenario.survives is None for scenario in lossy):
+        parts.append(Text("of some displaced jobs it is not read where else they could run", style="dim"))
     worst = lossy or sorted(answer.scenarios, key=lambda scenario: (-scenario.displaced, scenario.domains))[:1]
     if worst:
         parts += [Text(""), heading("Worst first" if lossy else "Most displaced")]

@@ -6,7 +6,6 @@ from typing import Any
 
 from placeopt.errors import Unsupported
 from placeopt.formats.json_entry import JsonEntry
-from placeopt.formats.kubernetes.nodes import EMPTY
 from placeopt.formats.kubernetes.pods import Pod, PodReader
 from placeopt.formats.kubernetes.resources import kind_of
 from placeopt.formats.kubernetes.single import KubernetesObjects
@@ -79,15 +78,9 @@ class PodJobs:
 
 def _object(node: Node, amounts: dict[str, str]) -> dict[str, Any]:
     """Return a node as an object of Kubernetes, as far as pods refer to it."""
-    taints = []
-    for taint in node.taints:
-        rest, _, effect = taint.rpartition(":")
-        key, _, value = rest.partition("=")
-        taints.append({"key": key, "value": value, "effect": effect})
-    labels = {key: "" if value == EMPTY else value for key, value in node.labels.items()}
     return {
         "kind": "Node",
-        "metadata": {"name": node.id, "labels": labels},
-        "spec": {"taints": taints},
+        "metadata": {"name": node.id, "labels": dict(node.labels)},
+        "spec": {"taints": [taint.model_dump() for taint in node.taints]},
         "status": {"allocatable": amounts},
     }

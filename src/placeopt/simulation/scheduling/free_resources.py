@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from itertools import compress
 
 from placeopt.model import Cluster, Demand, Instance, Job, Option, Placement, Policy
-from placeopt.problem.classes import admits, effective_labels
+from placeopt.problem.admission import Admission, conditions_of, effective_labels
 
 MOST_COUNTS = 1000
 """Kinds of workers that are counted on every node; beyond that all are counted again."""
@@ -37,9 +38,8 @@ class FreeResources:
     """
 
     def __init__(self, cluster: Cluster, policy: Policy) -> None:
-        self._node = {node.id: node for node in cluster.nodes}
         self._gpus = {node.id: cluster.machine_of(node).gpus for node in cluster.nodes}
-        self._labels = dict(zip(self._node, effective_labels(Instance(cluster=cluster)), strict=True))
+        self._admission = Admission(cluster.nodes, effective_labels(Instance(cluster=cluster)))
         self._cpu_millicores = {node.id: cluster.machine_of(node).cpu_millicores for node in cluster.nodes}
         self._memory_mib = {node.id: cluster.machine_of(node).memory_mib for node in cluster.nodes}
         self.gpu_milli = 1000 * sum(map(len, self._gpus.values()))
@@ -71,7 +71,7 @@ class FreeResources:
                 milli[index] -= sign * (1000 if self._exclusive else share)
                 jobs[index] += sign
                 memory[index] += sign * demand.gpu_memory_mib
-        if len(self._journal) > 4 * len(self._node) + 1000:  # what fell behind that far is counted again
+        if len(self._journal) > 4 * len(self._gpus) + 1000:  # what fell behind that far is counted again
             self._journal.clear()
             self._counts.clear()
 
@@ -85,7 +85,7 @@ class FreeResources:
     def fits(self, job: Job, option: Option, workers: int, *, idle: bool = False) -> bool:
         """Return whether a number of workers of an option fits; with ``idle``, overcommitted GPUs must be idle."""
         shape = (option.demand, option.single_node, option.workers_per_node_max)
-        key = (shape, workers, idle, *self._conditions(job))
+        key = (shape, workers, idle, *conditions_of(job))
         count = self._counts.get(key)
         if count is None:
             if len(self._counts) >= MOST_COUNTS:
@@ -106,17 +106,12 @@ class FreeResources:
 
     def admitting(self, job: Job) -> list[str]:
         """Return the nodes that admit a job, in the order of the file."""
-        key = self._conditions(job)
+        key = conditions_of(job)
         known = self._admitting.get(key)
         if known is None:
-            known = [name for name, node in self._node.items() if admits(node, self._labels[name], job)]
-            self._admitting[key] = known
+            admitted = self._admission.admitted(job).tolist()
+            known = self._admitting[key] = list(compress(self._gpus, admitted))
         return known
-
-    @staticmethod
-    def _conditions(job: Job) -> tuple[object, ...]:
-        """Return what decides which nodes admit a job."""
-        return job.nodes_allowed, tuple(job.node_selector.items()), job.tolerations
 
     def worker(self, option: Option, nodes: Iterable[str], placed: Placement) -> tuple[str, tuple[int, ...]] | None:
         """Return node and GPUs for one more worker of a placed job, on the first possible of ``nodes``, or None."""

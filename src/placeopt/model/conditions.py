@@ -1,0 +1,132 @@
+"""
+Conditions on nodes: expressions over labels, taints and tolerations, with the names and rules of Kubernetes.
+
+They are data. Whether a node meets them is judged when a round is compiled, so that nodes which are added, changed or
+imagined are judged as all others.
+"""
+
+import re
+from typing import Annotated, Literal, Self
+
+from pydantic import AfterValidator, model_validator
+
+from placeopt.model.base import Id, LabelValue, Record
+
+Operator = Literal["In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt"]
+Effect = Literal["NoSchedule", "NoExecute"]
+_INTEGER = re.compile(r"[+-]?[0-9]+\Z")
+_INT64 = range(-(2**63), 2**63)
+
+
+def label_integer(value: str) -> int | None:
+    """Return the integer that a label's value states, of 64 bits as in Kubernetes; None if it states none."""
+    number = int(value) if len(value) <= 253 and _INTEGER.match(value) else None
+    return number if number is not None and number in _INT64 else None
+
+
+class LabelExpression(Record):
+    """
+    A condition on one effective label of a node.
+
+    A node without the label meets ``NotIn`` and ``DoesNotExist`` alone; a value that is no integer meets neither ``Gt``
+    nor ``Lt``.
+    """
+
+    key: Id
+    """The label."""
+    operator: Operator
+    """``Gt`` and ``Lt``: the node's value is above, or below, the stated one."""
+    values: Annotated[tuple[LabelValue, ...], AfterValidator(lambda values: tuple(sorted(set(values))))] = ()
+    """Of ``In`` and ``NotIn`` at least one, of ``Gt`` and ``Lt`` one integer, of the others none."""
+
+    @model_validator(mode="after")
+    def _values(self) -> Self:
+        count, operator = len(self.values), self.operator
+        if operator in ("In", "NotIn") and not count:
+            raise ValueError(f"values: none, expected at least one with {operator}")
+        if operator in ("Exists", "DoesNotExist") and count:
+            raise ValueError(f"values: {list(self.values)}, expected none with {operator}")
+        if operator in ("Gt", "Lt") and (count != 1 or label_integer(self.values[0]) is None):
+            raise ValueError(f"values: {list(self.values)}, expected one integer with {operator}")
+        return self
+
+    @property
+    def bound(self) -> int:
+        """The integer of ``Gt`` and ``Lt``."""
+        return int(self.values[0])
+
+    def accepts(self, value: str | None) -> bool:
+        """Return whether a label's value meets the condition; None: there is no such label."""
+        if self.operator in ("Exists", "DoesNotExist"):
+            return (value is not None) == (self.operator == "Exists")
+        if self.operator in ("In", "NotIn"):
+            return (value in self.values) == (self.operator == "In")
+        number = None if value is None else label_integer(value)
+        if number is None:
+            return False
+        return number > self.bound if self.operator == "Gt" else number < self.bound
+
+    @property
+    def text(self) -> str:
+        """The condition as ``kubectl`` writes selectors: ``pool in (a, b)``, ``!gpu``, ``cores > 8``."""
+        if self.operator in ("Exists", "DoesNotExist"):
+            return self.key if self.operator == "Exists" else f"!{self.key}"
+        if self.operator in ("In", "NotIn"):
+            return f"{self.key} {self.operator.lower()} ({', '.join(self.values)})"
+        return f"{self.key} {'>' if self.operator == 'Gt' else '<'} {self.values[0]}"
+
+
+class Taint(Record):
+    """A mark of a node that keeps off jobs which do not tolerate it."""
+
+    key: Id
+    """Name of the taint."""
+    value: LabelValue = ""
+    """Its value."""
+    effect: Effect = "NoSchedule"
+    """Both effects keep off what would start; what runs stays."""
+
+    @property
+    def text(self) -> str:
+        """The taint as ``kubectl taint`` writes it: ``key=value:effect``."""
+        return f"{self.key}{'=' if self.value else ''}{self.value}:{self.effect}"
+
+
+class Toleration(Record):
+    """What a job tolerates: one taint, or all of a key, an effect, or all."""
+
+    key: Id | None = None
+    """Key of the taints; null: of every key, with ``Exists``."""
+    operator: Literal["Equal", "Exists", "Gt", "Lt"] = "Equal"
+    """How the taint's value is: equal to ``value``, whatever it is, or an integer above or below ``value``."""
+    value: LabelValue = ""
+    """Compared with the taint's value."""
+    effect: Effect | None = None
+    """Effect of the taints; null: every effect."""
+
+    @model_validator(mode="after")
+    def _comparison(self) -> Self:
+        if self.key is None and self.operator != "Exists":
+            raise ValueError("key: null, expected a key; a toleration of every key has the operator 'Exists'")
+        if self.operator == "Exists" and self.value:
+            raise ValueError(f"value: {self.value!r}, expected none with 'Exists'")
+        if self.operator in ("Gt", "Lt") and label_integer(self.value) is None:
+            raise ValueError(f"value: {self.value!r}, expected an integer with {self.operator!r}")
+        return self
+
+    def tolerates(self, taint: Taint) -> bool:
+        """Return whether it covers a taint."""
+        if self.effect not in (None, taint.effect) or self.key not in (None, taint.key):
+            return False
+        if self.operator == "Exists":
+            return True
+        if self.operator == "Equal":
+            return self.value == taint.value
+        number, bound = label_integer(taint.value), int(self.value)
+        return number is not None and (number > bound if self.operator == "Gt" else number < bound)
+
+    @property
+    def text(self) -> str:
+        """The toleration in the form of a taint, such as ``key=value:effect``; ``*`` is every key."""
+        sign = {"Exists": "", "Equal": "=", "Gt": ">", "Lt": "<"}[self.operator]
+        return f"{self.key or '*'}{sign}{self.value}" + (f":{self.effect}" if self.effect else "")

@@ -1,0 +1,159 @@
+"""Which nodes admit which jobs, apart from room: labels, names, taints and drain, looked up by value."""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+import numpy as np
+
+from placeopt.model import Instance, Job, LabelExpression, Node, Taint
+from placeopt.model.conditions import label_integer
+from placeopt.problem.arrays import BoolArray
+
+BARRIERS = ("drained", "taints", "nodes_allowed", "nodes_excluded", "node_selector", "node_affinity")
+"""What may keep a job off a node, in the order in which it is named."""
+CHOICES = BARRIERS[2:]
+"""Of these what the job itself says about nodes."""
+
+
+def conditions_of(job: Job) -> tuple[object, ...]:
+    """Return what decides which nodes admit a job; equal for two jobs just if they state the same."""
+    selector = tuple(sorted(job.node_selector.items())) if job.node_selector else ()
+    return selector, job.node_affinity, job.nodes_allowed, job.nodes_excluded, job.tolerations
+
+
+def effective_labels(instance: Instance, nodes: Sequence[Node] | None = None) -> list[dict[str, str]]:
+    """Return each node's own labels plus, for every domain above it, level -> domain id; of all nodes, or of these."""
+    above: dict[str | None, dict[str, str]] = {None: {}}
+    for domain in instance.cluster.domains:
+        above[domain.id] = {**above[domain.parent], domain.level: domain.id}
+    return [{**above[node.domain], **node.labels} for node in (instance.cluster.nodes if nodes is None else nodes)]
+
+
+class Admission:
+    """
+    Which of some nodes admit a job. A condition takes as long as the label values that it lists.
+
+    ``labels``: The nodes' `effective_labels`.
+    """
+
+    def __init__(self, nodes: Sequence[Node], labels: Sequence[Mapping[str, str]]) -> None:
+        self._count = len(nodes)
+        self._drained = [n for n, node in enumerate(nodes) if node.drained]
+        self._names = {node.id: [n] for n, node in enumerate(nodes)}
+        self._tainted: dict[Taint, list[int]] = defaultdict(list)
+        self._values: dict[str, dict[str, list[int]]] = defaultdict(dict)  # label -> value -> nodes
+        for n, node in enumerate(nodes):
+            for taint in node.taints:
+                self._tainted[taint].append(n)
+            for label, value in labels[n].items():
+                self._values[label].setdefault(value, []).append(n)
+        self._known: dict[tuple[object, ...], BoolArray] = {}
+
+    def admitted(self, job: Job) -> BoolArray:
+        """Shape (N,): nodes that admit a job; judged once for jobs with equal conditions."""
+        conditions = conditions_of(job)
+        if conditions not in self._known:
+            self._known[conditions] = self._all(self.open(job).values())
+        return self._known[conditions]
+
+    def chosen(self, job: Job) -> BoolArray:
+        """Shape (N,): nodes that the job's own conditions admit, whatever keeps jobs off them."""
+        return self._all(map(self.open(job).__getitem__, CHOICES))
+
+    def open(self, job: Job) -> dict[str, BoolArray]:
+        """``open[barrier]``, shape (N,), of every one of `BARRIERS`: mask of the nodes that satisfy it."""
+        every, selected = self._all([]), job.node_selector.items()
+        kept_off = [nodes for taint, nodes in self._tainted.items() if not _tolerated(taint, job)]
+        met = ~every
+        for term in filter(None, job.node_affinity):
+            met |= self._all(map(self._meeting, term))
+        return {
+            "drained": ~self._any([self._drained]),
+            "taints": ~self._any(kept_off),
+            "nodes_allowed": every if job.nodes_allowed is None else self._listed(self._names, job.nodes_allowed),
+            "nodes_excluded": ~self._listed(self._names, job.nodes_excluded),
+            "node_selector": self._all(self._listed(self._values[label], [value]) for label, value in selected),
+            "node_affinity": met if job.node_affinity else every,
+        }
+
+    def _meeting(self, expression: LabelExpression) -> BoolArray:
+        """Shape (N,): nodes that meet an expression; negated operators are the complement of the plain ones."""
+        values = self._values[expression.key]
+        match expression.operator:
+            case "In":
+                return self._listed(values, expression.values)
+            case "NotIn":
+                return ~self._listed(values, expression.values)
+            case "DoesNotExist":
+                return ~self._any(values.values())
+            case _:
+                return self._any(nodes for value, nodes in values.items() if expression.accepts(value))
+
+    def _listed(self, groups: Mapping[str, list[int]], names: Iterable[str]) -> BoolArray:
+        return self._any(groups[name] for name in names if name in groups)
+
+    def _any(self, groups: Iterable[list[int]]) -> BoolArray:
+        mask = np.zeros(self._count, dtype=bool)
+        for nodes in groups:
+            mask[nodes] = True
+        return mask
+
+    def _all(self, masks: Iterable[BoolArray]) -> BoolArray:
+        met = np.ones(self._count, dtype=bool)
+        for mask in masks:
+            met &= mask
+        return met
+
+
+def _tolerated(taint: Taint, job: Job) -> bool:
+    return any(toleration.tolerates(taint) for toleration in job.tolerations)
+
+
+NAME = ""
+"""Stands for the name of a node among labels, none of which is empty."""
+Question = tuple[str, frozenset[str] | int | None]
+"""A label, and what is asked of its value: whether it is among some, above or below a number, or (None) there."""
+
+
+def questions(members: Iterable[Job]) -> frozenset[Question]:
+    """Return what some jobs ask about nodes beside machine, taints and drain."""
+    distinct = {conditions_of(job): job for job in members}
+    return frozenset(question for job in distinct.values() for question in _questions(job))
+
+
+def _questions(job: Job) -> Iterator[Question]:
+    for label, value in job.node_selector.items():
+        yield label, frozenset([value])
+    for expression in (expression for term in job.node_affinity for expression in term):
+        listed = expression.operator in ("In", "NotIn")
+        bound = expression.bound if expression.operator in ("Gt", "Lt") else None
+        yield expression.key, frozenset(expression.values) if listed else bound
+    for names in (job.nodes_allowed, job.nodes_excluded):
+        if names:
+            yield NAME, frozenset(names)
+
+
+class LabelView:
+    """What some questions about one label tell apart: values with equal answers have equal views."""
+
+    def __init__(self, asked: Iterable[frozenset[str] | int | None]) -> None:
+        asked = list(asked)
+        self._bounds = sorted(bound for bound in asked if isinstance(bound, int))
+        self._lists: dict[str, list[int]] = defaultdict(list)
+        for number, values in enumerate(asked):
+            for value in values if isinstance(values, frozenset) else ():
+                self._lists[value].append(number)
+        self._known: dict[str, tuple[object, ...]] = {}
+
+    def of(self, value: str | None) -> tuple[object, ...]:
+        """Return the view of a value; None: there is no such label."""
+        if value is None:
+            return ()
+        if value not in self._known:
+            number = label_integer(value) if self._bounds else None
+            among = () if number is None else (bisect_left(self._bounds, number), bisect_right(self._bounds, number))
+            self._known[value] = (among, tuple(self._lists.get(value, ())))
+        return self._known[value]
