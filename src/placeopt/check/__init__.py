@@ -24,6 +24,7 @@ Every rule is one function, in a module of its family; `Violation.rule` holds on
 ``cpu`` ``memory`` ``memory_bandwidth`` ``pcie_bandwidth`` ``resource``     what one node can hold
 ``uplink``                      network load of a machine or a domain, by the hose model
 ``single_node`` ``workers_per_node`` ``split`` ``spread``                    how a job's workers lie
+``reached``                     the plan says that a preferred level holds a group that it does not
 ``queue_quota`` ``queue_share`` what one queue may hold
 ``minimal_utility``             a job that starts below its minimal utility, where the policy postpones by it
 ``running``                     a running job changed without the plan saying so

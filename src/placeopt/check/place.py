@@ -136,6 +136,7 @@ class _Shape:
         on_node = self._on_node(self._placement, group)
         if on_node:
             self._check_own(group, on_node, where)
+            self._check_reached(group, on_node, where)
         for part in group.groups:
             self.check(part, f"job {self._job.id!r} group {part.id!r}")
 
@@ -170,6 +171,19 @@ class _Shape:
                     add("split", f"{count} workers in {split.level} {domain!r}, must be {split.workers}")
         for spread in group.spread:
             self._check_spread(spread, self._inside(spread.level, on_node, add), add)
+
+    def _check_reached(self, group: Group, on_node: Mapping[str, int], where: str) -> None:
+        """A plan that states the preferred levels that groups have reached states them truly."""
+        if not self._placement.reached or not group.prefer:
+            return
+        true = None
+        for level in reversed(group.prefer):
+            above = [self._case.domains_of(node) if node in self._case.nodes else {} for node in on_node]
+            domains = set(on_node) if level == "node" else {found.get(level) for found in above}
+            true = level if len(domains) == 1 and None not in domains else true
+        stated = self._placement.reached.get(group.id)
+        if stated != true:
+            self._case.add("reached", where, f"the plan says that level {stated!r} holds it, true is {true!r}")
 
     def _inside(self, level: str, on_node: Mapping[str, int], add: Callable[[str, str], None]) -> dict[str, int]:
         """Return the workers in each domain of a level; those in none are a fault."""

@@ -390,6 +390,7 @@ def _running(observed: ObservedJob, listed: AbstractSet[str]) -> Running:
                 for held in assignments
             ]
         ),
+        "reached": {},
         "started_ms": observed.started_ms,
         "expected_end_ms": observed.expected_end_ms,
         "movable": observed.movable,

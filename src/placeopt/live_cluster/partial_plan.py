@@ -118,6 +118,7 @@ def plan_for(
                     "job": job_id,
                     "option": options.name[placement.option],
                     "assignments": placer.recorder.assignments(placement),
+                    "reached": {},
                 },
             )
         )

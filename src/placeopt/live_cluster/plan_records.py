@@ -15,6 +15,7 @@ def running_record(placement: PlacementRecord, started_ms: int, flags: tuple[boo
         "job": placement.job,
         "option": placement.option,
         "assignments": placement.assignments,
+        "reached": placement.reached,
         "started_ms": started_ms,
         "expected_end_ms": None,
         "movable": movable,

@@ -71,6 +71,8 @@ class Placement(Record):
     """Id of the option in which it runs."""
     assignments: Annotated[tuple[Assignment, ...], Field(min_length=1)]
     """What the job holds, one entry for each node and leaf."""
+    reached: dict[Id, Id | None] = Field(default_factory=dict, exclude_if=lambda reached: not reached)
+    """Group with preferred levels -> the first of these of which one domain holds the group; null: none does."""
 
     @model_validator(mode="after")
     def _one_per_node(self) -> Self:

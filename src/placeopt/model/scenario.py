@@ -248,6 +248,11 @@ class Scenario(Record):
             )
         begin = {held.job for held in self.running}
         for i, arrival in enumerate(self.arrivals):
+            if any(option.is_tree for option in arrival.job.options):
+                raise ValueError(
+                    f"arrivals[{i}].job.options: job {arrival.job.id!r} has groups or preferred levels, which a "
+                    "simulation does not place; expected options of alike workers"
+                )
             if arrival.job.id in begin and arrival.job.arrival_ms:
                 raise ValueError(
                     f"arrivals[{i}].job.arrival_ms: {arrival.job.arrival_ms}, but the job runs from the beginning; "

@@ -36,6 +36,7 @@ LeafName = str | None
 class TreeGroup:
     """What is asked of the workers of some members together."""
 
+    name: str
     members: tuple[int, ...]
     lies: tuple[Split | Spread, ...]
     prefer: tuple[str, ...]
@@ -240,7 +241,7 @@ def _form(draft: _Draft, first: int) -> TreeForm:
         stated = not group.groups and all(members[m - first].own is group for m in mine)
         lies = () if stated else rules_of(group)
         if mine and (lies or group.prefer):
-            groups.append(TreeGroup(tuple(mine), lies, group.prefer))
+            groups.append(TreeGroup(group.id, tuple(mine), lies, group.prefer))
     return TreeForm(
         leaves=tuple((name, tuple(mine)) for name, mine in of_leaf.items()),
         starts=tuple(first + i for i, member in enumerate(members) if not member.runs),
@@ -327,20 +328,20 @@ def regrouped(workers: Sequence[HeldBy], name: LeafName, first: int) -> tuple[As
     )
 
 
-def whole_placement(tree: Tree, option: str, parts: Mapping[int, Placement]) -> Placement:
-    """Return the placement of a tree from those of its members that run, by their numbers."""
+def whole_assignments(tree: Tree, option: str, parts: Mapping[int, Placement]) -> tuple[Assignment, ...]:
+    """Return what a tree holds from the placements of its members that run, by their numbers."""
     assignments: list[Assignment] = []
     rank = 0
     for name, members in tree.forms[option].leaves:
         workers = [worker for member in members if member in parts for worker in _by_rank(parts[member])]
         assignments += regrouped(workers, name, rank)
         rank += len(workers)
-    return Placement(job=tree.job, option=option, assignments=tuple(assignments))
+    return tuple(assignments)
 
 
 def member_placements(tree: Tree, placement: Placement, running: Mapping[int, Placement]) -> dict[int, Placement]:
     """
-    Return the placements of a tree's members from that of the tree: what `whole_placement` puts together.
+    Return the placements of a tree's members from that of the tree: what `whole_assignments` puts together.
 
     ``running``: those of members that run, which keep their workers.
 

@@ -21,7 +21,8 @@ from placeopt.model.plan import (
 from placeopt.problem import RESOURCES, Allocation, Problem, change_of
 from placeopt.problem import Placement as Indexed
 from placeopt.problem.grants import with_grants
-from placeopt.problem.trees import whole_placement
+from placeopt.problem.trees import whole_assignments
+from placeopt.terms.costs.prefer import reached_levels
 
 CPU, MEMORY = RESOURCES.index("cpu_millicores"), RESOURCES.index("memory_mib")
 
@@ -39,7 +40,7 @@ def draft_plan(instance: Instance, problem: Problem, allocation: Allocation, rec
     if problem.share_bounds:
         placements = with_grants(placements, [problem.share_bounds[p.option] for p in allocation if p is not None])
     if problem.trees:
-        placements, unplaced = _with_whole_trees(instance, problem, placements, unplaced)
+        placements, unplaced = _with_whole_trees(instance, problem, allocation, placements, unplaced)
     policy = problem.policy
     moved, shrunk, preempted = _changes(problem, allocation)
     return Plan.model_construct(
@@ -58,8 +59,12 @@ def draft_plan(instance: Instance, problem: Problem, allocation: Allocation, rec
     )
 
 
+NONE: dict[str, str | None] = {}
+"""What placements without preferred levels have reached of them; never changed."""
+
+
 def _with_whole_trees(
-    instance: Instance, problem: Problem, placements: list[Placement], unplaced: list[Unplaced]
+    instance: Instance, problem: Problem, allocation: Allocation, placements: list[Placement], unplaced: list[Unplaced]
 ) -> tuple[list[Placement], list[Unplaced]]:
     """Return the records with one for each tree in the place of those of its members."""
     ids = problem.job_ids
@@ -73,12 +78,14 @@ def _with_whole_trees(
     whole = {}
     for tree in problem.trees:
         here = parts.get(tree.job, {})
-        if here and set(here) == set(tree.runs):
-            whole[tree.job] = Placement(
-                job=tree.job, option=held[tree.job].option, assignments=held[tree.job].assignments
-            )
-        elif here:
-            whole[tree.job] = whole_placement(tree, next(iter(here.values())).option, here)
+        if not here:
+            continue
+        option = next(iter(here.values())).option
+        unchanged = set(here) == set(tree.runs)
+        assignments = held[tree.job].assignments if unchanged else whole_assignments(tree, option, here)
+        placed = {member: now for member in tree.members if (now := allocation[member]) is not None}
+        reached = reached_levels(problem, tree, placed)
+        whole[tree.job] = Placement(job=tree.job, option=option, assignments=assignments, reached=reached)
     kept, waiting = list[Placement](), list[Unplaced]()
     for placement in placements:
         if placement.job not in owner:
@@ -165,7 +172,7 @@ class Recorder:
         last, made, ids, names = self._last, self._made, self.problem.job_ids, self.problem.options.name
         new = [(job, placement) for job, placement in placed if last[job] is not placement]
         rows = [
-            {"job": ids[job], "option": names[placement.option], "assignments": held}
+            {"job": ids[job], "option": names[placement.option], "assignments": held, "reached": NONE}
             for (job, placement), held in zip(new, self._assignments(new), strict=True)
         ]
         for (job, placement), record in zip(new, trusted_all(Placement, rows), strict=True):

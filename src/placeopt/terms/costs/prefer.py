@@ -110,6 +110,19 @@ def _first_home(values: IntArray, runs: IntArray, rows: Sequence[tuple[IntArray,
     return home
 
 
+def reached_levels(problem: Problem, tree: Tree, placed: Mapping[int, Placement]) -> dict[str, str | None]:
+    """
+    Return the first preferred level of which one domain holds each group that prefers some; None where none does.
+
+    ``placed``: The members of the tree that run or start.
+    """
+    return {
+        group.name: (*group.prefer, None)[_group_score(problem, group, mine)]
+        for group in tree.forms[problem.options.name[next(iter(placed.values())).option]].groups
+        if group.prefer and (mine := [placed[job] for job in group.members if job in placed])
+    }
+
+
 def _score(problem: Problem, tree: Tree, placed: Mapping[int, Placement]) -> int:
     """Return what the groups of a tree cost with these members placed."""
     if not placed:

@@ -1,0 +1,72 @@
+"""The referee on jobs of groups: who is missing, how groups lie, and what the plan says of preferred levels."""
+
+import pytest
+
+from helpers.plans import plan_for
+from placeopt import build
+from placeopt.check import violations
+from placeopt.model import Domain, Group, Job, Option, Placement, Split, Spread
+
+NODES = [build.node(f"n{i}", domain=f"r{i // 2}") for i in range(4)]
+DOMAINS = [Domain(id="r0"), Domain(id="r1")]
+LEAD, WORK = Group(id="lead"), Group(id="work", workers=4, workers_min=2)
+SPARE = Group(id="spare", workers=2, optional=True)
+
+
+def found(option: Option, *where: tuple[str, str, int], reached: dict[str, str | None] | None = None) -> set[str]:
+    """Return the rules that a placement breaks; each worker is (leaf, node, first GPU)."""
+    job = Job(id="j", options=(option,))
+    held = build.placement(job, [(node, [gpu], leaf) for leaf, node, gpu in where])
+    if reached is not None:
+        held = Placement(job="j", option=option.id, assignments=held.assignments, reached=reached)
+    round_ = build.instance(NODES, [job], domains=DOMAINS)
+    return {violation.rule for violation in violations(round_, plan_for(round_, {"j": held}))}
+
+
+ALL = (("lead", "n0", 0), ("work", "n0", 1), ("work", "n1", 0))
+
+
+@pytest.mark.parametrize(
+    ("fields", "where", "rules"),
+    [
+        ({}, ALL, set()),
+        ({}, ALL[1:], {"workers"}),  # no leader
+        ({}, ALL[:2], {"workers"}),  # one of at least two
+        ({}, (*ALL, ("spare", "n2", 0), ("spare", "n2", 1)), set()),
+        ({}, (*ALL, ("spare", "n2", 0)), {"workers"}),  # an optional group runs whole or not at all
+        ({"single_node": True}, ALL, {"single_node"}),
+        ({"workers_per_node_max": 1}, ALL, {"workers_per_node"}),
+        ({"splits": (Split(level="rack", domains=1),)}, ALL, set()),
+        ({"splits": (Split(level="rack", domains=2),)}, ALL, {"split"}),
+        ({"spread": (Spread(level="rack", segment=3),)}, ALL, set()),
+        ({"spread": (Spread(level="node", segment=2),)}, ALL, {"spread"}),
+        ({"spread": (Spread(level="node", segment=2, remainder="smaller"),)}, ALL, set()),
+        ({"spread": (Spread(level="rack", workers_max=2),)}, ALL, {"spread"}),
+        ({"spread": (Spread(level="rack", skew_max=2),)}, ALL, {"spread"}),
+        ({"spread": (Spread(level="rack", skew_max=3),)}, ALL, set()),
+    ],
+)
+def test_rules_of_the_whole(
+    fields: dict[str, object], where: tuple[tuple[str, str, int], ...], rules: set[str]
+) -> None:
+    assert found(Option(groups=(LEAD, WORK, SPARE), **fields), *where) == rules
+
+
+@pytest.mark.parametrize(("level", "rules"), [("rack", set()), ("node", {"reached"}), (None, {"reached"})])
+def test_the_level_that_is_reached(level: str | None, rules: set[str]) -> None:
+    """One rack holds all, no node does."""
+    option = Option(groups=(LEAD, WORK), prefer=("node", "rack"))
+    assert found(option, *ALL, reached={"default": level}) == rules
+
+
+def test_an_unknown_leaf_and_ranks_in_another_order() -> None:
+    job = Job(id="j", options=(Option(groups=(LEAD, WORK)),))
+    held = build.placement(job, [(node, [gpu], leaf) for leaf, node, gpu in ALL])
+    strange = held.model_copy(update={"assignments": (held.assignments[0].model_copy(update={"group": "x"}),)})
+    lead, *work = held.assignments
+    turned = tuple(
+        one.model_copy(update={"group": {"lead": "work", "work": "lead"}[one.group or ""]}) for one in (lead, *work)
+    )
+    round_ = build.instance(NODES, [job], domains=DOMAINS)
+    for placement in (strange, held.model_copy(update={"assignments": turned})):
+        assert "workers" in {one.rule for one in violations(round_, plan_for(round_, {"j": placement}))}
