@@ -77,7 +77,7 @@ def test_large_machines_and_those_of_files() -> None:
     assert all(len(line) <= WIDTH for line in large.split("\n"))
     assert "A = big: GPUs 0,1,2" in large
     for path in sorted(DATA.glob("*.xml")):
-        kind = read_machine([path])
+        kind = read_machine(path)
         assert machine_picture(kind, {}).plain.startswith(kind.id)
 
 

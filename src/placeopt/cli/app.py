@@ -83,7 +83,7 @@ COMMANDS = (
 GROUPS = {
     "import": Group(
         "Read rounds and hardware from files of other programs.",
-        "placeopt import topo topo-m.txt numactl.txt --out box.json",
+        "placeopt import topo topo-m.txt --id box --out box.json",
         (),  # from the table of importers
     ),
     "bench": Group(

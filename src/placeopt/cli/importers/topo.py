@@ -8,46 +8,49 @@ import typer
 
 from placeopt.cli.files import STREAM
 from placeopt.cli.importers.importer import INPUT, Imported, Importer
+from placeopt.cli.output import UsageError
 from placeopt.errors import Unsupported
 
 if TYPE_CHECKING:
-    from placeopt.formats.topo.read import Fabric, Inventory
+    from placeopt.formats.fabric import Fabric, Inventory
     from placeopt.model import Cluster, Machine
 
 
 def topo(
     files: Annotated[
-        list[str], typer.Argument(metavar="FILE", help="Output of tools about one machine or one network."), INPUT
+        list[str], typer.Argument(metavar="FILE", help="Output of a tool about one machine, or about a network."), INPUT
     ],
     name: Annotated[
         str | None, typer.Option("--id", metavar="NAME", help="Name of the machine type; by default that of the file.")
     ] = None,
     gpu_model: Annotated[
-        str | None, typer.Option(metavar="NAME", help="GPU model, instead of that in the files.")
+        str | None, typer.Option(metavar="NAME", help="GPU model, instead of that in the file.")
     ] = None,
     gpu_memory_mib: Annotated[
-        int | None, typer.Option(metavar="N", min=0, help="Memory of a GPU, instead of that in the files.")
+        int | None, typer.Option(metavar="N", min=0, help="Memory of a GPU, instead of that in the file.")
     ] = None,
     cpu_millicores: Annotated[
-        int | None, typer.Option(metavar="N", min=0, help="CPU of the machine, instead of that in the files.")
+        int | None, typer.Option(metavar="N", min=0, help="CPU of the machine, instead of that in the file.")
     ] = None,
     memory_mib: Annotated[
-        int | None, typer.Option(metavar="N", min=0, help="Memory of the machine, instead of that in the files.")
+        int | None, typer.Option(metavar="N", min=0, help="Memory of the machine, instead of that in the file.")
     ] = None,
 ) -> Imported:
     """
     Read hardware from the output of tools such as nvidia-smi; the format is recognised by its content.
 
-    One machine, from one file or several together: nvidia-smi topo -m, rocm-smi, numactl --hardware, lstopo XML, lscpu,
-    NCCL. Or a network: topology.conf, ibnetdiscover. Or the nodes of slurmrestd, alone or with their network.
+    One machine: nvidia-smi topo -m, amd-smi topology, rocm-smi --showtopo, lstopo XML, NCCL, lscpu. Or a network:
+    topology.conf, ibnetdiscover. Or the nodes of slurmrestd, alone or with their network.
     """
     from placeopt.formats.topo.read import read_machine
     from placeopt.report.text.documents import hardware_document, hardware_summary
 
     hardware: Machine | Fabric | Inventory | Cluster
     if any(stated is not None for stated in (name, gpu_model, gpu_memory_mib, cpu_millicores, memory_mib)):
+        if len(files) > 1:
+            raise UsageError(f"{len(files)} files; --id and what a machine lacks go with the file of one machine")
         hardware = read_machine(
-            files,
+            files[0],
             name,
             cpu_millicores=cpu_millicores,
             memory_mib=memory_mib,
@@ -74,4 +77,4 @@ def _read(files: list[str]) -> Machine | Fabric | Inventory | Cluster:
             raise error from None
 
 
-TOPO = Importer("topo", topo, "hardware", "placeopt import topo topo-m.txt numactl.txt --id dgx --out dgx.json")
+TOPO = Importer("topo", topo, "hardware", "placeopt import topo topo-m.txt --id dgx --gpu-model A100 --out dgx.json")

@@ -1,8 +1,8 @@
 """
-The description of one host in one file, common to all formats.
+The description of one host, common to all formats.
 
-Every reader fills the fields that its format states; ``combine`` merges several hosts and
-``build`` turns the result into a ``Machine``. Sets of logical CPUs are bit masks: bit ``c`` is CPU ``c``.
+Every reader fills the fields that its format states; ``build`` turns the result into a ``Machine``. Sets of logical
+CPUs are bit masks: bit ``c`` is CPU ``c``.
 """
 
 from __future__ import annotations
@@ -94,20 +94,23 @@ def switches_of(
     return switches, gpu_mbps, switch_mbps
 
 
+MAX_GPUS = 256
+"""Most GPUs of a file."""
+MAX_PLACES = 1024
+"""Most sockets and NUMA domains of a file."""
+
 MAX_CPU = 65_535
 """Largest CPU number that is read; real machines stay below 10,000."""
 
 
 @dataclass(frozen=True)
 class HostPart:
-    """A socket or NUMA domain. ``key`` is unique in the host and names it; ``numa`` is the system's number of it."""
+    """A socket or NUMA domain. ``key`` is unique in the host; ``numa`` is the system's number of a domain."""
 
     key: str
     level: Literal["socket", "numa"]
     parent: str | None = None
     numa: int | None = None
-    cpus: int = 0
-    """Mask of its logical CPUs; 0: unknown."""
 
 
 @dataclass(frozen=True)
@@ -116,12 +119,8 @@ class HostGpu:
 
     model: str | None = None
     memory_mib: int = 0
-    bus: str | None = None
-    """PCI address, as ``pci.bus_address`` writes it."""
-    numa: int | None = None
-    cpus: int = 0
-    island: int | None = None
-    """Number of the group that shares a socket, if the file states groups but not sockets."""
+    place: str | None = None
+    """Key of its `HostPart`."""
     switches: tuple[str, ...] = ()
     """PCIe switches above, the highest first; keys of ``Host.switch_mbps``."""
     uplink_mbps: int | None = None
@@ -129,18 +128,14 @@ class HostGpu:
 
 @dataclass(frozen=True)
 class Host:
-    """The description of one host in one file."""
+    """The description of one host in one file; None: not stated."""
 
     format: str
     file: str
     """As the user named it."""
     places: tuple[HostPart, ...] = ()
     """Parents first."""
-    knows_sockets: bool = False
-    """Whether ``places`` distinguishes sockets from NUMA domains."""
     gpus: tuple[HostGpu, ...] = ()
-    knows_pcie: bool = False
-    """Whether ``switches`` come from the PCIe tree itself."""
     switch_mbps: Mapping[str, int | None] = field(default_factory=dict)
     links: tuple[Link, ...] = ()
     num_cpus: int | None = None

@@ -5,12 +5,16 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import reduce
+from operator import or_
 from typing import TYPE_CHECKING
 
 from placeopt.formats.source_file import SourceFile
 from placeopt.formats.topo.host import (
     GPU_CLASSES,
     GPU_VENDORS,
+    MAX_GPUS,
+    MAX_PLACES,
     MODELS,
     Host,
     HostGpu,
@@ -23,9 +27,6 @@ from placeopt.model import Link
 
 if TYPE_CHECKING:
     from xml.etree.ElementTree import Element
-
-MAX_GPUS = 256
-MAX_PLACES = 512
 
 _COMPUTE = re.compile(r"(nvml|cuda|rsmi|ze|opencl)(\d{1,4})")
 """Names of the OS devices by which hwloc shows that a PCI device computes; the number orders the GPUs."""
@@ -44,15 +45,16 @@ class _Gpu:
     names: dict[str, int] = field(default_factory=dict)
     ids: set[str] = field(default_factory=set)
     """``gp_index`` of the device and its OS devices: what the link matrices refer to."""
-    to_cpu_mbps: int = 0
 
 
 @dataclass
 class _Seen:
     """What one walk over the objects collects."""
 
-    packages: list[tuple[int, str]] = field(default_factory=list)
-    numas: list[tuple[int, int, str]] = field(default_factory=list)
+    packages: list[int] = field(default_factory=list)
+    """CPUs of each."""
+    numas: dict[int, int] = field(default_factory=dict)
+    """Number of the domain -> its CPUs."""
     gpus: list[_Gpu] = field(default_factory=list)
     memory: int = 0
     num_pus: int = 0
@@ -71,32 +73,21 @@ def read_hwloc(source: SourceFile) -> Host:
     _order(seen.gpus)
     if len(seen.gpus) > MAX_GPUS or len(seen.packages) + len(seen.numas) > MAX_PLACES:
         raise source.bad(
-            1, f"{len(seen.gpus)} GPUs, {len(seen.numas)} NUMA domains; at most {MAX_GPUS} and {MAX_PLACES}"
+            1, f"{len(seen.gpus)} GPUs, {len(seen.numas)} NUMA domains; at most {MAX_GPUS} and {MAX_PLACES} are read"
         )
     if not seen.num_pus:
         raise source.bad(1, "no object of type PU, so no CPUs; expected the XML output of lstopo")
-    links = _links(source, seen.gpus)
+    links, to_cpu = _links(source, seen.gpus)
     switches, uplinks, switch_mbps = switches_of([gpu.chain for gpu in seen.gpus])
-    gpus = []
-    for i, gpu in enumerate(seen.gpus):
-        model, memory_mib = _model(gpu)
-        gpus.append(
-            HostGpu(
-                model=model,
-                memory_mib=memory_mib,
-                bus=gpu.bus,
-                cpus=gpu.cpus,
-                switches=switches[i],
-                uplink_mbps=gpu.to_cpu_mbps or uplinks[i],
-            )
-        )
+    places = list(_places(seen))
     return Host(
         format="hwloc XML",
         file=source.name,
-        places=tuple(_places(seen)),
-        knows_sockets=bool(seen.packages),
-        gpus=tuple(gpus),
-        knows_pcie=True,
+        places=tuple(place for place, _ in places),
+        gpus=tuple(
+            HostGpu(*_model(gpu), _place(places, gpu.cpus), switches[i], to_cpu.get(i) or uplinks[i])
+            for i, gpu in enumerate(seen.gpus)
+        ),
         switch_mbps=switch_mbps,
         links=links,
         num_cpus=seen.num_pus,
@@ -106,9 +97,8 @@ def read_hwloc(source: SourceFile) -> Host:
 
 def _walk(source: SourceFile) -> _Seen:
     seen = _Seen()
-    chain_above: list[tuple[str, int | None]] = []
     stack: list[tuple[Element, int, list[tuple[str, int | None]], _Gpu | None]] = [
-        (top, 0, chain_above, None) for top in source.xml.findall("object")
+        (top, 0, [], None) for top in source.xml.findall("object")
     ]
     while stack:
         thing, cpus, chain, gpu = stack.pop()
@@ -121,9 +111,9 @@ def _walk(source: SourceFile) -> _Seen:
         if kind == "PU":
             seen.num_pus += 1
         elif kind in ("Package", "Socket") and cpus:
-            seen.packages.append((cpus, thing.get("gp_index", "")))
+            seen.packages.append(cpus)
         elif kind == "NUMANode" and cpus and re.fullmatch(r"\d{1,4}", thing.get("os_index", "")):
-            seen.numas.append((cpus, int(thing.attrib["os_index"]), thing.get("gp_index", "")))
+            seen.numas.setdefault(int(thing.attrib["os_index"]), cpus)
         elif kind in ("Bridge", "PCIDev"):
             chain, gpu = _pci(source, thing, cpus, chain)
             if gpu is not None:
@@ -174,29 +164,31 @@ def _order(gpus: list[_Gpu]) -> None:
             return
 
 
-def _places(seen: _Seen) -> Iterator[HostPart]:
-    """Packages and NUMA domains, parents first; either may hold the other; one that is everything is left out."""
-    everything = 0
-    for cpus, _ in seen.packages:
-        everything |= cpus
-    for cpus, _, _ in seen.numas:
-        everything |= cpus
+def _places(seen: _Seen) -> Iterator[tuple[HostPart, int]]:
+    """Packages and NUMA domains with their CPUs, parents first; either may hold the other; no domain of all CPUs."""
+    everything = reduce(or_, (*seen.packages, *seen.numas.values()), 0)
     outer: dict[int, int] = {}  # package -> the domain that holds it and others
-    keys: set[str] = set()
-    for cpus, numa, _ in seen.numas:
-        inside = [p for p, (mask, _) in enumerate(seen.packages) if mask & ~cpus == 0]
-        if len(inside) > 1 and cpus != everything and f"numa{numa}" not in keys:
-            keys.add(f"numa{numa}")
-            yield HostPart(f"numa{numa}", "numa", None, numa, cpus)
+    given: set[int] = set()
+    for numa, cpus in seen.numas.items():
+        inside = [p for p, mask in enumerate(seen.packages) if mask & ~cpus == 0]
+        if len(inside) > 1 and cpus != everything:
+            yield HostPart(f"numa{numa}", "numa", None, numa), cpus
+            given.add(numa)
             outer.update(dict.fromkeys(inside, numa))
-    for p, (cpus, _) in enumerate(seen.packages):
-        yield HostPart(f"socket{p}", "socket", f"numa{outer[p]}" if p in outer else None, None, cpus)
-    for cpus, numa, _ in seen.numas:
-        if f"numa{numa}" in keys or (cpus == everything and len(seen.packages) != 1):
+    for p, cpus in enumerate(seen.packages):
+        yield HostPart(f"socket{p}", "socket", f"numa{outer[p]}" if p in outer else None), cpus
+    for numa, cpus in seen.numas.items():
+        if numa in given or (cpus == everything and len(seen.packages) != 1):
             continue
-        keys.add(f"numa{numa}")
-        holder = next((p for p, (mask, _) in enumerate(seen.packages) if cpus & ~mask == 0), None)
-        yield HostPart(f"numa{numa}", "numa", None if holder is None else f"socket{holder}", numa, cpus)
+        holder = next((p for p, mask in enumerate(seen.packages) if cpus & ~mask == 0), None)
+        yield HostPart(f"numa{numa}", "numa", None if holder is None else f"socket{holder}", numa), cpus
+
+
+def _place(places: list[tuple[HostPart, int]], near: int) -> str | None:
+    """Return the key of the smallest place that has all CPUs near a GPU, the lowest of equals."""
+    holding = [(cpus.bit_count(), -i, place.key) for i, (place, cpus) in enumerate(places) if near and not near & ~cpus]
+    tops = [place.key for place, _ in places if place.parent is None]
+    return min(holding)[2] if holding else tops[0] if len(tops) == 1 else None
 
 
 def _model(gpu: _Gpu) -> tuple[str | None, int]:
@@ -216,10 +208,11 @@ def _model(gpu: _Gpu) -> tuple[str | None, int]:
     return model, memory_mib
 
 
-def _links(source: SourceFile, gpus: list[_Gpu]) -> tuple[Link, ...]:
-    """Links of the bandwidth matrices that hwloc takes from NVML and ROCm SMI; sets the GPUs' ``to_cpu_mbps`` too."""
+def _links(source: SourceFile, gpus: list[_Gpu]) -> tuple[tuple[Link, ...], dict[int, int]]:
+    """Links of the bandwidth matrices that hwloc takes from NVML and ROCm SMI, and MB/s from a GPU to its CPUs."""
     index = {name: i for i, gpu in enumerate(gpus) for name in gpu.ids if not name.endswith(":")}
     links: dict[tuple[int, int], Link] = {}
+    to_cpu: dict[int, int] = {}
     for matrix in source.xml:
         name = matrix.get("name", "")
         if matrix.tag not in ("distances2", "distances2hetero") or name not in ("NVLinkBandwidth", "XGMIBandwidth"):
@@ -237,14 +230,14 @@ def _links(source: SourceFile, gpus: list[_Gpu]) -> tuple[Link, ...]:
             if i is None:
                 continue
             packages = (mbps[a][t] for t, thing in enumerate(things) if thing.startswith("Package:"))
-            gpus[i].to_cpu_mbps = max(gpus[i].to_cpu_mbps, *packages, 0)
+            to_cpu[i] = max(to_cpu.get(i, 0), *packages, 0)
             for b, j in enumerate(gpu_of):
                 if j is not None and i < j:
                     # Over an NVSwitch the two have no entry of their own, but each has one with the switch.
                     width = mbps[a][b] or sum(min(mbps[a][t], mbps[b][t]) for t in between)
                     if width:
                         links[i, j] = _link(i, j, name, width)
-    return tuple(links[pair] for pair in sorted(links))
+    return tuple(links[pair] for pair in sorted(links)), to_cpu
 
 
 def _link(i: int, j: int, name: str, mbps: int) -> Link:

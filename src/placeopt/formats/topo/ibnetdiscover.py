@@ -2,6 +2,7 @@
 
 import re
 from dataclasses import dataclass, field
+from itertools import groupby
 
 from networkx.utils import UnionFind
 
@@ -56,9 +57,10 @@ def read_ibnetdiscover(
     adapter's GUID. With ``hostfile`` the nodes are those hosts, and ``unresolved`` lists those that are not found.
 
     Networks are often no trees (several spines above each leaf). The domains are: the switches that a host's adapters
-    hang on (switches that share a host are one domain); then, layer by layer away from the hosts, what hangs together
-    using only switches up to that layer. In a tree that is the tree; in a fat tree it gives leaf, pod, core. This is
-    ours: no standard defines the domains of a network. Raises `BadInput` if no host is found, or the text is damaged.
+    hang on (switches that share a host are one domain, but for a wider network, see `_racks`); then, layer by layer
+    away from the hosts, what hangs together using only switches up to that layer. In a tree that is the tree; in a fat
+    tree it gives leaf, pod, core. This is ours: no standard defines the domains of a network. Raises `BadInput` if no
+    host is found, or the text is damaged.
     """
     subnet = _read_network(network)
     hosts = _hosts(subnet, ibstat)
@@ -74,9 +76,10 @@ def read_ibnetdiscover(
             )
     if not hosts:
         raise BadInput(f"{network.name}: no host hangs on any switch; expected the output of ibnetdiscover")
-    parents, leaf_of = _domains(subnet, hosts)
+    racks = _racks(hosts)
+    parents, leaf_of = _domains(subnet, racks)
     return make_fabric(
-        network.name, parents, {name: leaf_of[min(leaves)] for name, leaves in hosts.items()}, unresolved
+        network.name, parents, {name: leaf_of[min(leaves)] for name, leaves in racks.items()}, unresolved
     )
 
 
@@ -150,46 +153,66 @@ def _ibstat_hosts(source: SourceFile) -> dict[int, str]:
     return hosts
 
 
-def _domains(subnet: _Network, hosts: dict[str, set[int]]) -> tuple[dict[str, str | None], dict[int, str]]:
+def _racks(hosts: dict[str, set[int]]) -> dict[str, set[int]]:
+    """
+    Return the hosts with the switches that join them into racks.
+
+    A switch does not where switches of fewer hosts put its hosts into several groups already: it is a wider network,
+    such as that of the storage, and the place of only those hosts that have no other switch.
+    """
+    members: dict[int, list[str]] = {}
+    for host, switches in hosts.items():
+        for switch in switches:
+            members.setdefault(switch, []).append(host)
+    by_size = sorted(members, key=lambda switch: len(members[switch]))
+    joined, grouped, wide = UnionFind(hosts), set[str](), set[int]()
+    for _, equals in groupby(by_size, key=lambda switch: len(members[switch])):
+        narrow = []
+        for switch in equals:
+            if len({joined[host] for host in members[switch] if host in grouped}) > 1:
+                wide.add(switch)
+            else:
+                narrow.append(members[switch])
+        for group in narrow:
+            joined.union(*group)
+            grouped.update(group)
+    return {host: switches - wide or switches for host, switches in hosts.items()}
+
+
+def _domains(subnet: _Network, racks: dict[str, set[int]]) -> tuple[dict[str, str | None], dict[int, str]]:
     """Domain -> parent, and leaf switch -> domain."""
-    leaves = set().union(*hosts.values())
-    rank = _ranks(subnet, leaves)
+    rank = _ranks(subnet, set().union(*racks.values()))
     joined = UnionFind(rank)
-    for mine in hosts.values():
-        joined.union(*mine)
+    for leaves in racks.values():
+        joined.union(*leaves)
     used: set[str] = set()
     parents: dict[str, str | None] = {}
     leaf_of: dict[int, str] = {}
-    current: dict[int, str] = {}  # root of a group -> its domain
-    for leaf in sorted(leaves):
-        root = joined[leaf]
-        if root not in current:
-            current[root] = _domain_name(subnet, leaf, used)
-            parents[current[root]] = None
-        leaf_of[leaf] = current[root]
+    tops: dict[str, int] = {}  # domain without a parent -> one of its switches
+    rack_of: dict[int, str] = {}
     layers: dict[int, list[int]] = {}
     for switch in sorted(rank):
         layers.setdefault(rank[switch], []).append(switch)
+    for leaf in layers[0]:
+        if joined[leaf] not in rack_of:
+            name = rack_of[joined[leaf]] = _domain_name(subnet, leaf, used)
+            parents[name], tops[name] = None, leaf
+        leaf_of[leaf] = rack_of[joined[leaf]]
     for layer, switches in sorted(layers.items()):
         for switch in switches:
             near = (other for other in subnet.edges.get(switch, ()) if rank.get(other, layer + 1) <= layer)
             joined.union(switch, *near)
-        first: dict[int, int] = {}
-        for switch in switches:
-            first.setdefault(joined[switch], switch)
-        groups: dict[int, list[int]] = {}
-        for root in current:
-            groups.setdefault(joined[root], []).append(root)
-        merged: dict[int, str] = {}
+        first = {joined[switch]: switch for switch in reversed(switches)}
+        groups: dict[int, list[str]] = {}
+        for name, switch in tops.items():
+            groups.setdefault(joined[switch], []).append(name)
         for root, members in groups.items():
-            if len(members) == 1:
-                merged[root] = current[members[0]]
-                continue
-            merged[root] = _domain_name(subnet, first[root], used)
-            parents[merged[root]] = None
-            for member in members:
-                parents[current[member]] = merged[root]
-        current = merged
+            if len(members) > 1:
+                name = _domain_name(subnet, first[root], used)
+                parents[name], tops[name] = None, first[root]
+                for member in members:
+                    parents[member] = name
+                    del tops[member]
     return parents, leaf_of
 
 

@@ -1,7 +1,7 @@
 """
 Hardware descriptions as tools print them: one machine, a network of nodes, or a list of nodes.
 
-The format is recognised from the content. Several files about the same thing may be given together.
+The format is recognised from the content.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -13,9 +13,9 @@ from placeopt.formats.fabric import Fabric, Inventory
 from placeopt.formats.slurm.nodes import is_json, read_slurm_nodes
 from placeopt.formats.slurm.topology import is_slurm_topology, read_slurm_topology
 from placeopt.formats.source_file import SourceFile, read_source
-from placeopt.formats.topo.build import Stated, build_machine, combine
+from placeopt.formats.topo.amd_smi import is_amd_smi, read_amd_smi
+from placeopt.formats.topo.build import Stated, build_machine
 from placeopt.formats.topo.host import Host
-from placeopt.formats.topo.host_text import is_host_text, is_numactl, read_host_text, read_numactl
 from placeopt.formats.topo.hwloc import read_hwloc
 from placeopt.formats.topo.ibnetdiscover import (
     is_hostfile,
@@ -24,29 +24,18 @@ from placeopt.formats.topo.ibnetdiscover import (
     no_network_error,
     read_ibnetdiscover,
 )
+from placeopt.formats.topo.lscpu import is_lscpu, read_lscpu
 from placeopt.formats.topo.nccl import read_nccl
-from placeopt.formats.topo.smi import is_nvidia_smi, is_rocm_smi, read_nvidia_smi, read_rocm_smi
+from placeopt.formats.topo.nvidia_smi import is_nvidia_smi, read_nvidia_smi
 from placeopt.model import Cluster, Machine
-
-__all__ = [
-    "Fabric",
-    "Inventory",
-    "read_cluster",
-    "read_fabric",
-    "read_inventory",
-    "read_machine",
-    "read_topo",
-    "recognise",
-]
 
 MAX_FILES = 16
 
 _TEXTS: Sequence[tuple[str, Callable[[SourceFile], bool]]] = (
-    ("host text", is_host_text),
+    ("lscpu", is_lscpu),
     ("ibnetdiscover", is_ibnetdiscover),
-    ("rocm-smi", is_rocm_smi),
+    ("amd-smi", is_amd_smi),
     ("nvidia-smi", is_nvidia_smi),
-    ("numactl", is_numactl),
     ("slurm topology", is_slurm_topology),
     ("ibstat", is_ibstat),
     ("hostfile", is_hostfile),
@@ -54,10 +43,9 @@ _TEXTS: Sequence[tuple[str, Callable[[SourceFile], bool]]] = (
 """Tried in this order; a host file, which resembles any text, comes last."""
 
 _HOSTS: Mapping[str, Callable[[SourceFile], Host]] = {
-    "host text": read_host_text,
-    "rocm-smi": read_rocm_smi,
+    "lscpu": read_lscpu,
+    "amd-smi": read_amd_smi,
     "nvidia-smi": read_nvidia_smi,
-    "numactl": read_numactl,
     "hwloc": read_hwloc,
     "nccl": read_nccl,
 }
@@ -66,6 +54,9 @@ _HOSTS: Mapping[str, Callable[[SourceFile], Host]] = {
 _FABRICS = ("ibnetdiscover", "slurm topology", "ibstat", "hostfile")
 
 _XML_ROOTS = {"topology": "hwloc", "system": "nccl"}
+
+_File = tuple[SourceFile, str]
+"""A file, and the name of its format."""
 
 
 def recognise(source: SourceFile) -> str:
@@ -83,15 +74,15 @@ def recognise(source: SourceFile) -> str:
         if looks_like(source):
             return name
     raise BadInput(
-        f"{source.name}: not recognised; expected the output of nvidia-smi topo -m, rocm-smi --showtopo, "
-        "numactl --hardware, lstopo --of xml, lscpu, ibnetdiscover, a NCCL topology file, Slurm's topology.conf or "
+        f"{source.name}: not recognised; expected the output of nvidia-smi topo -m, amd-smi topology, "
+        "rocm-smi --showtopo, lstopo --of xml, lscpu, ibnetdiscover, a NCCL topology file, Slurm's topology.conf or "
         "slurmrestd's nodes"
     )
 
 
 @checked
 def read_machine(
-    paths: Sequence[str | Path],
+    path: str | Path,
     id: str | None = None,  # noqa: A002 - the field's name
     *,
     cpu_millicores: int | None = None,
@@ -100,33 +91,30 @@ def read_machine(
     gpu_memory_mib: int | None = None,
 ) -> Machine:
     """
-    Read one machine from one or several dumps of it.
+    Read one machine.
 
     Parameters
     ----------
-    paths
-        Files (``.gz`` too, ``-`` is standard input), each in any of the formats that describe a machine. Together they
-        fill each other's gaps, see ``docs/topology.md``: for instance GPUs and links from ``nvidia-smi topo -m``,
-        sockets, CPUs and memory from ``numactl --hardware``.
+    path
+        File (``.gz`` too, ``-`` is standard input) in any of the formats that describe a machine.
     id
-        Name of the machine type; left out, the first file's name.
+        Name of the machine type; left out, the file's name.
     cpu_millicores, memory_mib, gpu_model, gpu_memory_mib
-        Override the files, or supply what they lack.
+        Override the file, or supply what it lacks.
 
     Returns
     -------
     Machine
-        CPUs and memory that no file states are 0, GPU models ``unknown``. A machine without GPUs is valid.
+        CPUs and memory that the file does not state are 0, GPU models ``unknown``. A machine without GPUs is valid.
 
     Raises
     ------
     BadInput
-        If a file is not recognised, damaged, contradicts itself, or the files contradict each other.
+        If the file is not recognised, damaged or contradicts itself.
     Unsupported
-        If a file describes something else than a machine.
+        If the file describes something else than one machine.
     """
-    stated = Stated(id, cpu_millicores, memory_mib, gpu_model, gpu_memory_mib)
-    return build_machine(_host(_recognised(paths)), stated)
+    return build_machine(_host(_recognised([path])), Stated(id, cpu_millicores, memory_mib, gpu_model, gpu_memory_mib))
 
 
 @checked
@@ -159,9 +147,9 @@ def read_cluster(paths: Sequence[str | Path], machine: Machine | None = None) ->
     Parameters
     ----------
     paths
-        slurmrestd's nodes, a network, or both; for a network alone also dumps of the machine that all nodes are.
+        slurmrestd's nodes, a network, or both; for a network alone also the file of the machine that all nodes are.
     machine
-        The machine instead of dumps of it.
+        The machine instead of a file.
 
     Raises
     ------
@@ -189,18 +177,17 @@ def read_cluster(paths: Sequence[str | Path], machine: Machine | None = None) ->
     return fabric.cluster(machine if machine is not None else build_machine(_host(dumps), Stated()))
 
 
-_Files = Sequence[tuple[SourceFile, str]]
-"""Files, each with the name of its format."""
-
-
-def _host(files: _Files) -> Host:
+def _host(files: Sequence[_File]) -> Host:
     for source, name in files:
         if name not in _HOSTS:
             raise Unsupported(f"{source.name}: {name} describes no machine; read it as a network or a list of nodes")
-    return combine([_HOSTS[name](source) for source, name in files])
+    if len(files) > 1:
+        raise Unsupported(f"{files[1][0].name}: a second machine; give one file, and state what it lacks")
+    ((source, name),) = files
+    return _HOSTS[name](source)
 
 
-def _fabric(files: _Files) -> Fabric:
+def _fabric(files: Sequence[_File]) -> Fabric:
     sources: dict[str, SourceFile] = {}
     for source, name in files:
         if name not in _FABRICS:
@@ -217,14 +204,14 @@ def _fabric(files: _Files) -> Fabric:
     return read_ibnetdiscover(sources["ibnetdiscover"], sources.get("hostfile"), sources.get("ibstat"))
 
 
-def _inventory(files: _Files) -> Inventory:
+def _inventory(files: Sequence[_File]) -> Inventory:
     for source, name in files:
         if name != "slurmrestd" or len(files) > 1:
             raise Unsupported(f"{source.name}: {name}; expected one file, slurmrestd's reply of .../nodes")
     return read_slurm_nodes(files[0][0])
 
 
-def _recognised(paths: Sequence[str | Path]) -> list[tuple[SourceFile, str]]:
+def _recognised(paths: Sequence[str | Path]) -> list[_File]:
     if not 1 <= len(paths) <= MAX_FILES:
         raise BadInput(f"{len(paths)} files given; expected 1 to {MAX_FILES}")
     sources = [read_source(path) for path in paths]
