@@ -11,6 +11,7 @@ are not touched.
 
 import argparse
 import csv
+import sys
 from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
@@ -19,13 +20,15 @@ from hand_instances import hand_instances
 from made_rounds import generate
 from placeopt import read_scenario, write_instance
 from placeopt.formats.openb import read_openb
-from placeopt.formats.sc17 import read_sc17_times
-from placeopt.formats.traces import read_philly
-from placeopt.generators.philly import philly_scenario
 from placeopt.model import Instance
 from placeopt.simulation import longest_queue_ms, named_policy, round_at, simulate
 
 ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "papers"))  # not installed: a package of its own
+
+from placeopt_papers.traces.philly import philly_scenario, read_philly  # noqa: E402 - found by the line above
+from placeopt_papers.traces.sc17_artifact import read_sc17_times  # noqa: E402
+
 OPENB_LICENCE = (
     " Licence: Apache-2.0, by way of hkust-adsl/kubernetes-scheduler-simulator (commit 8f3d6417353c, data/csv), whose"
     " copies of these files are byte-identical to those of alibaba/clusterdata, which states no licence."

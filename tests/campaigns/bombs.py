@@ -81,7 +81,7 @@ ENTITIES = (
     + b"]><topology>&a11;</topology>"
 )
 OPENB_NODES = b"sn,cpu_milli,memory_mib,gpu,model\n"
-SIA = b"name,time,application,num_replicas,batch_size\n"
+TABLE = b"timestamp,duration,num_gpus,gpu_time,cluster\n"
 
 BOMBS = [
     Bomb("1 GiB of blanks", "instance", lambda: gibibyte(b" ")),
@@ -115,11 +115,10 @@ BOMBS = [
     Bomb("`{},` thirty million times as pods", "kubernetes", lambda: packed(b'{"items":[' + b"{}," * 30_000_000)),
     Bomb("2,000,000 empty pods, plain", "kubernetes", lambda: b'{"items":[' + b"{}," * 2_000_000 + b"{}]}"),
     Bomb("`{},` thirty million times as Slurm's jobs", "slurm", lambda: packed(b'{"jobs":[' + b"{}," * 30_000_000)),
-    Bomb("a profile of SC'17 of 1 GiB", "sc17", lambda: gibibyte(b'{"solo":')),
     Bomb("1 GiB of line ends as a node list", "openb", lambda: gibibyte(b"\n")),
     Bomb("6,000,000 empty rows of nodes, plain", "openb", lambda: OPENB_NODES + b"\n" * 6_000_000),
     Bomb("a row of 30,000,000 commas, plain", "openb", lambda: OPENB_NODES + b"," * 30_000_000),
-    Bomb("an open quote before 16 MiB, plain", "sia", lambda: SIA + b'"' + b"x\n" * (8 * MIB)),
+    Bomb("an open quote before 16 MiB, plain", "table", lambda: TABLE + b'"' + b"x\n" * (8 * MIB)),
     Bomb("entities in entities", "topo", lambda: ENTITIES),
     Bomb("16 MiB of XML elements, plain", "topo", lambda: b"<topology>" + b"<a/>" * (4 * MIB - 10)),
     Bomb("1 GiB of XML elements", "topo", lambda: gibibyte(b"<a/>")),
@@ -133,7 +132,8 @@ def readers() -> dict[str, Callable[[Path], object]]:
     """Return all readers by name."""
     from placeopt import read_instance, read_plan, read_scenario
     from placeopt.benchmark import read_model, read_solu
-    from placeopt.formats import read_kubernetes, read_openb, read_sc17_times, read_sia, read_slurm
+    from placeopt.formats import read_kubernetes, read_openb, read_slurm
+    from placeopt.formats.job_table import read_jobs
     from placeopt.formats.topo import read_topo
 
     nodes = Path(__file__).parents[2] / "examples" / "slurm_nodes.json"
@@ -143,9 +143,8 @@ def readers() -> dict[str, Callable[[Path], object]]:
         "scenario": read_scenario,
         "kubernetes": lambda path: read_kubernetes([path]),
         "slurm": lambda path: read_slurm(nodes, path),
-        "sc17": read_sc17_times,
         "openb": lambda path: read_openb(path, path),
-        "sia": read_sia,
+        "table": lambda path: read_jobs(path, "philly-csv"),
         "topo": lambda path: read_topo([path]),
         "gap": read_model,
         "mps": read_model,

@@ -62,7 +62,10 @@ def test_published_forms_by_columns_alone(cli: Cli, read: Reads, tmp_path: Path,
     made = [shape(arrival) for arrival in read_scenario(out).arrivals]
     assert (done.code, len(made)) == (0, jobs)
     assert f"; {left} left out" in done.out
-    assert sum(int(line.split(": ")[1].split()[0]) for line in done.err.splitlines()) == left
+    assert (
+        sum(int(line.split(": ")[1].split()[0]) for line in done.err.splitlines() if line.startswith("Left out"))
+        == left
+    )
     packed = tmp_path / (file + ".gz")
     packed.write_bytes(gzip.compress((FILES[file]).read_bytes()))
     assert read(packed, columns, nodes) == made
@@ -165,13 +168,22 @@ def test_clusters_and_interference(cli: Cli, tmp_path: Path) -> None:
     said(cli(*common, "--cluster", other, "--interference", other, "--out", out), 2, "profile=COLUMN")
 
 
-def test_philly_assumes_no_interference(cli: Cli, tmp_path: Path) -> None:
-    trace, out = tmp_path / "p.csv", tmp_path / "p.json"
-    rows = "".join(f"2017-10-01 00:00:0{second},9,2,18,a\n" for second in (0, 9))
-    trace.write_text(f"timestamp,duration,num_gpus,gpu_time,cluster\n{rows}")
-    assert cli("import", "philly", "--trace", trace, "--out", out).code == 0
-    plain = read_scenario(out)
-    assert {arrival.job.profile for arrival in plain.arrivals} == {"whole-gpus"}
-    assert plain.physics.spread_slowdown_thousandths == 0
-    assert cli("import", "philly", "--trace", trace, "--interference", "sc17", "--out", out).code == 0
-    assert read_scenario(out).slowdowns != plain.slowdowns
+ONE_A_DAY = "timestamp,duration,num_gpus,gpu_time,cluster\n" + "".join(
+    f"2017-10-0{day} 00:00:00,3600,8,28800,a\n" for day in range(1, 6)
+)
+"""A job of 8 GPU hours at midnight on five days."""
+
+
+def test_a_window_of_days_and_a_load(cli: Cli, tmp_path: Path) -> None:
+    """Three of the jobs; on two nodes of 8 GPUs, 24 GPU hours are half of what there is within 3 hours."""
+    table, out = tmp_path / "p.csv", tmp_path / "p.json"
+    table.write_text(ONE_A_DAY)
+    command = ("import", "jobs", table, "--columns", "philly-csv", "--nodes", "2x8", "--out", out)
+    assert cli(*command, "--from-day", 1, "--days", 3).code == 0
+    day = 86_400_000
+    assert [arrival.job.arrival_ms for arrival in read_scenario(out).arrivals] == [0, day, 2 * day]
+    assert cli(*command, "--from-day", 1, "--days", 3, "--load", 0.5).code == 0
+    made = read_scenario(out)
+    assert [arrival.job.arrival_ms for arrival in made.arrivals] == [0, 5_400_000, 10_800_000]
+    assert [arrival.actual_run_time_ms for arrival in made.arrivals] == [3_600_000] * 3
+    assert "from day 1, days 3, load 0.5" in made.note

@@ -259,7 +259,7 @@ def test_traceback_on_request(monkeypatch: pytest.MonkeyPatch, capsys: pytest.Ca
 
 
 COMMANDS = ["", "solve", "check", "show", "generate", "import", "simulate", "doctor"]
-COMMANDS += [f"import {form}" for form in ("openb", "topo", "sc17", "philly")]
+COMMANDS += [f"import {form}" for form in ("openb", "topo", "jobs")]
 
 
 @pytest.mark.parametrize("command", COMMANDS)

@@ -18,7 +18,6 @@ from placeopt.simulation import policy_names
 
 HUGE = 2**63
 PHILLY = "timestamp,duration,num_gpus,gpu_time,cluster\n2017-10-01 10:00:00,60,1,60,a\n2017-10-02 10:00:00,60,1,60,a\n"
-SIA = "name,time,application,num_replicas,batch_size\n"
 TREE = "SwitchName=s0 Nodes=n[0-3]\n"
 OPENB_NODES = "sn,cpu_milli,memory_mib,gpu,model\nn1,8000,4096,2,T4\n"
 OPENB_PODS = "name,cpu_milli,memory_mib,num_gpu,gpu_milli\np1,lots,512,1,500\n"
@@ -273,8 +272,12 @@ IMPORTS: list[Row] = [
     ("import openb --nodes F --pods F --out O --limit 0", 2, "--limit|1 or more", OPENB_NODES),
     ("import openb --nodes F --pods NONE --out O", 3, "none.json", OPENB_NODES),
     ("import openb --nodes F --pods F --out O", 3, "no column sn", OPENB_PODS),
-    ("import openb --nodes ON --pods F --out O", 3, "given:2|cpu_milli|'lots'|integer", OPENB_PODS),
-    ("import sc17 --workload S --infrastructure S --profile S --out O", 3, "expected the profile of SC'17's artifact"),
+    (
+        "import openb --nodes ON --pods F --out O",
+        3,
+        "no row of which a job can be made|cpu is not an amount",
+        OPENB_PODS,
+    ),
     ("import topo F --out O", 3, "given|expected", "the quick brown fox (jumps) over\n{the} lazy dog\n"),
     ("import topo --out O", 2, "FILE"),
     ("import topo - - --out O", 2, "once"),
@@ -297,20 +300,14 @@ IMPORTS: list[Row] = [
         '{"percent_per_doubling": "x"}',
     ),
     ("import kubernetes F --out O", 3, "given|not JSON", '{"items": ['),
-    (f"import philly --trace F --out O --from-day {HUGE}", 2, "--from-day: |100,000", PHILLY),
-    (f"import philly --trace F --out O --days {HUGE}", 2, "--days: |100,000", PHILLY),
-    ("import philly --trace F --out O --load 1e-320", 2, "--load: |0.001 to 10", PHILLY),
-    ("import philly --trace F --out O --load nan", 2, "--load: |0.001 to 10", PHILLY),
-    ("import philly --trace F --out O --prediction-error nan", 2, "--prediction-error: |0 to 5", PHILLY),
-    ("import philly --trace F --out O --prediction-error 1e308", 2, "--prediction-error: |0 to 5", PHILLY),
-    ("import philly --trace F --out O --interference file", 2, "--interference", PHILLY),
-    ("import philly --trace F --out O --days 1000", 3, "9999", PHILLY.replace("2017", "9998")),
-    ("import philly --trace F --out O", 3, ":4: column|a zone", PHILLY + "2017-10-01T10:00:00+00:00,60,1,60,a\n"),
-    ("import philly --trace F --out O", 3, ":4: column|cluster", PHILLY + f"2017-10-01 10:00:00,60,1,60,{'x' * 300}\n"),
-    ("import philly --trace F --out O", 3, "days|name a window", PHILLY + "9999-12-31 10:00:00,60,1,60,a\n"),
-    ("import philly --trace F --out O", 3, "load|200,000", PHILLY + "2017-10-01 10:00:00,9999999999,64,60,a\n"),
-    ("import sia --workload F --out O", 3, ":3: column|unique", SIA + "a,0,bert,1,12\na,1,bert,1,12\n"),
-    ("import sia --workload F --out O", 3, ":2: column|253", SIA + f"{'x' * 300},0,bert,1,12\n"),
+    (f"import jobs F --columns philly-csv --nodes 1x8 --out O --from-day {HUGE}", 2, "--from-day|100000", PHILLY),
+    (f"import jobs F --columns philly-csv --nodes 1x8 --out O --days {HUGE}", 2, "--days|100000", PHILLY),
+    ("import jobs F --columns philly-csv --nodes 1x8 --out O --from-day 9", 3, "days|no job was submitted", PHILLY),
+    ("import jobs F --columns philly-csv --nodes 1x8 --out O --load 1e-320", 2, "--load|0.001", PHILLY),
+    ("import jobs F --columns philly-csv --nodes 1x8 --out O --load nan", 2, "--load", PHILLY),
+    ("import jobs F --columns philly-csv --nodes 1x0 --out O --load 1", 3, "load: 1|on 0 GPUs", PHILLY),
+    ("import jobs F --columns openb --nodes 1x8:8:8 --out O", 3, "no column name", PHILLY),
+    ("import jobs F --columns helios,id=cluster --nodes 1x8:8:8 --out O", 3, "it lacks cpu_num|submit", PHILLY),
     *(
         (f"import jobs HELIOS --columns '{columns}' --nodes 1x8 --out O", 2, f"--columns|{words}")
         for columns, words in (

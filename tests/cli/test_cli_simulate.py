@@ -1,4 +1,4 @@
-"""``placeopt simulate`` and ``placeopt import sc17``."""
+"""``placeopt simulate``."""
 
 import json
 import signal

@@ -13,7 +13,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from helpers.sc17_files import write_files
 from placeopt import BadInput, read_instance, read_plan, read_scenario
 from placeopt.benchmark import read_model, read_sets, read_solu
 from placeopt.formats import (
@@ -21,12 +20,9 @@ from placeopt.formats import (
     read_document,
     read_kubernetes,
     read_openb,
-    read_openb_run_times,
-    read_philly,
-    read_sc17,
-    read_sia,
     read_slurm,
 )
+from placeopt.formats.job_table import read_jobs
 from placeopt.formats.topo import read_topo
 from placeopt.model import Scheduling
 from placeopt.predict import gavel_pairs
@@ -37,6 +33,7 @@ from placeopt.whatif import Placements
 HERE = Path(__file__).parents[1]
 ROOT = HERE.parent
 EXAMPLES, GOLDEN, OPENB = ROOT / "examples", HERE / "data" / "golden", HERE / "formats" / "data"
+TABLES = HERE / "data" / "jobs"
 SCENARIO = ROOT / "instances" / "papers" / "sc17-workloads-5.json"
 POLICIES = sorted((ROOT / "src" / "placeopt" / "simulation" / "scheduling" / "policies").glob("*.json"))[:4]
 HARDWARE = sorted(path for path in (HERE / "data" / "topo").iterdir() if path.suffix != ".md")
@@ -60,7 +57,6 @@ MPS = (
 TEXTS = {
     "gavel.json": """{"v100": {"('A', 1)": {"null": 2.0, "('A', 1)": [1.0, 1.5]}}}""",
     "philly.csv": "timestamp,duration,num_gpus,gpu_time,cluster\n2017-10-07 00:00:01,60.5,8,484,11cb48\n",
-    "sia.csv": "name,time,application,num_replicas,batch_size\ncifar10-0,12.5,cifar10,2,128\nbert-1,40,bert,1,24\n",
     "a.gap": "2 3\n 5 1 4\n 2 6 3\n 3 2 2\n 2 3 4\n 5 6\n",
     "b.mps": MPS,
     "a.solu": "=opt= one 12\n=best= two 7  # by hand\n=bound= two 9\n",
@@ -83,7 +79,6 @@ def formats(folder: Path) -> list[Format]:
     for name, text in TEXTS.items():
         (folder / name).write_text(text)
     simulate(read_scenario(SCENARIO), named_policy("fcfs"), log=folder / "log.jsonl")
-    workload, infra, profile = write_files(folder)
     nodes, pods = OPENB / "openb_nodes.csv", OPENB / "openb_pods.csv"
     listed, jobs, tree = (EXAMPLES / name for name in ("slurm_nodes.json", "slurm_jobs.json", "topology.conf"))
     rows: list[tuple[str, list[Path], Callable[[Path], object]]] = [
@@ -99,13 +94,11 @@ def formats(folder: Path) -> list[Format]:
         ("hardware", HARDWARE, lambda path: read_topo([path])),
         ("openb's nodes", [nodes], lambda path: read_openb(path, pods)),
         ("openb's pods", [pods, OPENB / "openb_pods_short.csv"], lambda path: read_openb(nodes, path)),
-        ("openb's times", [pods], read_openb_run_times),
-        ("Philly", [folder / "philly.csv"], read_philly),
-        ("Sia's workload", [folder / "sia.csv"], read_sia),
+        ("openb's times", [pods], lambda path: read_jobs(path, "openb")),
+        ("a CSV table", [folder / "philly.csv"], lambda path: read_jobs(path, "philly-csv")),
+        ("a table of Slurm", [TABLES / "sacct.txt"], lambda path: read_jobs(path, "sacct")),
+        ("a JSON table", [TABLES / "kubernetes.json"], lambda path: read_jobs(path, "kubernetes")),
         ("Gavel's throughputs", [folder / "gavel.json"], lambda path: gavel_pairs(read_text(path), "v100")),
-        ("SC'17's workload", [workload], lambda path: read_sc17(path, infra, profile, machines=2)),
-        ("SC'17's infrastructure", [infra], lambda path: read_sc17(workload, path, profile, machines=2)),
-        ("SC'17's profile", [profile], lambda path: read_sc17(workload, infra, path, machines=2)),
         ("GAP", [folder / "a.gap"], read_model),
         ("MPS", [folder / "b.mps"], read_model),
         ("best values", [folder / "a.solu"], read_solu),

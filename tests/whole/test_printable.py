@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 from placeopt import BadInput, PlaceoptError, read_instance
-from placeopt.benchmark import Table
+from placeopt.benchmark import Table, csv_text
 from placeopt.cli.run import run
 from placeopt.errors import printable
-from placeopt.formats import csv_text, read_openb
+from placeopt.formats import read_openb
 from placeopt.model import Job
 
 UNSAFE = ["\0", "\x1b", "\x7f", "\x85", "\x9b", "\u061c", "\u200b", "\u200e", "\u202e", "\u2028", "\u2066", "\ufeff"]
@@ -103,4 +103,4 @@ def test_all_csv_is_written_by_one_function() -> None:
     """A writer beside it would write formulas."""
     source = Path(__file__).parents[2] / "src" / "placeopt"
     writers = [path.name for path in source.rglob("*.py") if "csv.writer(" in path.read_text(encoding="utf-8")]
-    assert writers == ["csv_table.py"]
+    assert writers == ["table.py"]

@@ -28,8 +28,8 @@ WRONG: list[Any] = [None, 5, "x", 3.5, {}, [1], object(), b"x", True]
 CALLS = [
     *(one for room in (placeopt, whatif) for one in (getattr(room, name) for name in room.__all__)
       if inspect.isfunction(one)),
-    *(getattr(formats, name) for name in ("KubernetesObjects", "read_openb_run_times", "read_philly")),
-    *(getattr(formats, f"read_{name}") for name in ("openb", "sia", "sc17", "slurm", "kubernetes")),
+    formats.KubernetesObjects,
+    *(getattr(formats, f"read_{name}") for name in ("openb", "slurm", "kubernetes")),
     *(read_solu, topo.read_topo, topo.read_machine, explain, split, loads, dumps, named_policy, round_at, summarise),
     *(running_as_plan, changes_between, placeopt.instance_from_columns, placeopt.cluster_from_columns),
 ]  # fmt: skip

@@ -5,10 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 from placeopt import BadInput, read_scenario
-from placeopt.formats.traces import read_philly, read_sia
-from placeopt.generators import philly_scenario, sia_scenario
 from placeopt.model import Physics, Scenario
 from placeopt_papers.one_at_a_time.protocol import OneAtATime
+from placeopt_papers.traces.philly import philly_scenario, read_philly
+from placeopt_papers.traces.sia import read_sia, sia_scenario
 
 
 def stored(*, name: str, instances: Path, by_rate: bool = False) -> Scenario:

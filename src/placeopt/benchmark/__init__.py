@@ -57,6 +57,7 @@ if TYPE_CHECKING:
     from placeopt.benchmark.statistics import statistics_page as statistics_page
     from placeopt.benchmark.table import Table as Table
     from placeopt.benchmark.table import Value as Value
+    from placeopt.benchmark.table import csv_text as csv_text
     from placeopt.benchmark.table import markdown_table as markdown_table
 
 __getattr__, __dir__ = lazy_names(__name__)

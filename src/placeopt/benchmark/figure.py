@@ -9,8 +9,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+from placeopt.benchmark.table import csv_text
 from placeopt.errors import Unsupported
-from placeopt.formats.csv_table import csv_text
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -14,8 +14,6 @@ if TYPE_CHECKING:
     from placeopt.formats.bounds import check_lines as check_lines
     from placeopt.formats.columns import cluster_from_columns as cluster_from_columns
     from placeopt.formats.columns import instance_from_columns as instance_from_columns
-    from placeopt.formats.csv_table import csv_text as csv_text
-    from placeopt.formats.csv_table import read_csv_table as read_csv_table
     from placeopt.formats.documents import dumps as dumps
     from placeopt.formats.documents import loads as loads
     from placeopt.formats.documents import read_document as read_document
@@ -42,18 +40,11 @@ if TYPE_CHECKING:
     from placeopt.formats.observed_round import observed_instance as observed_instance
     from placeopt.formats.openb import OPENB_POLICY as OPENB_POLICY
     from placeopt.formats.openb import read_openb as read_openb
-    from placeopt.formats.openb import read_openb_run_times as read_openb_run_times
     from placeopt.formats.priority_rule import DEFAULT_RULE as DEFAULT_RULE
     from placeopt.formats.priority_rule import PriorityRule as PriorityRule
-    from placeopt.formats.sc17 import read_sc17 as read_sc17
-    from placeopt.formats.sc17 import read_sc17_times as read_sc17_times
     from placeopt.formats.schema import DOCUMENTS as DOCUMENTS
     from placeopt.formats.schema import document_schema as document_schema
     from placeopt.formats.schema import write_schemas as write_schemas
     from placeopt.formats.slurm.snapshot import read_slurm as read_slurm
-    from placeopt.formats.traces import PhillyJob as PhillyJob
-    from placeopt.formats.traces import SiaJob as SiaJob
-    from placeopt.formats.traces import read_philly as read_philly
-    from placeopt.formats.traces import read_sia as read_sia
 
 __getattr__, __dir__ = lazy_names(__name__)

@@ -6,15 +6,18 @@ Fragmentation" (USENIX ATC'23). The trace states no sockets, links, GPU memory, 
 interference, and the reader adds none, so none of them can bind.
 """
 
+import re
 from dataclasses import dataclass
+from math import ceil
 from pathlib import Path
 
 from pydantic import ValidationError
 
 from placeopt.arguments import checked
 from placeopt.errors import BadInput
-from placeopt.formats.csv_table import is_word, read_csv_table
 from placeopt.formats.faults import validation_fault
+from placeopt.formats.job_table.read import TableJob, read_jobs
+from placeopt.formats.job_table.rows import read_rows
 from placeopt.model.base import MAX_NODES
 from placeopt.model.cluster import Cluster, Node
 from placeopt.model.instance import Instance
@@ -45,11 +48,8 @@ OPENB_POLICY = Policy(
 
 MAX_MODEL_LENGTH = 200
 """Characters of a GPU model, which becomes part of the name of a machine type."""
-MAX_MODELS = 256
+MAX_GPUS = 1024
 NODE_COLUMNS = ("sn", "cpu_milli", "memory_mib", "gpu", "model")
-POD_COLUMNS_NEEDED = ("name", "cpu_milli", "memory_mib", "num_gpu", "gpu_milli")
-POD_COLUMNS_OPTIONAL = ("gpu_spec", "qos", "creation_time")
-TIME_COLUMNS = ("name", "creation_time", "deletion_time", "scheduled_time")
 
 
 @checked
@@ -65,8 +65,8 @@ def read_openb(
         CSV, gzip or not, with the columns ``sn, cpu_milli, memory_mib, gpu, model``, in any order; others are ignored.
         The trace's two node files use the same names for different machines, so do not mix their nodes.
     pods_csv
-        CSV, gzip or not, with the columns ``name, cpu_milli, memory_mib, num_gpu, gpu_milli``. ``gpu_spec``, ``qos``
-        and ``creation_time`` are optional (the list ``multigpu20`` lacks them); others are ignored.
+        A table of jobs with the columns ``openb`` (`placeopt.formats.job_table`). Columns of the GPU model, the class
+        and times may be absent, as from the list ``multigpu20``.
     limit
         Take the first ``limit`` pods and a proportionate slice of the nodes, see Notes. All by default.
     name
@@ -82,8 +82,8 @@ def read_openb(
     Raises
     ------
     BadInput
-        If a file is not a table of these columns (see `read_csv_table`), a number is malformed or out of range, or a
-        name repeats. The message states file, line, column, value and expectation.
+        If a file lacks a column, or a row of the nodes is malformed or repeats a name. Pods that cannot be read are
+        left out, counted in the note.
 
     Notes
     -----
@@ -95,38 +95,19 @@ def read_openb(
     Deletion and scheduling times are left out: they state when the trace's own cluster ran a pod, not what it needs.
     """
     nodes = _read_nodes(nodes_csv)
-    pods = _read_pods(pods_csv)
+    found, notes = read_jobs(pods_csv, "openb", waiting=True)
     title = name if name is not None else Path(pods_csv).name.removesuffix(".gz").removesuffix(".csv")
     if limit is not None:
         if limit < 1:
             raise BadInput(f"limit: {limit}, expected at least 1 pod")
-        nodes = _slice(nodes, limit, len(pods))
-        pods = pods[:limit]
+        nodes = _slice(nodes, limit, len(found))
+        found = found[:limit]
         title = title if name is not None else f"{title}-first-{limit}"
     try:
-        return _instance(nodes, pods, title, Path(nodes_csv).name, Path(pods_csv).name)
+        instance = _instance(nodes, _jobs(found), title, Path(nodes_csv).name, Path(pods_csv).name)
     except ValidationError as error:  # models that differ in case only, a name that is too long
         raise validation_fault(Instance, error, f"{nodes_csv}, {pods_csv}") from None
-
-
-@checked
-def read_openb_run_times(pods_csv: str | Path) -> dict[str, int]:
-    """
-    Return pod -> run time in the trace, in ms, at least 1: from its scheduling, or else its creation, to its deletion.
-
-    The list ``multigpu20`` has no times.
-    """
-    times = {}
-    for row in read_csv_table(pods_csv, TIME_COLUMNS, key="name"):
-        start = row.text("scheduled_time") or row.text("creation_time")
-        end = row.text("deletion_time")
-        try:
-            times[row.text("name")] = max(1, round(1000 * (float(end) - float(start))))
-        except (ValueError, OverflowError):
-            raise BadInput(
-                f"{pods_csv}: pod {row.text('name')!r}: times {start!r}, {end!r}; expected seconds"
-            ) from None
-    return times
+    return instance.model_copy(update={"note": f"{instance.note}\n{notes.text()}"}) if notes.names else instance
 
 
 @dataclass(frozen=True)
@@ -151,45 +132,49 @@ class _Node:
 
 
 def _read_nodes(path: str | Path) -> list[_Node]:
-    nodes = []
-    for row in read_csv_table(path, NODE_COLUMNS, key="sn", max_rows=MAX_NODES):
-        gpus, model = row.integer("gpu", 0, 1024), row.text("model")
-        if bool(gpus) != bool(model):
-            raise row.error("model", "a GPU model where 'gpu' is above 0, and nothing where it is 0")
-        if model and not is_word(model, MAX_MODEL_LENGTH):
-            raise row.error("model", f"1 to {MAX_MODEL_LENGTH} printable characters without white space")
-        shape = _Shape(model, gpus, row.integer("cpu_milli", 0, 10**8), row.integer("memory_mib", 0, 10**9))
-        nodes.append(_Node(row.text("sn"), shape))
-    return nodes
+    table = read_rows(path, NODE_COLUMNS)
+    columns = [table.column(name) for name in NODE_COLUMNS]
+    nodes: dict[str, _Node] = {}
+    for line, row in table.rows:
+        name, *numbers, model = ("".join(get(row)) if row else "" for get in columns)
+        cpu, memory, gpus = (int(text) if re.fullmatch("[0-9]{1,9}", text) else -1 for text in numbers)
+        if (
+            not re.fullmatch(r"\S{1,253}", name)
+            or not (name + model).isprintable()
+            or name in nodes
+            or min(cpu, memory, gpus) < 0
+            or gpus > MAX_GPUS
+            or not re.fullmatch(rf"\S{{1,{MAX_MODEL_LENGTH}}}" if gpus else "", model)
+        ):
+            found = ",".join(row)[:80] if row else "more or fewer fields than the header"
+            raise BadInput(
+                f"{path}:{line}: {found!r}; expected {', '.join(NODE_COLUMNS)}: a name that no other node has, whole "
+                f"numbers (gpu: up to {MAX_GPUS}), and a GPU model where there are GPUs"
+            )
+        nodes[name] = _Node(name, _Shape(model, gpus, cpu, memory))
+        if len(nodes) > MAX_NODES:
+            raise BadInput(f"{path}:{line}: more than {MAX_NODES} nodes, expected at most that many")
+    if not nodes:
+        raise BadInput(f"{path}: no row under the header, expected at least one")
+    return list(nodes.values())
 
 
-def _read_pods(path: str | Path) -> list[Job]:
-    options: dict[tuple[int, int, int, int, str], Option] = {}  # equal pods share one
+def _jobs(pods: list[TableJob]) -> list[Job]:
+    options: dict[tuple[object, ...], Option] = {}  # equal pods share one
     jobs = []
-    for row in read_csv_table(path, POD_COLUMNS_NEEDED, POD_COLUMNS_OPTIONAL, key="name"):
-        gpus = row.integer("num_gpu", 0, 1024)
-        milli = row.integer("gpu_milli", 0, 1000)
-        if (milli == 0) != (gpus == 0) or (gpus > 1 and milli != 1000):
-            raise row.error("gpu_milli", f"0 without a GPU, 1..1000 with one, 1000 with more; num_gpu is {gpus}")
-        cpu, memory = row.integer("cpu_milli", 0, 10**8), row.integer("memory_mib", 0, 10**9)
-        spec = row.text("gpu_spec")
-        key = (gpus, milli, cpu, memory, spec)
+    for pod in pods:
+        key = (pod.gpus, pod.cpu, pod.memory, pod.models)
         if key not in options:
-            models = tuple(dict.fromkeys(spec.split("|"))) if spec else ()  # the trace repeats a model now and then
-            if not all(is_word(model, MAX_MODEL_LENGTH) for model in models) or len(models) > MAX_MODELS:
-                raise row.error("gpu_spec", f"at most {MAX_MODELS} GPU models joined by '|'")
             demand = Demand(
-                gpus=gpus, gpu_milli=milli or 1000, gpu_models=models, cpu_millicores=cpu, memory_mib=memory
+                gpus=ceil(pod.gpus),
+                gpu_milli=ceil(1000 * pod.gpus) if 0 < pod.gpus < 1 else 1000,
+                gpu_models=pod.models,
+                cpu_millicores=ceil(1000 * pod.cpu),
+                memory_mib=ceil(pod.memory),
             )
-            options[key] = Option(demand=demand, value=gpus * milli or 1)
-        jobs.append(
-            Job(
-                id=row.text("name"),
-                kind=KIND_BY_QOS.get(row.text("qos"), "training") if gpus else "cpu",
-                arrival_ms=1000 * row.integer("creation_time", 0, 10**10) if row.has("creation_time") else 0,
-                options=(options[key],),
-            )
-        )
+            options[key] = Option(demand=demand, value=ceil(1000 * pod.gpus) or 1)
+        kind = KIND_BY_QOS.get(pod.queue or "", "training") if pod.gpus else "cpu"
+        jobs.append(Job(id=pod.id, kind=kind, arrival_ms=pod.submit_ms, options=(options[key],)))
     return jobs
 
 

@@ -11,11 +11,8 @@ from placeopt.errors import BadArgument
 from placeopt.generators.changing import defrag, preempt
 from placeopt.generators.gang_rounds import gangs
 from placeopt.generators.node_filling import fractions, uniform
-from placeopt.generators.openb import openb_scenario
 from placeopt.generators.perfect_packing import planted
-from placeopt.generators.philly import philly_scenario
 from placeopt.generators.shared import Size, equal_nodes, two_socket_machine
-from placeopt.generators.sia import sia_scenario
 from placeopt.model import Instance
 
 SPECS: Mapping[str, Callable[[Size], Instance]] = {
@@ -66,9 +63,6 @@ __all__ = [
     "Size",
     "equal_nodes",
     "generate",
-    "openb_scenario",
-    "philly_scenario",
-    "sia_scenario",
     "two_socket_machine",
     *SPECS,
 ]

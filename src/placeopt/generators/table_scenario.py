@@ -13,12 +13,13 @@ from placeopt.formats.import_notes import ImportNotes
 from placeopt.formats.job_table.read import TableJob
 from placeopt.generators.assumed_interference import Assumed, assumed_kind, assumed_slowdowns
 from placeopt.generators.job_kinds import PROFILES
-from placeopt.generators.sia import VALUE_PER_GPU
 from placeopt.model import Cluster, Communication, Demand, Job, Option, Slowdown
 from placeopt.model.base import MAX_MS, MAX_VALUE
 from placeopt.model.scenario import Arrival, Physics, Scenario
 
+VALUE_PER_GPU = 1000
 MAX_WORKER_GPUS = 1024
+DAY_MS = 86_400_000
 
 
 def table_scenario(
@@ -29,20 +30,28 @@ def table_scenario(
     name: str,
     interference: Assumed | Sequence[Slowdown] = "none",
     seed: int = 0,
+    from_day: int = 0,
+    days: int | None = None,
+    load: float | None = None,
 ) -> Scenario:
     """
     Return the jobs, in the order of submission, on a cluster.
 
-    Times count from the first submission. A job of neither workers nor nodes is one worker where its GPUs fit on the
-    largest node, else a gang of whole nodes where they divide, else of single GPUs. ``interference``: what is assumed
-    of the jobs, or stated slowdowns between the profiles that they name; ``seed`` draws kinds of SC'17. ``notes`` gets
-    what is left out here: jobs that have no such form. Raises `BadInput` if none is left.
+    Times count from the first submission; ``from_day`` and ``days`` take the jobs submitted in a window (None: all that
+    follow), and times then count from the first of these. ``load``: arrivals are moved together or apart until the GPU
+    time that all jobs take is this part of that of the cluster up to the last arrival; None: they stay as they are.
+
+    A job of neither workers nor nodes is one worker where its GPUs fit on the largest node, else a gang of whole nodes
+    where they divide, else of single GPUs. ``interference``: what is assumed of the jobs, or stated slowdowns between
+    the profiles that they name; ``seed`` draws kinds of SC'17. ``notes`` gets what is left out here: jobs that have no
+    such form. Raises `BadInput` if none is left, or they make no such load.
     """
     stated = interference if not isinstance(interference, str) else None
     assumed: Assumed = interference if isinstance(interference, str) else "none"
-    kinds = np.random.default_rng(seed).integers(len(PROFILES), size=len(jobs)).tolist()
     largest = _largest_nodes(cluster)
+    jobs = _window(jobs, from_day, days)
     first = jobs[0].submit_ms if jobs else 0
+    kinds = np.random.default_rng(seed).integers(len(PROFILES), size=len(jobs)).tolist()
     options: dict[tuple[object, ...], Option] = {}
     arrivals = []
     for job, kind in zip(jobs, kinds, strict=True):
@@ -76,11 +85,13 @@ def table_scenario(
                     profile=profile,
                     communication=communication,
                 ),
-                actual_run_time_ms=max(1, job.duration_ms),
+                actual_run_time_ms=max(1, job.duration_ms or 0),
             )
         )
     if not arrivals:
         raise BadInput(f"jobs: none is left. {notes.text()}".replace("\n", " "))
+    if load is not None:
+        arrivals = _at_load(arrivals, cluster, load)
     return Scenario(
         name=name,
         cluster=cluster,
@@ -88,6 +99,35 @@ def table_scenario(
         slowdowns=assumed_slowdowns(assumed) if stated is None else tuple(stated),
         arrivals=tuple(arrivals),
     )
+
+
+def _window(jobs: Sequence[TableJob], from_day: int, days: int | None) -> Sequence[TableJob]:
+    """Return the jobs submitted on these days, counted from the first submission."""
+    begin = (jobs[0].submit_ms if jobs else 0) + from_day * DAY_MS
+    chosen = [job for job in jobs if begin <= job.submit_ms and (days is None or job.submit_ms < begin + days * DAY_MS)]
+    if not chosen:
+        raise BadInput("from_day, days: no job was submitted in that window")
+    return chosen
+
+
+def _at_load(arrivals: list[Arrival], cluster: Cluster, load: float) -> list[Arrival]:
+    """Return the arrivals at moments that give the load."""
+    gpus = sum(cluster.gpus_by_node.values())
+    asked = sum(
+        option.workers * option.demand.gpus * option.demand.gpu_milli * (arrival.actual_run_time_ms or 0)
+        for arrival in arrivals
+        for option in arrival.job.options
+    )
+    last = max(arrival.job.arrival_ms for arrival in arrivals)
+    wanted = asked / (1000 * gpus * load) if gpus and load > 0 else 0.0
+    if not wanted or not last or wanted > MAX_MS:
+        raise BadInput(f"load: {load:g} cannot be made of jobs that come in {last / 1000:g} s, on {gpus} GPUs")
+    return [
+        arrival.model_copy(
+            update={"job": arrival.job.model_copy(update={"arrival_ms": round(arrival.job.arrival_ms * wanted / last)})}
+        )
+        for arrival in arrivals
+    ]
 
 
 def _largest_nodes(cluster: Cluster) -> dict[str, int]:

@@ -126,7 +126,7 @@ def imported_round(round_: Instance, *, notes: str | None = None) -> Imported:
 
 
 def imported_snapshot(round_: Instance) -> Imported:
-    """Return a round from a resource manager; the notes say what was left out, kept in doubt, drained or assumed."""
+    """Return a round from a resource manager or a trace; the notes say what was left out, in doubt or assumed."""
     return imported_round(round_, notes=round_.note.partition("\n")[2])
 
 

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from placeopt.model import Slowdown
     from placeopt.model.scenario import Scenario
 
+MAX_DAYS = 100_000
 PREVIEW = 10
 """Jobs that the preview shows."""
 STREAM_NAME = "jobs"
@@ -32,7 +33,7 @@ def jobs(
         typer.Option(
             metavar="FIELD=COLUMN,...",
             help="submit=..., duration=... (or start=...,end=...), gpus=..., user=... and more; or the name of a "
-            "published form: itp, helios, dlrm, spot, sacct, kubernetes, google.",
+            "published form: itp, helios, dlrm, spot, openb, philly, philly-csv, sacct, slurmdbd, kubernetes, google.",
         ),
     ],
     cluster: Annotated[
@@ -52,6 +53,22 @@ def jobs(
         ),
     ] = "none",
     seed: Annotated[int, typer.Option(metavar="N", min=0, help="Seed of the kinds of SC'17.")] = 0,
+    from_day: Annotated[
+        int, typer.Option(metavar="N", min=0, max=MAX_DAYS, help="First day, from the first submission.")
+    ] = 0,
+    days: Annotated[
+        int | None,
+        typer.Option(metavar="N", min=1, max=MAX_DAYS, help="Days of submissions; by default all that follow."),
+    ] = None,
+    load: Annotated[
+        float | None,
+        typer.Option(
+            metavar="F",
+            min=0.001,
+            max=10,
+            help="Move arrivals together or apart until all jobs take this part of the cluster's GPU time.",
+        ),
+    ] = None,
     name: Annotated[str | None, typer.Option(metavar="NAME", help="Name of the scenario.")] = None,
 ) -> Imported:
     """
@@ -79,10 +96,21 @@ def jobs(
         )
     found, notes = read_jobs(file, columns)
     title = name or _title(file)
-    scenario = table_scenario(found, hardware, notes, name=title, interference=slowdowns, seed=seed)
+    scenario = table_scenario(
+        found,
+        hardware,
+        notes,
+        name=title,
+        interference=slowdowns,
+        seed=seed,
+        from_day=from_day,
+        days=days,
+        load=load,
+    )
     left = sum(len(names) for names in notes.names.values())
     source = (
-        f"From {PurePath(file).name} by columns {columns[:2000]}; interference {interference}. Read as jobs: "
+        f"From {PurePath(file).name} by columns {columns[:2000]}; interference {interference}; from day {from_day}, "
+        f"days {days or 'all'}, load {load or 'as it was'}. Read as jobs: "
         f"{len(scenario.arrivals):,}, left out: {left:,}."
     )
     scenario = scenario.model_copy(update={"note": "\n".join(filter(None, (source, notes.text())))[:10_000]})

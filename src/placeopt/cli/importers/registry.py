@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from placeopt.cli.importers.importer import Importer
 from placeopt.cli.importers.jobs import JOBS
+from placeopt.cli.importers.openb import OPENB
 from placeopt.cli.importers.snapshots import KUBERNETES, SLURM
 from placeopt.cli.importers.topo import TOPO
-from placeopt.cli.importers.traces import OPENB, OPENB_TRACE, PHILLY, SC17, SIA
 
-IMPORTERS: dict[str, Importer] = {
-    importer.name: importer for importer in (JOBS, OPENB, OPENB_TRACE, SC17, PHILLY, SLURM, KUBERNETES, SIA, TOPO)
-}
+IMPORTERS: dict[str, Importer] = {importer.name: importer for importer in (JOBS, OPENB, SLURM, KUBERNETES, TOPO)}
 """Name -> importer, in the order of the help."""
 
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from collections.abc import Collection
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from placeopt.errors import BadArgument
@@ -11,9 +12,10 @@ from placeopt.formats.job_table.forms import FORMS, TIME_FIELDS, is_time_form
 
 FIELDS = (
     *("id", "key", "submit", "start", "end", "duration", "estimate", "state"),
-    *("gpus", "cpu", "memory", "workers", "nodes", "model", "user", "queue", "priority", "profile"),
+    *("gpus", "share", "cpu", "memory", "workers", "nodes", "model", "user", "queue", "priority", "profile"),
 )
 """Fields of a job that a column may hold."""
+_AFTER_SUBMISSION = ("start", "end", "duration", "state")
 
 PRESETS = {
     "itp": "id=job_id,submit=submission_time,duration=duration,gpus=num_gpu",
@@ -29,10 +31,24 @@ PRESETS = {
         "model=gpu_model,user=organization"
     ),
     "sacct": (
-        "id=JobID,submit=Submit,start=Start,end=End,state=State:COMPLETED|FAILED|TIMEOUT|CANCELLED|OUT_OF_MEMORY,"
+        "id=JobID,submit=Submit,start=Start,end=End,duration=ElapsedRaw,"
+        "state=State:COMPLETED|FAILED|TIMEOUT|CANCELLED|OUT_OF_MEMORY,"
         "gpus=AllocTRES:tres,cpu=AllocTRES:tres,memory=AllocTRES:tres,nodes=AllocTRES:tres,estimate=Timelimit,"
         "user=User,queue=Partition"
     ),
+    "slurmdbd": (
+        "id=id_job,submit=time_submit,start=time_start,end=time_end,state=state:3|4|5|6|11,"
+        "gpus=gres_used:gres,cpu=cpus_req,nodes=nodes_alloc,estimate=timelimit:min,user=id_user,queue=partition"
+    ),
+    "openb": (
+        "id=name,submit=creation_time,start=scheduled_time,end=deletion_time,gpus=num_gpu,share=gpu_milli/1000,"
+        "cpu=cpu_milli:millicores,memory=memory_mib:MiB,model=gpu_spec:any_of,queue=qos"
+    ),
+    "philly": (
+        "id=jobid,submit=submitted_time,start=attempts.0.start_time,end=attempts.*.end_time,"
+        "gpus=attempts.0.detail.*.gpus:count,state=status:Pass|Killed|Failed,user=user,queue=vc"
+    ),
+    "philly-csv": "submit=timestamp,duration=duration,gpus=num_gpus,user=cluster",
     "kubernetes": (
         "key=object.metadata.uid,submit=object.metadata.creationTimestamp,start=object.status.startTime,"
         "end=object.status.containerStatuses.*.state.terminated.finishedAt[object.status.phase:Succeeded|Failed],"
@@ -46,9 +62,11 @@ PRESETS = {
     ),
 }
 """
-Columns of published forms: Microsoft's ITP (elasticflow-traces), SenseTime's Helios, Alibaba's DLRM (gpu-v2025) and
-spot (v2026), ``sacct -X -P -o ALL`` of Slurm, ``kubectl get pods -w --output-watch-events -o json``, and the instance
-events of Google's traces of 2019, whose demands are parts of a machine: add ``cpu=resource_request.cpus*CORES``.
+Columns of published forms: Microsoft's ITP (elasticflow-traces), SenseTime's Helios, Alibaba's DLRM (gpu-v2025), spot
+(v2026) and openb (gpu-v2023), ``sacct -X -P -o ALL`` of Slurm, the job table of slurmdbd (MIT's Supercloud),
+Philly as Microsoft published it and as Sia's artifact keeps it, ``kubectl get pods -w --output-watch-events -o json``,
+and the events of instances of Google's traces of 2019, with parts of machines: add ``cpu=resource_request.cpus*CORES``.
+A job of Philly runs from its first attempt to the end of its last one, on the GPUs of the first.
 """
 
 _QUOTED = r'"[^"]*"'
@@ -69,7 +87,8 @@ class Column:
 
     ``names``: the column, or the path in a row of JSON; several make up one ``id`` or ``key``. ``factor``: what its
     number is multiplied by. ``form``: unit or form, empty for the field's own. ``by``, ``values``: the field stands in
-    the rows in which column ``by`` has one of these values; None: in all rows.
+    the rows in which column ``by`` has one of these values; None: in all rows. ``published``: it is part of a published
+    form, and tables of that form may lack it.
     """
 
     names: tuple[str, ...]
@@ -77,32 +96,48 @@ class Column:
     form: str = ""
     by: str | None = None
     values: tuple[str, ...] = ()
+    published: bool = False
 
 
-def parse_columns(text: str) -> dict[str, Column]:
+def parse_columns(text: str, *, waiting: bool = False) -> dict[str, Column]:
     """
     Read ``FIELD=COLUMN,...``: a part may name a preset instead; later parts replace earlier ones.
 
     ``COLUMN``, ``COLUMN*NUMBER`` or ``COLUMN/NUMBER``, then ``:FORM``, then ``[OTHER:VALUE|VALUE]``; ``id=A+B`` joins
-    columns; a name with one of ``,:*/=[]`` stands in double quotes. Raises `BadArgument` about ``columns``.
+    columns; a name with one of ``,:*/=[]`` stands in double quotes. ``waiting``: without states, and times after the
+    submission. Raises `BadArgument` about ``columns``.
     """
     columns = _parsed(text)
+    if waiting:
+        columns = {field: column for field, column in columns.items() if field not in _AFTER_SUBMISSION}
+    if missing := missing_fields(columns, waiting=waiting):
+        raise BadArgument(f"columns: no {'; no '.join(missing)}")
     _check(columns)
     return columns
 
 
-def _parsed(text: str) -> dict[str, Column]:
+def missing_fields(columns: Collection[str], *, waiting: bool = False) -> list[str]:
+    """Return the fields that a job needs and that no column holds."""
+    needed = {
+        "submit": waiting or "submit" in columns,
+        "duration, or start and end": waiting or "duration" in columns or {"start", "end"} <= set(columns),
+        "gpus, or cpu": bool({"gpus", "cpu"} & set(columns)),
+    }
+    return [field for field, there in needed.items() if not there]
+
+
+def _parsed(text: str, *, published: bool = False) -> dict[str, Column]:
     columns: dict[str, Column] = {}
     for part in (match[0].strip() for match in _SPLIT.finditer(text)):
         field, equals, spec = part.partition("=")
         if not equals:
             if part not in PRESETS:
                 raise _bad(part, f"FIELD=COLUMN, or one of {', '.join(PRESETS)}")
-            columns |= _parsed(PRESETS[part])
+            columns |= _parsed(PRESETS[part], published=True)
             continue
         if field not in FIELDS:
             raise _bad(field, f"a field of a job: {', '.join(FIELDS)}")
-        columns[field] = _column(field, spec)
+        columns[field] = replace(_column(field, spec), published=published and field not in ("id", "key"))
     return columns
 
 
@@ -122,7 +157,7 @@ def _column(field: str, spec: str) -> Column:
             factor = Fraction(match["factor"][1:].strip())
         except ValueError:
             factor = Fraction(0)
-        if not factor or field not in FORMS or form in ("tres", "gres") or field in TIME_FIELDS:
+        if not factor or field not in FORMS or form in ("tres", "gres", "count") or field in TIME_FIELDS:
             raise _bad(f"{field}={spec}", "a number above 0 behind * or /, of an amount or a duration")
         factor = 1 / factor if match["factor"][0] == "/" else factor
     by = match["by"]
@@ -132,16 +167,7 @@ def _column(field: str, spec: str) -> Column:
 
 
 def _check(columns: dict[str, Column]) -> None:
-    """Refuse columns of which no scenario can be made."""
-    missing = []
-    if "submit" not in columns:
-        missing.append("submit")
-    if "duration" not in columns and not {"start", "end"} <= columns.keys():
-        missing.append("duration, or start and end")
-    if not columns.keys() & {"gpus", "cpu"}:
-        missing.append("gpus, or cpu")
-    if missing:
-        raise BadArgument(f"columns: no {'; no '.join(missing)}")
+    """Refuse columns that contradict each other, or lack their form."""
     for one, other in (("id", "key"), ("workers", "nodes")):
         if {one, other} <= columns.keys():
             raise BadArgument(f"columns: {one} and {other}, expected one of them")

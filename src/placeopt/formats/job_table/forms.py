@@ -33,15 +33,16 @@ TIME_FIELDS = ("submit", "start", "end")
 SPAN_FIELDS = ("duration", "estimate")
 FORMS: dict[str, tuple[str, ...]] = {
     **dict.fromkeys((*TIME_FIELDS, *SPAN_FIELDS), tuple(_UNITS_MS)),
-    "gpus": ("tres", "gres"),
+    "gpus": ("tres", "gres", "count"),
+    "share": (),
     "cpu": ("tres", "cores", "millicores"),
     "memory": (*_BYTES_MIB, "quantity", "slurm", "tres"),
     "workers": (),
     "nodes": ("tres",),
-    "model": ("tres", "gres"),
+    "model": ("tres", "gres", "any_of"),
     "priority": (),
 }
-"""Field -> the forms that may be named for it."""
+"""Field -> the forms that may be named for it; ``count``: how many texts the column has, names of GPUs say."""
 
 MOST_S = 10**10
 """Seconds of a time; more, in seconds, is certainly another unit: 10^10 s is the year 2286."""
@@ -141,7 +142,9 @@ def amount(text: str, field: str, form: str) -> Fraction:
 
 @lru_cache(65_536)
 def models(text: str, form: str) -> tuple[str, ...]:
-    """Return GPU models: the text itself, or the types in Slurm's resources."""
+    """Return GPU models: the text itself, several with ``|`` between them, or the types in Slurm's resources."""
+    if form == "any_of":
+        return tuple(dict.fromkeys(filter(None, text.split("|"))))
     if form == "tres":
         return parse_tres(text).models
     if form == "gres":

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterator
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import lru_cache, partial
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
 from placeopt.arguments import checked
 from placeopt.errors import BadInput
-from placeopt.formats.import_notes import ImportNotes
-from placeopt.formats.job_table.column_choice import Column, parse_columns
+from placeopt.formats.import_notes import MAX_NAMES, ImportNotes
+from placeopt.formats.job_table.column_choice import Column, missing_fields, parse_columns
 from placeopt.formats.job_table.forms import amount, models, moment_ms, span_ms
 from placeopt.formats.job_table.rows import Rows, Values, read_rows
 from placeopt.model.base import MAX_JOBS, MAX_MS, one_line
@@ -23,6 +24,8 @@ MAX_GPUS = 100_000
 MAX_CORES = 100_000
 MAX_MIB = 10**9
 MOST = {"gpus": MAX_GPUS, "cpu": MAX_CORES, "memory": MAX_MIB, "workers": MAX_WORKERS, "nodes": MAX_WORKERS}
+DATES_FROM_MS = 1000 * 946_684_800
+"""The year 2000: a table whose times go beyond has dates; others count from its begin, and take less than 30 years."""
 _SUMS = ("gpus", "cpu", "memory")
 """Amounts that add up where a path leads through several containers."""
 _WORD = re.compile(r"[^\s\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]{1,253}\Z")
@@ -34,12 +37,13 @@ class TableJob:
     A job of the table.
 
     ``gpus``, ``cpu`` (cores) and ``memory`` (MiB) are of the whole job; with ``workers`` of each of its workers. With
-    ``nodes`` the job is divided evenly over so many. ``estimate_ms``: the run time that its user expected.
+    ``nodes`` the job is divided evenly over so many. ``duration_ms``: None where no column has it. ``estimate_ms``: the
+    run time that its user expected.
     """
 
     id: str
     submit_ms: int
-    duration_ms: int
+    duration_ms: int | None
     gpus: Fraction
     cpu: Fraction
     memory: Fraction
@@ -58,7 +62,7 @@ class _Left(Exception):
 
 
 @checked
-def read_jobs(path: str | Path, columns: str) -> tuple[list[TableJob], ImportNotes]:
+def read_jobs(path: str | Path, columns: str, *, waiting: bool = False) -> tuple[list[TableJob], ImportNotes]:
     """
     Return the jobs of a table, in the order of submission, and notes about the rows that were left out.
 
@@ -67,7 +71,14 @@ def read_jobs(path: str | Path, columns: str) -> tuple[list[TableJob], ImportNot
     path
         CSV, JSON lines, a JSON list or Parquet; gzip or not; ``-`` is standard input.
     columns
-        As `parse_columns` reads it.
+        As `parse_columns` reads it. A table may lack columns of a published form that no job needs.
+    waiting
+        Whether the jobs only wait: run times and states are not read, and without a column all are submitted at 0.
+
+    Returns
+    -------
+    tuple of list of TableJob and ImportNotes
+        The jobs, and what was left out by reason, with the lines concerned.
 
     Raises
     ------
@@ -76,28 +87,61 @@ def read_jobs(path: str | Path, columns: str) -> tuple[list[TableJob], ImportNot
     BadInput
         If the file cannot be read, lacks a column, or has no row of which a job can be made.
     """
-    wanted = parse_columns(columns)
-    names = dict.fromkeys(name for column in wanted.values() for name in (*column.names, column.by) if name is not None)
-    table = read_rows(path, list(names))
+    wanted = parse_columns(columns, waiting=waiting)
+    names: dict[bool, dict[str, None]] = {False: {}, True: {}}
+    for column in wanted.values():
+        names[column.published] |= dict.fromkeys(name for name in (*column.names, column.by) if name is not None)
+    table = read_rows(path, names[False], names[True].keys() - names[False].keys())
     notes = ImportNotes()
-    jobs: list[TableJob] = []
-    known: set[str] = set()
+    if table.lacking:
+        wanted = {
+            field: column for field, column in wanted.items() if not table.lacking & {*column.names, column.by or ""}
+        }
+        if missing := missing_fields(wanted, waiting=waiting):
+            raise BadInput(f"{path}: no column for {'; '.join(missing)}: it lacks {', '.join(sorted(table.lacking))}")
+        notes.assume(f"Columns of the form that the table lacks: {', '.join(sorted(table.lacking))}.")
+    jobs: dict[str, TableJob] = {}
+    seen: set[tuple[str, int]] = set()
+    copies: dict[str, int] = {}
     for name, fields in _by_key(table, wanted, notes) if "key" in wanted else _by_row(table, wanted, notes):
         try:
             job = _job(name, fields, wanted)
-            if job.id in known:
-                raise _Left("its id stands on an earlier row")
         except _Left as reason:
             notes.leave_out(str(reason), name)
             continue
-        known.add(job.id)
-        jobs.append(job)
+        if (job.id, job.submit_ms) in seen:
+            notes.leave_out("its id and submission stand on an earlier row", name)
+            continue
+        seen.add((job.id, job.submit_ms))
+        if job.id in jobs:
+            job = replace(job, id=_next_id(job.id, jobs, copies))
+        jobs[job.id] = job
         if len(jobs) > MAX_JOBS:
             raise BadInput(f"{path}: more than {MAX_JOBS:,} jobs, expected at most that many")
+    if copies:
+        again = ", ".join(f"{name}-2" for name in islice(copies, MAX_NAMES))
+        notes.assume(f"Ids that come again with another submission are other jobs: {len(copies)} ({again}).")
+    return _without_unset_times(path, sorted(jobs.values(), key=lambda job: job.submit_ms), notes), notes
+
+
+def _next_id(name: str, known: Collection[str], copies: dict[str, int]) -> str:
+    """Return the id with the next number behind it: resource managers recycle ids."""
+    while True:
+        copies[name] = copies.get(name, 1) + 1
+        if (numbered := f"{name[:240]}-{copies[name]}") not in known:
+            return numbered
+
+
+def _without_unset_times(path: str | Path, jobs: list[TableJob], notes: ImportNotes) -> list[TableJob]:
+    """Leave out jobs submitted at 0 among dates: databases write 0 for a time that is not known."""
+    if jobs and jobs[-1].submit_ms > DATES_FROM_MS:
+        for job in jobs:
+            if job.submit_ms == 0:
+                notes.leave_out("submit is 0 in a table of dates: not known", job.id)
+        jobs = [job for job in jobs if job.submit_ms]
     if not jobs:
         raise BadInput(f"{path}: no row of which a job can be made. {notes.text()}".rstrip().replace("\n", " "))
-    jobs.sort(key=lambda job: job.submit_ms)
-    return jobs, notes
+    return jobs
 
 
 Fields = dict[str, Values]
@@ -155,16 +199,13 @@ def _by_key(table: Rows, wanted: dict[str, Column], notes: ImportNotes) -> Itera
 def _job(name: str, fields: Fields, wanted: dict[str, Column]) -> TableJob:
     if "state" in wanted:
         _check_state(_one(fields, "state"), wanted["state"].form)
-    submit = _time(fields, wanted, "submit")
-    duration = _span(fields, wanted, "duration") if "duration" in wanted else None
-    if duration is None:
-        start, end = _time(fields, wanted, "start"), _time(fields, wanted, "end", last=True)
-        duration = end - start
-    if duration < 0:
-        raise _Left("it ends before it starts")
-    if duration > MAX_MS:
-        raise _Left("it runs for more than 300 years; is the unit right?")
+    submit = _time(fields, wanted, "submit") if "submit" in wanted else 0
+    duration = _duration(fields, wanted, submit)
     gpus, cpu, memory = (_amount(fields, wanted, field) or Fraction(0) for field in _SUMS)
+    share = _amount(fields, wanted, "share")
+    if share is not None and not (share == 1 if gpus > 1 else 0 < share <= 1 if gpus else share == 0):
+        raise _Left("its share is not that of one GPU, above 0 and up to 1, or of none, 0, or of several, 1")
+    gpus *= share or 1
     if not gpus and not cpu:
         raise _Left("it asks for neither GPUs nor CPU")
     if gpus > 1 and gpus.denominator != 1:
@@ -195,6 +236,24 @@ def _job(name: str, fields: Fields, wanted: dict[str, Column]) -> TableJob:
         priority=_priority(fields, wanted),
         profile=_label(_one(fields, "profile")),
     )
+
+
+def _duration(fields: Fields, wanted: dict[str, Column], submit: int) -> int | None:
+    """Return the run time: what a column says or, where none does, from the start to the end."""
+    if "duration" in wanted:
+        duration = _span(fields, wanted, "duration")
+    elif {"start", "end"} <= wanted.keys():
+        start, end = _time(fields, wanted, "start"), _time(fields, wanted, "end", last=True)
+        if start < submit:
+            raise _Left("it starts before its submission" if start else "start is 0: not known")
+        duration = end - start
+    else:
+        return None
+    if duration < 0:
+        raise _Left("it ends before it starts")
+    if duration > MAX_MS:
+        raise _Left("it runs for more than 300 years; is the unit right?")
+    return duration
 
 
 def _one(fields: Fields, field: str) -> str | None:
@@ -247,6 +306,8 @@ def _amount(fields: Fields, wanted: dict[str, Column], field: str) -> Fraction |
         return None
     column = wanted[field]
     texts = fields[field] if field in _SUMS else (_needed(fields, field),)
+    if column.form == "count":
+        texts, column = (str(len(texts)),), replace(column, form="")
     try:
         value = sum((amount(text, field, column.form) for text in texts), Fraction(0)) * column.factor
     except ValueError as error:

@@ -1,19 +1,18 @@
-"""Rows of a table of jobs, whatever the file: CSV with any separator, JSON lines, a JSON list, Parquet; gzip or not."""
+"""Rows of a table, whatever the file: CSV with any separator, JSON lines, a JSON list, Parquet; gzip or not."""
 
 from __future__ import annotations
 
-import contextlib
+import csv
 import io
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from placeopt.errors import BadInput, Unsupported
-from placeopt.formats.bounds import check_bounds, check_lines
-from placeopt.formats.csv_table import csv_lines
+from placeopt.formats.bounds import MAX_LINE, check_bounds, check_lines
 from placeopt.formats.files import label, read_bytes
 
 SEPARATORS = (",", "|", "\t", ";")
@@ -32,26 +31,28 @@ class Rows:
     Numbered rows, and how to get a column of one.
 
     ``rows``: number in the file from 1 (of CSV the line), and the row; None in place of a row that is none. ``column``:
-    returns the function that gets the values of a column; raises `BadInput` where the table has no such column.
+    returns the function that gets the values of a column. ``lacking``: columns that may be absent, and are. Columns of
+    JSON are paths, which a row has or has not; they are never lacking.
     """
 
     rows: Iterable[tuple[int, Any]]
     column: Callable[[str], Callable[[Any], Values]]
+    lacking: frozenset[str] = frozenset()
 
 
-def read_rows(path: str | Path, names: Sequence[str]) -> Rows:
+def read_rows(path: str | Path, needed: Collection[str], optional: Collection[str] = ()) -> Rows:
     """
     Return the rows of a file with columns of these names; ``-`` is standard input.
 
     The first character tells JSON from CSV. The separator of a CSV file is the one of `SEPARATORS` at which its header
-    has all the names. Raises `BadInput` where the file cannot be read or lacks a column.
+    has most of the names. Raises `BadInput` where the file cannot be read or lacks a needed column.
     """
     source, data = label(str(path)), read_bytes(path)
     if data.startswith(PARQUET):
-        return _parquet(data, source, names)
-    if data[:3].removeprefix(b"\xef\xbb\xbf").lstrip()[:1] in (b"{", b"[") or data.lstrip()[:1] in (b"{", b"["):
+        return _parquet(data, source, needed, optional)
+    if data.removeprefix(b"\xef\xbb\xbf").lstrip()[:1] in (b"{", b"["):
         return Rows(_objects(data, source), _path)
-    return _csv(data, source, [_plain_name(name) for name in names])
+    return _csv(data, source, needed, optional)
 
 
 def _values(value: object) -> Values:
@@ -66,33 +67,47 @@ def _values(value: object) -> Values:
     return _values(value.isoformat() if hasattr(value, "isoformat") else str(value))
 
 
-def _csv(data: bytes, source: str, names: Sequence[str]) -> Rows:
-    header: list[str] = []
-    lines: Iterator[tuple[int, list[str]]] = iter(())
-    missing = list(names)
-    for separator in SEPARATORS:
-        with contextlib.suppress(BadInput):  # quotes that are none with this separator
-            header, lines = _header(data, source, separator)
-            missing = min(missing, [name for name in names if name not in header], key=len)
-            if not missing:
-                break
-    if missing:
-        shown = data[:200].decode("utf-8", "replace").partition("\n")[0]
-        raise BadInput(f"{source}:1: no column {', '.join(missing)}; the header is {shown!r}")
-    if repeated := next((name for name in names if header.count(name) > 1), None):
+def _csv(data: bytes, source: str, needed: Collection[str], optional: Collection[str]) -> Rows:
+    text = _text(data, source, "a CSV file")
+    check_lines(text, source, longest=MAX_LINE)
+    first, _, rest = text.replace("\r\n", "\n").rstrip("\n").partition("\n")
+    headers = [[name.strip() for name in _fields(first, separator) or ()] for separator in SEPARATORS]
+    names = {name: _plain_name(name) for name in (*needed, *optional)}
+    header = max(headers, key=lambda header: len(set(header) & set(names.values())))
+    if missing := [names[name] for name in needed if names[name] not in header]:
+        raise BadInput(f"{source}:1: no column {', '.join(missing)}; the header is {first[:200]!r}")
+    if repeated := next((name for name in names.values() if header.count(name) > 1), None):
         raise BadInput(f"{source}:1: column {repeated!r} appears twice, expected it once")
-    width = len(header)
+    separator = SEPARATORS[headers.index(header)]
+
+    def rows() -> Iterator[tuple[int, list[str] | None]]:
+        for number, line in enumerate(rest.split("\n"), 2):
+            if line:
+                fields = _fields(line, separator)
+                yield number, fields if fields is not None and len(fields) == len(header) else None
 
     def getter(name: str) -> Callable[[Any], Values]:
         at = header.index(_plain_name(name))
         return lambda row: _values(row[at])
 
-    return Rows(((line, row if len(row) == width else None) for line, row in lines if row != [""]), getter)
+    return Rows(rows(), getter, frozenset(name for name in optional if names[name] not in header))
 
 
-def _header(data: bytes, source: str, separator: str) -> tuple[list[str], Iterator[tuple[int, list[str]]]]:
-    lines = csv_lines(data, source, separator)
-    return [name.strip() for name in next(lines)[1]], lines
+def _text(data: bytes, source: str, kind: str) -> str:
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise BadInput(f"{source}: byte {error.start}: not UTF-8, expected {kind}") from None
+
+
+def _fields(line: str, separator: str) -> list[str] | None:
+    """Return the fields of a line, parsed alone, so that an open quote swallows no other line; None: it has none."""
+    if '"' not in line and "\r" not in line and "\0" not in line:
+        return line.split(separator)
+    try:
+        return None if "\r" in line or "\0" in line else next(csv.reader([line], delimiter=separator, strict=True))
+    except csv.Error:
+        return None
 
 
 def _plain_name(name: str) -> str:
@@ -103,10 +118,7 @@ def _objects(data: bytes, source: str) -> Iterator[tuple[int, Any]]:
     """Yield the objects of a JSON list, of a list in one object, or of a text of objects one after another."""
     check_bounds(data, source)
     check_lines(data, source)
-    try:
-        text = data.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise BadInput(f"{source}: byte {error.start}: not UTF-8, expected JSON") from None
+    text = _text(data, source, "JSON")
     parse, at, number = json.JSONDecoder().raw_decode, _after_blanks(text, 0), 0
     while at < len(text):
         try:
@@ -153,7 +165,7 @@ def _inner(value: Any, step: str) -> Sequence[Any]:
     return ()
 
 
-def _parquet(data: bytes, source: str, names: Sequence[str]) -> Rows:
+def _parquet(data: bytes, source: str, needed: Collection[str], optional: Collection[str]) -> Rows:
     try:
         import pyarrow.parquet as parquet
         from pyarrow.lib import ArrowException
@@ -164,13 +176,14 @@ def _parquet(data: bytes, source: str, names: Sequence[str]) -> Rows:
         ) from None
     try:
         file = parquet.ParquetFile(io.BytesIO(data))
-        firsts = ((_STEP.findall(name) or [("", name)])[0] for name in names)
-        wanted = list(dict.fromkeys(quoted or plain for quoted, plain in firsts))
+        first = {name: "".join((_STEP.findall(name) or [("", name)])[0]) for name in (*needed, *optional)}
         have = file.schema_arrow.names
-        if missing := [name for name in wanted if name not in have]:
+        if missing := dict.fromkeys(first[name] for name in needed if first[name] not in have):
             raise BadInput(f"{source}: no column {', '.join(missing)}; the file has {','.join(have)[:200]!r}")
+        wanted = [name for name in dict.fromkeys(first.values()) if name in have]
         batches = (row for batch in file.iter_batches(columns=wanted) for row in batch.to_pylist())
-        return Rows(_parquet_rows(batches, source, ArrowException), _path)
+        lacking = frozenset(name for name in optional if first[name] not in have)
+        return Rows(_parquet_rows(batches, source, ArrowException), _path, lacking)
     except ArrowException as error:
         raise BadInput(f"{source}: damaged Parquet file: {str(error)[:80]}") from None
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from rich.text import Text
 
-from placeopt.formats.csv_table import csv_text
+from placeopt.benchmark.table import csv_text
 from placeopt.readable import amount, duration, gpus, number, percent, plain, plural
 from placeopt.report.text.palette import BAD, GOOD, SO_SO
 from placeopt.report.text.text_table import TextTable, heading, listed, took

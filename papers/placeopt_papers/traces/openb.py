@@ -2,16 +2,28 @@
 
 from __future__ import annotations
 
+import csv
 from collections.abc import Mapping
+from pathlib import Path
 
 import numpy as np
 
-from placeopt.errors import BadArgument, BadInput
-from placeopt.model import Cluster, Instance
-from placeopt.model.scenario import Arrival, Physics, Scenario
+from placeopt import BadInput
+from placeopt.model import Arrival, Cluster, Instance, Physics, Scenario
 
 STEPS = 200
 """Bisection steps in the search for the factor."""
+
+
+def read_openb_run_times(pods_csv: Path) -> dict[str, int]:
+    """Return pod -> run time in ms, at least 1: from its scheduling, or else its creation, to its deletion."""
+    with pods_csv.open(newline="") as file:
+        return {
+            row["name"]: max(
+                1, round(1000 * (float(row["deletion_time"]) - float(row["scheduled_time"] or row["creation_time"])))
+            )
+            for row in csv.DictReader(file)
+        }
 
 
 def openb_scenario(
@@ -29,7 +41,7 @@ def openb_scenario(
     load on the nodes.
     """
     if not 0 < load <= 10:
-        raise BadArgument(f"load: {load}, expected above 0 and up to 10")
+        raise BadInput(f"load: {load}, expected above 0 and up to 10")
     if len(round_.jobs) < 2:
         raise BadInput(f"jobs: {len(round_.jobs)}, expected two or more")
     first = min(job.arrival_ms for job in round_.jobs)

@@ -1,29 +1,40 @@
-"""Philly's arrivals on an assumed cluster, as a scenario to simulate."""
+"""
+Philly's arrivals on an assumed cluster: as many nodes as give a load.
+
+The trace is msr-fiddle/philly-traces (CC-BY-4.0; Jeon et al., ATC'19) as siasosp23/artifacts keeps it in
+sia-simulator/traces/philly.csv. It has no CPU, memory or user column, and nothing about what the jobs computed.
+"""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from datetime import timedelta
+from pathlib import Path
 
 import numpy as np
 
-from placeopt.errors import BadArgument, BadInput
-from placeopt.formats.traces import PhillyJob
+from placeopt import BadInput
+from placeopt.formats.job_table import TableJob, read_jobs
+from placeopt.generators import equal_nodes
 from placeopt.generators.assumed_interference import Assumed, assumed_kind, assumed_slowdowns
 from placeopt.generators.job_kinds import PROFILES
-from placeopt.generators.shared import equal_nodes
-from placeopt.generators.sia import RESTART_MS, VALUE_PER_GPU
-from placeopt.model import Demand, Job, Option
-from placeopt.model.base import MAX_MS, MAX_NODES
-from placeopt.model.scenario import Arrival, Physics, Scenario
-from placeopt.topology.builders import pcie_box
+from placeopt.model import Arrival, Demand, Job, Option, Physics, Scenario
+from placeopt.topology import pcie_box
+from placeopt_papers.traces.sia import RESTART_MS, VALUE_PER_GPU
 
-MAX_DAYS = 100_000
+DAY_MS = 86_400_000
+
+
+def read_philly(path: str | Path) -> list[TableJob]:
+    """Return the jobs in the order of submission; a job is called by its line, ``job-2`` and so on."""
+    jobs, notes = read_jobs(path, "philly-csv")
+    if notes.names:
+        raise BadInput(f"{path}: not all jobs can be read. {notes.text()}")
+    return jobs
 
 
 def philly_scenario(
-    jobs: Sequence[PhillyJob],
+    jobs: Sequence[TableJob],
     *,
     from_day: int = 0,
     days: int | None = None,
@@ -46,39 +57,17 @@ def philly_scenario(
     Jobs up to a node are one worker, larger ones gangs of whole nodes where they divide, else of single GPUs. Users are
     virtual clusters.
     """
-    for name, value, low, high in (
-        ("from_day", from_day, 0, MAX_DAYS),
-        ("days", 1 if days is None else days, 1, MAX_DAYS),
-        ("load", load, 0.001, 10),
-        ("prediction_error", prediction_error, 0, 5),
-    ):
-        if not low <= value <= high:
-            raise BadArgument(f"{name}: {value}, expected {low} to {high:,}")
-    if node_gpus < 2:
-        raise BadArgument(f"node_gpus: {node_gpus}, expected 2 or more")
-    begin = min((job.submitted for job in jobs), default=None)
-    if begin is None:
-        raise BadInput("jobs: none")
-    try:
-        begin += timedelta(days=from_day)
-        end = None if days is None else begin + timedelta(days=days)
-    except OverflowError:
-        raise BadInput("from_day, days: the window ends after the year 9999") from None
-    chosen = [job for job in jobs if job.submitted >= begin and (end is None or job.submitted < end)]
+    if not jobs or load <= 0:
+        raise BadInput(f"jobs: {len(jobs)}, load: {load:g}; expected jobs, and a load above 0")
+    begin = jobs[0].submit_ms + from_day * DAY_MS
+    end = math.inf if days is None else begin + days * DAY_MS
+    chosen = [job for job in jobs if begin <= job.submit_ms < end]
     if len(chosen) < 2:
         raise BadInput(f"from_day, days: {len(chosen)} jobs were submitted in that window; expected 2 or more")
-    first = chosen[0].submitted
-    span_ms = max(1, _ms(chosen[-1].submitted - first))
-    if span_ms > MAX_MS:
-        raise BadInput(
-            f"from_day, days: submissions over {span_ms // 86_400_000:,} days, expected fewer; name a window"
-        )
-    asked_ms = sum(job.gpus * max(1, job.duration_ms) for job in chosen)
-    nodes = max(math.ceil(asked_ms / span_ms / load / node_gpus), *(-(-job.gpus // node_gpus) for job in chosen))
-    if nodes > MAX_NODES:
-        raise BadInput(
-            f"load: {load:g} takes {nodes:,} nodes, at most {MAX_NODES:,}; take a longer window, or more load"
-        )
+    first = chosen[0].submit_ms
+    span_ms = max(1, chosen[-1].submit_ms - first)
+    asked_ms = sum(int(job.gpus) * max(1, job.duration_ms or 0) for job in chosen)
+    nodes = max(math.ceil(asked_ms / span_ms / load / node_gpus), *(-(-int(job.gpus) // node_gpus) for job in chosen))
     rng = np.random.default_rng(seed)
     kinds = rng.integers(len(PROFILES), size=len(chosen))
     factors = np.exp(rng.normal(0.0, 1.0, size=len(chosen)) * prediction_error)
@@ -86,15 +75,15 @@ def philly_scenario(
     options: dict[tuple[int, int], Option] = {}
     arrivals = []
     for job, kind, factor in zip(chosen, kinds.tolist(), factors.tolist(), strict=True):
-        actual = max(1, job.duration_ms)
-        profile, communication = assumed_kind(interference, kind, job.gpus)
+        actual, gpus = max(1, job.duration_ms or 0), int(job.gpus)
+        profile, communication = assumed_kind(interference, kind, gpus)
         arrivals.append(
             Arrival(
                 job=Job(
-                    id=f"philly-{job.line}",
-                    user=job.virtual_cluster,
-                    arrival_ms=_ms(job.submitted - first),
-                    options=(_option(job.gpus, node_gpus, max(1, round(actual * factor)), options),),
+                    id=job.id.replace("job", "philly"),
+                    user=job.user,
+                    arrival_ms=job.submit_ms - first,
+                    options=(_option(gpus, node_gpus, max(1, round(actual * factor)), options),),
                     profile=profile,
                     communication=communication,
                 ),
@@ -130,7 +119,3 @@ def _option(gpus: int, node_gpus: int, predicted_ms: int, known: dict[tuple[int,
     if (workers, each) not in known:
         known[workers, each] = Option(workers=workers, demand=Demand(gpus=each), value=VALUE_PER_GPU * gpus)
     return known[workers, each].model_copy(update={"run_time_ms": predicted_ms})
-
-
-def _ms(span: timedelta) -> int:
-    return span // timedelta(milliseconds=1)

@@ -1,4 +1,4 @@
-"""The reader of SC'17's artifact, on files of its form made up here."""
+"""The reader of SC'17's artifact, on files of its form made up here: one job, one machine, one profile."""
 
 import json
 from pathlib import Path
@@ -6,9 +6,43 @@ from typing import Any
 
 import pytest
 
-from helpers.sc17_files import JOB, MACHINE, PROFILE, alone, beside, write_files
 from placeopt import BadInput
-from placeopt.formats import read_sc17, read_sc17_times
+from placeopt_papers.traces.sc17_artifact import read_sc17, read_sc17_times
+
+JOB = {"id": 0, "arrival": 1.5, "gpus": 2, "type": "bvlc_net", "size": "4", "minimal_utility": 0.4, "time": 9}
+MACHINE = {
+    "sockets": ["00", "01"],
+    "core_per_socket": [6, 6],
+    "mem_per_socket": [256, 256],
+    "gpu_per_socket": [1, 1],
+    "mem_per_gpu": [16, 16],
+    "gpu_distance": {"0": {"0": 0, "1": 20}, "1": {"0": 20, "1": 0}},
+}
+
+
+def alone(**times: dict[str, float]) -> dict[str, Any]:
+    """Return seconds of a step alone, by ``on1``, ``on2`` ...: the number of GPUs."""
+    return {"bvlc_net": {"4": {"num_gpus": {number.removeprefix("on"): row for number, row in times.items()}}}}
+
+
+def beside(seconds: float) -> dict[str, Any]:
+    """Return seconds of a step on two GPUs, beside another job of the same kind on two."""
+    other = {"bvlc_net": {"4": {"num_gpus": {"2": seconds, "1": 0}}}}
+    return {"bvlc_net": {"4": {"num_gpus": {"2": other, "1": {}}}}}
+
+
+PROFILE = {
+    "solo": alone(on1={"intra-socket": 10.0, "inter-socket": 0}, on2={"intra-socket": 20.0, "inter-socket": 25.0}),
+    "collocation": beside(30.0),
+}
+
+
+def write_files(folder: Path, job: Any = JOB, machine: Any = MACHINE, profile: Any = PROFILE) -> tuple[Path, ...]:
+    """Write the three files, and return their paths as `read_sc17` takes them."""
+    contents = {"workload": {"0": job}, "infra": {"machines": {"0": machine}}, "profile": profile}
+    for name, content in contents.items():
+        (folder / f"{name}.json").write_text(json.dumps(content))
+    return tuple(folder / f"{name}.json" for name in contents)
 
 
 def test_what_becomes_of_each_field(tmp_path: Path) -> None:
@@ -91,6 +125,6 @@ def test_a_value_that_is_no_time_is_named_with_its_place(tmp_path: Path) -> None
     """`prof_from_experiments2.json` has objects where times beside other jobs should be."""
     other = {"net": {"64": {"num_gpus": {"2": {"intra-socket": 109.4}}}}}
     profile = {**PROFILE, "collocation": {"net": {"4": {"num_gpus": {"1": other}}}}}
-    place = r"collocation\.net\.4\.num_gpus\.1\.net\.64\.num_gpus\.2: an object, expected seconds"
+    place = r"collocation\.net\.4\.num_gpus\.1\.net\.64\.num_gpus\.2: .*, expected seconds"
     with pytest.raises(BadInput, match=rf"profile.json: expected the profile of SC'17's artifact: {place}$"):
         read_sc17_times(write_files(tmp_path, profile=profile)[2])

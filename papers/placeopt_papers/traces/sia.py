@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
+import csv
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
-from placeopt.errors import BadInput
-from placeopt.formats.traces import SiaJob
-from placeopt.generators.shared import equal_nodes
-from placeopt.model import Communication, Demand, Job, Option, Slowdown
-from placeopt.model.scenario import Arrival, Physics, Scenario
-from placeopt.topology.builders import pcie_box
+from placeopt import BadInput
+from placeopt.generators import equal_nodes
+from placeopt.model import Arrival, Communication, Demand, Job, Option, Physics, Scenario, Slowdown
+from placeopt.topology import pcie_box
 
 VALUE_PER_GPU = 1000
 RESTART_MS = 30_000
@@ -60,6 +60,37 @@ GPU hours, about what Pollux (OSDI'21, table 1) calls small, medium, medium, lar
 """
 
 
+@dataclass(frozen=True)
+class SiaJob:
+    """A job: its arrival, the application that it trains, its number of GPUs and its global batch size."""
+
+    name: str
+    arrival_ms: int
+    application: str
+    gpus: int
+    batch: int
+
+
+def read_sia(path: Path) -> list[SiaJob]:
+    """Return a workload of siasosp23/artifacts in the order of arrival; times in the file are seconds."""
+    with path.open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    try:
+        jobs = [
+            SiaJob(
+                name=row["name"],
+                arrival_ms=round(1000 * float(row["time"])),
+                application=row["application"],
+                gpus=int(row["num_replicas"]),
+                batch=int(row["batch_size"]),
+            )
+            for row in rows
+        ]
+    except (KeyError, TypeError, ValueError) as error:
+        raise BadInput(f"{path}: {error}; expected name, time, application, num_replicas, batch_size") from None
+    return sorted(jobs, key=lambda job: (job.arrival_ms, job.name))
+
+
 def sia_scenario(jobs: Sequence[SiaJob], *, name: str, nodes: int = 16) -> Scenario:
     """
     Return a scenario of a workload on nodes of 4 GPUs, every job with the GPUs and the batch that it states.
@@ -107,7 +138,7 @@ def sia_scenario(jobs: Sequence[SiaJob], *, name: str, nodes: int = 16) -> Scena
         note=(
             "A sample workload of Sia's simulator (siasosp23/artifacts) with the GPUs and batches that it states, "
             "rigid. Work by application, a table of ours: epochs x samples, at steps fitted to that repository's "
-            "profiles of T4 (placeopt.generators.sia). Jobs do not disturb each other but on a shared GPU, "
+            "profiles of T4 (placeopt_papers.traces.sia). Jobs do not disturb each other but on a shared GPU, "
             "which is divided between them in time; a restart takes 30 s."
         ),
         cluster=equal_nodes(machine, nodes),
