@@ -189,16 +189,17 @@ def test_forms_of_topology(name: str, parents: dict[str, str | None]) -> None:
 
 
 def test_a_gang_lies_under_one_of_several_roots(tmp_path: Path) -> None:
-    """Two fabrics of unlike height, two nodes each: no gang of three; one node apart is no place for gangs."""
+    """Two fabrics of unlike height, two nodes each: no gang of three. A node under no switch is drained."""
     text = "SwitchName=a Nodes=n[0-1]\nSwitchName=b Nodes=n[2-3]\nSwitchName=c Switches=b\n"
     (tmp_path / "topology.conf").write_text(text)
-    nodes = [{"name": f"n{n}", **NODES} for n in range(4)]
+    nodes = [{"name": f"n{n}", **NODES} for n in range(5)]
     for wanted, starts in ((2, True), (3, False)):
         job = {"job_id": 1, **WAITS, "tasks": wanted, "tres_per_node": "gres:gpu:1", "max_nodes": wanted}
         job["tres_req_str"] = f"cpu={wanted},mem=1M,node={wanted}"
         found = read_slurm({"nodes": nodes}, {"jobs": [job]}, tmp_path / "topology.conf")
         assert bool(solve(found, time_limit_s=5).placements) == starts
         assert "Switches have several roots" in found.note
+        assert [one.id for one in found.cluster.nodes if one.drained] == ["n4"]
 
 
 @pytest.mark.parametrize(("free", "starts"), [((0, 1), True), ((0, 2), False), ((1, 3), False), ((1, 2, 3), True)])

@@ -16,10 +16,6 @@ MAX_RANGE = 64
 """Most alternative numbers of nodes of one job (``-N2-4`` has three); each becomes an option."""
 
 
-UNREAD_FLAGS = ("GRES_BINDING_ENFORCED", "GRES_ENFORCE_BIND")
-"""Flags of a job for CPUs beside its GPUs (``--gres-flags=enforce-binding``), which a round cannot state."""
-
-
 class JobLeftOut(Exception):
     """A waiting job has a request that is not read; the text is the reason."""
 
@@ -54,11 +50,6 @@ def milliseconds(entry: JsonEntry, key: str, unit: int) -> int | None:
 def gres_requests(entry: JsonEntry, *parts: str) -> dict[str, GresRequest]:
     """Return what a job requests per node, task, job or socket, by the name of the part."""
     return {part: entry.parsed(f"tres_per_{part}", parse_gres_request) for part in parts}
-
-
-def requested_flag(entry: JsonEntry) -> str | None:
-    """Return the first flag of a job that a round cannot state, if any."""
-    return next((word for word in entry.words("flags") if word in UNREAD_FLAGS), None)
 
 
 def is_exclusive(entry: JsonEntry) -> bool:

@@ -305,12 +305,11 @@ def read_nodes(
     fabric = read_slurm_topology(network)
     for remark in fabric.unresolved:
         notes.assume(remark)
-    for block in fabric.block_sizes[:1]:
-        if block.nodes is None:
-            notes.assume("Switches have several roots: a job lies under one of them (but with TopoOptional).")
-            continue
-        for name in slurm_nodes.keys() - fabric.node_domains.keys():
-            notes.drain("in no block of the topology", name)
+    if any(block.nodes is None for block in fabric.block_sizes):
+        notes.assume("Switches have several roots: a job lies under one of them (but with TopoOptional).")
+    for name in slurm_nodes:
+        if name not in fabric.node_domains:
+            notes.drain("in no switch or block of the topology", name)
     return inventory.cluster(fabric), slurm_nodes
 
 

@@ -31,6 +31,7 @@ from placeopt.formats.slurm.job_requests import (
 )
 from placeopt.formats.slurm.nodes import SlurmNode
 from placeopt.formats.slurm.preemption import SlurmPreemption
+from placeopt.formats.slurm.unread_fields import UnreadFields, is_set
 from placeopt.model import Demand, Job, Option
 
 PARTS = "Jobs that hold more on one of their nodes than on another are a job for each kind of node."
@@ -60,9 +61,10 @@ class RunningJobReader:
         notes: ImportNotes,
         rule: PriorityRule,
         preemption: SlurmPreemption,
+        unread: UnreadFields,
         now_ms: int,
     ) -> None:
-        self._nodes, self._where, self._notes = nodes, where, notes
+        self._nodes, self._where, self._notes, self._unread = nodes, where, notes, unread
         self._rule, self._preemption, self._now_ms = rule, preemption, now_ms
 
     def read(self, entry: JsonEntry, name: str) -> list[ObservedJob]:
@@ -127,7 +129,11 @@ class RunningJobReader:
         stated &= self._preemption.allows(classes[-1], qos, beside, requeues=entry.raw("requeue") is not False)
         may = self._rule.may_preempt(slurm_number(entry, "priority") or 0, classes, stated=stated)
         comments = " ".join(entry.text(key, "") for key in ("comment", "admin_comment"))
-        return flags_of([comment_marks(comments)], may, name, self._notes)
+        movable, preemptible = flags_of([comment_marks(comments)], may, name, self._notes)
+        field = self._unread.of(entry) or ("segment_size" if is_set(entry.raw("segment_size")) else None)
+        if movable and field:
+            self._notes.keep(f"states {field[:60]}, which is not read of a job that runs: not movable", name)
+        return movable and field is None, preemptible
 
     def _seen(
         self, entry: JsonEntry, name: str, holdings: Sequence[NodeHolding], flags: tuple[bool, bool]

@@ -30,7 +30,6 @@ from placeopt.formats.slurm.job_requests import (
     JobLeftOut,
     is_exclusive,
     milliseconds,
-    requested_flag,
     requested_shapes,
     slurm_number,
     unreadable_field,
@@ -70,7 +69,7 @@ class JobListReader:
         filters = any(node.extra for node in nodes.values())
         read = JOB_FIELDS if filters else JOB_FIELDS | {"extra"}
         self._unread = UnreadFields(entries, read, JOB_REQUESTS, notes, "jobs")
-        self._running = RunningJobReader(nodes, self._where, notes, rule, preemption, now_ms)
+        self._running = RunningJobReader(nodes, self._where, notes, rule, preemption, self._unread, now_ms)
         self._array_tasks: Counter[int] = Counter()
 
     def read(self) -> Iterator[ObservedJob]:
@@ -159,7 +158,7 @@ class JobListReader:
         return names, names[max(0, limit - self._array_tasks[array]) :] if limit else []
 
     def _pending(self, entry: JsonEntry, name: str) -> ObservedJob:
-        if (field := self._unread.of(entry)) or (field := requested_flag(entry)):
+        if field := self._unread.of(entry):
             raise JobLeftOut(f"states {field[:60]}, which is not read")
         shapes = requested_shapes(entry)
         exclusive = is_exclusive(entry)

@@ -41,6 +41,8 @@ JOB_REQUESTS = _names(
     """
 )
 """Requests that a round cannot state; they are requests also where all jobs make them."""
+UNREAD_FLAGS = ("GRES_BINDING_ENFORCED", "GRES_ENFORCE_BIND")
+"""Of ``flags`` of a job: CPUs beside its GPUs (``--gres-flags=enforce-binding``), which a round cannot state."""
 NODE_FIELDS = _names(
     """
     active_features alloc_cpus cpus effective_cpus gres gres_drained gres_used name partitions real_memory reservation
@@ -102,5 +104,6 @@ class UnreadFields:
         self._read = {*read, *alike}
 
     def of(self, entry: JsonEntry) -> str | None:
-        """Return the first field that an entry sets and that is not read, if any."""
-        return next((name for name in entry.names() if name not in self._read and is_set(entry.raw(name))), None)
+        """Return the first field, or flag of a job, that an entry sets and that is not read, if any."""
+        names = (name for name in entry.names() if name not in self._read and is_set(entry.raw(name)))
+        return next(names, None) or next((word for word in entry.words("flags") if word in UNREAD_FLAGS), None)
