@@ -148,7 +148,7 @@ def test_one_odd_pod_takes_its_gang_with_it(words: str, other: dict[str, Any]) -
         ("spec.minMember", {"minMember": "2"}),
         ("tier-1, which is not a level", {"networkTopology": {"mode": "hard", "highestTierAllowed": 1}}),
         ("subGroupPolicy", {"minMember": 1, "subGroupPolicy": [{"name": "a"}]}),
-        ("minSubGroup", {"minMember": 1, "subGroups": [{"name": "a", "minSubGroup": 1}]}),
+        ("resource claims", {"minMember": 1, "resourceClaims": [{"name": "a"}]}),
         ("parent", {"schedulingPolicy": {"gang": {"minCount": 1}}, "parentCompositePodGroupName": "x"}),
     ],
 )
@@ -371,13 +371,16 @@ def test_unlike_members_are_groups_of_one_job() -> None:
     assert option.value == 2001
 
 
+GATES = [{"name": f"{KUEUE}topology"}]
+
+
 def test_each_pod_set_has_its_level() -> None:
     """Of Kueue's PodSets one lies within a rack and one within a zone; PodSets of one group share a rack."""
     zone = "topology.kubernetes.io/zone"
 
     def member(name: str, role: str, level: str, **more: str) -> dict[str, Any]:
         marks = {f"{KUEUE}workload": "w", f"{KUEUE}podset-required-topology": level, **more}
-        return pod(name, labels={f"{KUEUE}podset": role}, annotations=marks)
+        return pod(name, labels={f"{KUEUE}podset": role}, annotations=marks, schedulingGates=GATES)
 
     nodes = [node(name, labels={RACK: name, zone: "z"}) for name in "ab"]
     option = options(read(*nodes, *(member(f"m{i}", "m", RACK) for i in range(2)), member("w", "w", zone)))["default/w"]
@@ -398,3 +401,28 @@ def test_a_group_of_which_all_pods_may_be_missing_is_optional() -> None:
         ("default/c0", 3, 1, True),
     ]
     assert (option.value, option.groups[2].value_per_worker) == (5001, 1000)
+
+
+def test_pods_that_kueue_has_let_go_are_alone() -> None:
+    """Behind a gate the pods of a Workload start together; without it, kube-scheduler binds one after the other."""
+    marks = {f"{KUEUE}workload": "w"}
+    assert options(
+        read(node(), *(pod(f"p{i}", annotations=marks, schedulingGates=GATES) for i in range(2)))
+    ).keys() == {"default/w"}
+    assert len(options(read(node(), *(pod(f"p{i}", annotations=marks) for i in range(2))))) == 2
+
+
+def test_some_of_the_groups_must_start() -> None:
+    """Two of three replicas of two pods must start, each whole (KAI); one of two PodGroups (CompositePodGroup)."""
+    replicas = [{"name": name, "minMember": 2, "parent": "all"} for name in "rst"]
+    spec = {"subGroups": [{"name": "all", "minSubGroup": 2}, *replicas]}
+    group = {"kind": "PodGroup", "metadata": {"name": "g"}, "spec": spec}
+    marks = {"annotations": {"pod-group-name": "g"}}
+    pods = [pod(f"{name}{i}", labels={"kai.scheduler/subgroup-name": name}, **marks) for name in "rst" for i in (0, 1)]
+    option = options(read(node(), group, *pods))["default/g"]
+    assert [(one.id, one.workers, one.fewest, one.optional) for one in option.groups] == [
+        ("r", 4, 4, False),
+        ("t", 2, 2, True),
+    ]
+    assert (option.value, option.groups[1].value_per_worker) == (6000, 1000)
+    assert "groups are missing (1 of 2)" in read(node(), group, *pods[:2]).note

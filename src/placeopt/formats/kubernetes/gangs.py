@@ -9,8 +9,15 @@ from dataclasses import dataclass, field, replace
 from placeopt.formats.faults import make_record
 from placeopt.formats.import_notes import ImportNotes
 from placeopt.formats.kubernetes.node_selectors import EVERY_NODE, NodeConditions
-from placeopt.formats.kubernetes.pod_groups import NO_RULES, NO_TOPOLOGY, GangMembership, GroupRules, Topology
-from placeopt.formats.kubernetes.pods import KUEUE_GATES, Pod, job_id
+from placeopt.formats.kubernetes.pod_groups import (
+    KUEUE_GATES,
+    NO_RULES,
+    NO_TOPOLOGY,
+    GangMembership,
+    GroupRules,
+    Topology,
+)
+from placeopt.formats.kubernetes.pods import Pod, job_id
 from placeopt.formats.observed_round import ObservedJob, ObservedWorker
 from placeopt.model import Demand, Job, Option, Split
 
@@ -27,6 +34,8 @@ class Part:
     pods_min: int = 0
     topology: Topology = NO_TOPOLOGY
     parts: list[Part] = field(default_factory=list)
+    optional: bool = False
+    """Whether all of its pods may be missing while others of the gang run."""
 
     def leaves(self) -> Iterator[Part]:
         """Yield the parts that have pods."""
@@ -45,29 +54,32 @@ class Part:
             return self
         parts: list[Part] = []
         for part in [one.simplified() for one in self.parts]:
-            for one in part.parts if part.parts and part.topology == NO_TOPOLOGY else [part]:
+            for one in part.parts if part.is_transparent else [part]:
                 other = next((other for other in parts if other.joins(one)), None)
                 if other is None:
                     parts.append(one)
                 else:
                     first, last = (other, one) if other.pods_min == len(other.pods) else (one, other)
                     other.pods, other.pods_min = first.pods + last.pods, first.pods_min + last.pods_min
-        parts.sort(key=lambda part: part.is_optional)
+        parts.sort(key=lambda part: part.optional)
+        parts[0].optional = False
         if len(parts) == 1 and NO_TOPOLOGY in (self.topology, parts[0].topology):
             topology = parts[0].topology if self.topology == NO_TOPOLOGY else self.topology
-            return replace(parts[0], name=self.name, topology=topology)
+            return replace(parts[0], name=self.name, topology=topology, optional=self.optional)
         return replace(self, parts=parts)
 
     @property
-    def is_optional(self) -> bool:
-        """Whether all of its pods may be missing while others of the gang run."""
-        return not any(leaf.pods_min for leaf in self.leaves())
+    def is_transparent(self) -> bool:
+        """Whether its parts can be parts of its parent as well."""
+        return bool(self.parts) and self.topology == NO_TOPOLOGY and not self.optional
 
     def joins(self, other: Part) -> bool:
         """Whether the pods of two parts can be one part."""
-        plain = not self.parts and not other.parts and self.topology == other.topology == NO_TOPOLOGY
+        ruled = any(
+            one.parts or one.topology != NO_TOPOLOGY or (one.optional and one.pods_min) for one in (self, other)
+        )
         full = self.pods_min == len(self.pods) or other.pods_min == len(other.pods)
-        return plain and full and _kind(self.pods[0]) == _kind(other.pods[0])
+        return not ruled and full and _kind(self.pods[0]) == _kind(other.pods[0])
 
 
 @dataclass
@@ -192,8 +204,10 @@ class Gang:
                 return f"pods are missing ({there} of {needed})"
             if len(group.parts) < (group.rules.parts_min or 0):
                 return f"groups are missing ({len(group.parts)} of {group.rules.parts_min})"
-            for role, rules in group.rules.parts.items():
-                if rules.pods_min and role not in group.parts:
+            roles, names = group.rules.parts, {one.name for one in group.groups()}
+            for role, rules in roles.items():
+                above = roles.get(rules.parent or "", group.rules)
+                if rules.pods_min and above.parts_min is None and role not in names:
                     return f"pods are missing ({role}: 0 of {rules.pods_min})"
         return None
 
@@ -201,7 +215,7 @@ class Gang:
         """
         Return the pods that wait.
 
-        Where some of several kinds may stay missing, the kind with most pods is that of which they may.
+        Where some of several kinds, or groups, may stay missing, those with most pods are the ones that may.
         """
         kinds: dict[object, list[Pod]] = defaultdict(list)
         for pod in self.pods:
@@ -218,6 +232,13 @@ class Gang:
                 more = max(0, min(short, len(leaf.pods) - leaf.pods_min))
                 leaf.pods_min += more
                 short -= more
+                leaf.optional = not leaf.pods_min
+        if self.rules.parts_min is not None:
+            begun = sum(group.present() > 0 for group in self.parts.values())
+            new = [part for part in parts if not self.parts[part.name].present()]
+            new.sort(key=lambda part: sum(len(leaf.pods) for leaf in part.leaves()))
+            for part in new[max(0, self.rules.parts_min - begun) :]:
+                part.optional = True
         return whole
 
 
@@ -376,7 +397,7 @@ class GangBuilder:
     def _unread(self, waiting: Sequence[Pod]) -> str | None:
         """Return why pods that start together are left out: the first reason of any of them."""
         for pod in waiting:
-            if set(pod.scheduling_gates) - set(KUEUE_GATES):
+            if set(pod.scheduling_gates) - KUEUE_GATES:
                 return "behind a scheduling gate"
             if pod.devices:
                 return f"waiting for {', '.join(pod.devices)} (--resource reads one kind of GPUs)"

@@ -38,7 +38,7 @@ class OptionBuilder:
         rules["splits"] = tuple(dict.fromkeys((*rules["splits"], *draft.splits)))
         rules["workers_per_node_max"] = draft.workers_per_node_max
         if draft.parts:
-            groups = tuple(self._group(part, gpu_value) for part in draft.parts)
+            groups = tuple(self._group(part, gpu_value, part.optional) for part in draft.parts)
             value = sum(self.rule.value(pod.gpus, gpu_value) for pod in draft.pods)
             return (make_record(Option, first.entry.where, groups=groups, value=min(value, MAX_VALUE), **rules),)
         key = (*amounts_of(draft.pods), frozenset(first.amounts.named.items()), len(draft.pods), least, gpu_value)
@@ -59,8 +59,8 @@ class OptionBuilder:
             "spread": tuple(Spread(level=level_of[level], segment=size) for level, size in topology.slices),
         }
 
-    def _leaf(self, pods: Sequence[Pod], least: int, gpu_value: int) -> dict[str, Any]:
-        """Return what a group of alike workers says of them."""
+    def _leaf(self, pods: Sequence[Pod], least: int, gpu_value: int, *, optional: bool = False) -> dict[str, Any]:
+        """Return what a group of alike workers says of them; ``optional``: all may be missing."""
         gpus, cpu, memory = amounts_of(pods)
         amounts = {"gpus": gpus, "cpu_millicores": cpu, "memory_mib": memory, "resources": pods[0].amounts.named}
         worth = min(self.rule.value(gpus, gpu_value), MAX_VALUE // len(pods))
@@ -68,13 +68,15 @@ class OptionBuilder:
             "workers": len(pods),
             "workers_min": max(1, least) if least < len(pods) else None,
             "demand": make_record(Demand, pods[0].entry.where, **amounts),
-            "value_per_worker": worth if least < len(pods) else 0,
+            "value_per_worker": worth if optional or least < len(pods) else 0,
         }
 
-    def _group(self, part: Part, gpu_value: int) -> Group:
-        """Return a part of a gang as a group; one of which all pods may be missing is optional."""
+    def _group(self, part: Part, gpu_value: int, optional: bool) -> Group:
+        """Return a part of a gang as a group; ``optional``: all of its pods may be missing."""
         where = next(part.leaves()).pods[0].entry.where
-        fields = self._rules(part.topology) | {"id": part.name, "optional": part.is_optional}
+        fields = self._rules(part.topology) | {"id": part.name, "optional": part.optional}
         if part.parts:
-            return make_record(Group, where, groups=tuple(self._group(one, gpu_value) for one in part.parts), **fields)
-        return make_record(Group, where, **self._leaf(part.pods, part.pods_min, gpu_value), **fields)
+            fields["groups"] = tuple(self._group(one, gpu_value, optional or one.optional) for one in part.parts)
+            return make_record(Group, where, **fields)
+        leaf = self._leaf(part.pods, part.pods_min, gpu_value, optional=optional)
+        return make_record(Group, where, **leaf, **fields)

@@ -19,8 +19,6 @@ class Topology:
 
     required: str | None = None
     """Level of which one domain holds all pods."""
-    preferred: tuple[str, ...] = ()
-    """Levels of which one domain should hold all pods, the best first."""
     slices: tuple[tuple[str, int], ...] = ()
     """Level and size: the number of pods in a domain of the level is a multiple of the size."""
     whole: bool = False
@@ -29,7 +27,7 @@ class Topology:
     @property
     def levels(self) -> tuple[str, ...]:
         """All levels of the rules."""
-        return (*filter(None, (self.required, *self.preferred)), *(level for level, _ in self.slices))
+        return (*filter(None, [self.required]), *(level for level, _ in self.slices))
 
 
 NO_TOPOLOGY = Topology()
@@ -82,50 +80,45 @@ class Maker:
 
     name: str
     role: str = ""
+    kind: str = ""
+    """Kind of the object with the rules."""
     count: str = ""
     least: str = ""
     partners: str = ""
     parts: str = ""
+    """List of roles; pods without a role are alone."""
     index: str = ""
     """Ends the name, where one object has several gangs."""
-    kind: str = ""
-    """Kind of the object with the rules."""
-    needs_role: bool = False
-    """Whether pods without a role are alone."""
+    gated: bool = False
+    """Whether pods that wait without a gate of Kueue are no members any more."""
 
 
 KUEUE, KAI, LWS = "kueue.x-k8s.io/", "kai.scheduler/", "leaderworkerset.sigs.k8s.io/"
-KOORDINATOR, SIGS, YUNIKORN = (
-    "gang.scheduling.koordinator.sh/",
-    "pod-group.scheduling.sigs.k8s.io",
-    "yunikorn.apache.org/",
-)
-TASK = "volcano.sh/task-spec"
-_KOORDINATOR = Maker(
-    f"{KOORDINATOR}name",
-    count=f"{KOORDINATOR}total-number",
-    least=f"{KOORDINATOR}min-available",
-    partners=f"{KOORDINATOR}groups",
-    kind="PodGroup",
-)
-_SIGS = Maker(
-    SIGS, count=f"{SIGS}/total-number", least=f"{SIGS}/min-available", partners=f"{SIGS}/groups", kind="PodGroup"
-)
-_YUNIKORN = Maker(f"{YUNIKORN}app-id", f"{YUNIKORN}task-group-name", parts=f"{YUNIKORN}task-groups", needs_role=True)
+KOORDINATOR, YUNIKORN = "gang.scheduling.koordinator.sh/", "yunikorn.apache.org/"
+SIGS, TASK = "pod-group.scheduling.sigs.k8s.io", "volcano.sh/task-spec"
+KUEUE_GATES = frozenset({f"{KUEUE}admission", f"{KUEUE}topology"})
+"""Scheduling gates that mean waiting for free capacity; a pod behind any other gate is left out."""
+
+
+def _numbers(prefix: str) -> tuple[str, str, str]:
+    return f"{prefix}total-number", f"{prefix}min-available", f"{prefix}groups"
+
+
+_YUNIKORN = Maker(f"{YUNIKORN}app-id", f"{YUNIKORN}task-group-name", parts=f"{YUNIKORN}task-groups")
 MAKERS = (
-    Maker("scheduling.k8s.io/group-name", TASK, kind="PodGroup"),  # Volcano
-    Maker("scheduling.volcano.sh/group-name", TASK, kind="PodGroup"),
-    _KOORDINATOR,
-    Maker("pod-group-name", f"{KAI}subgroup-name", kind="PodGroup"),  # KAI, run:ai
-    Maker("scheduling.x-k8s.io/pod-group", kind="PodGroup"),  # coscheduling of scheduler-plugins
-    _SIGS,
-    replace(_SIGS, name=f"{SIGS}/name"),
-    Maker(f"{KUEUE}pod-group-name", f"{KUEUE}role-hash", f"{KUEUE}pod-group-total-count"),
-    Maker("grove.io/podgang", "grove.io/podclique", kind="PodGroup"),
+    Maker("scheduling.k8s.io/group-name", TASK, "PodGroup"),  # Volcano
+    Maker("scheduling.volcano.sh/group-name", TASK, "PodGroup"),
+    Maker(f"{KOORDINATOR}name", "", "PodGroup", *_numbers(KOORDINATOR)),
+    Maker("pod-group-name", f"{KAI}subgroup-name", "PodGroup"),  # KAI, run:ai
+    Maker("scheduling.x-k8s.io/pod-group", "", "PodGroup"),  # coscheduling of scheduler-plugins
+    Maker(SIGS, "", "PodGroup", *_numbers(f"{SIGS}/")),
+    Maker(f"{SIGS}/name", "", "PodGroup", *_numbers(f"{SIGS}/")),
+    Maker(f"{KUEUE}pod-group-name", f"{KUEUE}role-hash", "", f"{KUEUE}pod-group-total-count"),
+    Maker("grove.io/podgang", "grove.io/podclique", "PodGroup"),
     _YUNIKORN,
     replace(_YUNIKORN, name="applicationId"),
-    Maker(f"{KUEUE}workload"),
-    Maker(f"{LWS}name", f"{LWS}worker-index", f"{LWS}size", index=f"{LWS}group-index", kind="LeaderWorkerSet"),
+    Maker(f"{KUEUE}workload", gated=True),
+    Maker(f"{LWS}name", f"{LWS}worker-index", "LeaderWorkerSet", f"{LWS}size", index=f"{LWS}group-index"),
     Maker("jobset.sigs.k8s.io/jobset-name", "jobset.sigs.k8s.io/replicatedjob-name"),  # Kubeflow's Trainer, too
     Maker("training.kubeflow.org/job-name", "training.kubeflow.org/replica-type"),  # PyTorchJob, MPIJob and the like
 )
@@ -136,14 +129,13 @@ pods. A Ray cluster works with those of its pods that run, so it is a gang only 
 PODSETS = (f"{KUEUE}podset-group-name", f"{KUEUE}podset")
 """Roles of Kueue; PodSets with one group name share their domain."""
 REQUIRED = (f"{KUEUE}podset-required-topology", f"{KAI}topology-required-placement")
-PREFERRED = (f"{KUEUE}podset-preferred-topology", f"{KAI}topology-preferred-placement")
 SLICES = {
     f"{KUEUE}podset-slice-required-topology": f"{KUEUE}podset-slice-size",
     f"{KAI}segment-topology-required-placement": f"{KAI}segment-size",
 }
 """Annotation with the level of slices -> annotation with their size."""
 NESTED_SLICES = f"{KUEUE}podset-slice-required-topology-constraints"
-TOPOLOGY = frozenset({*REQUIRED, *PREFERRED, *SLICES, NESTED_SLICES})
+TOPOLOGY = frozenset({*REQUIRED, *SLICES, NESTED_SLICES})
 MARKS = frozenset(maker.name for maker in MAKERS)
 UNREAD_TOPOLOGY = "exclusive-topology"
 """Stands in the names of annotations with which JobSet and LeaderWorkerSet keep other jobs out of a domain."""
@@ -172,7 +164,9 @@ def gang_membership(
         return GangMembership(f"{source}/{replica}" if replica else source, source)
     said = {**labels, **annotations}
     for maker in MAKERS:
-        if not said.get(maker.name) or (maker.needs_role and not said.get(maker.role)):
+        if not said.get(maker.name) or (maker.parts and not said.get(maker.role)):
+            continue
+        if maker.gated and "nodeName" not in spec and not _gates(spec) & KUEUE_GATES:
             continue
         own = f"{namespace}/{said[maker.name]}"
         source = own if maker.kind == "PodGroup" else f"{maker.kind}/{own}"
@@ -183,6 +177,10 @@ def gang_membership(
             _stated(maker, said, metadata, namespace),
         )
     return None
+
+
+def _gates(spec: JsonEntry) -> frozenset[str]:
+    return frozenset(gate.text("name") for gate in spec.entries("schedulingGates"))
 
 
 def _stated(maker: Maker, said: Mapping[str, str], metadata: JsonEntry, namespace: str) -> GroupRules:
@@ -205,10 +203,8 @@ def pod_topology(metadata: JsonEntry, annotations: Mapping[str, str]) -> Topolog
     if NESTED_SLICES in annotations:
         slices += [(one.text("topology"), _whole(one, "size")) for one in _listed(metadata, NESTED_SLICES)]
     required = [key for key in REQUIRED if annotations.get(key)]
-    preferred = [key for key in PREFERRED if annotations.get(key)]
     return Topology(
         annotations[required[0]] if required else None,
-        tuple(annotations[key] for key in preferred),
         tuple(slices),
         whole=not any(key.startswith(KUEUE) for key in TOPOLOGY & annotations.keys()),
     )
@@ -292,10 +288,11 @@ def _read(entry: JsonEntry, read: Callable[[JsonEntry], GroupRules]) -> GroupRul
 def _pod_group(entry: JsonEntry) -> GroupRules:
     """Read a PodGroup: Kubernetes' own, or one of the four whose common field is ``minMember``."""
     metadata, spec = entry.entry("metadata"), entry.entry("spec")
+    namespace = metadata.text("namespace", "default")
     if "resourceClaims" in spec:
         return GroupRules(unsupported="of a PodGroup with resource claims")
     if "schedulingPolicy" in spec:
-        return _policy(spec.entry("schedulingPolicy"), spec, metadata.text("namespace", "default"))
+        return _policy(spec.entry("schedulingPolicy"), spec, namespace)
     if spec.entries("subGroupPolicy"):
         return GroupRules(unsupported="of a PodGroup with subGroupPolicy")
     if "MustGather" in str(metadata.texts("annotations").get(f"{KOORDINATOR}network-topology-spec", "")):
@@ -303,36 +300,29 @@ def _pod_group(entry: JsonEntry) -> GroupRules:
     tasks = spec.entry("minTaskMember")
     parts = {task: GroupRules(tasks.integer(task, 0, MAX_PODS) or None) for task in tasks.names()}
     for one in spec.entries("subGroups"):
-        unsupported = "of a PodGroup with minSubGroup" if "minSubGroup" in one else None
         parts[one.text("name")] = GroupRules(
             one.integer("minMember", 0, MAX_PODS, 0) or None,
             topology=_constraint(one),
             parent=one.text("parent", "") or None,
-            unsupported=unsupported,
+            parts_min=one.integer("minSubGroup", 0, MAX_PODS, 0) or None,
         )
     key = f"{KOORDINATOR}groups"
     return GroupRules(
         max(1, spec.integer("minMember", 0, MAX_PODS, 1)),
         topology=_constraint(spec),
         parts=parts,
-        partners=_partners(metadata, key, metadata.text("namespace", "default"))
-        if key in metadata.entry("annotations")
-        else (),
-        unsupported=next((rules.unsupported for rules in parts.values() if rules.unsupported), None),
+        parts_min=spec.integer("minSubGroup", 0, MAX_PODS, 0) or None,
+        partners=_partners(metadata, key, namespace) if key in metadata.entry("annotations") else (),
     )
 
 
 def _constraint(spec: JsonEntry) -> Topology:
-    """Read ``topologyConstraint`` of KAI, or ``networkTopology`` of Volcano."""
-    kai, network = spec.entry("topologyConstraint"), spec.entry("networkTopology")
-    required = kai.text("requiredTopologyLevel", "") or None
-    preferred = [level for level in (kai.text("preferredTopologyLevel", ""),) if level]
-    tier = network.text("highestTierName", "") or network.integer("highestTierAllowed", 0, 10**6, 0)
+    """Read ``topologyConstraint`` of KAI, or ``networkTopology`` of Volcano; what is only preferred is not read."""
+    network = spec.entry("networkTopology")
     if "networkTopology" in spec and network.text("mode", "hard") == "hard":
-        required = f"{TIER}{tier}"
-    elif "networkTopology" in spec and tier:
-        preferred.append(f"{TIER}{tier}")
-    return Topology(required, tuple(preferred))
+        tier = network.text("highestTierName", "") or network.integer("highestTierAllowed", 0, 10**6, 0)
+        return Topology(f"{TIER}{tier}")
+    return Topology(spec.entry("topologyConstraint").text("requiredTopologyLevel", "") or None)
 
 
 def _policy(policy: JsonEntry, owner: JsonEntry, namespace: str | None = None) -> GroupRules:

@@ -12,8 +12,8 @@ from placeopt.formats.json_entry import JsonEntry
 from placeopt.formats.kubernetes.gangs import unreadable_job
 from placeopt.formats.kubernetes.inter_pod_rules import NO_TERMS, PodAffinity, namespace_labels, read_pod_affinity
 from placeopt.formats.kubernetes.nodes import NodeCapacity
-from placeopt.formats.kubernetes.pod_groups import GangMembership, GroupRules, gang_membership, group_rules
-from placeopt.formats.kubernetes.pods import KUEUE_GATES, Pod, PodReader, job_id, unreadable_field
+from placeopt.formats.kubernetes.pod_groups import KUEUE_GATES, GangMembership, GroupRules, gang_membership, group_rules
+from placeopt.formats.kubernetes.pods import Pod, PodReader, job_id, unreadable_field
 from placeopt.formats.kubernetes.workloads import workload_pods
 from placeopt.formats.observed_round import ObservedJob
 

@@ -30,8 +30,6 @@ from placeopt.formats.priority_rule import annotation_marks
 from placeopt.model import Toleration
 
 QUEUES = ("kueue.x-k8s.io/queue-name", "kai.scheduler/queue")
-KUEUE_GATES = ("kueue.x-k8s.io/admission", "kueue.x-k8s.io/topology")
-"""Scheduling gates that mean waiting for free capacity; a pod behind any other gate is left out."""
 FRACTIONS = ("gpu-fraction", "gpu-memory", "runai-gpu-memory")
 """Annotations that request a part of a GPU (KAI, run:ai)."""
 PLACEHOLDER = f"{YUNIKORN}placeholder"

@@ -45,16 +45,16 @@ def _pods(workload: JsonEntry) -> Iterator[JsonEntry]:
         template, podset = part.entry("template"), part.text("name", "main")
         said, inner = template.entry("metadata"), template.raw("spec") or {}
         priority = {"priority": spec.raw("priority")} if "priority" in spec else {}
+        labels = {**said.texts("labels"), f"{KUEUE}podset": podset, **({f"{KUEUE}queue-name": queue} if queue else {})}
         for number in range(part.integer("count", 0, MAX_PODS, 1)):
             own = {
                 "name": f"{name}-{podset}-{number}",
                 "namespace": metadata.text("namespace", "default"),
                 "creationTimestamp": metadata.raw("creationTimestamp"),
-                "labels": {
-                    **said.texts("labels"),
-                    f"{KUEUE}podset": podset,
-                    **({f"{KUEUE}queue-name": queue} if queue else {}),
-                },
+                "labels": labels,
                 "annotations": {**said.texts("annotations"), f"{KUEUE}workload": name},
             }
-            yield JsonEntry(".template", {"metadata": own, "spec": {**inner, **priority}}, part)
+            gates = [{"name": f"{KUEUE}admission"}]
+            yield JsonEntry(
+                ".template", {"metadata": own, "spec": {**inner, **priority, "schedulingGates": gates}}, part
+            )
