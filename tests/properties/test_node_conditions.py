@@ -1,60 +1,21 @@
 """Which nodes admit which jobs: compiled round, referee, ranking, and one more node, against an oracle of its own."""
 
-from typing import Any
-
 import numpy as np
 from hypothesis import event, given, settings
 
 from helpers.node_conditions import admits, chosen, meets, tolerates
 from helpers.plans import plan_for
-from placeopt import Engine, Instance, build, violations
+from placeopt import Engine, build, violations
 from placeopt.build import placement
-from placeopt.model import Domain, Job, Node
+from placeopt.model import Job
 from placeopt.problem import compile_problem
 from placeopt.whatif import Limits, add
 from strategies import Choice, choices
-from strategies.conditions import TAINTS, make_affinity, make_expression, make_labels, make_tolerations
+from strategies.conditions import TAINTS, make_choosy_round, make_expression, make_labels, make_tolerations
 
 RULES = {"drained", "taints", "nodes_allowed", "nodes_excluded", "node_selector", "node_affinity"}
 """Rules of the referee about the nodes that a job asks for."""
 LIMITS = Limits(time_limit_s=20, threads=1)
-
-
-def conditions(choice: Choice, nodes: list[str]) -> dict[str, Any]:
-    """Return what a job asks of nodes, each kind now and then; names of nodes may be of none."""
-    names = [*nodes, "gone"]
-    return {
-        "node_selector": make_labels(choice) if choice.chance(0.3) else {},
-        "node_affinity": make_affinity(choice) if choice.chance(0.8) else (),
-        "nodes_allowed": tuple(choice.some(names, 0.7)) if choice.chance(0.2) else None,
-        "nodes_excluded": tuple(choice.some(names, 0.3)) if choice.chance(0.2) else (),
-        "tolerations": make_tolerations(choice),
-    }
-
-
-def round_of(choice: Choice, *, nodes: int = 7, jobs: int = 5, drained: float = 0.1) -> Instance:
-    """Return nodes in racks of a zone or beside it, with room for all, and jobs of one GPU that choose among them."""
-
-    def one(i: int) -> Node:
-        return build.node(
-            f"n{i}",
-            labels=make_labels(choice),
-            taints=tuple(choice.some(TAINTS, 0.2)),
-            drained=choice.chance(drained),
-            domain=choice.pick(("r0", "r1", "r2", None)),
-        )
-
-    domains: Any = [Domain(id="z0", level="zone")]
-    domains += [Domain(id=f"r{i}", parent="z0" if i else None) for i in range(3)]
-    made = [one(i) for i in range(nodes)]
-    names = [node.id for node in made]
-    machine = build.machine(gpus=jobs)
-    return build.instance(
-        made,
-        [build.job(f"j{i}", **conditions(choice, names)) for i in range(jobs)],
-        machines=[machine],
-        domains=domains,
-    )
 
 
 @settings(max_examples=4 * settings().max_examples)
@@ -71,7 +32,7 @@ def test_expressions_and_tolerations(choice: Choice) -> None:
 @given(choice=choices)
 def test_every_floor_says_the_same_of_every_node(engine: Engine, choice: Choice) -> None:
     """Compiled classes, the referee and a live cluster's ranking, node by node."""
-    round_ = round_of(choice)
+    round_ = make_choosy_round(choice)
     problem = compile_problem(round_)
     classes = len(set(problem.node_class.tolist()))
     assert classes <= len(round_.cluster.nodes)
@@ -92,7 +53,7 @@ def test_every_floor_says_the_same_of_every_node(engine: Engine, choice: Choice)
 @given(choice=choices)
 def test_nodes_that_no_job_tells_apart_are_one_class(choice: Choice) -> None:
     """Never more classes than nodes differ in what some job asks: each label's values by the questions about it."""
-    round_ = round_of(choice, nodes=9, jobs=2)
+    round_ = make_choosy_round(choice, nodes=9, jobs=2)
     problem = compile_problem(round_)
     answers: dict[int, set[tuple[object, ...]]] = {}
     for node, number in zip(round_.cluster.nodes, problem.node_class.tolist(), strict=True):
@@ -108,7 +69,7 @@ def test_nodes_that_no_job_tells_apart_are_one_class(choice: Choice) -> None:
 @given(choice=choices)
 def test_nodes_to_add_are_judged_as_all_others(choice: Choice) -> None:
     """On a full cluster, a copy of a node starts a job just if it meets the conditions under a name of its own."""
-    round_ = round_of(choice, nodes=3, jobs=1, drained=0)
+    round_ = make_choosy_round(choice, nodes=3, jobs=1, drained=0)
     held = [build.job(f"held-{node.id}", gpus=1) for node in round_.cluster.nodes]
     full = build.instance(
         round_.cluster,

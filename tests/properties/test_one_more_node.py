@@ -2,9 +2,13 @@
 
 from hypothesis import event, given, settings
 
-from placeopt import Engine, Instance
+from helpers.node_conditions import admits
+from placeopt import Engine, Instance, build
+from placeopt.explain import explain_all
+from placeopt.model import Policy, Queue, Quota
 from placeopt.whatif import Limits, Patch, add, apply_patch, parse_variation, price, sweep
-from strategies import rounds
+from strategies import Choice, choices, rounds
+from strategies.conditions import make_choosy_round, make_tolerations
 
 LIMITS = Limits(time_limit_s=20, threads=1)
 
@@ -24,10 +28,8 @@ def counted(round_: Instance) -> Instance:
     return round_.model_copy(update={"jobs": tuple(jobs)})
 
 
-@settings(max_examples=max(1, settings().max_examples // 5))
-@given(round_=rounds(changes=False, standing=False))
-def test_all_who_ask_get_the_same_node(engine: Engine, round_: Instance) -> None:
-    """With labels, taints, types, domains and quotas: what a patch makes is what `sweep`, `price` and `add` count."""
+def assert_agreement(engine: Engine, round_: Instance) -> None:
+    """What a patch makes is what `sweep`, `price` and `add` count, type by type."""
     prices = {one.name: one for one in price(round_, limits=LIMITS).prices}
     for machine in {node.machine for node in round_.cluster.nodes}:
         none, one = (
@@ -44,3 +46,43 @@ def test_all_who_ask_get_the_same_node(engine: Engine, round_: Instance) -> None
             not engine.solve(counted(made), time_limit_s=20).unplaced for made in (round_, with_one(round_, machine))
         ]
         assert [found.found is not None and found.found <= number for number in (0, 1)] == all_run
+
+
+@settings(max_examples=max(1, settings().max_examples // 5))
+@given(round_=rounds(changes=False, standing=False))
+def test_all_who_ask_get_the_same_node(engine: Engine, round_: Instance) -> None:
+    """With labels, taints, types, domains and quotas."""
+    assert_agreement(engine, round_)
+
+
+@settings(max_examples=max(1, settings().max_examples // 2))
+@given(choice=choices)
+def test_all_judge_the_conditions_of_jobs(engine: Engine, choice: Choice) -> None:
+    """Jobs that choose by expressions, names and taints, two types and a quota: `explain_all` agrees, too."""
+    round_ = make_choosy_round(choice, nodes=4, jobs=3, drained=0)
+    machines = [build.machine(name, gpus=1) for name in ("m", "other")]
+    nodes = tuple(
+        node.model_copy(update={"machine": choice.pick(machines).id, "labels": {**node.labels, "host": node.id}})
+        for node in round_.cluster.nodes
+    )
+    queue = Queue(id="q", quota=Quota(gpu_milli=choice.pick((1000, 4000))))
+    jobs = [job.model_copy(update={"queue": choice.pick(("q", None))}) for job in round_.jobs]
+    jobs += [build.job("named", node_selector={"host": choice.pick(nodes).id}, tolerations=make_tolerations(choice))]
+    domains = round_.cluster.domains
+    round_ = build.instance(nodes, jobs, machines=machines, domains=domains, policy=Policy(queues=(queue,)))
+    assert_agreement(engine, round_)
+    plan = engine.solve(round_, time_limit_s=20)
+    waiting = [one.job for one in plan.unplaced]
+    freed = {one.change: one.jobs_alone for one in explain_all(round_, plan, time_limit_s=20).changes}
+    record = {job.id: job for job in jobs}
+    held = sum(record[placed.job].queue == "q" for placed in plan.placements)
+    for machine in {node.machine for node in nodes}:
+        made = with_one(round_, machine)
+        more = made.cluster.nodes[-1]
+        takes = [
+            job
+            for name in waiting
+            if (job := record[name]).queue is None or 1000 * (held + 1) <= (queue.quota.gpu_milli or 0)
+        ]
+        starts = sum(admits(made, job, more) for job in takes)
+        assert freed.get(f"one more node of type {machine!r}", 0) == starts

@@ -94,6 +94,18 @@ def test_other_conditions(terms: tuple[Any, ...], waits: bool, like_a1: int | No
     assert [add(round_, node, limits=LIMITS).found for node in ("a1", "a2")] == [like_a1, like_a2]
 
 
+@pytest.mark.parametrize("term", [("zone", "In", "z1"), ("zone", "Exists")])
+def test_a_label_that_only_the_name_of_a_level_resembles(term: tuple[str, ...]) -> None:
+    """Nodes say topology.kubernetes.io/zone; a pod that asks for the label zone, which none has, waits."""
+    objects = report("c01")
+    for node in objects["items"][:2]:
+        node["metadata"]["labels"]["topology.kubernetes.io/zone"] = "z1"
+    affinity = objects["items"][-1]["spec"]["affinity"]["nodeAffinity"]
+    affinity["requiredDuringSchedulingIgnoredDuringExecution"]["nodeSelectorTerms"] = [labels(term)]
+    found = add(read_kubernetes(objects), "a2", limits=LIMITS)
+    assert found.never == ("ml/new",)
+
+
 def test_names_among_terms_of_labels() -> None:
     """Names are a condition beside labels; a pod that joins both by or is left out, by name."""
     assert "names of nodes in one of several terms" in asking(labels(TRAIN), named("In", "a2")).note

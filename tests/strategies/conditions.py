@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from placeopt.model import LabelExpression, Taint, Toleration
+from placeopt import build
+from placeopt.model import Domain, Instance, LabelExpression, Node, Taint, Toleration
 from strategies.choice import Choice
 
 TAINTS = (Taint(key="old"), Taint(key="loud", value="9", effect="NoExecute"))
@@ -57,3 +58,40 @@ def make_tolerations(choice: Choice) -> tuple[Toleration, ...]:
         {"operator": "Exists", "effect": choice.pick(("NoSchedule", "NoExecute"))},
     )
     return tuple(Toleration.model_validate(fields) for fields in choice.some(among, 0.3))
+
+
+def make_conditions(choice: Choice, nodes: list[str]) -> dict[str, Any]:
+    """Return what a job asks of nodes, each kind now and then; names of nodes may be of none."""
+    names = [*nodes, "gone"]
+    return {
+        "node_selector": make_labels(choice) if choice.chance(0.3) else {},
+        "node_affinity": make_affinity(choice) if choice.chance(0.8) else (),
+        "nodes_allowed": tuple(choice.some(names, 0.7)) if choice.chance(0.2) else None,
+        "nodes_excluded": tuple(choice.some(names, 0.3)) if choice.chance(0.2) else (),
+        "tolerations": make_tolerations(choice),
+    }
+
+
+def make_choosy_round(choice: Choice, *, nodes: int = 7, jobs: int = 5, drained: float = 0.1) -> Instance:
+    """Return nodes in racks of a zone or beside it, with room for all, and jobs of one GPU that choose among them."""
+
+    def one(i: int) -> Node:
+        return build.node(
+            f"n{i}",
+            labels=make_labels(choice),
+            taints=tuple(choice.some(TAINTS, 0.2)),
+            drained=choice.chance(drained),
+            domain=choice.pick(("r0", "r1", "r2", None)),
+        )
+
+    domains: Any = [Domain(id="z0", level="zone")]
+    domains += [Domain(id=f"r{i}", parent="z0" if i else None) for i in range(3)]
+    made = [one(i) for i in range(nodes)]
+    names = [node.id for node in made]
+    machine = build.machine(gpus=jobs)
+    return build.instance(
+        made,
+        [build.job(f"j{i}", **make_conditions(choice, names)) for i in range(jobs)],
+        machines=[machine],
+        domains=domains,
+    )

@@ -168,19 +168,23 @@ def _read_content(spec: JsonEntry, status: JsonEntry, resource: str) -> NodeCont
 
 
 def make_cluster(
-    nodes: Sequence[NodeCapacity], levels: Sequence[str] | None, where: str, named: Iterable[Sequence[str]] = ()
+    nodes: Sequence[NodeCapacity],
+    levels: Sequence[str] | None,
+    where: str,
+    named: Iterable[Sequence[str]] = (),
+    asked: Iterable[str] = (),
 ) -> tuple[Cluster, Mapping[str, str]]:
     """
     Return the cluster, with one machine type for each shape and domains by labels; and label -> level.
 
     ``nodes``: As `read_node` returns them, with the resources of daemons. ``levels``: Labels that define domains, top
     level first; None: those of `LEVELS` and ``named`` that nodes have. ``where``: Name of the file, for messages.
-    ``named``: Other labels that objects use as levels, each from the top down. Raises `BadInput` if no node has one of
-    the ``levels``.
+    ``named``: Other labels that objects use as levels, each from the top down. ``asked``: Labels that pods name, which
+    no level may be called. Raises `BadInput` if no node has one of the ``levels``.
     """
     machines: dict[tuple[object, ...], Machine] = {}
     domains: dict[str, Domain] = {}
-    level_of = _levels(nodes, levels, where, named)
+    level_of = _levels(nodes, levels, where, named, asked)
     records = []
     for node in nodes:
         cpu, memory = (
@@ -231,10 +235,15 @@ def _mib(text: str) -> int:
 
 
 def _levels(
-    nodes: Sequence[NodeCapacity], levels: Sequence[str] | None, where: str, named: Iterable[Sequence[str]]
+    nodes: Sequence[NodeCapacity],
+    levels: Sequence[str] | None,
+    where: str,
+    named: Iterable[Sequence[str]],
+    asked: Iterable[str],
 ) -> Mapping[str, str]:
     """Return label -> name of its level, from the top down; a name that is a label itself, or taken, is lengthened."""
     carried = {key for node in nodes for key in node.labels}
+    taken = {*carried, *asked, *RESERVED_LEVELS}
     for key in levels or ():
         if key not in carried:
             raise BadInput(f"{where}: --levels: no node carries the label {key!r}")
@@ -245,7 +254,7 @@ def _levels(
     level_of: dict[str, str] = {}
     for key in _nested(sources, nodes):
         level = LEVEL_OF.get(key) or key.rpartition("/")[2].removeprefix("topology-")
-        while level in carried or level in RESERVED_LEVELS or level in level_of.values():
+        while level in taken or level in level_of.values():
             level += "-level"
         level_of[key] = level
     return level_of

@@ -94,6 +94,8 @@ class PodRules:
     """All rules about its node; pods with equal text may run on the same nodes."""
     node_selector: dict[str, str]
     conditions: NodeConditions
+    labels: frozenset[str]
+    """Labels of nodes that the selector or the conditions name."""
     tolerations: tuple[Toleration, ...]
     scheduling_gates: tuple[str, ...]
     unsupported: str | None
@@ -246,10 +248,12 @@ class PodReader:
         key = content_key(spec.raws(RULE_FIELDS))
         known = None if key is None else self._rules.get(key)
         if known is None:
+            selector, conditions = spec.texts("nodeSelector"), node_affinity(spec)
             known = PodRules(
                 _rules(spec),
-                spec.texts("nodeSelector"),
-                node_affinity(spec),
+                selector,
+                conditions,
+                frozenset([*selector, *(one.key for term in conditions.node_affinity for one in term)]),
                 tolerations(spec),
                 tuple(gate.text("name") for gate in spec.entries("schedulingGates")),
                 _unread_spread(spec),

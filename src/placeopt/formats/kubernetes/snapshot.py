@@ -112,7 +112,8 @@ def read_kubernetes(
             take_requests(holder, pod)
     named = [*topology_levels(listed["Topology"]), *([level] for level in pods.levels)]
     volumes = Volumes(listed["PersistentVolumeClaim"], listed["PersistentVolume"], [*pods.running, *pods.waiting])
-    cluster, level_of = make_cluster(list(nodes.values()), levels, where, named)
+    asked = {label for pod in [*pods.running, *pods.waiting] for label in pod.spec_rules.labels}
+    cluster, level_of = make_cluster(list(nodes.values()), levels, where, named, asked)
     jobs = [*build_jobs(pods, nodes, level_of, volumes, counters, notes, priority_rule(rule)), *pods.unsupported]
     if any(worker.gpus is None for job in jobs for worker in job.workers):
         notes.assume("The API server does not list the GPUs of a pod: the lowest free ones were taken.")
