@@ -19,9 +19,6 @@ MAX_BYTES = 1 << 30
 """Most that is read from one file, before and after decompression."""
 MAX_RATIO = 100
 """Most that a gzip file may grow when it is read; rounds grow 13 to 15 times, blanks 1,000 times."""
-LARGE_BYTES = 1 << 28
-LARGE_RATIO = 30
-"""Largest ratio for content above ``LARGE_BYTES``; a larger one is refused before it needs that memory."""
 RATIO_FREE_BYTES = 1 << 20
 """Up to here a gzip file may grow as it likes: nothing of this size does harm."""
 MAX_MEMBERS = 100_000
@@ -29,7 +26,6 @@ MAX_MEMBERS = 100_000
 STANDARD_STREAM = "-"
 GZIP_MAGIC = b"\x1f\x8b"
 _CHUNK = 1 << 20
-_PACKED_CHUNK = 1 << 16
 
 
 def read_bytes(path: str | os.PathLike[str], *, max_bytes: int = MAX_BYTES) -> bytes:
@@ -96,70 +92,44 @@ def label(name: str) -> str:
 
 
 def _read_stream(stream: BinaryIO, name: str, max_bytes: int) -> bytes:
-    data = _read_bounded(stream, name, max_bytes)
+    size = 0
+    with contextlib.suppress(OSError):  # what has no descriptor, as in tests
+        size = os.fstat(stream.fileno()).st_size
+    data = b"" if size > max_bytes else _read_bounded(stream, max_bytes)
+    if max(size, len(data)) > max_bytes:
+        raise _too_large(name, max_bytes)
     if not data.startswith(GZIP_MAGIC):
         return data
+    if data.count(GZIP_MAGIC + b"\x08") > MAX_MEMBERS:
+        raise BadInput(f"{name}: more than {MAX_MEMBERS:,} gzip files in one; unpack it first")
+    most = min(max_bytes, max(RATIO_FREE_BYTES, MAX_RATIO * len(data)))
     try:
-        inflated = _inflated(data, name, max_bytes)
-    except zlib.error as error:
+        with gzip.GzipFile(fileobj=io.BytesIO(data)) as packed:
+            inflated = _read_bounded(packed, most)
+    except (EOFError, gzip.BadGzipFile, zlib.error) as error:
         raise BadInput(f"{name}: damaged gzip file: {error}") from None
+    if len(inflated) > max_bytes:
+        raise _too_large(name, max_bytes)
+    if len(inflated) > most:
+        raise BadInput(
+            f"{name}: {len(data):,} bytes of gzip become more than {most:,}; files of placeopt grow 15 times. "
+            "If it is one, unpack it first: plain files have no such limit"
+        )
     if inflated.startswith(GZIP_MAGIC):
         raise BadInput(f"{name}: a gzip file inside a gzip file; unpack it once")
     return inflated
 
 
-def _read_bounded(stream: BinaryIO, name: str, max_bytes: int) -> bytes:
-    with contextlib.suppress(OSError):  # what has no descriptor, as in tests
-        if os.fstat(stream.fileno()).st_size > max_bytes:
-            raise _too_large(name, max_bytes)
+def _read_bounded(stream: BinaryIO | gzip.GzipFile, most: int) -> bytes:
+    """Return the bytes of a stream, or the first ``most`` + 1 of them."""
     held = io.BytesIO()
-    while chunk := stream.read(min(_CHUNK, max_bytes + 1 - held.tell())):
+    while chunk := stream.read(min(_CHUNK, most + 1 - held.tell())):
         held.write(chunk)
-        if held.tell() > max_bytes:
-            raise _too_large(name, max_bytes)
     return held.getvalue()
-
-
-def _inflated(data: bytes, name: str, max_bytes: int) -> bytes:
-    """Decompress all members of a gzip file, and no byte more than its bounds allow."""
-    grown = max(LARGE_RATIO * len(data), min(MAX_RATIO * len(data), LARGE_BYTES))
-    most = min(max_bytes, max(RATIO_FREE_BYTES, grown))
-    held = io.BytesIO()
-    inflate, position, members = zlib.decompressobj(wbits=31), 0, 0
-    while True:
-        given = data[position : position + _PACKED_CHUNK]
-        position += len(given)
-        if not given:
-            raise BadInput(f"{name}: damaged gzip file: it ends too early; is it cut off?")
-        room, got = 1, 1
-        while not inflate.eof and (given or got == room):  # what fills its room may go on without further input
-            room = min(_CHUNK, most + 1 - held.tell())
-            got = held.write(inflate.decompress(given, room))
-            given = inflate.unconsumed_tail
-            if held.tell() > most:
-                raise _too_large(name, max_bytes) if most == max_bytes else _bomb(name, len(data), most)
-        if not inflate.eof:
-            continue
-        position -= len(inflate.unused_data)
-        while data[position : position + 1] == b"\0":  # padding, which gzip allows
-            position += 1
-        if position >= len(data):
-            return held.getvalue()
-        members += 1
-        if members >= MAX_MEMBERS:
-            raise BadInput(f"{name}: more than {MAX_MEMBERS:,} gzip files in one; unpack it first")
-        inflate = zlib.decompressobj(wbits=31)
 
 
 def _too_large(name: str, max_bytes: int) -> BadInput:
     return BadInput(f"{name}: larger than {max_bytes} bytes; split it, or raise the limit")
-
-
-def _bomb(name: str, packed: int, most: int) -> BadInput:
-    return BadInput(
-        f"{name}: {packed:,} bytes of gzip become more than {most:,}; files of placeopt grow 15 times. "
-        "If it is one, unpack it first: plain files have no such limit"
-    )
 
 
 def make_folder(path: str | os.PathLike[str]) -> Path:
