@@ -170,6 +170,6 @@ class TestSince:
         assert self.rules(self.good, asked=("a",))[:1] == ["reference"]
         strict = self.good.policy.values.model_copy(update={"jobs_per_gpu_max": 1, "queues": ()})
         ref = self.good.policy.model_copy(update={"values": strict, "digest": strict.digest})
-        assert self.rules(self.wrong, policy=ref) == ["gpu_jobs", "gpu_share"]
+        assert self.rules(self.wrong, policy=ref) == ["gpu_share", "gpu_jobs"]
         assert self.rules(self.stops) == []
         assert self.rules(self.stops, unplaced=()) == ["account", "preempted"]

@@ -125,7 +125,7 @@ class TestHand:
         assert self.judged(ledger, full, w=[("n0", []), ("n1", [])]) == both
         assert self.judged(ledger, full, c=[("n0", [2]), ("n0", [3])]) == []
         found = ledger.violations(full, plan_for(full, {"c": across}, asked="c", policy=self.policy))
-        assert facts_of(found[0]) == ("uplink", "domain 'r0' uplink", ["1125", "75", "1000", "'c'", "750"])
+        assert facts_of(found[0]) == ("uplink", "domain 'r0' uplink", ["1125", "75", "1000", "'c'", "'a'", "'b'"])
         less = self.round("a", "u")
         assert self.judged(Ledger(less, self.policy), less, c=across) == []
 
@@ -278,7 +278,9 @@ class TestExactly:
         "its node replaced": lambda ledger, round_: [
             ledger.put_node(new) for new in (node("n0", labels={"x": "1"}), node("n0"))
         ],
-        "asked for a plan": lambda ledger, round_: broken_rules(ledger, *TestExactly().round(gpu_milli=10**6)),
+        "asked for a plan": lambda ledger, round_: broken_rules(
+            ledger, round_, plan_for(round_, {"c": [("n1", [1])]}, asked="c")
+        ),
     }
     """Something done to a ledger that leaves it as it was."""
 
@@ -328,10 +330,10 @@ class TestStanding:
     def test_more_than_the_whole_of_a_gpu(self, nodes: list[str], found: list[str]) -> None:
         """1200 where shares bind; quota, cores and uplink are broken too, and stand. Asking changes nothing."""
         ledger, round_ = self.ledger()
-        binding = plan_for(instance(1), {}, policy=Policy(queues=(Queue(id="q", quota=Quota(gpu_milli=1)),)))
-        told = [("gpu_share", where) for where in found]
-        assert broken(ledger.standing(nodes, binding)) == told
-        assert broken(ledger.standing(nodes, binding)) == told
+        binding = Policy(queues=(Queue(id="q", quota=Quota(gpu_milli=1)),))
+        told, bound = [("gpu_share", where) for where in found], Ledger(round_, binding)
+        for _ in range(2):
+            assert broken(bound.standing(nodes, plan_for(instance(1), {}, policy=binding))) == told
         assert ledger.standing(nodes, plan_for(instance(1), {}, policy=round_.policy)) == []
         plan = plan_for(round_, {"new": [("n0", [0])]}, asked=["new"])
         assert [rule for rule, _ in broken_rules(ledger, round_, plan)] == ["cpu", "queue_quota"]

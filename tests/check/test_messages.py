@@ -16,7 +16,9 @@ def test_a_message_names_fault_place_and_numbers() -> None:
     round_ = instance(4, [job("a", gpu_milli=750), job("b", gpu_milli=500)])
     plan = plan_for(round_, {"a": [("n3", [2])], "b": [("n3", [2])]})
     assert violations(round_, plan) == [
-        Violation("gpu_share", "node 'n3' gpu 2", "node 'n3' gpu 2: 1250 of 1000 milli held by jobs 'a', 'b'")
+        Violation(
+            "gpu_share", "node 'n3' gpu 2", "node 'n3' gpu 2: 1250 of 1000 milli held by jobs 'a', 'b'", node="n3"
+        )
     ]
     assert str(violations(round_, plan)[0]).endswith("jobs 'a', 'b' [gpu_share]")
 

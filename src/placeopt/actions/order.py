@@ -14,16 +14,14 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from placeopt.actions.action import Action, ActionKind, ActionPart
-from placeopt.actions.room import Resource, Room
 from placeopt.arguments import checked
 from placeopt.check import violations
-from placeopt.check.directory import Directory, PlacedJob
+from placeopt.check.amounts import Amounts, Limits
+from placeopt.check.directory import Directory
 from placeopt.errors import BadInput
 from placeopt.model import Instance, Placement, Plan
 from placeopt.model.job import Job
 from placeopt.model.origin import Origin
-
-Amounts = dict[Resource, int]
 
 
 @checked
@@ -54,12 +52,12 @@ def plan_actions(instance: Instance, plan: Plan) -> tuple[Action, ...]:
     if broken:
         raise BadInput(f"plan: {broken[0]}")
     directory = Directory(instance)
-    room = Room(directory, plan.policy.values)
+    limits = Limits(directory, plan.policy.values)
     placed = {placement.job: placement for placement in plan.placements}
     moved = {entry.job: placed[entry.job] for entry in plan.moved}
     shrunk = {entry.job: placed[entry.job] for entry in plan.shrunk}
     starting = [placement for placement in plan.placements if placement.job not in directory.running]
-    sequence = _Sequence(instance.revision, directory, room, [*moved.values(), *starting])
+    sequence = _Sequence(instance.revision, directory, limits, [*moved.values(), *starting])
     for entry in plan.preempted:
         sequence.add("preempt", entry.job, None)
     for job, placement in shrunk.items():
@@ -146,21 +144,18 @@ class _Pool:
 class _Sequence:
     """Actions one by one, and what is free after them."""
 
-    def __init__(self, revision: int, directory: Directory, room: Room, coming: Iterable[Placement]) -> None:
+    def __init__(self, revision: int, directory: Directory, limits: Limits, coming: Iterable[Placement]) -> None:
         self.actions: list[Action] = []
-        self._revision, self._directory, self._room = revision, directory, room
+        self._revision, self._directory, self._limits = revision, directory, limits
         self._now: dict[str, Placement | None] = dict(directory.running)
-        self._needs = {placement.job: room.taken(self._held(placement)) for placement in coming}
+        self._needs = {placement.job: self._taken(placement) for placement in coming}
         wanted = {resource for needs in self._needs.values() for resource in needs}
-        limits = {resource: room.limit(resource) for resource in wanted}
-        free = {resource: limit for resource, limit in limits.items() if limit is not None}
-        nodes = {resource[1] for resource in free if len(resource) > 1}
+        most = {resource: limits.limit(resource) for resource in wanted}
+        free = {resource: limit for resource, limit in most.items() if limit is not None}
         for running in directory.running.values():
-            beyond = len(running.assignments) > 1 or directory.jobs[running.job].queue is not None
-            if beyond or running.assignments[0].node in nodes:  # only these take of uplinks and queues
-                for resource, amount in room.taken(self._held(running)).items():
-                    if resource in free:
-                        free[resource] -= amount
+            for resource, amount in self._taken(running).items():
+                if resource in free:
+                    free[resource] -= amount
         self._pools = {
             resource: _Pool(deque([(amount, frozenset[int]())] if amount > 0 else []), max(0, -amount))
             for resource, amount in free.items()
@@ -191,16 +186,15 @@ class _Sequence:
     def _difference(self, job: str, placement: Placement | None) -> tuple[Amounts, Amounts]:
         """Return what a job takes more and what it takes less than now, of the resources that actions need."""
         before = self._now.get(job)
-        now = {} if before is None else self._room.taken(self._held(before))
-        then = {} if placement is None else self._room.taken(self._held(placement))
+        now = {} if before is None else self._taken(before)
+        then = {} if placement is None else self._taken(placement)
         change = {r: then.get(r, 0) - now.get(r, 0) for r in now.keys() | then.keys() if r in self._pools}
         more = {resource: amount for resource, amount in change.items() if amount > 0}
         return more, {resource: -amount for resource, amount in change.items() if amount < 0}
 
-    def _held(self, placement: Placement) -> PlacedJob:
+    def _taken(self, placement: Placement) -> Amounts:
         job = self._directory.jobs[placement.job]
-        option = job.option(placement.option)
-        return PlacedJob(job, option, placement)
+        return self._limits.of_placement(job, job.option(placement.option), placement)
 
 
 def kept_ranks(before: Placement, now: Placement) -> list[int]:

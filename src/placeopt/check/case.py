@@ -2,10 +2,11 @@
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal, Protocol, Self
 
+from placeopt.check.amounts import Limits, Resource
 from placeopt.check.directory import Directory, PlacedJob, leaves_of, option_of
 from placeopt.model import Assignment, Instance, Placement, Plan, Running
 
@@ -49,19 +50,6 @@ class Reference(Protocol):
         ...
 
 
-Place = tuple[str, str]
-"""An uplink: (``node`` or ``domain``, its id)."""
-
-
-@dataclass
-class Elsewhere:
-    """What jobs hold that are not before the referee, where a plan is for some jobs only: amounts that add up."""
-
-    gpu_links: dict[Place, int] = field(default_factory=dict)  # MB/s of an uplink held by GPU jobs
-    cpu_links: dict[Place, int] = field(default_factory=dict)  # and by CPU jobs
-    queues: dict[str, list[int]] = field(default_factory=dict)  # GPU-milli, millicores, MiB held by a queue
-
-
 class CheckCase:
     """
     One plan before the referee.
@@ -79,7 +67,7 @@ class CheckCase:
     running
         Running jobs that the plan must leave alone or say what it does to them.
     elsewhere
-        What else is held, by jobs that are not in ``held``.
+        What jobs hold that are not in ``held``.
     relation
         How the placement of a running job compares with the one it has now; jobs without placement are left out.
     found
@@ -106,7 +94,7 @@ class CheckCase:
         self.jobs, self.nodes, self.machine_of = directory.jobs, directory.nodes, directory.machine_of
         self.running = running
         self.placements = placements
-        self.elsewhere = Elsewhere()
+        self.elsewhere: Mapping[Resource, int] = {}
         self.relation: dict[str, Relation] = {}
         self.names = [placement.job for placement in placements]
         runs = [i for i, name in enumerate(self.names) if name in running] if running else ()
@@ -130,6 +118,11 @@ class CheckCase:
             named = {placement.job for placement in placements}
             placements += tuple(running for running in instance.running if running.job not in named)
         return cls(plan, instance, directory, placements, directory.running)
+
+    @cached_property
+    def limits(self) -> Limits:
+        """What placements take, and how much of it there is."""
+        return Limits(self.directory, self.policy)
 
     @cached_property
     def held(self) -> list[PlacedJob]:
@@ -196,14 +189,6 @@ class CheckCase:
     def domains_of(self, node: str) -> dict[str, str]:
         """Return level -> domain id for every domain above a known node."""
         return self.directory.domains_of(node)
-
-
-def gpu_number(key: str) -> int:
-    """Return the GPU index of a key of an assignment's ``gpus``; -1 where it is not a number."""
-    try:
-        return int(key)
-    except ValueError:
-        return -1
 
 
 def names(ids: list[str]) -> str:

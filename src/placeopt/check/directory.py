@@ -115,6 +115,14 @@ def leaves_of(job: Job, option: Option, placement: Placement) -> list[PlacedJob]
     ]
 
 
+def gpu_number(key: str) -> int:
+    """Return the GPU index of a key of an assignment's ``gpus``; -1 where it is not a number."""
+    try:
+        return int(key)
+    except ValueError:
+        return -1
+
+
 def _domains_above(instance: Instance) -> dict[str, dict[str, str]]:
     above: dict[str, dict[str, str]] = {}
     for domain in instance.cluster.domains:

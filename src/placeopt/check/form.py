@@ -3,8 +3,8 @@
 from collections.abc import Collection, Iterator, Mapping
 from itertools import pairwise
 
-from placeopt.check.case import CheckCase, gpu_number
-from placeopt.check.directory import PlacedJob, option_of
+from placeopt.check.case import CheckCase
+from placeopt.check.directory import PlacedJob, gpu_number, option_of
 from placeopt.model import Assignment, Group, Option, Placement
 
 

@@ -2,8 +2,8 @@
 
 from collections.abc import Callable, Mapping
 
-from placeopt.check.case import CheckCase, gpu_number
-from placeopt.check.directory import PlacedJob, option_of
+from placeopt.check.case import CheckCase
+from placeopt.check.directory import PlacedJob, gpu_number, option_of
 from placeopt.model import Group, Job, LabelExpression, Node, Option, Placement, Spread, Taint, Toleration
 
 

@@ -2,10 +2,11 @@
 
 from collections.abc import Callable
 
-from placeopt.check.capacity import check_gpus, check_grants, check_links, check_nodes, check_queues
+from placeopt.check.capacity import check_amounts
 from placeopt.check.case import CheckCase
 from placeopt.check.changes import check_changes, check_standing
 from placeopt.check.form import check_account, check_form, check_reference
+from placeopt.check.grants import check_grants
 from placeopt.check.place import check_shape, check_where
 from placeopt.check.utility import check_utility
 
@@ -14,12 +15,9 @@ RULES: tuple[Callable[[CheckCase], None], ...] = (
     check_account,
     check_form,
     check_where,
-    check_gpus,
+    check_amounts,
     check_grants,
-    check_nodes,
-    check_links,
     check_shape,
-    check_queues,
     check_changes,
     check_utility,
     check_standing,
@@ -28,10 +26,7 @@ RULES: tuple[Callable[[CheckCase], None], ...] = (
 BY_THEMSELVES: tuple[Callable[[CheckCase], None], ...] = (
     check_form,
     check_where,
-    check_gpus,
-    check_nodes,
-    check_links,
+    check_amounts,
     check_shape,
-    check_queues,
 )
 """Those of them that running jobs must keep by themselves, without any plan."""

@@ -3,8 +3,8 @@
 from fractions import Fraction
 from math import inf
 
-from placeopt.check.case import CheckCase, gpu_number
-from placeopt.check.directory import PlacedJob
+from placeopt.check.case import CheckCase
+from placeopt.check.directory import PlacedJob, gpu_number
 from placeopt.check.distances import Distances, Place
 from placeopt.model import Machine
 

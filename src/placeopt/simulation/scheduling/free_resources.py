@@ -1,4 +1,4 @@
-"""Free GPUs, CPU and memory by node, kept up to date as jobs start and end."""
+"""What is free of nodes and their GPUs, kept up to date as jobs start and end."""
 
 from __future__ import annotations
 
@@ -6,9 +6,12 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import compress
 
+from placeopt.check.amounts import Limits, Resource
+from placeopt.check.directory import Directory
 from placeopt.model import Cluster, Demand, Instance, Job, Option, Placement, Policy
 from placeopt.problem.admission import Admission, conditions_of, effective_labels
 
+UNLIMITED = 1 << 60
 MOST_COUNTS = 1000
 """Kinds of workers that are counted on every node; beyond that all are counted again."""
 
@@ -24,33 +27,43 @@ class WorkerCount:
     """Nodes on which all workers of the job fit."""
 
 
+class _Free(dict[Resource, int]):
+    """What is left of each resource; of those that nobody has taken from, the limit."""
+
+    def __init__(self, limits: Limits) -> None:
+        self._limits = limits
+
+    def __missing__(self, resource: Resource) -> int:
+        most = self._limits.limit(resource)
+        left = self[resource] = UNLIMITED if most is None else most
+        return left
+
+
 class FreeResources:
     """
-    Free GPUs, CPU and memory by node, under a share mode.
+    What is free of nodes and GPUs under a policy: the amounts of the referee, kept while jobs start and end.
 
     The one account of free resources in a simulation: growth of elastic jobs, preemption and the retry filter read it.
-    A check looks at GPUs (share, number of jobs, model, memory), CPU, memory, workers per node, and the nodes that a
-    job admits. It leaves bandwidths, named resources, splits and queues to the referee, which may still refuse.
+    A check looks at GPUs (share, number of jobs, model, memory), all that a node limits, workers per node, and the
+    nodes that a job admits. It leaves uplinks, splits and queues to the referee, which may still refuse.
 
-    `placeopt.feasibility.free_capacity.FreeCapacity` answers the same for one compiled round, as arrays over all nodes.
-    A simulation changes a few nodes between two checks and tries hypothetical evictions in between, so plain numbers by
-    node, changed in place, take less time than arrays that are rebuilt.
+    `placeopt.problem.free_capacity` answers the same for one compiled round, as arrays over all nodes. A simulation
+    changes a few nodes between two checks and tries hypothetical evictions in between, so numbers by resource, changed
+    in place, take less time than arrays that are rebuilt.
     """
 
     def __init__(self, cluster: Cluster, policy: Policy) -> None:
-        self._gpus = {node.id: cluster.machine_of(node).gpus for node in cluster.nodes}
+        directory = Directory(Instance(cluster=cluster))
+        self._limits = Limits(directory, policy)
+        self._free = _Free(self._limits)
+        self._gpus = {
+            name: [(str(i), gpu.model) for i, gpu in enumerate(machine.gpus)]
+            for name, machine in directory.machine_of.items()
+        }
         self._admission = Admission(cluster.nodes, effective_labels(Instance(cluster=cluster)))
-        self._cpu_millicores = {node.id: cluster.machine_of(node).cpu_millicores for node in cluster.nodes}
-        self._memory_mib = {node.id: cluster.machine_of(node).memory_mib for node in cluster.nodes}
-        self.gpu_milli = 1000 * sum(map(len, self._gpus.values()))
-        """Sum over all GPUs; below 0 where GPUs are overcommitted."""
-        self._free_milli = {name: [1000] * len(gpus) for name, gpus in self._gpus.items()}
-        """By node, of each GPU; a GPU in exclusive use counts as wholly taken."""
         self._num_jobs = {name: [0] * len(gpus) for name, gpus in self._gpus.items()}
-        self._gpu_memory_mib = {name: [0] * len(gpus) for name, gpus in self._gpus.items()}  # in use
-        self._exclusive = policy.share_mode == "exclusive"
-        self._jobs_max = 1 if self._exclusive else policy.jobs_per_gpu_max
-        self._shares_bind = policy.share_mode == "fraction"
+        self.gpu_milli = 1000 * sum(map(len, self._gpus.values()))
+        """What no job requests of all GPUs; below 0 where they are overcommitted."""
         self._overcommits = policy.share_mode == "overcommit"
         self._admitting: dict[tuple[object, ...], list[str]] = {}
         self._counts: dict[tuple[object, ...], WorkerCount] = {}
@@ -59,18 +72,16 @@ class FreeResources:
 
     def take(self, placement: Placement, demand: Demand, sign: int = 1) -> None:
         """Account for a placement that starts or, with ``sign`` -1, ends."""
+        taken: dict[Resource, int] = {}
         for assignment in placement.assignments:
-            node = assignment.node
+            node, jobs = assignment.node, self._num_jobs[assignment.node]
             self._journal.append(node)
-            self._cpu_millicores[node] -= sign * assignment.cpu_millicores
-            self._memory_mib[node] -= sign * assignment.memory_mib
-            milli, jobs, memory = self._free_milli[node], self._num_jobs[node], self._gpu_memory_mib[node]
-            for gpu, share in assignment.gpus.items():
-                index = int(gpu)
-                self.gpu_milli -= sign * share
-                milli[index] -= sign * (1000 if self._exclusive else share)
-                jobs[index] += sign
-                memory[index] += sign * demand.gpu_memory_mib
+            self._limits.add_workers(taken, demand, node, len(assignment.workers), assignment.gpus)
+            self.gpu_milli -= sign * demand.gpu_milli * len(assignment.gpus)
+            for gpu in assignment.gpus:
+                jobs[int(gpu)] += sign
+        for resource, amount in taken.items():
+            self._free[resource] -= sign * amount
         if len(self._journal) > 4 * len(self._gpus) + 1000:  # what fell behind that far is counted again
             self._journal.clear()
             self._counts.clear()
@@ -122,7 +133,7 @@ class FreeResources:
             most = option.workers_per_node_max
             if most is not None and mine is not None and len(mine.workers) >= most:
                 continue
-            if self._cpu_millicores[node] < demand.cpu_millicores or self._memory_mib[node] < demand.memory_mib:
+            if self._times(node, demand, 1) < 1:
                 continue
             held = set() if mine is None else {int(gpu) for gpu in mine.gpus}
             free = [gpu for gpu in self._usable(node, demand) if gpu not in held]
@@ -132,7 +143,7 @@ class FreeResources:
 
     def cpu_millicores(self, node: str) -> int:
         """Return the free millicores of a node."""
-        return self._cpu_millicores[node]
+        return self._free["cpu", node]
 
     def idle_gpus(self, node: str) -> int:
         """Return how many GPUs of a node no job holds."""
@@ -150,23 +161,24 @@ class FreeResources:
         """Return how many workers of an option fit on a node, at most ``most``; ``idle`` as in ``fits``."""
         demand = option.demand
         here = most if option.workers_per_node_max is None else min(most, option.workers_per_node_max)
-        if demand.cpu_millicores:
-            here = min(here, self._cpu_millicores[node] // demand.cpu_millicores)
-        if demand.memory_mib:
-            here = min(here, self._memory_mib[node] // demand.memory_mib)
+        here = self._times(node, demand, here)
         if demand.gpus and here > 0:  # last, as it takes longest
             here = min(here, len(self._usable(node, demand, idle=idle)) // demand.gpus)
         return max(0, here)
 
+    def _times(self, node: str, demand: Demand, most: int) -> int:
+        """Return how often what a worker takes of a node is free, at most ``most``."""
+        for rule, each in self._limits.of_node(demand):
+            most = min(most, self._free[(rule[0], node, *rule[1:])] // each)
+        return most
+
     def _usable(self, node: str, demand: Demand, *, idle: bool = False) -> list[int]:
         """Return the GPUs of a node that can take a worker's share; ``idle`` as in ``fits``."""
-        jobs_max = 1 if idle and self._overcommits else self._jobs_max
-        milli, jobs, memory = self._free_milli[node], self._num_jobs[node], self._gpu_memory_mib[node]
+        free, jobs, of_gpu = self._free, self._num_jobs[node], self._limits.of_gpu(demand)
         return [
             index
-            for index, gpu in enumerate(self._gpus[node])
-            if (not self._shares_bind or milli[index] >= demand.gpu_milli)
-            and (jobs_max is None or jobs[index] < jobs_max)
-            and memory[index] + demand.gpu_memory_mib <= gpu.memory_mib
-            and (not demand.gpu_models or gpu.model in demand.gpu_models)
+            for index, (gpu, model) in enumerate(self._gpus[node])
+            if (not demand.gpu_models or model in demand.gpu_models)
+            and not (idle and self._overcommits and jobs[index])
+            and all([free[rule, node, gpu] >= each for rule, each in of_gpu])  # noqa: C419 - half of a generator's time
         ]

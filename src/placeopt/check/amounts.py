@@ -1,0 +1,220 @@
+"""What a placement takes of every limited resource, and how much of it there is: amounts that add up, by name."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from placeopt.check.directory import Directory, PlacedJob, gpu_number, leaves_of
+from placeopt.model import Demand, Job, Option, Placement, Policy
+
+Resource = tuple[str, ...]
+"""The rule that limits it, then of what: node, GPU, name, uplink or queue."""
+
+Amounts = dict[Resource, int]
+
+WHOLE_GPU_MILLI = 1000
+OF_QUEUES = ("gpu_milli", "cpu_millicores", "memory_mib")
+"""What quotas and shares of queues count."""
+
+UNITS = {
+    "gpu_share": "milli",
+    "gpu_exclusive": "jobs",
+    "gpu_jobs": "jobs",
+    "gpu_memory": "MiB",
+    "cpu": "millicores",
+    "memory": "MiB",
+    "memory_bandwidth": "MB/s of memory bandwidth",
+    "pcie_bandwidth": "MB/s of PCIe bandwidth",
+}
+RULES = (*UNITS, "resource", "uplink", "queue_quota", "queue_share")
+"""In the order in which they complain."""
+
+OF_GPUS = frozenset({"gpu_share", "gpu_exclusive", "gpu_jobs", "gpu_memory"})
+NEVER_EXCEEDED = frozenset({"gpu_share"})
+"""Running jobs may exceed all others and stay; no GPU can hold more than the whole of it."""
+
+
+class Limits:
+    """
+    The one statement of all limits on sums, from the records: referee, live cluster, actions and simulation use it.
+
+    Of a GPU requests count: what is granted above them is free for others.
+    """
+
+    def __init__(self, directory: Directory, policy: Policy) -> None:
+        self._directory, self._usable = directory, policy.usable
+        self._shares_bind = policy.share_mode != "overcommit"
+        self._jobs_rule = "gpu_exclusive" if policy.share_mode == "exclusive" else "gpu_jobs"
+        self._jobs_per_gpu = 1 if policy.share_mode == "exclusive" else policy.jobs_per_gpu_max
+        self._queues = {queue.id: queue for queue in policy.queues}
+        self._of_queue = {
+            queue.id: [
+                (number, (rule, queue.id, name))
+                for number, name in enumerate(OF_QUEUES)
+                for rule, limited in (
+                    ("queue_quota", getattr(queue.quota, name) is not None),
+                    ("queue_share", queue.dominant_share_percent is not None),
+                )
+                if limited
+            ]
+            for queue in policy.queues
+        }
+
+    def taken(self, held: PlacedJob) -> Amounts:
+        """Return what alike workers of a job take."""
+        return self.add({}, held)
+
+    def of_placement(self, job: Job, option: Option, placement: Placement) -> Amounts:
+        """Return what all groups of a job take."""
+        used: Amounts = {}
+        for held in leaves_of(job, option, placement):
+            self.add(used, held)
+        return used
+
+    def add(self, used: Amounts, held: PlacedJob, sign: int = 1) -> Amounts:
+        """Add what a placed job takes to ``used``, or subtract it with ``sign`` -1, and return ``used``."""
+        demand, assignments = held.option.demand, held.placement.assignments
+        for assignment in assignments:
+            self.add_workers(used, demand, assignment.node, sign * len(assignment.workers), assignment.gpus)
+        if len(assignments) > 1:
+            for resource, mbps in crossing_loads(self._directory, held):
+                used[resource] = used.get(resource, 0) + sign * mbps
+        of_queue = self._of_queue.get(held.job.queue) if held.job.queue is not None else None
+        if of_queue:
+            amounts = _of_queue(held)
+            for number, resource in of_queue:
+                if amounts[number]:
+                    used[resource] = used.get(resource, 0) + sign * amounts[number]
+        return used
+
+    def add_workers(self, used: Amounts, demand: Demand, node: str, workers: int, gpus: Iterable[str]) -> None:
+        """Add what workers take of a node and its GPUs; a number below 0 subtracts."""
+        for rule, each in self.of_node(demand):
+            resource = (rule[0], node, *rule[1:])
+            used[resource] = used.get(resource, 0) + workers * each
+        if gpus:
+            sign, of_gpu = 1 if workers > 0 else -1, self.of_gpu(demand)
+            for gpu in gpus:
+                for kind, each in of_gpu:
+                    resource = (kind, node, gpu)
+                    used[resource] = used.get(resource, 0) + sign * each
+
+    @staticmethod
+    def of_node(demand: Demand) -> list[tuple[Resource, int]]:
+        """Return what one worker takes of its node: the rule, and the name of a named resource."""
+        amounts: list[tuple[Resource, int]] = [
+            (("cpu",), demand.cpu_millicores),
+            (("memory",), demand.memory_mib),
+            (("memory_bandwidth",), demand.memory_bandwidth_mbps),
+            (("pcie_bandwidth",), demand.pcie_bandwidth_mbps),
+        ]
+        amounts += [(("resource", name), each) for name, each in demand.resources.items()]
+        return [amount for amount in amounts if amount[1]]
+
+    def of_gpu(self, demand: Demand) -> list[tuple[str, int]]:
+        """Return what one worker takes of each of its GPUs: the rule and the amount."""
+        amounts = [("gpu_share", demand.gpu_milli)] if self._shares_bind else []
+        if self._jobs_per_gpu is not None:
+            amounts.append((self._jobs_rule, 1))
+        if demand.gpu_memory_mib:
+            amounts.append(("gpu_memory", demand.gpu_memory_mib))
+        return amounts
+
+    def limit(self, resource: Resource) -> int | None:
+        """Return how much of a resource jobs may take together; None where nothing limits it, or it is not listed."""
+        capacity, percent = self._capacity(resource)
+        return capacity if capacity is None or percent == 100 else percent * capacity // 100
+
+    def _capacity(self, resource: Resource) -> tuple[int | None, int]:
+        """Return how much of a resource there is, and which percentage of it may be taken."""
+        rule, *of = resource
+        if rule == "uplink":
+            return self._uplink(*of)
+        if rule in ("queue_quota", "queue_share"):
+            return self._queue(rule, *of)
+        machine = self._directory.machine_of.get(of[0])
+        if machine is None:
+            return None, 100
+        if rule in OF_GPUS:
+            number = gpu_number(of[1])
+            if not 0 <= number < len(machine.gpus):
+                return None, 100
+            if rule == "gpu_memory":
+                return machine.gpus[number].memory_mib, 100
+            return WHOLE_GPU_MILLI if rule == "gpu_share" else self._jobs_per_gpu, 100
+        if rule == "cpu":
+            return machine.cpu_millicores, 100
+        if rule == "memory":
+            return machine.memory_mib, 100
+        if rule == "resource":
+            return machine.resources.get(of[1], 0), 100
+        if rule == "memory_bandwidth":
+            return machine.memory_bandwidth_mbps, self._usable.memory_bandwidth_percent
+        return machine.pcie_bandwidth_mbps, self._usable.pcie_bandwidth_percent
+
+    def _uplink(self, group: str, kind: str, name: str) -> tuple[int | None, int]:
+        usable, machines = self._usable, self._directory.machine_of
+        percent = usable.network_gpu_jobs_percent if group == "GPU jobs" else usable.network_cpu_jobs_percent
+        return machines[name].network_bandwidth_mbps if kind == "node" else self._directory.uplinks[name], percent
+
+    def _queue(self, rule: str, name: str, amount: str) -> tuple[int, int]:
+        queue = self._queues[name]
+        if rule == "queue_quota":
+            return getattr(queue.quota, amount) + (getattr(queue.borrow, amount) or 0), 100
+        total = self._directory.total[OF_QUEUES.index(amount)]
+        return total, (queue.dominant_share_percent or 0) + queue.borrow_percent
+
+    def describe(self, resource: Resource) -> tuple[str, str]:
+        """Return where a resource is, and how much of what it is, for messages."""
+        rule, *of = resource
+        capacity, percent = self._capacity(resource)
+        part = "" if percent == 100 else f"{percent} % of "
+        if rule == "uplink":
+            return f"{of[1]} {of[2]!r} uplink", f"{part}{capacity} MB/s for {of[0]}"
+        if rule == "queue_quota":
+            quota, borrow = (
+                getattr(part, of[1]) or 0 for part in (self._queues[of[0]].quota, self._queues[of[0]].borrow)
+            )
+            return f"queue {of[0]!r}", f"{capacity} {of[1]} (quota {quota}, {borrow} borrowed)"
+        if rule == "queue_share":
+            return f"queue {of[0]!r}", f"{percent} % of {capacity} {of[1]} of the cluster"
+        where = f"node {of[0]!r} gpu {of[1]}" if rule in OF_GPUS else f"node {of[0]!r}"
+        return where, f"{part}{capacity} {of[1] if rule == 'resource' else UNITS[rule]}"
+
+    @staticmethod
+    def node_of(resource: Resource) -> str | None:
+        """Return the node of a resource, None where it is not one node's."""
+        rule, *of = resource
+        if rule == "uplink":
+            return of[2] if of[1] == "node" else None
+        return None if rule in ("queue_quota", "queue_share") else of[0]
+
+
+def crossing_loads(directory: Directory, held: PlacedJob) -> list[tuple[Resource, int]]:
+    """
+    Return the uplinks of machines and domains that a job loads, and with how many MB/s each, by the hose model.
+
+    The lesser of what its workers below an uplink and its other workers may send together. GPU jobs and CPU jobs each
+    have their usable part of an uplink.
+    """
+    assignments = held.placement.assignments
+    demand = held.option.demand
+    total = sum(len(assignment.workers) for assignment in assignments)
+    if not demand.network_bandwidth_mbps:
+        return []
+    group = "GPU jobs" if demand.gpus else "CPU jobs"
+    inside: Amounts = {}
+    for assignment in assignments:
+        if assignment.node in directory.nodes:
+            above = directory.domains_of(assignment.node).values()
+            for place in (("node", assignment.node), *(("domain", domain) for domain in above)):
+                inside[place] = inside.get(place, 0) + len(assignment.workers)
+    each = demand.network_bandwidth_mbps
+    return [(("uplink", group, *at), min(k, total - k) * each) for at, k in inside.items() if k < total]
+
+
+def _of_queue(held: PlacedJob) -> tuple[int, int, int]:
+    """Return what a job holds of its queue, as in `OF_QUEUES`."""
+    demand, assignments = held.option.demand, held.placement.assignments
+    gpus, workers = sum(len(at.gpus) for at in assignments), sum(len(at.workers) for at in assignments)
+    return gpus * demand.gpu_milli, workers * demand.cpu_millicores, workers * demand.memory_mib
