@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from placeopt.check.directory import Directory, PlacedJob, gpu_number, leaves_of
-from placeopt.model import Demand, Job, Option, Placement, Policy
+from placeopt.model import Demand, Hold, Job, Option, Placement, Policy, hold_groups
 
 Resource = tuple[str, ...]
-"""The rule that limits it, then of what: node, GPU, name, uplink or queue."""
+"""The rule that limits it, then of what: node, GPU, domain, name, uplink or queue."""
 
 Amounts = dict[Resource, int]
 
@@ -26,7 +26,7 @@ UNITS = {
     "memory_bandwidth": "MB/s of memory bandwidth",
     "pcie_bandwidth": "MB/s of PCIe bandwidth",
 }
-RULES = (*UNITS, "resource", "uplink", "queue_quota", "queue_share")
+RULES = (*UNITS, "resource", "hold", "uplink", "queue_quota", "queue_share")
 """In the order in which they complain."""
 
 OF_GPUS = frozenset({"gpu_share", "gpu_exclusive", "gpu_jobs", "gpu_memory"})
@@ -59,6 +59,11 @@ class Limits:
             ]
             for queue in policy.queues
         }
+        self._groups: dict[str, dict[str, tuple[Hold, ...]]] = {
+            node: {" and ".join(repr(hold.id) for hold in group): group for group in hold_groups(tuple(holds))}
+            for node, holds in directory.holds.items()
+        }
+        """By node: the holds that jobs leave free together, by their names."""
 
     def taken(self, held: PlacedJob) -> Amounts:
         """Return what alike workers of a job take."""
@@ -74,8 +79,15 @@ class Limits:
     def add(self, used: Amounts, held: PlacedJob, sign: int = 1) -> Amounts:
         """Add what a placed job takes to ``used``, or subtract it with ``sign`` -1, and return ``used``."""
         demand, assignments = held.option.demand, held.placement.assignments
+        beyond = bool(self._directory.named_beyond and demand.resources)
         for assignment in assignments:
-            self.add_workers(used, demand, assignment.node, sign * len(assignment.workers), assignment.gpus)
+            node, workers = assignment.node, sign * len(assignment.workers)
+            self.add_workers(used, demand, node, workers, assignment.gpus)
+            if beyond and node in self._directory.nodes:
+                for resource, each in self._of_places(demand, node):
+                    used[resource] = used.get(resource, 0) + workers * each
+            if node in self._groups:
+                self._add_beside_holds(used, held.job, demand, node, workers, assignment.gpus)
         if len(assignments) > 1:
             for resource, mbps in crossing_loads(self._directory, held):
                 used[resource] = used.get(resource, 0) + sign * mbps
@@ -98,6 +110,37 @@ class Limits:
                 for kind, each in of_gpu:
                     resource = (kind, node, gpu)
                     used[resource] = used.get(resource, 0) + sign * each
+
+    def _of_places(self, demand: Demand, node: str) -> list[tuple[Resource, int]]:
+        """Return what one worker takes of the domains above its node and of the cluster."""
+        directory = self._directory
+        above = [domain for domain in directory.domains_of(node).values() if domain in directory.domain_resources]
+        amounts: list[tuple[Resource, int]] = []
+        for name, each in demand.resources.items() if above or directory.cluster_resources else ():
+            if each:
+                amounts += [
+                    (("resource", "domain", domain, name), each)
+                    for domain in above
+                    if name in directory.domain_resources[domain]
+                ]
+                if name in directory.cluster_resources:
+                    amounts.append((("resource", "cluster", "", name), each))
+        return amounts
+
+    def _add_beside_holds(
+        self, used: Amounts, job: Job, demand: Demand, node: str, workers: int, gpus: Iterable[str]
+    ) -> None:
+        """Add what a job takes of the room beside the holds that count against it."""
+        for label, group in self._groups[node].items():
+            if all(hold.counts_against(job) for hold in group):
+                for rule, each in self.of_node(demand):
+                    resource = ("hold", node, label, *rule)
+                    used[resource] = used.get(resource, 0) + workers * each
+                kept = {str(gpu) for hold in group for gpu in hold.gpus} if len(group) == 1 else ()
+                for gpu in gpus:
+                    if gpu in kept:
+                        resource = ("hold", node, label, "gpu", gpu)
+                        used[resource] = used.get(resource, 0) + (1 if workers > 0 else -1)
 
     @staticmethod
     def of_node(demand: Demand) -> list[tuple[Resource, int]]:
@@ -132,6 +175,11 @@ class Limits:
             return self._uplink(*of)
         if rule in ("queue_quota", "queue_share"):
             return self._queue(rule, *of)
+        if rule == "hold":
+            return self._beside_holds(*of), 100
+        if rule == "resource" and len(of) == 3:
+            places = self._directory.domain_resources
+            return (places[of[1]] if of[0] == "domain" else self._directory.cluster_resources)[of[2]], 100
         machine = self._directory.machine_of.get(of[0])
         if machine is None:
             return None, 100
@@ -147,10 +195,18 @@ class Limits:
         if rule == "memory":
             return machine.memory_mib, 100
         if rule == "resource":
-            return machine.resources.get(of[1], 0), 100
+            known = of[1] in self._directory.named or of[1] not in self._directory.named_beyond
+            return machine.resources.get(of[1], 0) if known else None, 100
         if rule == "memory_bandwidth":
             return machine.memory_bandwidth_mbps, self._usable.memory_bandwidth_percent
         return machine.pcie_bandwidth_mbps, self._usable.pcie_bandwidth_percent
+
+    def _beside_holds(self, node: str, label: str, rule: str, *name: str) -> int | None:
+        """Return how much of a node is left beside a group of holds; of a GPU that is held nothing."""
+        if rule == "gpu":
+            return 0
+        most = self.limit((rule, node, *name))
+        return None if most is None else most - sum(_kept(hold, rule, *name) for hold in self._groups[node][label])
 
     def _uplink(self, group: str, kind: str, name: str) -> tuple[int | None, int]:
         usable, machines = self._usable, self._directory.machine_of
@@ -178,6 +234,12 @@ class Limits:
             return f"queue {of[0]!r}", f"{capacity} {of[1]} (quota {quota}, {borrow} borrowed)"
         if rule == "queue_share":
             return f"queue {of[0]!r}", f"{percent} % of {capacity} {of[1]} of the cluster"
+        if rule == "hold":
+            what = "jobs" if of[2] == "gpu" else of[3] if of[2] == "resource" else UNITS[of[2]]
+            where = f"node {of[0]!r} gpu {of[3]}" if of[2] == "gpu" else f"node {of[0]!r}"
+            return where, f"{capacity} {what} beside hold {of[1]}"
+        if rule == "resource" and len(of) == 3:
+            return f"{of[0]} {of[1]!r}" if of[1] else of[0], f"{capacity} {of[2]}"
         where = f"node {of[0]!r} gpu {of[1]}" if rule in OF_GPUS else f"node {of[0]!r}"
         return where, f"{part}{capacity} {of[1] if rule == 'resource' else UNITS[rule]}"
 
@@ -187,7 +249,8 @@ class Limits:
         rule, *of = resource
         if rule == "uplink":
             return of[2] if of[1] == "node" else None
-        return None if rule in ("queue_quota", "queue_share") else of[0]
+        beyond = rule in ("queue_quota", "queue_share") or (rule == "resource" and len(of) == 3)
+        return None if beyond else of[0]
 
 
 def crossing_loads(directory: Directory, held: PlacedJob) -> list[tuple[Resource, int]]:
@@ -211,6 +274,13 @@ def crossing_loads(directory: Directory, held: PlacedJob) -> list[tuple[Resource
                 inside[place] = inside.get(place, 0) + len(assignment.workers)
     each = demand.network_bandwidth_mbps
     return [(("uplink", group, *at), min(k, total - k) * each) for at, k in inside.items() if k < total]
+
+
+def _kept(hold: Hold, rule: str, name: str = "") -> int:
+    """Return what a hold keeps of what a rule of its node limits."""
+    if rule == "resource":
+        return hold.resources.get(name, 0)
+    return {"cpu": hold.cpu_millicores, "memory": hold.memory_mib}.get(rule, 0)
 
 
 def _of_queue(held: PlacedJob) -> tuple[int, int, int]:

@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from placeopt.model import Assignment, Group, Instance, Job, Machine, Node, Option, Placement, Running, Slowdown
+from placeopt.model import Assignment, Group, Hold, Instance, Job, Machine, Node, Option, Placement, Running, Slowdown
 
 
 class PlacedJob(NamedTuple):
@@ -31,6 +31,10 @@ class Directory:
         By profile of the job and of the one beside it.
     uplinks, domains_above
         By id of the domain: its uplink's capacity, and level -> domain for itself and all above it.
+    domain_resources, cluster_resources
+        What all workers in a domain, by its id, and in the cluster may take of named resources.
+    holds
+        By id of the node: the holds there.
     total
         GPU-milli, millicores and MiB of all nodes together.
     marked
@@ -54,6 +58,15 @@ class Directory:
         self.domains = instance.cluster.domains
         self.splits_of = instance.cluster.splits_of
         self.uplinks: dict[str, int | None] = {domain.id: domain.uplink_mbps for domain in instance.cluster.domains}
+        self.domain_resources = {domain.id: domain.resources for domain in self.domains if domain.resources}
+        self.cluster_resources = instance.cluster.resources
+        beyond = {*self.cluster_resources, *(name for of in self.domain_resources.values() for name in of)}
+        self.named = {name for machine in self.machines.values() for name in machine.resources}
+        """Named resources that nodes state; those that only domains or the cluster state are no limit of a node."""
+        self.named_beyond = beyond
+        self.holds: dict[str, list[Hold]] = {}
+        for hold in instance.holds_now:
+            self.holds.setdefault(hold.node, []).append(hold)
         self.domains_above = _domains_above(instance)
 
     def put_node(self, node: Node) -> None:

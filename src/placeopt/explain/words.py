@@ -12,6 +12,7 @@ from placeopt.model import Job
 NAMES = {
     "utility": "utility",
     "queue": "queue",
+    "hold": "room held",
     "drained": "drained nodes",
     "taints": "taints",
     "nodes_allowed": "nodes allowed",
@@ -65,6 +66,7 @@ def _asks(group: str, requirement: Requirement, job: Job) -> str:
     texts = {
         "utility": f"utility of at least {job.utility_min_thousandths}/1000",
         "queue": f"quota of queue {job.queue!r}",
+        "hold": f"room beside {_some_names(sorted(requirement.holds))}",
         "drained": "no drained node",
         "taints": f"no taint but {', '.join(one.text for one in job.tolerations)}"
         if job.tolerations
@@ -93,6 +95,12 @@ def _asks(group: str, requirement: Requirement, job: Job) -> str:
         **{NAMED + name: f"{amount:,} {name}{each}" for name, amount in zip(requirement.named, named, strict=True)},
     }
     return texts[group] if group in texts else _split(group.removeprefix("split:"), requirement)
+
+
+def _some_names(names: Sequence[str]) -> str:
+    """Return the first names, and how many there are beside them."""
+    more = [f"{len(names) - SHOWN} more"] if len(names) > SHOWN else []
+    return listed([*map(repr, names[:SHOWN]), *more]) if names else "nothing"
 
 
 def _split(level: str, requirement: Requirement) -> str:

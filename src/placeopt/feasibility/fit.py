@@ -97,5 +97,7 @@ def ceiling(free_capacity: FreeCapacity, requirement: Requirement, per_node: Int
     if not requirement.useful:
         return 0
     return min(
-        free_capacity.queue_takes(requirement), int(per_node.max() if requirement.single_node else per_node.sum())
+        free_capacity.queue_takes(requirement),
+        free_capacity.takes(requirement, None),
+        int(per_node.max() if requirement.single_node else per_node.sum()),
     )

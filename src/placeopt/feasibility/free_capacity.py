@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -13,6 +14,7 @@ from placeopt.problem import CPU, MEMORY, BoolArray, IntArray, Problem, State
 from placeopt.problem.admission import CHOICES, Admission, effective_labels
 from placeopt.problem.free_capacity import gpus_with_room, times_by_resources
 from placeopt.problem.hardware import node_domains
+from placeopt.problem.places import Place
 from placeopt.problem.worker_distribution import Surroundings, WorkerDistribution
 from placeopt.terms.standing import link_room
 
@@ -30,6 +32,7 @@ class FreeCapacity:
     domain_room: IntArray  # (D, 2)
     queue_room: IntArray  # (queues, 3) GPU-milli, millicores, MiB
     open: dict[str, BoolArray]  # barrier -> (N,)
+    exempt: tuple[IntArray, ...]  # of each place, what jobs that do not count take there
     _domains: dict[str, IntArray] = field(default_factory=dict, repr=False)
 
     def domains(self, level: str) -> IntArray:
@@ -54,6 +57,8 @@ class FreeCapacity:
         """Shape (G,): GPUs that could while idle, by model and memory."""
         problem = self.problem
         suits = (problem.type_memory_mib >= requirement.gpu_memory_mib) & ~problem.type_lost
+        if requirement.holds:
+            suits &= np.array([not holds & requirement.holds for holds in problem.type_holds], dtype=bool)
         if requirement.gpu_models:
             suits &= np.isin(np.array(problem.type_model), requirement.gpu_models)
         of_gpu: BoolArray = suits[problem.gpu_type]
@@ -69,7 +74,11 @@ class FreeCapacity:
         if any(requirement.demand[known:]):
             return np.zeros(self.problem.num_nodes, dtype=np.int64)
         need = np.array(requirement.demand[:known], dtype=np.int64)
-        room = times_by_resources(self.node_free, need, requirement.most)
+        free = self.node_free if requirement.holds else self.node_free + self.problem.node_held
+        room = times_by_resources(free, need, requirement.most)
+        for place, left in self._places():
+            if place.holds and place.holds <= requirement.holds:
+                room[place.nodes] = np.minimum(room[place.nodes], _times(left, need, requirement.most))
         if requirement.gpus:
             gpus = np.bincount(self.problem.gpu_node[self.usable(requirement)], minlength=self.problem.num_nodes)
             room = np.minimum(room, gpus // requirement.gpus)  # a job never holds a GPU twice
@@ -103,6 +112,9 @@ class FreeCapacity:
             mbps=requirement.network_mbps,
             machine_room=self.machine_room[:, part],
             domain_room=self.domain_room[:, part],
+            domain_takes={
+                d: self.takes(requirement, d) for d in {place.domain for place in self.problem.places} - {None}
+            },
         )
         return WorkerDistribution(around, workers, per_node, most_domains=most_domains, deadline=deadline)
 
@@ -110,6 +122,20 @@ class FreeCapacity:
         """Return the domains of a split's level with a node that the job chooses."""
         domains = self.domains(split.level)[np.logical_and.reduce([self.open[choice] for choice in CHOICES])]
         return frozenset(domains[domains >= 0].tolist())
+
+    def takes(self, requirement: Requirement, domain: int | None) -> int:
+        """Most workers that a domain, None: the cluster, can take by its own amounts."""
+        most = requirement.most
+        need = np.array(requirement.demand[: self.node_free.shape[1]], dtype=np.int64)
+        for place, left in self._places():
+            if place.domain == domain and not place.holds:
+                most = min(most, _times(left, need, most))
+        return most
+
+    def _places(self) -> Iterator[tuple[Place, IntArray]]:
+        """Yield the places and what is left of them."""
+        for place, exempt in zip(self.problem.places, self.exempt, strict=True):
+            yield place, place.left(self.problem, self.node_free, exempt)
 
     def reachable(self, requirement: Requirement) -> BoolArray:
         """Shape (N,): nodes that no barrier keeps the job off."""
@@ -125,6 +151,11 @@ class FreeCapacity:
             for need, left in zip(queue_use(requirement), self.queue_room[requirement.queue].tolist(), strict=True):
                 most = min(most, max(left // need, -1)) if need else most
         return most
+
+
+def _times(room: IntArray, need: IntArray, most: int) -> int:
+    """Return how often ``need`` fits into ``room``, both (R,), at most ``most``."""
+    return max(0, int(times_by_resources(room[None, :], need, most)[0]))
 
 
 def queue_use(requirement: Requirement) -> tuple[int, int, int]:
@@ -145,6 +176,7 @@ def free_capacity_of(state: State, job: Job) -> FreeCapacity:
         domain_room=link_room(problem, problem.domain_link_mbps, state.domain_load),
         queue_room=problem.queue_ceilings - state.queue_used,
         open=_open(problem, job),
+        exempt=tuple(place.exempt(state) for place in problem.places),
     )
 
 

@@ -11,6 +11,7 @@ from placeopt.model import Job, Node, Option, Split, Spread
 from placeopt.problem import Problem
 from placeopt.problem.admission import BARRIERS
 from placeopt.problem.arrays import resource_demand, unknown_resources
+from placeopt.problem.classes import exempt_of
 
 RESOURCE_GROUPS = ("cpu", "memory", "memory_bandwidth", "pcie_bandwidth")
 """Groups of the resources of a node, in the order of ``placeopt.problem.RESOURCES``; see `Requirement.resources`."""
@@ -20,6 +21,7 @@ NAMED = "resource:"
 DROP_ORDER = (
     "utility",
     "queue",
+    "hold",
     *BARRIERS,
     "memory_bandwidth",
     "pcie_bandwidth",
@@ -45,6 +47,7 @@ of the last ones: what a job is, rather than what happens to be said about it.
 WITHOUT: dict[str, dict[str, Any]] = {
     "utility": {"useful": True},
     "queue": {"queue": -1},
+    "hold": {"holds": frozenset()},
     "network_bandwidth": {"network_mbps": 0},
     "jobs_per_gpu": {"jobs_per_gpu": None},
     "gpu_memory": {"gpu_memory_mib": 0},
@@ -89,6 +92,8 @@ class Requirement:
     barriers: tuple[str, ...] = ()
     """Which of `BARRIERS` may keep it off nodes."""
     queue: int = -1
+    holds: frozenset[str] = frozenset()
+    """Ids of the holds that count against it."""
     jobs_per_gpu: int | None = None
     useful: bool = True
     """False where its utility is below the job's minimum: it may not run anywhere."""
@@ -112,6 +117,7 @@ class Requirement:
         requirements = {
             "utility": not self.useful,
             "queue": self.queue >= 0,
+            "hold": bool(self.holds),
             **{barrier: barrier in self.barriers for barrier in BARRIERS},
             **{group: amount > 0 for group, amount in zip(self.resources, self.demand, strict=True)},
             "network_bandwidth": self.network_mbps > 0 and self.most > 1,
@@ -177,7 +183,9 @@ def requirements_of(problem: Problem, job: Job) -> tuple[Requirement, ...]:
     queues = {queue.id: i for i, queue in enumerate(problem.policy.queues)}
     queue = queues.get(job.queue, -1) if job.queue is not None else -1
     barriers = _barriers(problem, job)
-    requirements = [_requirement(problem, option, job, queue, barriers) for option in job.options]
+    holds = problem.instance.holds_now
+    counted = frozenset(hold.id for hold in holds) - exempt_of(job, holds)
+    requirements = [_requirement(problem, option, job, queue, barriers, counted) for option in job.options]
     return tuple(sorted(requirements, key=lambda requirement: -requirement.worth(requirement.most)))
 
 
@@ -187,7 +195,9 @@ def one_node_of_each_class(problem: Problem) -> list[Node]:
     return [problem.instance.cluster.nodes[n] for n in firsts]
 
 
-def _requirement(problem: Problem, option: Option, job: Job, queue: int, barriers: tuple[str, ...]) -> Requirement:
+def _requirement(
+    problem: Problem, option: Option, job: Job, queue: int, barriers: tuple[str, ...], holds: frozenset[str]
+) -> Requirement:
     known = problem.named_resources
     named = (*known, *unknown_resources(option.demand, known))
     demand, utility, least = option.demand, option.utility_thousandths, job.utility_min_thousandths
@@ -211,6 +221,7 @@ def _requirement(problem: Problem, option: Option, job: Job, queue: int, barrier
         spread=option.spread,
         barriers=barriers,
         queue=queue,
+        holds=holds,
         jobs_per_gpu=problem.jobs_per_gpu,
         useful=utility is None or least is None or utility >= least,
     )

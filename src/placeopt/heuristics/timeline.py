@@ -198,7 +198,7 @@ class Timeline:
         """
         rows = list(self.problem.options_of(job))
         one_node = bool((self.problem.options.bundles[rows] == 1).all())
-        return one_node and self.candidates.remembers_gpus and not self.problem.policy.queues
+        return one_node and self.candidates.remembers_gpus and not self.problem.has_shared_limits
 
     def _best(self, job: int, at: int, *, heed: bool = True, evaluated: set[Seen] | None = None) -> Start | None:
         """

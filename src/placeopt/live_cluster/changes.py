@@ -201,6 +201,10 @@ def _reload(before: Instance, after: Instance) -> tuple[str, ...]:
                 reasons.append(f"cluster.{kind}: {name!r} is another")
     if before.slowdowns != after.slowdowns:
         reasons.append("slowdowns: they changed")
+    if before.holds != after.holds:
+        reasons.append("holds: they changed")
+    if before.cluster.resources != after.cluster.resources:
+        reasons.append("cluster.resources: they changed")
     return tuple(reasons)
 
 

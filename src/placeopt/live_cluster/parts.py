@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 
 import numpy as np
 
-from placeopt.model import Instance, Job, Node, Policy
+from placeopt.model import Hold, Instance, Job, Node, Policy
 from placeopt.model.base import trusted
 from placeopt.problem import BoolArray, IntArray, Placement, Problem
 from placeopt.problem.admission import questions
@@ -33,8 +33,15 @@ class JobTable:
     each. ``problem.compile`` numbers them in the order of the jobs there are: ``in_order`` translates.
     """
 
-    def __init__(self, jobs: tuple[Job, ...], members: list[Job], job_class: IntArray, policy: Policy) -> None:
-        self._policy = policy
+    def __init__(
+        self,
+        jobs: tuple[Job, ...],
+        members: list[Job],
+        job_class: IntArray,
+        policy: Policy,
+        holds: tuple[Hold, ...],
+    ) -> None:
+        self._policy, self._holds = policy, holds
         self._row = {job.id: row for row, job in enumerate(jobs)}
         self._columns: IntArray = np.empty((3, max(len(jobs), 16)), dtype=np.int64)
         self._there: BoolArray = np.zeros(self._columns.shape[1], dtype=bool)
@@ -48,14 +55,14 @@ class JobTable:
         self.waiting = {job.id for job in jobs}
         """Ids of the jobs that do not run; ``Parts`` notes which start and stop."""
         self.members = list(members)
-        self._numbers = {class_key(job, policy): k for k, job in enumerate(members)}
+        self._numbers = {class_key(job, policy, holds): k for k, job in enumerate(members)}
         self._count: list[int] = np.bincount(job_class, minlength=len(members)).tolist()
 
     @classmethod
-    def of(cls, jobs: Iterable[Job], policy: Policy) -> JobTable:
-        """Make the table of some jobs."""
+    def of(cls, jobs: Iterable[Job], policy: Policy, holds: tuple[Hold, ...]) -> JobTable:
+        """Make the table of some jobs; ``holds`` as in ``job_classes``."""
         listed = tuple(jobs)
-        return cls(listed, *job_classes(listed, policy), policy)
+        return cls(listed, *job_classes(listed, policy, holds), policy, holds)
 
     def __len__(self) -> int:
         """Return the number of jobs."""
@@ -80,7 +87,7 @@ class JobTable:
         """Return the number of each job's class; classes that are new get theirs."""
         numbers = []
         for job in jobs:
-            number = self._numbers.setdefault(class_key(job, self._policy), len(self.members))
+            number = self._numbers.setdefault(class_key(job, self._policy, self._holds), len(self.members))
             if number == len(self.members):
                 self.members.append(job)
                 self._count.append(0)
@@ -90,7 +97,7 @@ class JobTable:
     def forget_classes(self, known: int) -> None:
         """Drop the classes from number ``known`` on, which have no jobs."""
         for job in self.members[known:]:
-            del self._numbers[class_key(job, self._policy)]
+            del self._numbers[class_key(job, self._policy, self._holds)]
         del self.members[known:], self._count[known:]
 
     def add(self, job: Job, number: int) -> None:
@@ -177,7 +184,7 @@ class Parts:
 
     def __init__(self, instance: Instance, policy: Policy) -> None:
         self.policy = policy
-        self.table = JobTable.of(instance.jobs, policy)
+        self.table = JobTable.of(instance.jobs, policy, instance.holds_now)
         self.lost = find_lost(instance)
         """Running jobs on nodes and GPUs that are not listed; their stand-ins stay as long as these parts."""
         listed = None if self.lost is None else self.lost.listed

@@ -5,6 +5,7 @@ from placeopt.model.cluster import BlockSize, Cluster, Domain, Node
 from placeopt.model.conditions import LabelExpression, Taint, Toleration
 from placeopt.model.endpoint import Autoscaler, CoreCurve, Endpoint, LoadStep, Replica
 from placeopt.model.estimate import Estimate
+from placeopt.model.hold import Hold, hold_groups
 from placeopt.model.instance import FORMAT_VERSION, Instance, Slowdown
 from placeopt.model.job import Communication, Demand, Edge, Group, Job, Option, Split, Spread
 from placeopt.model.machine import Gpu, Link, Machine, Part
@@ -65,6 +66,7 @@ __all__ = [
     "Goals",
     "Gpu",
     "Group",
+    "Hold",
     "Horus",
     "Instance",
     "InstanceRef",
@@ -112,4 +114,5 @@ __all__ = [
     "Watch",
     "Weights",
     "WorkerGpus",
+    "hold_groups",
 ]

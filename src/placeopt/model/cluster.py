@@ -9,12 +9,14 @@ from pydantic import Field, model_validator
 from placeopt.model.base import (
     MAX_LEVELS,
     MAX_NODES,
+    Amounts,
     Id,
     Labels,
     Mbps,
     PositiveCount,
     PriceMilli,
     Record,
+    Resources,
     Weight,
     refuse_repeats,
 )
@@ -42,6 +44,8 @@ class Domain(Record):
     """Path weight of the edge to the parent; null: the level's default."""
     uplink_mbps: Mbps | None = None
     """Bandwidth of the uplink in MB/s, one direction; null: unknown, never a limit."""
+    resources: Resources = Field(default_factory=Amounts)
+    """Named resources that all workers inside take together at most, such as power; what is not named is no limit."""
 
 
 class Node(Record):
@@ -97,6 +101,8 @@ class Cluster(Record):
     """Nodes, each of one machine type."""
     block_sizes: tuple[BlockSize, ...] = ()
     """Sizes of blocks, smallest first, that gangs may not cross; empty: gangs lie anywhere."""
+    resources: Resources = Field(default_factory=Amounts)
+    """Named resources that all workers take together at most, such as licences; what is not named is no limit."""
 
     def splits_of(self, option: Option) -> tuple[Split, ...]:
         """

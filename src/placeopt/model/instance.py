@@ -20,6 +20,7 @@ from placeopt.model.base import (
 )
 from placeopt.model.canonical import canonical_list
 from placeopt.model.cluster import Cluster
+from placeopt.model.hold import Hold
 from placeopt.model.job import Group, Job
 from placeopt.model.placement import Placement, Running
 from placeopt.model.policy import Policy
@@ -123,6 +124,8 @@ class Instance(Record):
     """All jobs, running and waiting."""
     running: Annotated[tuple[Running, ...], Field(max_length=MAX_JOBS)] = ()
     """Placements that hold now; their jobs are in ``jobs`` too."""
+    holds: Annotated[tuple[Hold, ...], Field(max_length=MAX_JOBS)] = ()
+    """Room that is held without a job."""
     slowdowns: Annotated[tuple[Slowdown, ...], Field(max_length=100_000)] = ()
     """Interference between profiles; a pair that is missing causes none."""
     policy: Policy = Policy()
@@ -148,6 +151,7 @@ class Instance(Record):
             if running.job in seen:
                 raise ValueError(f"running[{i}].job: {running.job!r} runs twice; one entry per running job")
             seen.add(running.job)
+        refuse_repeats("holds[].id", (hold.id for hold in self.holds), "ids of holds are unique")
         pairs = ((slowdown.profile, slowdown.beside) for slowdown in self.slowdowns)
         refuse_repeats("slowdowns[]", pairs, "one entry per (profile, beside)")
         self._check_running(jobs)
@@ -160,6 +164,11 @@ class Instance(Record):
             fault = running_fault(jobs[running.job], running)
             if fault is not None:
                 raise ValueError(f"running[{i}].{fault}")
+
+    @property
+    def holds_now(self) -> tuple[Hold, ...]:
+        """The holds that have not ended."""
+        return tuple(hold for hold in self.holds if hold.until_ms is None or hold.until_ms > self.now_ms)
 
     @property
     def running_gpu_milli(self) -> int:

@@ -65,7 +65,10 @@ class Demand(Record):
     network_bandwidth_mbps: Mbps = 0
     """Loads uplinks by the hose model; a job with one worker loads none."""
     resources: Resources = Field(default_factory=Amounts)
-    """What one worker takes of the named resources of its node (``Machine.resources``)."""
+    """
+    What one worker takes of named resources: of its node (``Machine.resources``), of every domain that contains it, and
+    of the cluster, wherever they are stated.
+    """
 
     @model_validator(mode="after")
     def _share(self) -> Self:

@@ -93,7 +93,10 @@ class Machine(Record):
     network_bandwidth_mbps: Mbps | None = None
     """None means: not known, and never a limit."""
     resources: Resources = Field(default_factory=Amounts)
-    """Named resources of a node, such as licences or ports: hard limits like CPU; it has none of what is not named."""
+    """
+    Named resources of a node, such as ports or devices: hard limits like CPU. Where some machine type names a resource,
+    the others have none of it.
+    """
     parts: Annotated[tuple[Part, ...], Field(max_length=1024)] = ()
     """Sockets, NUMA domains and switches, parents before children."""
     gpus: Annotated[tuple[Gpu, ...], Field(max_length=1024)] = ()

@@ -8,7 +8,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from placeopt.model import Demand, Split, Spread
+from placeopt.model import Demand, Hold, Split, Spread
 
 IntArray = NDArray[np.int64]
 BoolArray = NDArray[np.bool_]
@@ -29,6 +29,11 @@ UNLIMITED = 1 << 50
 def resource_demand(demand: Demand, named: tuple[str, ...]) -> tuple[int, ...]:
     """Shape (R,): what one worker takes of the resources of a node; ``named``: ``Hardware.named_resources``."""
     return (*(getattr(demand, name) for name in RESOURCES), *(demand.resources.get(name, 0) for name in named))
+
+
+def held_amounts(hold: Hold, named: tuple[str, ...]) -> list[int]:
+    """Shape (R,): what a hold keeps of the resources of its node."""
+    return [*(getattr(hold, name, 0) for name in RESOURCES), *(hold.resources.get(name, 0) for name in named)]
 
 
 def unknown_resources(demand: Demand, named: tuple[str, ...]) -> tuple[str, ...]:

@@ -6,7 +6,7 @@ from collections.abc import Hashable, Iterable
 
 import numpy as np
 
-from placeopt.model import Instance, Job, Policy, Split, Spread
+from placeopt.model import Hold, Instance, Job, Policy, Split, Spread
 from placeopt.problem.admission import NAME, Admission, LabelView, Question, effective_labels, questions
 from placeopt.problem.arrays import BoolArray, IntArray
 from placeopt.problem.problem import Problem
@@ -40,8 +40,8 @@ def startable_options(state: State) -> tuple[IntArray, IntArray]:
     return startable, waiting[options.job_class[startable]]
 
 
-def job_classes(jobs: tuple[Job, ...], policy: Policy) -> tuple[list[Job], IntArray]:
-    """Return one member of each class, and the class of every job."""
+def job_classes(jobs: tuple[Job, ...], policy: Policy, holds: tuple[Hold, ...] = ()) -> tuple[list[Job], IntArray]:
+    """Return one member of each class, and the class of every job; ``holds`` may count against some jobs only."""
     canonical: dict[object, int] = {}
     by_identity: dict[tuple[int, ...], tuple[int, ...]] = {}  # jobs often share these objects: hash them once
 
@@ -51,23 +51,29 @@ def job_classes(jobs: tuple[Job, ...], policy: Policy) -> tuple[list[Job], IntAr
         shape = by_identity.get(address)
         if shape is None:
             shape = by_identity[address] = tuple([canonical.setdefault(part, len(canonical)) for part in parts])
-        return (*shape, *_plain(job, policy))
+        return (*shape, *_plain(job, policy, holds))
 
     job_class, firsts = group_by_key(map(key, jobs))
     return [jobs[j] for j in firsts], np.array(job_class, dtype=np.int64)
 
 
-def class_key(job: Job, policy: Policy) -> tuple[object, ...]:
+def class_key(job: Job, policy: Policy, holds: tuple[Hold, ...] = ()) -> tuple[object, ...]:
     """Return what is equal for two jobs just if they are of one class."""
-    return (*_shareable(job), *_plain(job, policy))
+    return (*_shareable(job), *_plain(job, policy, holds))
+
+
+def exempt_of(job: Job, holds: tuple[Hold, ...]) -> frozenset[str]:
+    """Return the ids of the holds that do not count against a job."""
+    return frozenset([hold.id for hold in holds if not hold.counts_against(job)])
 
 
 def _shareable(job: Job) -> tuple[object, ...]:
     return job.options, job.communication, job.node_affinity, job.tolerations, job.nodes_allowed
 
 
-def _plain(job: Job, policy: Policy) -> tuple[object, ...]:
+def _plain(job: Job, policy: Policy, holds: tuple[Hold, ...]) -> tuple[object, ...]:
     return (
+        exempt_of(job, holds) if holds else None,
         job.profile,
         job.queue if policy.queues else None,
         job.utility_min_thousandths,
@@ -88,12 +94,16 @@ def classes_by_view(instance: Instance, asked: frozenset[Question]) -> tuple[Int
         by_label.setdefault(label, []).append(question)
     views = {label: LabelView(of_label) for label, of_label in by_label.items()}
     labels = effective_labels(instance) if views else []
+    held: dict[str, list[str]] = {}
+    for hold in instance.holds_now:
+        held.setdefault(hold.node, []).append(hold.id)
     node_class, firsts = group_by_key(
         (
             node.machine,
             node.taints,
             node.drained,
             *(view.of(node.id if label == NAME else labels[n].get(label)) for label, view in views.items()),
+            tuple(held.get(node.id, ())) if held else (),
         )
         for n, node in enumerate(instance.cluster.nodes)
     )

@@ -12,7 +12,7 @@ from placeopt.errors import BadInput, Unsupported
 from placeopt.model import Instance, Job, Option, Policy
 from placeopt.problem.arrays import IntArray, Options, Placement, resource_demand, unknown_resources
 from placeopt.problem.changes import without_fixed
-from placeopt.problem.classes import allowed_nodes, job_classes, node_classes
+from placeopt.problem.classes import allowed_nodes, exempt_of, job_classes, node_classes
 from placeopt.problem.grants import refuse_overfull
 from placeopt.problem.hardware import compile_hardware, node_domains
 from placeopt.problem.problem import Classes, Hardware, Jobs, Problem
@@ -71,7 +71,7 @@ def compile_problem(
     if hardware is None:
         listed = None if lost is None else lost.listed
         hardware = compile_hardware(instance, policy, listed=listed)
-    members, job_class = job_classes(instance.jobs, policy)
+    members, job_class = job_classes(instance.jobs, policy, instance.holds_now)
     classes = compile_classes(instance, policy, hardware, members, *node_classes(instance, members))
     counts = np.bincount(job_class, minlength=len(members))
     refuse_huge_values(classes.options, counts, policy, len(instance.running))
@@ -152,6 +152,7 @@ def compile_classes(
         class_utility_min=_ints(
             [-1 if job.utility_min_thousandths is None else job.utility_min_thousandths for job in members]
         ),
+        class_exempt=tuple(exempt_of(job, instance.holds_now) for job in members),
         options=options,
         slowdown=_slowdowns(instance, profiles),
         split_domain={level: node_domains(instance, level) for level in levels},
@@ -174,6 +175,7 @@ def classes_among(classes: Classes, chosen: IntArray) -> Classes:
         class_profile=classes.class_profile[chosen],
         class_queue=classes.class_queue[chosen],
         class_utility_min=classes.class_utility_min[chosen],
+        class_exempt=_chosen(classes.class_exempt, chosen),
         options=Options(job_class=np.repeat(np.arange(len(chosen)), length), **columns),
         slowdown=classes.slowdown,
         split_domain=classes.split_domain,
@@ -264,6 +266,9 @@ def _options(
         if d.gpu_models:
             type_ok[o] &= np.isin(models, d.gpu_models)
     type_ok &= ~hardware.type_lost[None, :]
+    for t, holds in enumerate(hardware.type_holds):
+        if holds:
+            type_ok[:, t] &= [holds <= exempt_of(members[k], instance.holds_now) for k, _, _, _ in rows]
     counts = np.array(  # (C, T) GPUs of each type on a node of the class
         [np.bincount(gpu_type[start[n] : start[n + 1]], minlength=len(hardware.type_model)) for n in class_nodes],
         dtype=np.int64,

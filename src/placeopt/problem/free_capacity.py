@@ -53,7 +53,7 @@ def only_shares_bind(state: State) -> bool:
     resource of the node, and likewise of GPU memory. Jobs without GPUs, bandwidths and queues are other limits.
     """
     problem, options = state.problem, state.problem.options
-    if not problem.shares_bind or problem.policy.queues:
+    if not problem.shares_bind or problem.has_shared_limits:
         return False
     option, _ = startable_options(state)
     each = np.full(len(option), 1000) if problem.jobs_per_gpu == 1 else options.milli[option]
@@ -77,7 +77,7 @@ def room_decides(problem: Problem) -> bool:
     return (
         problem.shares_bind
         and problem.jobs_per_gpu in (None, 1)
-        and not problem.policy.queues
+        and not problem.has_shared_limits
         and problem.policy.postpone.rule != "utility"
         and not options.gpu_memory_mib.any()
         and bool((gpu_type[problem.node_gpu_start[problem.gpu_node]] == gpu_type).all())

@@ -7,9 +7,12 @@ from collections.abc import Mapping
 import numpy as np
 
 from placeopt.model import Instance, Policy
-from placeopt.problem.arrays import RESOURCES, UNLIMITED, IntArray
+from placeopt.problem.arrays import RESOURCES, UNLIMITED, IntArray, held_amounts
 from placeopt.problem.problem import FragmentationLevel, Hardware
 from placeopt.topology.cluster_topology import ClusterTopology
+
+FREE = frozenset[str]()
+"""The holds on a GPU that none has."""
 
 
 def gpu_parts(instance: Instance, topology: ClusterTopology, level: str) -> IntArray:
@@ -78,12 +81,14 @@ def compile_hardware(
     """
     cluster = instance.cluster
     topology = ClusterTopology(cluster, before)
-    types: dict[tuple[str, int, bool], int] = {}
+    types: dict[tuple[str, int, bool, frozenset[str]], int] = {}
     listed = listed or {}
     present = {node.machine for node in cluster.nodes}  # a machine that is only listed must not enter any worst case
     per_machine = [
         [
-            types.setdefault((gpu.model, gpu.memory_mib, g >= listed.get(machine.id, len(machine.gpus))), len(types))
+            types.setdefault(
+                (gpu.model, gpu.memory_mib, g >= listed.get(machine.id, len(machine.gpus)), FREE), len(types)
+            )
             for g, gpu in enumerate(machine.gpus * (machine.id in present))
         ]
         for machine in cluster.machines
@@ -91,25 +96,56 @@ def compile_hardware(
     start = np.cumsum([0, *(len(numbers) for numbers in per_machine)])
     flat = np.array([number for numbers in per_machine for number in numbers], dtype=np.int64)
     gpu_type = flat[start[topology.node_machine[topology.gpu_node]] + topology.gpu_index]
-    type_memory = np.array([memory for _, memory, _ in types], dtype=np.int64)
+    kinds = list(types)
+    for gpu, holds in _held_gpus(instance, topology).items():  # a GPU that is held is of a type of its own
+        kind = (*kinds[gpu_type[gpu]][:3], holds)
+        gpu_type[gpu] = types.setdefault(kind, len(types))
+    type_memory = np.array([memory for _, memory, _, _ in types], dtype=np.int64)
     links = np.array([_limit(machine.network_bandwidth_mbps) for machine in cluster.machines], dtype=np.int64)
-    named = tuple(sorted({name for machine in cluster.machines for name in machine.resources}))
+    stated = [machine.resources for machine in cluster.machines] + [domain.resources for domain in cluster.domains]
+    named = tuple(sorted({name for resources in (*stated, cluster.resources) for name in resources}))
+    capacity = _machine_capacity(instance, policy, named)[topology.node_machine]
+    held = _held_amounts(instance, named)
     return Hardware(
         topology=topology,
         node_ids=tuple(node.id for node in cluster.nodes),
         named_resources=named,
-        node_capacity=_machine_capacity(instance, policy, named)[topology.node_machine],
+        node_capacity=np.maximum(capacity - held, 0),
+        node_held=np.minimum(capacity, held),
         gpu_type=gpu_type,
         gpu_memory_mib=type_memory[gpu_type],
-        type_model=tuple(model for model, _, _ in types),
+        type_model=tuple(model for model, _, _, _ in types),
         type_memory_mib=type_memory,
-        type_lost=np.array([lost for _, _, lost in types], dtype=bool),
+        type_lost=np.array([lost for _, _, lost, _ in types], dtype=bool),
+        type_holds=tuple(holds for _, _, _, holds in types),
         gpu_switch=gpu_parts(instance, topology, "switch"),
         gpu_socket=gpu_parts(instance, topology, "socket"),
         levels=fragmentation_levels(instance, policy, topology),
         machine_link_mbps=links[topology.node_machine],
         domain_link_mbps=np.array([_limit(domain.uplink_mbps) for domain in cluster.domains], dtype=np.int64),
     )
+
+
+def _held_gpus(instance: Instance, topology: ClusterTopology) -> dict[int, frozenset[str]]:
+    """Return the GPUs that are held, and by which holds."""
+    number = {node.id: n for n, node in enumerate(instance.cluster.nodes)} if instance.holds else {}
+    start, out = topology.node_gpu_start.tolist(), dict[int, frozenset[str]]()
+    for hold in instance.holds_now:
+        n = number.get(hold.node, -1)
+        for gpu in hold.gpus if n >= 0 else ():
+            if start[n] + gpu < start[n + 1]:
+                out[start[n] + gpu] = out.get(start[n] + gpu, FREE) | {hold.id}
+    return out
+
+
+def _held_amounts(instance: Instance, named: tuple[str, ...]) -> IntArray:
+    """Shape (N, R): what holds that count against all jobs keep of each node."""
+    number = {node.id: n for n, node in enumerate(instance.cluster.nodes)}
+    out = np.zeros((len(number), len(RESOURCES) + len(named)), dtype=np.int64)
+    for hold in instance.holds_now:
+        if hold.counts_against_all and hold.node in number:
+            out[number[hold.node]] += held_amounts(hold, named)
+    return out
 
 
 def _limit(capacity: int | None) -> int:
@@ -124,13 +160,14 @@ def _machine_capacity(instance: Instance, policy: Policy, named: tuple[str, ...]
         # load * 100 <= percent * capacity, in integers
         return UNLIMITED if capacity is None else capacity * percent // 100
 
+    of_nodes = {name for machine in instance.cluster.machines for name in machine.resources}
     rows = [
         (
             machine.cpu_millicores,
             machine.memory_mib,
             part(machine.memory_bandwidth_mbps, usable.memory_bandwidth_percent),
             part(machine.pcie_bandwidth_mbps, usable.pcie_bandwidth_percent),
-            *(machine.resources.get(name, 0) for name in named),
+            *(machine.resources.get(name, 0) if name in of_nodes else UNLIMITED for name in named),
         )
         for machine in instance.cluster.machines
     ]

@@ -13,6 +13,7 @@ from placeopt.model import Communication, Instance, Policy, Running
 from placeopt.problem.arrays import CPU, MEMORY, BoolArray, Frozen, IntArray, Options, Placement
 from placeopt.problem.base_load import BaseLoad
 from placeopt.problem.growth import best_paths
+from placeopt.problem.places import Place, find_places
 from placeopt.problem.queue_ceilings import ceilings
 from placeopt.problem.target import Target
 from placeopt.problem.trees import Tree
@@ -41,13 +42,15 @@ class Hardware(Frozen):
 
     topology: ClusterTopology
     node_ids: tuple[str, ...]
-    named_resources: tuple[str, ...]  # (R - 4,) names that machine types state, in order
-    node_capacity: IntArray  # (N, R) usable
+    named_resources: tuple[str, ...]  # (R - 4,) names that machine types, domains and the cluster state, in order
+    node_capacity: IntArray  # (N, R) usable, beside what is held
+    node_held: IntArray  # (N, R) what holds that count against all jobs keep
     gpu_type: IntArray  # (G,)
     gpu_memory_mib: IntArray  # (G,)
     type_model: tuple[str, ...]  # (T,)
     type_memory_mib: IntArray  # (T,)
     type_lost: BoolArray  # (T,) GPUs that the cluster does not list; nothing starts there
+    type_holds: tuple[frozenset[str], ...]  # (T,) ids of the holds on such a GPU
     gpu_switch: IntArray  # (G,) global number of the closest switch, -1 without
     gpu_socket: IntArray  # (G,) likewise of the socket
     levels: tuple[FragmentationLevel, ...]
@@ -70,6 +73,7 @@ class Classes(Frozen):
     class_profile: IntArray  # (K,) row in the slowdown table, -1 without
     class_queue: IntArray  # (K,) row in policy.queues, -1 without
     class_utility_min: IntArray  # (K,) thousandths, -1 without
+    class_exempt: tuple[frozenset[str], ...]  # (K,) ids of the holds that do not count against it
     options: Options
     slowdown: IntArray  # (4, P, P) excess in thousandths at gpu, switch, socket, node
     split_domain: dict[str, IntArray]  # level that a split names -> (N,) domain of it above each node, -1 without
@@ -214,7 +218,7 @@ class Problem(Hardware, Classes, Jobs):
     @cached_property
     def queue_ceilings(self) -> IntArray:
         """Shape (queues, 3): most that each queue may hold, in the units of ``options.queue_use``."""
-        node = (int(self.node_capacity[:, resource].sum()) for resource in (CPU, MEMORY))
+        node = (int((self.node_capacity + self.node_held)[:, resource].sum()) for resource in (CPU, MEMORY))
         return ceilings(self.policy.queues, [1000 * self.num_listed_gpus, *node])
 
     @property
@@ -229,6 +233,16 @@ class Problem(Hardware, Classes, Jobs):
         if self.policy.share_mode != "fraction" or bool((options.milli_limit == options.milli).all()):
             return []
         return list(zip(options.milli.tolist(), options.milli_limit.tolist(), strict=True))
+
+    @cached_property
+    def places(self) -> tuple[Place, ...]:
+        """Limits on what jobs take together in domains, in the cluster, and beside holds that some may use."""
+        return find_places(self)
+
+    @property
+    def has_shared_limits(self) -> bool:
+        """Whether limits beyond nodes, GPUs and uplinks may bind: quotas, and amounts of places."""
+        return bool(self.policy.queues or self.places)
 
     def options_of(self, job: int) -> range:
         """Return the rows of ``options`` open to ``job``."""

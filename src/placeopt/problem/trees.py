@@ -84,7 +84,13 @@ def with_members(instance: Instance) -> tuple[Instance, tuple[Tree, ...]]:
     cluster = (
         instance.cluster.model_copy(update={"block_sizes": ()}) if instance.cluster.block_sizes else instance.cluster
     )
-    return instance.model_copy(update={"cluster": cluster, "jobs": tuple(jobs), "running": parts}), tuple(made)
+    names = {tree.job: [jobs[member].id for member in tree.members] for tree in made}
+    holds = tuple(
+        hold.model_copy(update={"jobs": (*hold.jobs, *(name for job in hold.jobs for name in names.get(job, ())))})
+        for hold in instance.holds
+    )
+    changed = {"cluster": cluster, "jobs": tuple(jobs), "running": parts, "holds": holds}
+    return instance.model_copy(update=changed), tuple(made)
 
 
 def _in_blocks(instance: Instance) -> Iterable[Job]:

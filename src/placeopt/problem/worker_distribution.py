@@ -55,6 +55,8 @@ class Surroundings:
     mbps: int = 0  # of one worker, on uplinks
     machine_room: IntArray | None = None  # (N,) MB/s left of each uplink; None: not limited
     domain_room: IntArray | None = None  # (D,)
+    domain_takes: Mapping[int, int] = field(default_factory=dict)
+    """Most workers in a domain, of those that limit them by amounts of their own."""
 
     @property
     def levels(self) -> set[str]:
@@ -157,6 +159,8 @@ class WorkerDistribution:
             parts = self._parts.get(domain)
             if parts:
                 link = self._link(self._around.domain_room, domain)
+                if domain in self._around.domain_takes:
+                    link &= (1 << (self._around.domain_takes[domain] + 1)) - 1
                 table = self._closed(topology.domain_level[domain], domain, self._merged(parts), link)
                 self._parts.setdefault(int(topology.domain_parent[domain]), []).append(_Part(table, domain=domain))
         return self._merged(self._parts.get(NETWORK, []))

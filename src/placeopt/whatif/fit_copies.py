@@ -192,7 +192,8 @@ def slots(instance: Instance, sizes: Sequence[int] = SIZES, model: str | None = 
         raise BadArgument(
             f"model: no GPU of model {model!r}; there are: {', '.join(sorted(set(models[listed].tolist()))) or 'none'}"
         )
-    free = (State(problem).gpu_jobs == 0) & problem.node_schedulable[problem.gpu_node]
+    kept = np.array([bool(holds) for holds in problem.type_holds], dtype=bool)[problem.gpu_type]
+    free = (State(problem).gpu_jobs == 0) & ~kept & problem.node_schedulable[problem.gpu_node]
     counted = listed if model is None else listed & (models == model)
     free &= counted
     names = np.array(problem.node_ids, dtype=object)[problem.gpu_node]

@@ -49,7 +49,7 @@ def serves(problem: Problem) -> bool:
         and not options.gpu_memory_mib.any()
         and not np.delete(options.demand, (CPU, MEMORY), axis=1).any()
         and not any(options.splits)
-        and not problem.policy.queues
+        and not problem.has_shared_limits
         and not problem.changeable
         and not applies(problem)
         and (problem.gpu_type == first).all()

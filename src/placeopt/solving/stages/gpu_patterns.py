@@ -229,7 +229,7 @@ class _PlanMaker:
 def _allowed(problem: Problem, allocation: Allocation) -> Allocation:
     """Return the allocation without the placements that break rules which bundles leave out."""
     options = problem.options
-    plain = not options.gpu_memory_mib.any() and problem.jobs_per_gpu is None and not problem.policy.queues
+    plain = not options.gpu_memory_mib.any() and problem.jobs_per_gpu is None and not problem.has_shared_limits
     if plain and _one_type_a_node(problem):
         return allocation
     state = State(problem)

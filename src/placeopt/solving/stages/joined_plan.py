@@ -45,7 +45,7 @@ def _placed(allocation: Allocation) -> int:
 def _kept(context: SolveContext, given: Allocation) -> Allocation:
     """Return the placements that keep the rules of the whole; only queues and uplinks belong to several parts."""
     problem = context.problem
-    if context.narrowed or problem.policy.queues or problem.options.network_mbps.any():
+    if context.narrowed or problem.has_shared_limits or problem.options.network_mbps.any():
         state = State(problem)
         for job, placement in enumerate(given):
             if placement is None or state.placements[job] is not None:

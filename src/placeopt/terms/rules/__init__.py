@@ -8,6 +8,7 @@ from placeopt.terms.protocols import Rule
 from placeopt.terms.rules.capacity import GpuMemoryCapacity, GpuShare, JobsPerGpu, NodeCapacity, QueueShare
 from placeopt.terms.rules.changes import RunningChanges
 from placeopt.terms.rules.minimal_utility import MinimalUtility
+from placeopt.terms.rules.places import PlaceAmounts
 from placeopt.terms.rules.spread import Gang, Spread
 from placeopt.terms.rules.trees import Trees
 from placeopt.terms.rules.uplink import Uplink
@@ -24,6 +25,7 @@ RULES: tuple[Rule, ...] = (
     Spread(),
     Trees(),
     QueueShare(),
+    PlaceAmounts(),
     Uplink(),
     RunningChanges(),
     MinimalUtility(),
