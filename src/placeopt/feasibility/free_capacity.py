@@ -112,9 +112,7 @@ class FreeCapacity:
             mbps=requirement.network_mbps,
             machine_room=self.machine_room[:, part],
             domain_room=self.domain_room[:, part],
-            domain_takes={
-                d: self.takes(requirement, d) for d in {place.domain for place in self.problem.places} - {None}
-            },
+            domain_takes={domain: self.takes(requirement, domain) for domain in self._limited_domains},
         )
         return WorkerDistribution(around, workers, per_node, most_domains=most_domains, deadline=deadline)
 
@@ -131,6 +129,10 @@ class FreeCapacity:
             if place.domain == domain and not place.holds:
                 most = min(most, _times(left, need, most))
         return most
+
+    @property
+    def _limited_domains(self) -> list[int]:
+        return [place.domain for place in self.problem.places if place.domain is not None]
 
     def _places(self) -> Iterator[tuple[Place, IntArray]]:
         """Yield the places and what is left of them."""
