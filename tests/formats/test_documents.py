@@ -35,7 +35,9 @@ def refused(text: str | bytes, kind: type[Record] = Instance) -> str:
 class TestGolden:
     """Files of version 1 stay readable for ever; a failure here means a broken promise, not a stale test."""
 
-    @pytest.mark.parametrize("name", ["instance-1", "instance-1-origin", *PLANS])
+    @pytest.mark.parametrize(
+        "name", ["instance-1", "instance-1-holds", "instance-1-origin", "instance-1-holds", *PLANS]
+    )
     def test_bytes_are_stable(self, name: str) -> None:
         """Read and written again, a file is the same to the byte."""
         data = (GOLDEN / f"{name}.json").read_bytes()
@@ -52,8 +54,8 @@ class TestGolden:
     @pytest.mark.parametrize(
         ("kind", "files"),
         [  # the second of them states no defaults: each field that can differ from its default does so at least once
-            (Instance, ["instance-1-defaults", "instance-1-origin"]),
-            (Instance, ["instance-1", "instance-1-origin"]),
+            (Instance, ["instance-1-defaults", "instance-1-holds", "instance-1-origin"]),
+            (Instance, ["instance-1", "instance-1-holds", "instance-1-origin"]),
             (Plan, PLANS),
         ],
     )
