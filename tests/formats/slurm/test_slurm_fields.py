@@ -57,9 +57,14 @@ def test_words() -> None:
     assert parse_gres_request("gres/gpu:1g.5gb:2") == GresRequest(2, ("1g.5gb",))
     assert parse_gres_detail("gpu:a100:2(IDX:0,3),gpu:l40s:0(IDX:N/A)") == GresHolding(2, (0, 3))
     assert [parse_tasks(text) for text in ("1-9:4,12%2", "3,5-6,...")] == [[1, 5, 9, 12], [3, 5, 6]]
-    meets = parse_constraint("(a|b)&c")
-    assert meets is not None
-    assert [meets(features) for features in ({"a", "c"}, {"b", "c"}, {"a", "b"}, {"c"})] == [True, True, False, False]
+    terms = {text: parse_constraint(text) for text in ("(a|b)&c", "a|b&c", "a&b|c", "a|a")}
+    assert [["".join(sorted(term)) for term in found or ()] for found in terms.values()] == [
+        ["ac", "bc"],
+        ["ac", "bc"],  # from the left to the right
+        ["ab", "c"],
+        ["a"],
+    ]
+    assert parse_constraint("&".join(f"(a{n}|b{n})" for n in range(7))) is None
     assert [parse_constraint(text) for text in ("a*2", "[a|b]", "(a", "a&", "&")] == [None] * 5
     assert all(map(is_mig, ("a100_1g.5gb", "3g.20gb", "1g.10gb+me")))
     assert not any(map(is_mig, ("a100", "l40s")))

@@ -11,11 +11,12 @@ import re
 from pathlib import Path
 from typing import NamedTuple
 
-from helpers.imported_rounds import drained
+from helpers.imported_rounds import drained, left_out
+from helpers.node_conditions import chosen_nodes
 from placeopt import solve
 from placeopt.check import violations
-from placeopt.formats import KEPT, LEFT_OUT, ImportNotes, read_json, read_slurm
-from placeopt.formats.slurm import JobListReader, expand_hosts, parse_tres, read_nodes
+from placeopt.formats import read_slurm
+from placeopt.formats.slurm import expand_hosts, parse_tres
 from placeopt.model import Instance
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -156,20 +157,22 @@ WAITING = {  # job: workers, GPUs, CPUs, MiB of each, and on which nodes, as sub
 
 def test_every_waiting_job_is_read_or_left_out_with_the_reason() -> None:
     """--exclusive, --gpus, ranges, het jobs, sockets, shards: exactly what was submitted, or left out."""
-    notes = ImportNotes()
-    _, listed = read_nodes(NODES, None, notes)
-    seen = JobListReader(listed, read_json(JOBS).entries("jobs"), notes).read()
-    waiting = {one.job.id: one.job for one in seen if not one.workers}
-    left = {job: why for (heading, why), names in notes.names.items() if heading == LEFT_OUT for job in names}
+    found = read_slurm(NODES, JOBS)
+    runs = {held.job for held in found.running}
+    waiting = {job.id: job for job in found.jobs if job.id not in runs}
+    by_reason: dict[str, list[str]] = {}
+    for name, reason in LEFT.items():
+        by_reason.setdefault(reason, []).append(name)
+    shown = {reason: ", ".join(names[:3]) + ", ..." * (len(names) > 3) for reason, names in by_reason.items()}
+    assert sorted(left_out(found)) == sorted(f"{why}: {len(by_reason[why])} ({shown[why]})." for why in shown)
     said = records("jobs.txt.gz", "JobId")
-    assert left == LEFT
     pending = {number for number, fields in said.items() if fields["JobState"] == "PENDING"} - SINCE
-    assert set(waiting) | {name.split("_")[0] for name in left} == pending
+    assert set(waiting) | {name.split("_")[0] for name in LEFT} == pending
     for name, (workers, gpus, cpus, memory, nodes) in WAITING.items():
         job = waiting[name]
         demands = {(o.demand.gpus, o.demand.cpu_millicores, o.demand.memory_mib) for o in job.options}
         assert ([o.workers for o in job.options], demands) == (workers, {(gpus, 1000 * cpus, memory)}), name
-        assert job.nodes_allowed == nodes, name
+        assert nodes is None or set(chosen_nodes(found, job)) == set(nodes), name
         if len(workers) > 1 or workers[0] in (2, 3, 4):
             assert all(o.workers_per_node_max == 1 for o in job.options), name
     assert set(waiting) == set(WAITING)
@@ -177,8 +180,7 @@ def test_every_waiting_job_is_read_or_left_out_with_the_reason() -> None:
     assert waiting["44"].options[0].demand.gpu_models == ("a100_1g.5gb",)
     assert [(one.level, one.domains) for one in waiting["52"].options[0].splits] == [("node", 2)]
     assert waiting["52"].node_selector == {"partition:cpu": "yes"}
-    assert KEPT not in {heading for heading, _ in notes.names}  # the shard job is counted where GPUs are given out
-    assert any("does not list --switches" in sentence for sentence in notes.assumptions)
+    assert "does not list --switches" in found.note
 
 
 def test_a_job_on_a_cloud_node_that_is_not_listed_runs_there(tmp_path: Path) -> None:

@@ -5,9 +5,10 @@ from typing import Any
 import pytest
 
 from helpers.imported_rounds import held, left_out
+from helpers.node_conditions import chosen_nodes
 from helpers.slurm_files import RUNS, WAITS, read
 from placeopt import solve, violations
-from placeopt.model import Taint, Toleration
+from placeopt.model import Node, Taint, Toleration
 
 REASONS = (  # limits of accounts, qualities of service and partitions; held; dependent; before its time
     *("QOSMaxGRESPerUser", "AssocGrpGRES", "PartitionTimeLimit", "PartitionNodeLimit", "JobHoldMaxRequeue"),
@@ -27,7 +28,7 @@ WOBBLES = "state WOBBLING, which is not known"
     [
         *(({"state_reason": reason}, f"waiting for {reason}") for reason in REASONS),
         *(({"state_reason": reason}, None) for reason in ("Priority", "Resources", "None")),
-        ({"state_reason": "MoonPhase"}, "waiting for MoonPhase, a reason that is not known"),
+        ({"state_reason": "MoonPhase"}, "waiting for MoonPhase"),
         ({"priority": 0}, "waiting, held (priority 0)"),
         ({"hold": True}, "waiting, held (priority 0)"),
         (
@@ -242,7 +243,18 @@ def test_waiting_jobs_that_are_read(fields: dict[str, Any], shapes: list[tuple[o
     ],
 )
 def test_constraints_partitions_and_node_lists(fields: dict[str, Any], nodes: tuple[str, ...]) -> None:
-    assert read(WAITS | fields).jobs[0].nodes_allowed == nodes
+    found = read(WAITS | fields)
+    assert chosen_nodes(found, found.jobs[0]) == nodes
+
+
+def test_a_constraint_holds_for_nodes_that_come_later() -> None:
+    """It is data of the round: a node with the features is one for the job, one without is not."""
+    found = read(WAITS | {"partition": "gpu,vis", "features": "l40s|ib", "excluded_nodes": "gpu02"})
+    labels = {"new": ("partition:vis", "feature:ib"), "plain": ("partition:gpu",), "apart": ("feature:ib",)}
+    (first, *_), machine = found.cluster.nodes, found.cluster.machines[0].id
+    added = tuple(Node(id=name, machine=machine, labels=dict.fromkeys(marks, "yes")) for name, marks in labels.items())
+    later = found.model_copy(update={"cluster": found.cluster.model_copy(update={"nodes": (first, *added)})})
+    assert chosen_nodes(later, found.jobs[0]) == ("gpu01", "new")
 
 
 def test_reserved_nodes_take_jobs_of_reservations() -> None:
@@ -252,7 +264,8 @@ def test_reserved_nodes_take_jobs_of_reservations() -> None:
     )
     assert found.cluster.nodes[0].taints == (Taint(key="reservation"),)
     tolerated = Toleration(key="reservation", operator="Exists")
-    assert [(job.tolerations, job.nodes_allowed) for job in found.jobs] == [((tolerated,), ("gpu01",)), ((), None)]
+    assert [job.tolerations for job in found.jobs] == [(tolerated,), ()]
+    assert chosen_nodes(found, found.jobs[0]) == ("gpu01",)
 
 
 def test_arrays_and_their_limits() -> None:

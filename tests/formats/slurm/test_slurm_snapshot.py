@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from helpers.imported_rounds import drained, held, left_out, waiting
+from helpers.node_conditions import chosen_nodes
 from helpers.slurm_files import DATA, RUNS, WAITS, read
 from placeopt import BadInput, PlaceoptError, Unsupported
 from placeopt.formats import read_slurm
@@ -34,7 +35,7 @@ def test_the_small_cluster() -> None:
     assert drained(found) == ["gpu04"]
     assert {node.id: node.domain for node in found.cluster.nodes}["gpu03"] == "leaf2"
     jobs = {job.id: job for job in found.jobs}
-    assert jobs["506"].nodes_allowed == ("gpu01", "gpu02", "gpu03")  # a100&ib
+    assert chosen_nodes(found, jobs["506"]) == ("gpu01", "gpu02", "gpu03")  # a100&ib
     pair = jobs["504"].options[0]
     assert (pair.workers, pair.workers_per_node_max, pair.demand.gpus, pair.demand.gpu_models) == (2, 1, 1, ())
     assert (pair.demand.cpu_millicores, pair.demand.memory_mib) == (8000, 51_200)

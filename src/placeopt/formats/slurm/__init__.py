@@ -7,7 +7,5 @@ from placeopt.lazy import lazy_names
 if TYPE_CHECKING:
     from placeopt.formats.slurm.fields import expand_hosts as expand_hosts
     from placeopt.formats.slurm.fields import parse_tres as parse_tres
-    from placeopt.formats.slurm.nodes import read_nodes as read_nodes
-    from placeopt.formats.slurm.snapshot import JobListReader as JobListReader
 
 __getattr__, __dir__ = lazy_names(__name__)

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Collection, Mapping
+from functools import cache
+from typing import Any
 
 from placeopt.formats.json_entry import JsonEntry
 from placeopt.formats.slurm.fields import expand_hosts, parse_constraint
 from placeopt.formats.slurm.job_requests import JobLeftOut
-from placeopt.formats.slurm.nodes import RESERVED, SlurmNode
-from placeopt.model import Toleration
+from placeopt.formats.slurm.nodes import RESERVED, YES, SlurmNode
+from placeopt.model import LabelExpression, Toleration
 
 HOLDS = frozenset(
     {"RUNNING", "SUSPENDED", "COMPLETING", "CONFIGURING", "STOPPED", "SIGNALING", "STAGE_OUT", "RESIZING"}
@@ -28,19 +30,7 @@ HELD_FLAGS = frozenset({"REQUEUE_HOLD", "SPECIAL_EXIT", "RESV_DEL_HOLD", "REQUEU
 """Flags of a pending job that does not."""
 
 STARTS = frozenset({"None", "Priority", "Resources"})
-"""Reasons to wait that free capacity removes."""
-_OTHERS = re.compile(
-    r"""(?: QOS\w* | Assoc\w* | Association\w*Limit       # limits of accounts, users and qualities of service
-        | Partition(?:NodeLimit|TimeLimit|Down|Inactive|Config)
-        | JobHeld(?:Admin|User) | JobHoldMaxRequeue | JobArrayTaskLimit | FedJobLock
-        | Dependency | DependencyNeverSatisfied | BeginTime | DeadLine | Prolog | Cleaning | SchedDefer
-        | Reservation | ReservationDeleted | ReqNodeNotAvail | NodeDown | FrontEndDown | BadConstraints
-        | Licenses | BurstBuffer\w+ | Max\w*PerLimit | MaxPowerNodes? | AccountNotAllowed | AccountingPolicy
-        | InvalidAccount | InvalidQOS | SystemFailure | JobLaunchFailure | NonZeroExitCode | RaisedSignal
-        | TimeLimit | InactiveLimit | OutOfMemory | HeldByUser )\Z""",
-    re.VERBOSE,
-)
-"""Reasons to wait in Slurm 20.11 to 25.11 that free capacity alone may not remove."""
+"""Reasons to wait that free capacity removes; limits of accounts, holds, dependencies and the like are none of them."""
 
 TOLERATES = Toleration(key=RESERVED.key, operator="Exists")
 """Of a job with a reservation."""
@@ -57,56 +47,59 @@ def why_not_started(reason: str, description: str) -> str | None:
         return f"waiting, {description[:60]}"
     if reason in STARTS:
         return None
-    known = _OTHERS.match(reason) is not None
-    return f"waiting for {reason[:60]}" + ("" if known else ", a reason that is not known")
+    return f"waiting for {reason[:60]}"
 
 
-class EligibleNodes:
-    """Translates a job's conditions on nodes into fields of the model; equal conditions share one list of nodes."""
+def node_fields(
+    entry: JsonEntry, nodes: Mapping[str, SlurmNode], *, one_node: bool, counts: Collection[int | None]
+) -> dict[str, Any]:
+    """
+    Return the fields of a job that restrict its nodes: by labels, and by name where the user wrote names.
 
-    def __init__(self, nodes: Mapping[str, SlurmNode]) -> None:
-        self._nodes = nodes
-        self._lists: dict[tuple[object, ...], tuple[str, ...]] = {}
+    ``one_node``: Whether it runs on one node, so that a constraint about all its nodes together is about this one.
+    ``counts``: Numbers of nodes on which it may run; None: unknown. Raises `JobLeftOut` if it has a condition on
+    several nodes together, or on nodes that are not listed.
+    """
+    partitions = list(filter(None, entry.text("partition", "").split(",")))
+    reservation = entry.text("resv_name", "")
+    terms = _constraint(entry.text("features", ""), one_node=one_node)
+    required, excluded = expand_node_list(entry, "required_nodes"), expand_node_list(entry, "excluded_nodes")
+    if required and set(counts) != {len(required)}:
+        raise JobLeftOut("asks for nodes by name (--nodelist), and may have others beside them")
+    selector = [f"reservation:{reservation}"] if reservation else []
+    if selector and not any(selector[0] in node.labels for node in nodes.values()):
+        raise JobLeftOut("waits in a reservation whose nodes are not listed")
+    anywhere = [f"partition:{name}" for name in partitions]
+    if len(anywhere) < 2:
+        selector, anywhere = [*anywhere, *selector], []
+    fields: dict[str, Any] = {"node_selector": dict.fromkeys(selector, YES)}
+    if terms or anywhere:
+        either = [[partition, *sorted(term)] for partition in anywhere or [""] for term in terms or [frozenset()]]
+        fields["node_affinity"] = tuple(tuple(map(_has, filter(None, term))) for term in either)
+    if required:
+        fields["nodes_allowed"] = tuple(name for name in required if name in nodes)
+    if excluded:
+        fields["nodes_excluded"] = tuple(name for name in excluded if name in nodes)
+    if reservation:
+        fields["tolerations"] = (TOLERATES,)
+    return fields
 
-    def fields(self, entry: JsonEntry, *, one_node: bool, nodes: Collection[int | None]) -> dict[str, object]:
-        """
-        Return the fields of a job that restrict its nodes.
 
-        ``one_node``: Whether it runs on one node, so that a constraint about all its nodes together is about this one.
-        ``nodes``: Numbers of nodes on which it may run; None: unknown. Raises `JobLeftOut` if it has a condition on
-        several nodes together, or on nodes that are not listed.
-        """
-        partitions = tuple(filter(None, entry.text("partition", "").split(",")))
-        text, reservation = entry.text("features", ""), entry.text("resv_name", "")
-        meets = _constraint(text, one_node=one_node)
-        required, excluded = expand_node_list(entry, "required_nodes"), expand_node_list(entry, "excluded_nodes")
-        if required and set(nodes) != {len(required)}:
-            raise JobLeftOut("asks for nodes by name (--nodelist), and may have others beside them")
-        if reservation and not any(node.reservation == reservation for node in self._nodes.values()):
-            raise JobLeftOut("waits in a reservation whose nodes are not listed")
-        if meets is None and not required and not excluded and not reservation and len(partitions) < 2:
-            return {"node_selector": {f"partition:{partition}": "yes" for partition in partitions}}
-        key = (partitions, text, one_node, tuple(required), tuple(excluded), reservation)
-        if key not in self._lists:
-            named, out = set(required), set(excluded)
-            self._lists[key] = tuple(
-                name
-                for name, node in self._nodes.items()
-                if name not in out
-                and (not named or name in named)
-                and (not partitions or node.partitions & set(partitions))
-                and (meets is None or meets(node.features))
-                and (not reservation or node.reservation == reservation)
-            )
-        return {"nodes_allowed": self._lists[key], "tolerations": (TOLERATES,) if reservation else ()}
+def nodes_of(fields: Mapping[str, Any], nodes: Mapping[str, SlurmNode]) -> list[SlurmNode]:
+    """Return the nodes that fields of `node_fields` leave to a job."""
+    affinity = fields.get("node_affinity", ((),))
+    return [
+        nodes[name]
+        for name in fields.get("nodes_allowed", nodes)
+        if name not in fields.get("nodes_excluded", ())
+        and nodes[name].labels >= fields["node_selector"].keys()
+        and any(all(one.key in nodes[name].labels for one in term) for term in affinity)
+    ]
 
-    def allowed(self, fields: Mapping[str, object]) -> tuple[str, ...]:
-        """Return the nodes of what `fields` gave."""
-        listed, selector = fields.get("nodes_allowed"), fields.get("node_selector")
-        if isinstance(listed, tuple):
-            return listed
-        wanted = {label.removeprefix("partition:") for label in selector} if isinstance(selector, dict) else set()
-        return tuple(name for name, node in self._nodes.items() if wanted <= node.partitions)
+
+@cache
+def _has(label: str) -> LabelExpression:
+    return LabelExpression(key=label, operator="Exists")
 
 
 def expand_node_list(entry: JsonEntry, key: str) -> list[str]:
@@ -114,12 +107,13 @@ def expand_node_list(entry: JsonEntry, key: str) -> list[str]:
     return entry.parsed(key, lambda text: [] if text in ("(null)", "N/A", "None assigned") else expand_hosts(text))
 
 
-def _constraint(text: str, *, one_node: bool) -> Callable[[Collection[str]], bool] | None:
+def _constraint(text: str, *, one_node: bool) -> list[frozenset[str]]:
+    """Return the labels of each alternative of a constraint; none where there is no constraint."""
     if not text or text == "(null)":
-        return None
+        return []
     if one_node:  # all nodes of the job together are this one
         text = re.sub(r"\*1(?![0-9])", "", text).replace("[", "(").replace("]", ")")
-    meets = parse_constraint(text)
-    if meets is None:
+    terms = parse_constraint(text)
+    if terms is None:
         raise JobLeftOut("a constraint about several nodes together, or one that cannot be read")
-    return meets
+    return [frozenset(f"feature:{word}" for word in term) for term in terms]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import product
@@ -130,21 +130,29 @@ MOST_NAMED = 1_000_000_000
 SHARES_OF_GPUS = ("shard", "mps")
 """Generic resources that are parts of GPUs."""
 _WORD = re.compile(r"[A-Za-z0-9_.:=/+\-]+")
+MAX_ALTERNATIVES = 64
 
 
 @dataclass(frozen=True)
-class Tres:
+class GresRequest:
+    """The GPUs of one request field."""
+
+    gpus: int = 0
+    models: tuple[str, ...] = ()
+    """GPU types, where each GPU has one; empty: any."""
+    others: tuple[str, ...] = ()
+    """Names of what is not read: parts of GPUs, other resources by type, what is not a generic resource."""
+    named: tuple[tuple[str, int], ...] = ()
+    """Other generic resources and their counts, as ``gres/nic``."""
+
+
+@dataclass(frozen=True)
+class Tres(GresRequest):
     """Trackable resources of a text such as ``cpu=8,mem=64G,node=2,gres/gpu:a100=4``."""
 
     cpus: int = 0
     memory_mib: int = 0
     nodes: int = 0
-    gpus: int = 0
-    models: tuple[str, ...] = ()
-    others: tuple[str, ...] = ()
-    """Names of what else is counted and not read: ``gres/shard``, ``license/x``."""
-    named: tuple[tuple[str, int], ...] = ()
-    """Other generic resources and their counts."""
 
 
 @lru_cache(maxsize=4096)  # the jobs of a cluster have few distinct requests
@@ -170,20 +178,7 @@ def parse_tres(text: str) -> Tres:
         else:
             rest.append(item)
     gres = parse_gres_request(",".join(rest))
-    return Tres(counts["cpu"], counts["mem"], counts["node"], gres.gpus, gres.models, gres.others, gres.named)
-
-
-@dataclass(frozen=True)
-class GresRequest:
-    """The GPUs of one request field."""
-
-    gpus: int = 0
-    models: tuple[str, ...] = ()
-    """GPU types, where each GPU has one; empty: any."""
-    others: tuple[str, ...] = ()
-    """Names of what is not read: parts of GPUs, other resources by type, what is not a generic resource."""
-    named: tuple[tuple[str, int], ...] = ()
-    """Other generic resources and their counts, as ``gres/nic``."""
+    return Tres(gres.gpus, gres.models, gres.others, gres.named, counts["cpu"], counts["mem"], counts["node"])
 
 
 @lru_cache(maxsize=4096)
@@ -300,47 +295,47 @@ def parse_tasks(text: str) -> list[int]:
     return parse_indices(kept.removesuffix("...").rstrip(",-"))
 
 
-def parse_constraint(text: str) -> Callable[[Collection[str]], bool] | None:
+Features = frozenset[str]
+"""Names that a node must have together."""
+
+
+@lru_cache(maxsize=4096)
+def parse_constraint(text: str) -> tuple[Features, ...] | None:
     """
-    Return a predicate on the features of a node; None if the constraint concerns several nodes together.
+    Return the alternatives of a constraint on the features of a node; None if it concerns several nodes together.
 
     ``&`` and ``,`` bind, as Slurm reads them, from the left to the right like ``|``; parentheses go first. Counts
-    (``a*2``) and matching sets (``[a|b]``) are about all nodes of a job together.
+    (``a*2``) and matching sets (``[a|b]``) are about all nodes of a job together. So is, for us, a constraint with more
+    than `MAX_ALTERNATIVES`.
     """
     if re.search(r"[\[\]*]", text):
         return None
-    tokens = re.findall(r"[&|,()]|[^&|,()\s]+", text)
     try:
-        held, rest = _expression(tokens)
+        terms, rest = _alternatives(re.findall(r"[&|,()]|[^&|,()\s]+", text))
     except (IndexError, ValueError):
         return None
-    return None if rest else held
+    return None if rest else terms
 
 
-def _expression(tokens: list[str]) -> tuple[Callable[[Collection[str]], bool], list[str]]:
-    held, tokens = _operand(tokens)
+def _alternatives(tokens: list[str]) -> tuple[tuple[Features, ...], list[str]]:
+    terms, tokens = _operand(tokens)
     while tokens and tokens[0] in ("&", "|", ","):
         sign = tokens[0]
         other, tokens = _operand(tokens[1:])
-        held = _joined(held, other, either=sign == "|")
-    return held, tokens
+        terms = (*terms, *other) if sign == "|" else tuple(a | b for a in terms for b in other)
+        terms = tuple(dict.fromkeys(terms))
+        if len(terms) > MAX_ALTERNATIVES:
+            raise ValueError(sign)
+    return terms, tokens
 
 
-def _operand(tokens: list[str]) -> tuple[Callable[[Collection[str]], bool], list[str]]:
+def _operand(tokens: list[str]) -> tuple[tuple[Features, ...], list[str]]:
     first = tokens[0]
     if first == "(":
-        held, rest = _expression(tokens[1:])
+        terms, rest = _alternatives(tokens[1:])
         if rest[0] != ")":
             raise ValueError(first)
-        return held, rest[1:]
+        return terms, rest[1:]
     if not _WORD.fullmatch(first):
         raise ValueError(first)
-    return lambda features: first in features, tokens[1:]
-
-
-def _joined(
-    a: Callable[[Collection[str]], bool], b: Callable[[Collection[str]], bool], *, either: bool
-) -> Callable[[Collection[str]], bool]:
-    if either:
-        return lambda features: a(features) or b(features)
-    return lambda features: a(features) and b(features)
+    return (frozenset((first,)),), tokens[1:]

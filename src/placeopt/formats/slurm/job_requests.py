@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from placeopt.errors import BadInput
 from placeopt.formats.json_entry import JsonEntry
-from placeopt.formats.slurm.fields import GresRequest, Tres, parse_gres, parse_gres_request, parse_indices, parse_tres
+from placeopt.formats.slurm.fields import GresRequest, parse_gres, parse_gres_request, parse_indices, parse_tres
 from placeopt.model.base import MAX_MS
 
 NO_NUMBER = 0xFFFFFFFE
@@ -85,7 +85,7 @@ class _Request:
     def __init__(self, entry: JsonEntry) -> None:
         total = entry.parsed("tres_req_str", parse_tres)
         requests = gres_requests(entry, "node", "task", "job")
-        every: list[Tres | GresRequest] = [total, *requests.values()]
+        every = [total, *requests.values()]
         if others := [name for one in every for name in one.others]:
             raise JobLeftOut(f"asks for {others[0][:60]}")
         self.models = tuple(dict.fromkeys(model for one in every for model in one.models))

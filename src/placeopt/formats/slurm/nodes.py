@@ -102,15 +102,16 @@ UNREADABLE = NodeShape(0, 0, 0, ())
 COMMANDS = "'scontrol show nodes --json', of Slurm before 23.02 'sinfo --json', or slurmrestd's reply of .../nodes"
 RESERVED = Taint(key="reservation")
 """Taint of a node that is kept for a reservation."""
+YES = "yes"
+"""Value of the labels of nodes."""
 
 
 @dataclass(frozen=True)
 class SlurmNode:
     """Properties of a node that requests of jobs refer to."""
 
+    labels: frozenset[str]
     partitions: frozenset[str]
-    features: frozenset[str]
-    reservation: str
     cpus: int
     models: tuple[str, ...]
     """Of its GPUs, by index."""
@@ -158,8 +159,8 @@ def make_inventory(
     ``effective_cpus``, else ``cpus`` without specialized cores, are logical CPUs of 1000 millicores; ``real_memory``
     without ``specialized_memory`` is MiB; ``gres`` lists the GPUs and, with ``(S:n)``, their socket, and other
     resources, which become named ones (``gres/nic``). Nodes of equal shape share a machine type. Partitions and active
-    features become labels ``partition:NAME`` and ``feature:NAME`` = ``yes``, a reservation the taint `RESERVED`. Slurm
-    reports no GPU memory, links or network.
+    features become labels ``partition:NAME`` and ``feature:NAME`` = ``yes``; a reservation is a label, too, and the
+    taint `RESERVED` while it lasts. Slurm reports no GPU memory, links or network.
 
     A node is ``drained`` if a word of ``state`` or ``state_flags`` means so, or is unknown (`TAKES_WORK`), if some of
     its resources are drained, or if a field is set that is not read. ``notes`` list these nodes with the reason; None:
@@ -198,10 +199,12 @@ def make_inventory(
             told.drain(reason, name)
         partitions = entry.words("partitions")
         features = [word for text in entry.words("active_features") for word in text.split(",") if word]
+        marks = [("partition", partitions), ("feature", features)]
+        marks.append(("reservation", [entry.text("reservation", "")] if is_set(entry.raw("reservation")) else []))
+        labels = [f"{kind}:{word}" for kind, listed in marks for word in listed]
         slurm_nodes[name] = SlurmNode(
+            labels=frozenset(labels),
             partitions=frozenset(partitions),
-            features=frozenset(features),
-            reservation=entry.text("reservation", ""),
             cpus=shape.cpus,
             models=tuple(model for model, _ in shape.gpus),
             threads=entry.integer("threads", 0, 2**31, 1),
@@ -214,11 +217,7 @@ def make_inventory(
             entry.where,
             id=name,
             machine=machines[shape].id,
-            labels={
-                f"{kind}:{word}": "yes"
-                for kind, listed in (("partition", partitions), ("feature", features))
-                for word in listed
-            },
+            labels=dict.fromkeys(labels, YES),
             taints=(RESERVED,) if {"RESERVED", "RESV"} & set(node_flags(words)) else (),
             drained=bool(reasons),
         )

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from math import gcd
+from typing import NamedTuple
 
 from placeopt.errors import BadInput
 from placeopt.formats.faults import make_record
@@ -13,7 +14,7 @@ from placeopt.formats.import_notes import ImportNotes
 from placeopt.formats.json_entry import JsonEntry
 from placeopt.formats.observed_round import ObservedJob, ObservedWorker, origin_of
 from placeopt.formats.priority_rule import PriorityRule, comment_marks, flags_of
-from placeopt.formats.slurm.eligibility import EligibleNodes, expand_node_list
+from placeopt.formats.slurm.eligibility import expand_node_list, node_fields
 from placeopt.formats.slurm.fields import (
     SHARES_OF_GPUS,
     GresHolding,
@@ -37,9 +38,8 @@ from placeopt.model import Demand, Job, Option
 PARTS = "Jobs that hold more on one of their nodes than on another are a job for each kind of node."
 
 
-@dataclass(frozen=True)
-class NodeHolding:
-    """What a job holds on one node, in equal workers."""
+class NodeHolding(NamedTuple):
+    """What a job holds on one node, in equal workers: of each of them, and the indices of all GPUs, if listed."""
 
     node: str
     workers: int
@@ -50,6 +50,19 @@ class NodeHolding:
     named: tuple[tuple[str, int], ...] = ()
     """Other generic resources."""
 
+    @property
+    def amounts(self) -> tuple[object, ...]:
+        """The amounts of each worker."""
+        return self.gpus, self.millicores, self.memory_mib, frozenset(self.named)
+
+    def divided(self, n: int) -> NodeHolding | None:
+        """Return the same in n workers, None if that leaves a remainder."""
+        if not n or self.gpus % n or self.millicores % n or self.memory_mib % n:
+            return None
+        return self._replace(
+            workers=n, gpus=self.gpus // n, millicores=self.millicores // n, memory_mib=self.memory_mib // n
+        )
+
 
 class RunningJobReader:
     """Reads jobs that hold nodes."""
@@ -57,14 +70,13 @@ class RunningJobReader:
     def __init__(
         self,
         nodes: Mapping[str, SlurmNode],
-        where: EligibleNodes,
         notes: ImportNotes,
         rule: PriorityRule,
         preemption: SlurmPreemption,
         unread: UnreadFields,
         now_ms: int,
     ) -> None:
-        self._nodes, self._where, self._notes, self._unread = nodes, where, notes, unread
+        self._nodes, self._notes, self._unread = nodes, notes, unread
         self._rule, self._preemption, self._now_ms = rule, preemption, now_ms
 
     def read(self, entry: JsonEntry, name: str) -> list[ObservedJob]:
@@ -109,8 +121,7 @@ class RunningJobReader:
         holdings = _by_task(entry, holdings)
         kinds: dict[tuple[object, ...], list[NodeHolding]] = {}
         for holding in holdings:
-            amounts = (holding.gpus, holding.millicores, holding.memory_mib, frozenset(holding.named))
-            kinds.setdefault(amounts, []).append(holding)
+            kinds.setdefault(holding.amounts, []).append(holding)
         if len(kinds) > 1:
             self._notes.assume(PARTS)
         flags = (False, False) if len(kinds) > 1 else self._flags(entry, name, nodes)
@@ -176,7 +187,7 @@ class RunningJobReader:
         ends = milliseconds(entry, "end_time", 1000)
         nodes = tuple(dict.fromkeys(holding.node for holding in holdings))
         try:
-            where = self._where.fields(entry, one_node=len(nodes) == 1, nodes={len(nodes)})
+            where = node_fields(entry, self._nodes, one_node=len(nodes) == 1, counts={len(nodes)})
         except JobLeftOut:
             where = {"nodes_allowed": tuple(node for node in nodes if node in self._nodes)}
         return ObservedJob(
@@ -313,27 +324,13 @@ def _by_task(entry: JsonEntry, holdings: list[NodeHolding]) -> list[NodeHolding]
     if not any(holding.gpus for holding in holdings):
         unit = gcd(*(holding.millicores for holding in holdings)) if len(holdings) > 1 else 0
         counts = [holding.millicores // unit if unit else 1 for holding in holdings]
-    elif size and not any(holding.gpus % size for holding in holdings):
-        counts = [holding.gpus // size for holding in holdings]
+    elif size:
+        counts = [0 if holding.gpus % size else holding.gpus // size for holding in holdings]
     else:
         return holdings
-    if any(
-        not n or holding.millicores % n or holding.memory_mib % n for n, holding in zip(counts, holdings, strict=True)
-    ):
-        return holdings
-    split = [
-        replace(
-            holding,
-            workers=n,
-            gpus=holding.gpus // n,
-            millicores=holding.millicores // n,
-            memory_mib=holding.memory_mib // n,
-        )
-        for n, holding in zip(counts, holdings, strict=True)
-    ]
-    return (
-        split if len({(holding.gpus, holding.millicores, holding.memory_mib) for holding in split}) == 1 else holdings
-    )
+    divided = [holding.divided(n) for n, holding in zip(counts, holdings, strict=True)]
+    equal = [holding for holding in divided if holding is not None]
+    return equal if len(equal) == len(holdings) and len({one.amounts for one in equal}) == 1 else holdings
 
 
 def job_classes(entry: JsonEntry) -> list[str]:

@@ -24,7 +24,7 @@ from placeopt.formats.observed_round import (
 )
 from placeopt.formats.priority_rule import DEFAULT_RULE, PriorityRule, priority_rule
 from placeopt.formats.slurm.blocks import block_rules
-from placeopt.formats.slurm.eligibility import ENDED, HELD_FLAGS, HOLDS, WAITS, EligibleNodes, why_not_started
+from placeopt.formats.slurm.eligibility import ENDED, HELD_FLAGS, HOLDS, WAITS, node_fields, nodes_of, why_not_started
 from placeopt.formats.slurm.fields import is_mig, parse_tasks
 from placeopt.formats.slurm.job_requests import (
     JobLeftOut,
@@ -65,11 +65,10 @@ class JobListReader:
         self._nodes, self._entries, self._notes, self._rule = nodes, entries, notes, rule
         self._starting = starting or {}
         self._cluster = cluster
-        self._where = EligibleNodes(nodes)
         filters = any(node.extra for node in nodes.values())
         read = JOB_FIELDS if filters else JOB_FIELDS | {"extra"}
         self._unread = UnreadFields(entries, read, JOB_REQUESTS, notes, "jobs")
-        self._running = RunningJobReader(nodes, self._where, notes, rule, preemption, self._unread, now_ms)
+        self._running = RunningJobReader(nodes, notes, rule, preemption, self._unread, now_ms)
         self._array_tasks: Counter[int] = Counter()
 
     def read(self) -> Iterator[ObservedJob]:
@@ -162,13 +161,14 @@ class JobListReader:
             raise JobLeftOut(f"states {field[:60]}, which is not read")
         shapes = requested_shapes(entry)
         exclusive = is_exclusive(entry)
-        where = self._where.fields(
+        where = node_fields(
             entry,
+            self._nodes,
             one_node=all(shape.workers == 1 or shape.nodes == 1 for shape in shapes),
-            nodes={shape.workers if shape.alone or shape.workers == 1 else shape.nodes for shape in shapes},
+            counts={shape.workers if shape.alone or shape.workers == 1 else shape.nodes for shape in shapes},
         )
         if exclusive:
-            nodes = {(self._nodes[name].models, self._nodes[name].cpus) for name in self._where.allowed(where)}
+            nodes = {(node.models, node.cpus) for node in nodes_of(where, self._nodes)}
             if len(nodes) != 1:
                 raise JobLeftOut("--exclusive where nodes are of several shapes, or none")
             shapes = whole_nodes(shapes, *nodes.pop())
