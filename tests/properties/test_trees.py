@@ -1,14 +1,16 @@
 """Trees of groups, segments and spread: exact models, greedy and the referee against brute force over the records."""
 
+import pytest
 from hypothesis import event, given
 from hypothesis import strategies as st
 
+from helpers.night import nightly
 from helpers.plans import plan_for
 from helpers.tree_oracle import TreeOracle, layout_of
-from placeopt import Instance, build
+from placeopt import Instance, audit, build
 from placeopt.check import violations
 from placeopt.live_cluster import Engine
-from strategies import Choice, choices, tree_rounds
+from strategies import Choice, choices, make_large_tree_round, seeded, tree_rounds
 
 EXACT = ("counts", "counts-cpsat", "assignment")
 
@@ -56,3 +58,16 @@ def test_the_referee_judges_as_brute_force_does(round_: Instance, choice: Choice
     lawful = layout == now or (oracle.is_lawful(job, option, layout, now) and (held is None or bool(option.groups)))
     found = violations(round_, plan_for(round_, {job.id: placed}))
     assert (found == []) == lawful, found
+
+
+@pytest.mark.parametrize("seed", nightly(range(100), 0))
+def test_larger_rounds_stay_within_their_bounds(engine: Engine, seed: int) -> None:
+    """Plans are lawful, and none is worth more than any method's bound, or costs less than its own."""
+    round_ = make_large_tree_round(seeded(seed))
+    plans = {name: engine.solve(round_, method=name, time_limit_s=5) for name in ("auto", "counts", "best-fit")}
+    best = max(plan.levels[0].objective for plan in plans.values())
+    for name, plan in plans.items():
+        assert violations(round_, plan) + audit(round_, plan) == [], name
+        value, *costs = plan.levels
+        assert value.bound is None or best <= value.bound, name
+        assert all(cost.bound is None or cost.bound <= cost.objective for cost in costs), name

@@ -13,7 +13,8 @@ printed as JSON, which ``Instance.model_validate_json`` reads (``tests/conftest.
 `rounds`                    all of it, with what runs, changes and minimal utilities, each on request or left out
 `odd_rounds`                a limit lowered, a node or GPU gone, a demand changed under what runs
 `gang_rounds`               one gang that spreads among racks, beside running jobs
-`tree_rounds`               jobs of groups of unlike workers, with segments, spread and preferred levels
+`tree_rounds`               jobs of groups of unlike workers, with segments, spread and preferred levels;
+                            ``make_large_tree_round``: on 20 to 60 nodes
 `branch_and_price_rounds`   what branch and price takes, and some that it refuses
 `plans`, `any_plans`        lawful plans of a round; plans with something broken
 `scenarios`                 jobs that arrive over time
@@ -34,7 +35,7 @@ from strategies.plans import make_plan
 from strategies.policies import make_cost_weights, policies
 from strategies.rounds import make_branch_and_price_round, make_gang_round, make_round, where_of
 from strategies.scenarios import make_scenario
-from strategies.tree_rounds import make_tree_round
+from strategies.tree_rounds import make_large_tree_round, make_tree_round
 
 __all__ = [
     "Choice",
@@ -49,6 +50,7 @@ __all__ = [
     "machines",
     "make_distances",
     "make_graph",
+    "make_large_tree_round",
     "make_plan",
     "make_round",
     "odd_rounds",

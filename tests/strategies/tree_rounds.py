@@ -1,4 +1,8 @@
-"""Small rounds of jobs whose workers belong together in groups, for `helpers.tree_oracle`."""
+"""
+Rounds of jobs whose workers belong together in groups.
+
+Small ones for `helpers.tree_oracle`; larger ones, which no oracle solves.
+"""
 
 from __future__ import annotations
 
@@ -128,3 +132,51 @@ def _with_running(choice: Choice, round_: Instance) -> Instance:
         return round_
     held = build.running(job, where if option.groups else [(node, gpus) for node, gpus, _ in where])
     return round_.model_copy(update={"running": (held,)})
+
+
+def make_large_tree_round(choice: Choice) -> Instance:
+    """Return a round on 20 to 60 nodes in racks and zones, with 5 to 20 jobs of a few hundred workers together."""
+    zones, racks = choice.number(1, 3), choice.number(4, 10)
+    domains = [Domain(id=f"z{i}", level="zone") for i in range(zones)]
+    domains += [Domain(id=f"r{i}", level="rack", parent=f"z{i % zones}") for i in range(racks)]
+    machines = [build.machine(f"m{i}", gpus=4 * (i + 1), cpu_millicores=64_000) for i in range(2)]
+    nodes = [_large_node(choice, f"n{i}", f"r{i % racks}") for i in range(choice.number(20, 60))]
+    jobs = [_large_job(choice, f"j{i}") for i in range(choice.number(5, 20))]
+    round_ = build.instance(nodes, jobs, machines=machines, domains=domains)
+    return _with_running(choice, round_) if choice.chance(0.3) else round_
+
+
+def _large_node(choice: Choice, name: str, rack: str) -> Node:
+    labels = {"pool": choice.pick(("a", "b"))}
+    return build.node(name, choice.pick(("m0", "m1")), domain=rack, labels=labels, drained=choice.chance(0.05))
+
+
+def _large_job(choice: Choice, name: str) -> Job:
+    """Return a job of a leader and one to three groups of workers, or of one group alone."""
+    selector = {"pool": "a"} if choice.chance(0.2) else {}
+    fields = {"value": choice.number(10_000, 20_000), "prefer": choice.pick(((), ("rack",), ("rack", "zone")))}
+    if choice.chance(0.3):
+        leaf = _large_leaf(choice, name)
+        own = {field: getattr(leaf, field) for field in ("workers", "demand", "spread")}
+        return build.job(name, node_selector=selector, **own, **fields)
+    lead = Group(id="lead", demand=Demand(gpus=choice.number(0, 1), cpu_millicores=4000))
+    more = [_large_leaf(choice, f"work{i}") for i in range(choice.number(1, 3))]
+    more[1:] = [leaf.model_copy(update={"optional": choice.chance(0.3), "value_per_worker": 50}) for leaf in more[1:]]
+    splits = (Split(level="zone", domains=1),) if choice.chance(0.3) else ()
+    return build.job(name, node_selector=selector, groups=(lead, *more), splits=splits, **fields)
+
+
+def _large_leaf(choice: Choice, name: str) -> Group:
+    """Return workers in segments of a rack, of a node or of both, or spread evenly."""
+    size, number = choice.pick((1, 2, 4)), choice.number(1, 5)
+    kinds: tuple[tuple[Spread, ...], ...] = (
+        (),
+        (Spread(level="node", segment=size),),
+        (Spread(level="rack", segment=2 * size),),
+        (Spread(level="rack", segment=2 * size), Spread(level="node", segment=size)),
+        (Spread(level="rack", workers_max=4 * size),),
+        (Spread(level="rack", segment=3 * size, remainder="smaller"),),
+    )
+    demand = Demand(gpus=choice.pick((1, 1, 2)), cpu_millicores=1000)
+    prefer = choice.pick(((), (), ("rack",)))
+    return Group(id=name, workers=2 * size * number, demand=demand, spread=choice.pick(kinds), prefer=prefer)
