@@ -10,9 +10,10 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from operator import attrgetter
+from types import MappingProxyType
 from typing import Any, NamedTuple, TypeVar
 
 from pydantic import ValidationError
@@ -25,6 +26,7 @@ from placeopt.model import (
     Assignment,
     Cluster,
     Demand,
+    Hold,
     Instance,
     Job,
     JobOrigin,
@@ -71,6 +73,24 @@ class ObservedJob(NamedTuple):
     unreadable_reason: str | None = None
     movable: bool = False
     preemptible: bool = False
+
+
+class ObservedHold(NamedTuple):
+    """
+    Room of a node that is held without a job; ``gpus``: how many. ``priority``: As of `ObservedJob`.
+
+    ``jobs``: Those that it is held for.
+    """
+
+    id: str
+    node: str
+    gpus: int = 0
+    cpu_millicores: int = 0
+    memory_mib: int = 0
+    resources: Mapping[str, int] = MappingProxyType({})
+    priority: int | None = None
+    jobs: tuple[str, ...] = ()
+    until_ms: int | None = None
 
 
 _PLAIN = re.compile(r"[!-~]{1,250}\Z")
@@ -120,6 +140,7 @@ def observed_instance(
     jobs: Sequence[ObservedJob],
     policy: Policy,
     previous: Instance | None = None,
+    holds: Sequence[ObservedHold] = (),
 ) -> Instance:
     """
     Return the round of the observed nodes and jobs; raises `BadInput` if jobs hold more than 1024 GPUs of a node.
@@ -133,6 +154,8 @@ def observed_instance(
     ones with room, after all listed ones; if a node has too few, the indices go beyond the node's last. If two jobs are
     listed on one GPU beyond its whole, the one that started last keeps it, and the GPUs of the other on that node count
     as not listed, so that everything that either may hold counts as used. ``notes`` counts each of these cases.
+
+    Of a node on which room is held, the lowest idle GPUs are held; where there are fewer, these.
 
     ``previous``: An earlier instance of the cluster. Jobs whose GPUs are not listed keep those that they have there,
     records that are equal are the same objects, which makes the two quick to compare, and machine types keep their ids.
@@ -156,6 +179,7 @@ def observed_instance(
         if job.unreadable_reason is not None:
             placed[i] = gpus.claim_remaining(job, job.unreadable_reason)
     placed += failed
+    kept = tuple([_hold(hold, gpus.claim_idle(hold), placed) for hold in holds])
     if drained := notes.drained:
         nodes = tuple(
             node.model_copy(update={"drained": True}) if node.id in drained else node for node in cluster.nodes
@@ -174,6 +198,7 @@ def observed_instance(
         "now_ms": now_ms,
         "note": f"{source[:900]}\n{notes.text()}".strip(),
         "cluster": cluster,
+        "holds": kept,
         "policy": policy,
     }
     observed: dict[str, Any] = {"jobs": ranked, "running": running}
@@ -294,6 +319,15 @@ class _GpuLedger:
                 self._notes.keep("on more GPUs than its node has or has left", observed.job.id)
         return observed._replace(workers=tuple(workers))
 
+    def claim_idle(self, hold: ObservedHold) -> tuple[int, ...]:
+        """Return idle GPUs for a hold, the lowest, as far as there are as many; they count as taken."""
+        held = self._held_milli[hold.node]
+        idle = [gpu for gpu in range(self._sizes.get(hold.node, 0)) if not held[gpu]][: hold.gpus]
+        held.update(dict.fromkeys(idle, WHOLE_GPU_MILLI))
+        if len(idle) < hold.gpus:
+            self._notes.assume("Where more GPUs are held than are idle, the idle ones are.")
+        return tuple(idle)
+
     def claim_remaining(self, observed: ObservedJob, reason: str) -> ObservedJob:
         """Return an unreadable job with all remaining GPUs of its nodes, which are drained."""
         nodes = tuple(dict.fromkeys(worker.node for worker in observed.workers))
@@ -359,6 +393,15 @@ def _with_ranked_priorities(jobs: Sequence[ObservedJob]) -> tuple[Job, ...]:
         else observed.job
         for observed in jobs
     )
+
+
+def _hold(observed: ObservedHold, gpus: tuple[int, ...], jobs: Sequence[ObservedJob]) -> Hold:
+    """Return the record of a hold, with the rank of its priority among those of the jobs."""
+    fields = {**observed._asdict(), "gpus": gpus}
+    fields["for"] = fields.pop("jobs")
+    if observed.priority is not None:
+        fields["priority"] = len({job.priority for job in jobs if job.priority <= observed.priority}) - 1
+    return make_record(Hold, observed.id, **fields)
 
 
 def _running(observed: ObservedJob, listed: AbstractSet[str]) -> Running:

@@ -11,6 +11,7 @@ from placeopt.arguments import checked
 from placeopt.errors import BadInput, Unsupported
 from placeopt.formats.import_notes import ImportNotes
 from placeopt.formats.json_entry import JsonEntry, read_json
+from placeopt.formats.kubernetes.holds import read_holds
 from placeopt.formats.kubernetes.jobs import build_jobs
 from placeopt.formats.kubernetes.node_conditions import OtherResources, Volumes
 from placeopt.formats.kubernetes.nodes import Known, NodeCapacity, make_cluster, read_node
@@ -126,6 +127,7 @@ def read_kubernetes(
         jobs,
         snapshot_policy("kubernetes", dict.fromkeys(domain.level for domain in cluster.domains)),
         previous,
+        read_holds(listed, pods.waiting, jobs, resource, notes),
     )
 
 

@@ -1,0 +1,99 @@
+"""Room that is held without a running pod: nominated pods, and reservations of Koordinator."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from math import ceil, floor
+
+from placeopt.errors import BadInput
+from placeopt.formats.import_notes import ImportNotes
+from placeopt.formats.json_entry import JsonEntry
+from placeopt.formats.kubernetes.node_selectors import label_selector
+from placeopt.formats.kubernetes.pods import Pod, job_id
+from placeopt.formats.kubernetes.resources import MIB, named_amounts, quantity
+from placeopt.formats.observed_round import ObservedHold, ObservedJob
+
+
+def read_holds(
+    listed: Mapping[str, Sequence[JsonEntry]],
+    waiting: Iterable[Pod],
+    jobs: Sequence[ObservedJob],
+    resource: str,
+    notes: ImportNotes,
+) -> list[ObservedHold]:
+    """
+    Return the holds of a listing.
+
+    A nominated pod's room counts against jobs of at most its priority, as for kube-scheduler, whatever the pod becomes
+    in the round. A reservation's counts against all pods that are not its owners'. ``resource`` counts GPUs.
+    """
+    pods = list(waiting)
+    job_of = {
+        worker.name: job.job.id
+        for job in jobs
+        if not job.workers and job.job.origin is not None
+        for worker in job.job.origin.workers
+    }
+    holds = [_nominated(pod, node, job_of) for pod in pods if (node := _nomination(pod))]
+    for entry in listed.get("Reservation", ()):
+        try:
+            holds += _reserved(entry, pods, job_of, resource, notes)
+        except BadInput as error:
+            notes.assume(f"A reservation cannot be read, so its room counts as free: {error}")
+    return holds
+
+
+def _nomination(pod: Pod) -> str:
+    status = pod.entry.entry("status")
+    return "" if pod.ending or pod.placeholder else status.text("nominatedNodeName", "")
+
+
+def _nominated(pod: Pod, node: str, job_of: Mapping[str, str]) -> ObservedHold:
+    cpu, memory = pod.amounts.rounded_up
+    own = (job_of[pod.id],) if pod.id in job_of else ()
+    return ObservedHold(
+        job_id(f"nominated:{pod.id}"), node, pod.gpus, cpu, memory, pod.amounts.named, priority=pod.priority, jobs=own
+    )
+
+
+def _reserved(
+    entry: JsonEntry, pods: Sequence[Pod], job_of: Mapping[str, str], resource: str, notes: ImportNotes
+) -> Iterator[ObservedHold]:
+    """Yield what an available reservation has left: what it can give, less what its pods took."""
+    status, name = entry.entry("status"), entry.entry("metadata").text("name")
+    node = status.text("nodeName", "")
+    if status.text("phase", "") != "Available" or not node:
+        return
+    there, taken = status.entry("allocatable"), status.entry("allocated")
+    left = {key: quantity(there, key) - quantity(taken, key) for key in there.names()}
+    owns = [_owner(owner, f"reservation {name}", notes) for owner in entry.entry("spec").entries("owners")]
+    own = [job_of[pod.id] for pod in pods if pod.id in job_of and any(owner(pod) for owner in owns)]
+    yield ObservedHold(
+        job_id(f"reservation:{name}"),
+        node,
+        max(0, floor(left.pop(resource, 0))),
+        max(0, ceil(1000 * left.pop("cpu", 0))),
+        max(0, ceil(left.pop("memory", 0) / MIB)),
+        {key: max(0, amount) for key, amount in named_amounts(left, resource).items()},
+        jobs=tuple(dict.fromkeys(own)),
+    )
+
+
+def _owner(owner: JsonEntry, whose: str, notes: ImportNotes) -> Callable[[Pod], bool]:
+    """Return whether a pod is the owner's, by its labels, its name, or its namespace."""
+    if "controller" in owner or not owner.names():
+        notes.assume(f"Owners of {whose} by controller are not read: its room is kept from their pods, too.")
+        return lambda _: False
+    chosen = label_selector(owner.entry("labelSelector")) if "labelSelector" in owner else None
+    of = owner.entry("object")
+    name, namespace, uid = (of.text(key, "") for key in ("name", "namespace", "uid"))
+
+    def owns(pod: Pod) -> bool:
+        return (
+            (chosen is None or chosen(pod.labels))
+            and name in ("", pod.id.rpartition("/")[2])
+            and namespace in ("", pod.namespace)
+            and uid in ("", pod.uid)
+        )
+
+    return owns
