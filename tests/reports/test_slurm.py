@@ -9,7 +9,7 @@ import pytest
 from placeopt import Instance, solve, violations
 from placeopt.build import cluster, instance, job, machine, node
 from placeopt.formats import read_slurm
-from placeopt.formats.topo import read_fabric
+from placeopt.formats.topo import read_topo
 from placeopt.model import BlockSize, Demand, Group
 from placeopt.whatif import Limits, fit, parse_job
 
@@ -183,7 +183,7 @@ FORMS = [
 @pytest.mark.parametrize(("name", "parents"), FORMS)
 def test_forms_of_topology(name: str, parents: dict[str, str | None]) -> None:
     """The spines of a fat tree are one domain; topology.yaml states the same as topology.conf."""
-    fabric = read_fabric([TOPO / name])
+    fabric = read_topo([TOPO / name])
     assert {domain.id: domain.parent for domain in fabric.domains} == parents
     assert len(fabric.node_domains) == 8
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from placeopt import BadInput, Unsupported
-from placeopt.formats.topo import read_fabric, read_machine, read_topo
+from placeopt.formats.topo import read_machine, read_topo
 from placeopt.topology import gpu_distances
 
 DATA = Path(__file__).parents[1] / "data" / "reports" / "topo"
@@ -83,7 +83,7 @@ def test_a_domain_without_cpus_is_memory_alone() -> None:
 @pytest.mark.parametrize("name", ["ib_storage.txt", "ib_storage2.txt"])
 def test_a_storage_switch_joins_no_racks(name: str) -> None:
     """Three hosts on either leaf, and all on the storage's switch, with or without a cable to the spine."""
-    fabric = read_fabric([DATA / name])
+    fabric = read_topo([DATA / name])
     assert fabric.node_domains == dict.fromkeys(("hosta", "hostb", "hostc"), "leaf1") | dict.fromkeys(
         ("hostd", "hoste", "hostf"), "leaf2"
     )
@@ -118,7 +118,7 @@ def test_wider_networks_and_rails(tmp_path: Path, switches: list[set[str]], rack
     for s, hosts in enumerate(switches):
         lines.append(f'\nSwitch 40 "S-{s:016x}"  # "switch{s}" enhanced port 0\n[40] "S-00000000000000ff"[{s}]')
         lines += [f'[{p}] "H-{100 * s + ord(h):016x}"[1](0) # "{h} mlx5_{s}"' for p, h in enumerate(sorted(hosts))]
-    fabric = read_fabric([write(tmp_path, "\n".join(lines))])
+    fabric = read_topo([write(tmp_path, "\n".join(lines))])
     found: dict[str, str] = {}
     for host, domain in sorted(fabric.node_domains.items()):
         found[domain] = found.get(domain, "") + host

@@ -9,7 +9,7 @@ import pytest
 
 from placeopt import BadInput, PlaceoptError, Unsupported
 from placeopt.formats.slurm import expand_hosts
-from placeopt.formats.topo import Fabric, Inventory, read_cluster, read_fabric, read_inventory, read_topo
+from placeopt.formats.topo import Fabric, Inventory, read_topo
 from placeopt.topology import ClusterTopology, minsky
 
 DATA = Path(__file__).parents[2] / "data" / "topo"
@@ -149,12 +149,12 @@ def test_slurm_topology(tmp_path: Path, text: str, above: dict[str, str | None],
 )
 def test_slurm_refusals(tmp_path: Path, text: str, message: str) -> None:
     with pytest.raises((BadInput, Unsupported), match=message):
-        read_fabric([write(tmp_path / "t.conf", text)])
+        read_topo([write(tmp_path / "t.conf", text)])
 
 
 def test_infiniband_with_names_of_the_cluster() -> None:
     """Two hosts on each of five leaves; leaves 01-03 under L01, 11-12 under L02, both under S01."""
-    fabric = read_fabric([NETWORK, HOSTS, GUIDS])
+    fabric = read_topo([NETWORK, HOSTS, GUIDS])
     assert (len(fabric.domains), fabric.unresolved) == (8, ())
     groups: dict[str, str] = {}
     for node, domain in fabric.node_domains.items():
@@ -166,13 +166,13 @@ def test_infiniband_with_names_of_the_cluster() -> None:
 
 def test_infiniband_alone_uses_its_own_names() -> None:
     """The switch's aggregation node is no host."""
-    fabric = read_fabric([NETWORK])
+    fabric = read_topo([NETWORK])
     assert len(fabric.node_domains) == 10
     assert "RMD701091901003" in fabric.node_domains
 
 
 def test_infiniband_hosts_that_are_not_there(tmp_path: Path) -> None:
-    fabric = read_fabric([NETWORK, write(tmp_path / "hosts", "RMD701091901003\nnowhere\n")])
+    fabric = read_topo([NETWORK, write(tmp_path / "hosts", "RMD701091901003\nnowhere\n")])
     assert list(fabric.node_domains) == ["RMD701091901003"]
     (unresolved,) = fabric.unresolved
     assert "nowhere" in unresolved
@@ -189,7 +189,7 @@ def test_infiniband_fat_tree_and_rails(tmp_path: Path) -> None:
             host = f'"H-{port + 100:016x}"[1](0) # "{other} mlx5_0"'
             far = f'"S-{other:016x}"[{leaf}]' if isinstance(other, int) else host
             lines += [f"[{port}] {far}"] * (leaf == switch)
-    fabric = read_fabric([write(tmp_path / "ib.txt", "\n".join(lines))])
+    fabric = read_topo([write(tmp_path / "ib.txt", "\n".join(lines))])
     levels = sorted((domain.level, domain.parent is None) for domain in fabric.domains)
     assert levels == [("rack", False), ("rack", False), ("tier2", True)]
     assert fabric.node_domains["a"] == fabric.node_domains["b"] != fabric.node_domains["c"]
@@ -204,7 +204,7 @@ def test_slurm_nodes(tmp_path: Path) -> None:
         {"gres": "gpu:a100:2(S:1),shard:8", "state": ["DOWN"]},
         {"gres": "", "cpus": 36, "effective_cpus": 32},
     )
-    inventory = read_inventory(path)
+    inventory = read_topo([path])
     kinds = [machine.id for machine in inventory.machines]
     assert kinds == ["type0-32cpu-2xh100-4xh200", "type1-32cpu-2xa100", "type2-32cpu"]
     assert [node.drained for node in inventory.nodes] == [False, True, True, False]
@@ -235,20 +235,20 @@ def test_slurm_replies_refused(tmp_path: Path, text: str, error: type[PlaceoptEr
 
 def test_whole_cluster_of_nodes_and_network(tmp_path: Path) -> None:
     nodes = slurm_nodes(tmp_path / "nodes.json", {"name": "a"}, {"name": "b"}, {"name": "login"})
-    cluster = read_cluster([nodes, write(tmp_path / "topology.conf", "SwitchName=s1 Nodes=a,b\n")])
+    cluster = read_topo([nodes, write(tmp_path / "topology.conf", "SwitchName=s1 Nodes=a,b\n")])
     assert [node.domain for node in cluster.nodes] == ["s1", "s1", None]
     with pytest.raises(BadInput, match="none of its nodes"):
-        read_cluster([nodes, write(tmp_path / "other.conf", "SwitchName=s1 Nodes=x,y\n")])
-    assert len(read_cluster([nodes]).nodes) == 3
+        read_topo([nodes, write(tmp_path / "other.conf", "SwitchName=s1 Nodes=x,y\n")])
+    assert len(read_topo([nodes]).nodes) == 3
 
 
 def test_whole_cluster_of_a_network_and_one_machine() -> None:
     """96 hosts that are all Minskys: leaf 200, spine 400, core 600; from a GPU up to its leaf 1 + 20 + 100 = 121."""
-    topology = ClusterTopology(read_cluster([TREE], machine=minsky()))
+    topology = ClusterTopology(read_topo([TREE], machine=minsky()))
     assert (topology.num_gpus, topology.max_distance) == (384, 2 * (121 + 200 + 400))  # over the core
     assert topology.distances(np.array([0]), np.array([4]))[0] == 2 * 121  # srv1101, srv1102
     assert topology.distances(np.array([0]), np.array([8 * 4]))[0] == 2 * (121 + 200)  # srv1201
-    assert read_cluster([TREE, MACHINE]).machines[0].id == "4gpu_phb"
+    assert read_topo([TREE, MACHINE]).machines[0].id == "4gpu_phb"
 
 
 @pytest.mark.parametrize(
@@ -256,15 +256,16 @@ def test_whole_cluster_of_a_network_and_one_machine() -> None:
     [
         (read_topo, [HOSTS], Unsupported, "not a network; give it together"),
         (read_topo, [GUIDS], Unsupported, "not a network; give it together"),
-        (read_fabric, [NETWORK, HOSTS], BadInput, "ibstat"),
-        (read_fabric, [TREE, TREE], Unsupported, "second file"),
-        (read_fabric, [TREE, NETWORK], Unsupported, "give it alone"),
-        (read_cluster, [TREE], Unsupported, "a cluster needs"),
+        (read_topo, [NETWORK, HOSTS], BadInput, "ibstat"),
+        (read_topo, [TREE, TREE], Unsupported, "second file"),
+        (read_topo, [TREE, NETWORK], Unsupported, "give it alone"),
+        (read_topo, [TREE, MACHINE, MACHINE], Unsupported, "a second machine"),
+        (lambda files: read_topo(files, machine=minsky()), [MACHINE], Unsupported, "machines are stated twice"),
         (
-            lambda files: read_cluster(files, machine=minsky()),
+            lambda files: read_topo(files, machine=minsky()),
             [TREE, MACHINE],
             Unsupported,
-            "machines are stated already",
+            "machines are stated twice",
         ),
     ],
 )

@@ -6,10 +6,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from placeopt.cli.files import STREAM
 from placeopt.cli.importers.importer import INPUT, Imported, Importer
 from placeopt.cli.output import UsageError
-from placeopt.errors import Unsupported
 
 if TYPE_CHECKING:
     from placeopt.formats.fabric import Fabric, Inventory
@@ -42,13 +40,15 @@ def topo(
     One machine: nvidia-smi topo -m, amd-smi topology, rocm-smi --showtopo, lstopo XML, NCCL, lscpu. Or a network:
     topology.conf, ibnetdiscover. Or the nodes of slurmrestd, alone or with their network.
     """
-    from placeopt.formats.topo.read import read_machine
+    from placeopt.formats.topo.read import read_machine, read_topo
     from placeopt.report.text.documents import hardware_document, hardware_summary
 
     hardware: Machine | Fabric | Inventory | Cluster
-    if any(stated is not None for stated in (name, gpu_model, gpu_memory_mib, cpu_millicores, memory_mib)):
-        if len(files) > 1:
-            raise UsageError(f"{len(files)} files; --id and what a machine lacks go with the file of one machine")
+    if all(stated is None for stated in (name, gpu_model, gpu_memory_mib, cpu_millicores, memory_mib)):
+        hardware = read_topo(files)
+    elif len(files) > 1:
+        raise UsageError(f"{len(files)} files; --id and what a machine lacks go with the file of one machine")
+    else:
         hardware = read_machine(
             files[0],
             name,
@@ -57,24 +57,7 @@ def topo(
             gpu_model=gpu_model,
             gpu_memory_mib=gpu_memory_mib,
         )
-    else:
-        hardware = _read(files)
     return Imported(hardware, hardware_summary(hardware), write=hardware_document)
-
-
-def _read(files: list[str]) -> Machine | Fabric | Inventory | Cluster:
-    """Read files that describe one thing, or a cluster together."""
-    from placeopt.formats.topo.read import read_cluster, read_topo
-
-    try:
-        return read_topo(files)
-    except Unsupported as error:
-        if len(files) < 2 or STREAM in files:
-            raise
-        try:
-            return read_cluster(files)
-        except Unsupported:
-            raise error from None
 
 
 TOPO = Importer("topo", topo, "hardware", "placeopt import topo topo-m.txt --id dgx --gpu-model A100 --out dgx.json")

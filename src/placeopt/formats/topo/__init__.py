@@ -7,9 +7,6 @@ from placeopt.lazy import lazy_names
 if TYPE_CHECKING:
     from placeopt.formats.fabric import Fabric as Fabric
     from placeopt.formats.fabric import Inventory as Inventory
-    from placeopt.formats.topo.read import read_cluster as read_cluster
-    from placeopt.formats.topo.read import read_fabric as read_fabric
-    from placeopt.formats.topo.read import read_inventory as read_inventory
     from placeopt.formats.topo.read import read_machine as read_machine
     from placeopt.formats.topo.read import read_topo as read_topo
     from placeopt.formats.topo.read import recognise as recognise

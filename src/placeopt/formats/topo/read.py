@@ -52,6 +52,7 @@ _HOSTS: Mapping[str, Callable[[SourceFile], Host]] = {
 """Formats that describe one machine."""
 
 _FABRICS = ("ibnetdiscover", "slurm topology", "ibstat", "hostfile")
+_INVENTORIES = ("slurmrestd",)
 
 _XML_ROOTS = {"topology": "hwloc", "system": "nccl"}
 
@@ -114,101 +115,66 @@ def read_machine(
     Unsupported
         If the file describes something else than one machine.
     """
-    return build_machine(_host(_recognised([path])), Stated(id, cpu_millicores, memory_mib, gpu_model, gpu_memory_mib))
+    ((source, name),) = _recognised([path])
+    if name not in _HOSTS:
+        raise Unsupported(f"{source.name}: {name} describes no machine; read_topo reads networks and lists of nodes")
+    return build_machine(_HOSTS[name](source), Stated(id, cpu_millicores, memory_mib, gpu_model, gpu_memory_mib))
 
 
 @checked
-def read_fabric(paths: Sequence[str | Path]) -> Fabric:
-    """Read a network: Slurm's ``topology.conf``, or ``ibnetdiscover`` (with a host file and ``ibstat`` or without)."""
-    return _fabric(_recognised(paths))
-
-
-@checked
-def read_inventory(path: str | Path) -> Inventory:
-    """Read a list of nodes: slurmrestd's reply of ``.../nodes``."""
-    return _inventory(_recognised([path]))
-
-
-@checked
-def read_topo(paths: Sequence[str | Path]) -> Machine | Fabric | Inventory:
-    """Read whatever the files describe together; raises as ``read_machine``, ``read_fabric`` and ``read_inventory``."""
-    files = _recognised(paths)
-    names = {name for _, name in files}
-    if names == {"slurmrestd"}:
-        return _inventory(files)
-    return _fabric(files) if names <= set(_FABRICS) else build_machine(_host(files), Stated())
-
-
-@checked
-def read_cluster(paths: Sequence[str | Path], machine: Machine | None = None) -> Cluster:
+def read_topo(paths: Sequence[str | Path], machine: Machine | None = None) -> Machine | Fabric | Inventory | Cluster:
     """
-    Read a whole cluster: a network and/or a list of nodes, and the machine of its nodes.
+    Read what the files describe together.
 
     Parameters
     ----------
     paths
-        slurmrestd's nodes, a network, or both; for a network alone also the file of the machine that all nodes are.
+        One machine; or a network, Slurm's ``topology.conf`` or ``ibnetdiscover`` (with a host file and ``ibstat`` or
+        without); or slurmrestd's nodes. A network with nodes, or with the machine that all its nodes are, is a cluster.
     machine
-        The machine instead of a file.
+        That machine in place of its file.
+
+    Returns
+    -------
+    Machine, Fabric, Inventory or Cluster
+        What that is.
 
     Raises
     ------
     BadInput
-        As the single readers; or if nodes and network have no name in common.
+        As `read_machine`; or if nodes and network have no name in common.
     Unsupported
-        If the files are no network and no list of nodes, or the machine is missing or given twice.
+        If the files do not go together.
     """
     files = _recognised(paths)
-    nodes = [file for file in files if file[1] == "slurmrestd"]
-    network = [file for file in files if file[1] in _FABRICS]
-    dumps = [file for file in files if file[1] in _HOSTS]
-    if (nodes or machine is not None) and dumps:
-        raise Unsupported(f"{dumps[0][0].name}: describes a machine, but the machines are stated already; leave it out")
-    fabric = _fabric(network) if network else None
-    if nodes:
-        if machine is not None:
-            raise Unsupported(f"{nodes[0][0].name}: a list of nodes states their machines; leave the machine out")
-        return _inventory(nodes).cluster(fabric)
-    if fabric is None or (machine is None and not dumps):
-        raise Unsupported(
-            f"{paths[0]}: a cluster needs a list of nodes, or a network and the machine of its nodes; "
-            "give, for instance, topology.conf and the output of nvidia-smi topo -m"
-        )
-    return fabric.cluster(machine if machine is not None else build_machine(_host(dumps), Stated()))
-
-
-def _host(files: Sequence[_File]) -> Host:
-    for source, name in files:
-        if name not in _HOSTS:
-            raise Unsupported(f"{source.name}: {name} describes no machine; read it as a network or a list of nodes")
-    if len(files) > 1:
-        raise Unsupported(f"{files[1][0].name}: a second machine; give one file, and state what it lacks")
-    ((source, name),) = files
-    return _HOSTS[name](source)
+    hosts, networks, nodes = ([file for file in files if file[1] in kind] for kind in (_HOSTS, _FABRICS, _INVENTORIES))
+    for source, _ in (*hosts[1:], *nodes[1:]):
+        raise Unsupported(f"{source.name}: a second machine or list of nodes; give one, and state what it lacks")
+    if (hosts and nodes) or (machine is not None and (hosts or nodes or not networks)):
+        raise Unsupported(f"{files[-1][0].name}: the machines are stated twice; a machine goes with a network alone")
+    inventories = [read_slurm_nodes(source) for source, _ in nodes]
+    machines = [build_machine(_HOSTS[name](source), Stated()) for source, name in hosts]
+    machines += [] if machine is None else [machine]
+    if not networks:
+        found: list[Machine | Inventory] = [*machines, *inventories]
+        return found[0]
+    fabric = _fabric(networks)
+    if inventories:
+        return inventories[0].cluster(fabric)
+    return fabric.cluster(machines[0]) if machines else fabric
 
 
 def _fabric(files: Sequence[_File]) -> Fabric:
-    sources: dict[str, SourceFile] = {}
-    for source, name in files:
-        if name not in _FABRICS:
-            raise Unsupported(f"{source.name}: {name} describes no network; read it as a machine or a list of nodes")
-        if name in sources:
-            raise Unsupported(f"{source.name}: a second file of format {name}; give one network at a time")
-        sources[name] = source
+    sources = {name: source for source, name in files}
+    if len(sources) < len(files):
+        raise Unsupported(f"{files[-1][0].name}: a second file of its format; give one network at a time")
     if "slurm topology" in sources:
         if len(sources) > 1:
             raise Unsupported(f"{sources['slurm topology'].name}: topology.conf lists the nodes itself; give it alone")
         return read_slurm_topology(sources["slurm topology"])
     if "ibnetdiscover" not in sources:
-        raise no_network_error(next(iter(sources.values())))
+        raise no_network_error(files[0][0])
     return read_ibnetdiscover(sources["ibnetdiscover"], sources.get("hostfile"), sources.get("ibstat"))
-
-
-def _inventory(files: Sequence[_File]) -> Inventory:
-    for source, name in files:
-        if name != "slurmrestd" or len(files) > 1:
-            raise Unsupported(f"{source.name}: {name}; expected one file, slurmrestd's reply of .../nodes")
-    return read_slurm_nodes(files[0][0])
 
 
 def _recognised(paths: Sequence[str | Path]) -> list[_File]:
