@@ -7,7 +7,7 @@ import pytest
 from helpers.imported_rounds import held, left_out
 from helpers.kubernetes_objects import HOSTNAME, near, node, pod, read, term
 from helpers.node_conditions import chosen_nodes
-from placeopt.model import Instance, Option
+from placeopt.model import Instance, JobOrigin, Option
 
 LWS, KUEUE, RACK = "leaderworkerset.sigs.k8s.io/", "kueue.x-k8s.io/", "topology.kubernetes.io/rack"
 JOBSET: dict[str, Any] = {"labels": {"jobset.sigs.k8s.io/jobset-name": "g"}}
@@ -346,6 +346,7 @@ def test_a_workload_of_kueue_is_read_where_there_are_no_pods_of_it() -> None:
         workload("odd", podSets=[{"count": "3"}]),
     )
     assert [(job.id, job.queue, job.options[0].workers) for job in found.jobs] == [("default/waits", "q", 3)]
+    assert found.jobs[0].origin == JobOrigin(name="default/waits")
     assert "a Workload that cannot be read: 1" in found.note
 
 

@@ -16,6 +16,7 @@ from placeopt.formats.kubernetes.nodes import NodeCapacity
 from placeopt.formats.kubernetes.options import OptionBuilder
 from placeopt.formats.kubernetes.pod_list import PodList
 from placeopt.formats.kubernetes.pods import Pod, unreadable_field
+from placeopt.formats.kubernetes.workloads import PodTemplate
 from placeopt.formats.observed_round import ObservedJob, ObservedWorker, is_plain, origin_of
 from placeopt.formats.priority_rule import DEFAULT_RULE, PriorityRule, flags_of
 from placeopt.model import Job, JobOrigin
@@ -172,7 +173,8 @@ class JobBuilder:
 
 def _origin(draft: JobDraft, *, plain: bool) -> JobOrigin:
     """Return the name of the pod or of the group, and the pods by rank; ``plain``: all names and ids are."""
-    first, pods = draft.first, [(pod.id, pod.uid) for pod in draft.pods]
+    first = draft.first
+    pods = [(pod.id, pod.uid) for pod in draft.pods if not isinstance(pod.entry, PodTemplate)]
     if first.group is None or len(pods) == 1:
         return origin_of(first.id, first.uid, pods, plain=plain)
     return origin_of(first.group.id, None, pods, plain=plain)

@@ -25,7 +25,7 @@ class PodList:
     ``running``, ``waiting``: Readable pods, daemons among the running ones. ``job_pods``: Those of them that become
     jobs. ``unsupported``: Jobs of one running pod that may hold GPUs of its node, in unknown number. ``terms``:
     Required affinity and anti-affinity by pod, of pods that have any. ``rules``: Rules of PodGroups and the like.
-    ``ended``: Gangs of pods that succeeded. ``templates``: Pods that there are only as templates.
+    ``ended``: Gangs of pods that succeeded.
     """
 
     def __init__(
@@ -42,10 +42,8 @@ class PodList:
         drivers = _drivers(listed.get("ResourceClaim", []))
         pods: dict[str, Pod] = {}
         self.ended: list[GangMembership] = []
-        self.templates: set[str] = set()
         reader = PodReader(resource, drivers)
-        templates = workload_pods(listed.get("Workload", []), notes)
-        for entry in [*listed.get("Pod", []), *templates]:
+        for entry in [*listed.get("Pod", []), *workload_pods(listed.get("Workload", []), notes)]:
             try:
                 pod = reader.read(entry)
                 if pod is None:

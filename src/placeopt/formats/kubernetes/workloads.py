@@ -10,14 +10,20 @@ from placeopt.formats.json_entry import JsonEntry
 from placeopt.formats.kubernetes.pod_groups import KUEUE, MAX_PODS
 
 
-def workload_pods(workloads: Iterable[JsonEntry], notes: ImportNotes) -> list[JsonEntry]:
+class PodTemplate(JsonEntry):
+    """A pod that is not made yet."""
+
+    __slots__ = ()
+
+
+def workload_pods(workloads: Iterable[JsonEntry], notes: ImportNotes) -> list[PodTemplate]:
     """
     Return one pod for each that a Workload of Kueue would start.
 
     Not of a Workload that is admitted, finished or inactive, nor of one that was made for pods: the pods speak for
     themselves.
     """
-    pods: list[JsonEntry] = []
+    pods: list[PodTemplate] = []
     for workload in workloads:
         try:
             if workload.text("apiVersion", "").startswith("kueue.x-k8s.io/") and _waits(workload):
@@ -38,7 +44,7 @@ def _waits(workload: JsonEntry) -> bool:
     return not ended and spec.raw("active") is not False and "admission" not in status and "Pod" not in owners
 
 
-def _pods(workload: JsonEntry) -> Iterator[JsonEntry]:
+def _pods(workload: JsonEntry) -> Iterator[PodTemplate]:
     metadata, spec = workload.entry("metadata"), workload.entry("spec")
     name, queue = metadata.text("name"), spec.text("queueName", "")
     for part in spec.entries("podSets"):
@@ -54,7 +60,5 @@ def _pods(workload: JsonEntry) -> Iterator[JsonEntry]:
                 "labels": labels,
                 "annotations": {**said.texts("annotations"), f"{KUEUE}workload": name},
             }
-            gates = [{"name": f"{KUEUE}admission"}]
-            yield JsonEntry(
-                ".template", {"metadata": own, "spec": {**inner, **priority, "schedulingGates": gates}}, part
-            )
+            gated = {**inner, **priority, "schedulingGates": [{"name": f"{KUEUE}admission"}]}
+            yield PodTemplate(".template", {"metadata": own, "spec": gated}, part)
