@@ -253,6 +253,9 @@ def test_roles_with_numbers_of_their_own(name: str, role: str, groups: dict[str,
     (option,) = options(read(node(), group, *pods)).values()
     assert (option.workers, option.workers_min) == (4, 3)
     assert "m: 0 of 1" in read(node(), group, *pods[1:]).note
+    pods[0]["status"]["phase"] = "Succeeded"
+    (option,) = options(read(node(), group, *pods)).values()
+    assert (option.workers, option.workers_min) == (3, 2)
 
 
 def test_task_groups_of_yunikorn() -> None:

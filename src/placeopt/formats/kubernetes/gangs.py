@@ -271,17 +271,16 @@ class GangBuilder:
         gangs: dict[tuple[str, bool], Gang] = {}
         for pod in pods:
             path = [] if pod.group is None else self._path(pod.group, stated, pod)
+            name = path[0][0].partition("|")[0] if path else pod.id
             if not path and pod.node is None and pod.id in self.near:
-                shape = (self.near[pod.id], _kind(pod), pod.rules, pod.priority, pod.queue)
-                path = [(str(shape), GroupRules(pods_min=1))]
+                alike = (self.near[pod.id], _kind(pod), pod.rules, pod.priority, pod.queue)
+                path = [(str(alike), GroupRules(pods_min=1))]
             root, rules = path[0] if path else (pod.id, NO_RULES)
-            name = pod.id if not path or pod.group is None else root.partition("|")[0]
-            gang = gangs.setdefault((root, not path), Gang(name, rules))
-            gang.place(path[1:]).pods.append(pod)
+            gangs.setdefault((root, not path), Gang(name, rules)).place(path[1:]).pods.append(pod)
         for group in self.ended:
             path = self._path(group, stated)
             if path and (path[0][0], False) in gangs:
-                gangs[path[0][0], False].ended += 1
+                gangs[path[0][0], False].place(path[1:]).ended += 1
         drafts = [
             draft
             for (_, alone), gang in gangs.items()
