@@ -109,13 +109,12 @@ def test_a_gang_that_must_stay_on_one_node() -> None:
     assert options(read(node(), pod("a", **gang), pod("b", **gang)))["default/g"].single_node
 
 
-def test_workers_that_differ_in_cpu_count_with_the_most() -> None:
-    """Master and worker of a PyTorchJob: what is placed so fits, and the note says it."""
+def test_workers_that_differ_in_cpu_are_groups() -> None:
+    """Master and worker of a PyTorchJob: as alike, with the most of both, they could be refused a place that there is."""
     asks = [{"nvidia.com/gpu": "1", "cpu": "2", "memory": "1Mi"}, {"nvidia.com/gpu": "1", "cpu": "1", "memory": "9Mi"}]
     found = read(node(), *(pod(f"p{i}", asks=one, **KUBEFLOW) for i, one in enumerate(asks)))
-    demand = options(found)["default/g"].demand
-    assert (demand.cpu_millicores, demand.memory_mib) == (2000, 9)
-    assert "count with the most of any" in found.note
+    demands = [one.demand for one in options(found)["default/g"].groups]
+    assert [(one.cpu_millicores, one.memory_mib) for one in demands] == [(2000, 1), (1000, 9)]
 
 
 RULES = "a gang whose pods that wait have different rules"

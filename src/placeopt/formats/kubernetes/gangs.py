@@ -123,7 +123,7 @@ class JobDraft:
     def kinds(self) -> list[JobDraft]:
         """Return one draft for each kind of pods."""
         leaves = [leaf for part in self.parts for leaf in part.leaves()]
-        made = [(leaf.pods, *amounts_of(leaf.pods)) for leaf in leaves]
+        made = [(leaf.pods, *amounts_of(leaf.pods[0])) for leaf in leaves]
         return [
             replace(self, pods=pods, gpus=gpus, cpu_millicores=cpu, memory_mib=memory, parts=())
             for pods, gpus, cpu, memory in made
@@ -242,8 +242,14 @@ class Gang:
         return whole
 
 
+def amounts_of(pod: Pod) -> tuple[int, int, int]:
+    """Return GPUs, millicores and MiB of a pod: no less than it asks for, no more than it holds."""
+    return (pod.gpus, *(pod.amounts.rounded_up if pod.node is None else pod.amounts.rounded_down))
+
+
 def _kind(pod: Pod) -> object:
-    return (pod.gpus, frozenset([*pod.other_resources.items(), *pod.amounts.named.items()]))
+    """Return what alike pods have in common."""
+    return (*amounts_of(pod), frozenset([*pod.other_resources.items(), *pod.amounts.named.items()]), pod.ending)
 
 
 @dataclass(frozen=True)
@@ -354,11 +360,10 @@ class GangBuilder:
         gang.take_room_of_placeholders()
         members = gang.members()
         waiting = [pod for pod in members if pod.node is None]
-        kinds: dict[tuple[object, ...], list[Pod]] = defaultdict(list)
+        kinds: dict[object, list[Pod]] = defaultdict(list)
         for pod in members:
             if pod.node is not None:
-                shape = (pod.gpus, *pod.amounts.rounded_down, frozenset(pod.amounts.named.items()), pod.ending)
-                kinds[shape].append(pod)
+                kinds[_kind(pod)].append(pod)
         drafts = [_draft(gang.name, pods, len(pods)) for pods in kinds.values()]
         if len(drafts) > 1 or (drafts and waiting):
             self.notes.assume("Of groups of which some pods run, these are jobs of their own, one for each kind.")
@@ -389,8 +394,6 @@ class GangBuilder:
         pods = [pod for leaf in leaves for pod in leaf.pods]
         draft = _draft(gang.name, pods, max(1, sum(leaf.pods_min for leaf in leaves)))
         draft.topology, draft.parts = part.topology, part.parts
-        if len({(pod.amounts.cpu, pod.amounts.memory) for pod in pods}) > 1:
-            self.notes.assume("Pods of a gang that differ in CPU or memory alone count with the most of any of them.")
         return (_bind(draft, gang) if len(waiting) < len(gang.members()) else None) or draft
 
     def _unread(self, waiting: Sequence[Pod]) -> str | None:
@@ -433,18 +436,8 @@ INDEPENDENT = GroupRules(gang=False)
 UNREAD_COMPOSITE = "of a CompositePodGroup without a gang that has a parent, or rules about domains"
 
 
-def amounts_of(pods: Sequence[Pod]) -> tuple[int, int, int]:
-    """Return GPUs, millicores and MiB of one of some pods with equal GPUs: the most of any of them."""
-    if pods[0].node is None:
-        rounded = [pod.amounts.rounded_up for pod in pods]
-    else:
-        rounded = [pod.amounts.rounded_down for pod in pods]
-    cpu, memory = rounded[0] if len(rounded) == 1 else map(max, zip(*rounded, strict=True))
-    return pods[0].gpus, cpu, memory
-
-
 def _draft(name: str, pods: list[Pod], pods_min: int) -> JobDraft:
-    return JobDraft(name, pods, pods_min, *amounts_of(pods))
+    return JobDraft(name, pods, pods_min, *amounts_of(pods[0]))
 
 
 def unreadable_job(name: str, nodes: tuple[str, ...], reason: str, where: str) -> ObservedJob:
