@@ -189,7 +189,7 @@ class RunningJobReader:
         try:
             where = node_fields(entry, self._nodes, one_node=len(nodes) == 1, counts={len(nodes)})
         except JobLeftOut:
-            where = {"nodes_allowed": tuple(node for node in nodes if node in self._nodes)}
+            where = {"nodes_allowed": nodes, "conditions_unread": True}
         return ObservedJob(
             make_job(entry, name, (option,), where),
             workers=tuple(workers),
