@@ -2,7 +2,7 @@
 The least that others would have to give up for a job to fit: an integer model of one job and of what can be given up.
 
 Things to give up are *items*: a job that leaves, or a GPU that is freed. The model lays the job's workers on nodes as
-`placeopt.feasibility.worker_distribution` does, with the items' amounts added to the room. The result is verified
+`placeopt.problem.worker_distribution` does, with the items' amounts added to the room. The result is verified
 there.
 """
 

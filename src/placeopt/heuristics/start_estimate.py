@@ -91,5 +91,5 @@ class Occupants:
 def option_kind(problem: Problem, job: int, option: int) -> Hashable:
     """Return what is equal for options of jobs that differ in no more than times and worth."""
     record, own = problem.instance.jobs[job], option_of(problem, job, option)
-    bare = own.model_copy(update={"run_time_ms": None, "value": 0, "rate_milli": None, "latency_ms": None})
+    bare = own.valued(0).model_copy(update={"run_time_ms": None, "rate_milli": None, "latency_ms": None})
     return record.options.index(own), class_key(record.model_copy(update={"options": (bare,)}), problem.policy)

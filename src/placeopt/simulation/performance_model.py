@@ -20,7 +20,7 @@ from placeopt.terms.costs.horus import excess_table
 from placeopt.terms.costs.utility import path_excess
 
 DOMAIN_KINDS = ("gpu", "switch", "socket", "node")
-UNREAD = ("run_time_ms", "rate_milli", "latency_ms", "utility_thousandths", "value")
+UNREAD = ("run_time_ms", "rate_milli", "latency_ms", "utility_thousandths", "value", "value_per_worker")
 """Fields of options that do not decide how fast a job runs."""
 _read_fields = attrgetter(*(name for name in Option.model_fields if name not in UNREAD))
 
@@ -250,7 +250,7 @@ def _shapes(jobs: Iterable[Job]) -> tuple[dict[str, int], tuple[Job, ...]]:
         key = (*map(_read_fields, job.options), job.communication)
         number = numbers.setdefault(key, len(members))
         if number == len(members):
-            bare = {**dict.fromkeys(UNREAD), "value": 1}
+            bare = {**dict.fromkeys(UNREAD), "value": 1, "value_per_worker": 0}
             options = tuple(option.model_copy(update=bare) for option in job.options)
             members.append(Job(id=f"shape-{number}", options=options, communication=job.communication))
         of_job[job.id] = number
