@@ -1,5 +1,6 @@
 """What other readers of tables of jobs got wrong, and inputs of the same kinds."""
 
+import json
 from pathlib import Path
 
 import pytest
@@ -67,7 +68,12 @@ def test_sacct_with_fewer_columns(tmp_path: Path) -> None:
     table = "\n".join("|".join(cell for i, cell in enumerate(row) if i not in (1, 6)) for row in shown)
     jobs, notes = read_jobs(write(tmp_path, table), "sacct")
     assert hours(jobs) == {"7": 2.0}
-    assert "the table lacks: ElapsedRaw, User" in notes.text()
+    assert "the table lacks: Elapsed, ElapsedRaw, User." in notes.text()
+    jobs, notes = read_jobs(
+        write(tmp_path, table.replace("End", "Elapsed").replace("2025-01-01T03:00:00", "1-00:30:00")), "sacct"
+    )
+    assert hours(jobs) == {"7": 24.5}
+    assert "the table lacks: End, User." in notes.text()
     with pytest.raises(BadInput, match=r"no column for submit: it lacks .*Submit"):
         read_jobs(write(tmp_path, table.replace("Submit", "Queued")), "sacct")
     with pytest.raises(BadInput, match="no column User"):
@@ -80,6 +86,13 @@ def test_names_of_gpus_are_counted() -> None:
     assert [(job.id, job.gpus, job.queue) for job in jobs] == [("application_1_1", 8, "ee9e8c")]
     assert hours(jobs) == {"application_1_1": 1.0}
     assert reasons(notes) == {"no start": 1}
+
+
+@pytest.mark.parametrize("gpus", ["gpu0,gpu1,gpu2", ["gpu0", "gpu1", "gpu2"], [0, 1, 2], [["a", "b"], ["c"]]])
+def test_names_of_gpus_in_other_forms(tmp_path: Path, gpus: object) -> None:
+    row = {"submit": 0, "took": 60, "gpus": gpus}
+    jobs, _ = read_jobs(write(tmp_path, json.dumps([row])), "submit=submit,duration=took,gpus=gpus:count")
+    assert jobs[0].gpus == 3
 
 
 def test_an_id_that_comes_again_years_later_is_another_job() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
@@ -31,7 +31,7 @@ PRESETS = {
         "model=gpu_model,user=organization"
     ),
     "sacct": (
-        "id=JobID,submit=Submit,start=Start,end=End,duration=ElapsedRaw,"
+        "id=JobID,submit=Submit,start=Start,end=End,duration=Elapsed,duration=ElapsedRaw,"
         "state=State:COMPLETED|FAILED|TIMEOUT|CANCELLED|OUT_OF_MEMORY,"
         "gpus=AllocTRES:tres,cpu=AllocTRES:tres,memory=AllocTRES:tres,nodes=AllocTRES:tres,estimate=Timelimit,"
         "user=User,queue=Partition"
@@ -88,7 +88,7 @@ class Column:
     ``names``: the column, or the path in a row of JSON; several make up one ``id`` or ``key``. ``factor``: what its
     number is multiplied by. ``form``: unit or form, empty for the field's own. ``by``, ``values``: the field stands in
     the rows in which column ``by`` has one of these values; None: in all rows. ``published``: it is part of a published
-    form, and tables of that form may lack it.
+    form, and tables of that form may lack it; they may have the column ``otherwise`` instead.
     """
 
     names: tuple[str, ...]
@@ -97,6 +97,19 @@ class Column:
     by: str | None = None
     values: tuple[str, ...] = ()
     published: bool = False
+    otherwise: Column | None = None
+
+    def in_table(self, lacking: Collection[str]) -> Column | None:
+        """Return the first of these columns that a table without some columns has."""
+        if not any(name in lacking for name in (*self.names, self.by)):
+            return self
+        return self.otherwise and self.otherwise.in_table(lacking)
+
+    def all_names(self) -> Iterator[str]:
+        """Yield the columns of a table that may be read."""
+        yield from (*self.names, *([] if self.by is None else [self.by]))
+        if self.otherwise is not None:
+            yield from self.otherwise.all_names()
 
 
 def parse_columns(text: str, *, waiting: bool = False) -> dict[str, Column]:
@@ -137,7 +150,10 @@ def _parsed(text: str, *, published: bool = False) -> dict[str, Column]:
             continue
         if field not in FIELDS:
             raise _bad(field, f"a field of a job: {', '.join(FIELDS)}")
-        columns[field] = replace(_column(field, spec), published=published and field not in ("id", "key"))
+        may_lack = published and field not in ("id", "key")
+        columns[field] = replace(
+            _column(field, spec), published=may_lack, otherwise=columns.get(field) if may_lack else None
+        )
     return columns
 
 

@@ -24,6 +24,7 @@ MAX_GPUS = 100_000
 MAX_CORES = 100_000
 MAX_MIB = 10**9
 MOST = {"gpus": MAX_GPUS, "cpu": MAX_CORES, "memory": MAX_MIB, "workers": MAX_WORKERS, "nodes": MAX_WORKERS}
+_NAMES = re.compile(r"[^,;|]+")
 DATES_FROM_MS = 1000 * 946_684_800
 """The year 2000: a table whose times go beyond has dates; others count from its begin, and take less than 30 years."""
 _SUMS = ("gpus", "cpu", "memory")
@@ -90,16 +91,17 @@ def read_jobs(path: str | Path, columns: str, *, waiting: bool = False) -> tuple
     wanted = parse_columns(columns, waiting=waiting)
     names: dict[bool, dict[str, None]] = {False: {}, True: {}}
     for column in wanted.values():
-        names[column.published] |= dict.fromkeys(name for name in (*column.names, column.by) if name is not None)
+        names[column.published] |= dict.fromkeys(column.all_names())
     table = read_rows(path, names[False], names[True].keys() - names[False].keys())
     notes = ImportNotes()
     if table.lacking:
-        wanted = {
-            field: column for field, column in wanted.items() if not table.lacking & {*column.names, column.by or ""}
-        }
+        present = {field: column.in_table(table.lacking) for field, column in wanted.items()}
+        lacking = sorted({name for field in wanted if not present[field] for name in wanted[field].all_names()})
+        wanted = {field: column for field, column in present.items() if column is not None}
         if missing := missing_fields(wanted, waiting=waiting):
-            raise BadInput(f"{path}: no column for {'; '.join(missing)}: it lacks {', '.join(sorted(table.lacking))}")
-        notes.assume(f"Columns of the form that the table lacks: {', '.join(sorted(table.lacking))}.")
+            raise BadInput(f"{path}: no column for {'; '.join(missing)}: it lacks {', '.join(lacking)}")
+        if lacking:
+            notes.assume(f"Columns of the form that the table lacks: {', '.join(lacking)}.")
     jobs: dict[str, TableJob] = {}
     seen: set[tuple[str, int]] = set()
     copies: dict[str, int] = {}
@@ -147,10 +149,6 @@ def _without_unset_times(path: str | Path, jobs: list[TableJob], notes: ImportNo
 Fields = dict[str, Values]
 
 
-def _getters(table: Rows, wanted: dict[str, Column]) -> list[tuple[str, Callable[[Any], Values]]]:
-    return [(field, _getter(table, column)) for field, column in wanted.items()]
-
-
 def _getter(table: Rows, column: Column) -> Callable[[Any], Values]:
     parts = [table.column(name) for name in column.names]
     get = parts[0] if len(parts) == 1 else partial(_joined, parts)
@@ -167,7 +165,7 @@ def _joined(parts: list[Callable[[Any], Values]], row: Any) -> Values:
 
 
 def _by_row(table: Rows, wanted: dict[str, Column], notes: ImportNotes) -> Iterator[tuple[str, Fields]]:
-    getters = _getters(table, wanted)
+    getters = [(field, _getter(table, column)) for field, column in wanted.items()]
     for number, row in table.rows:
         if row is None:
             notes.leave_out("the row has more or fewer fields than the header, or is not an object", f"row {number}")
@@ -177,7 +175,8 @@ def _by_row(table: Rows, wanted: dict[str, Column], notes: ImportNotes) -> Itera
 
 def _by_key(table: Rows, wanted: dict[str, Column], notes: ImportNotes) -> Iterator[tuple[str, Fields]]:
     """Join the rows of a key: each field has all different values that they state."""
-    getters, key_of = _getters(table, wanted), _getter(table, wanted["key"])
+    getters = [(field, _getter(table, column)) for field, column in wanted.items()]
+    key_of = _getter(table, wanted["key"])
     joined: dict[str, dict[str, dict[Values, None]]] = {}
     for number, row in table.rows:
         key = None if row is None else next(iter(key_of(row)), None)
@@ -233,7 +232,7 @@ def _job(name: str, fields: Fields, wanted: dict[str, Column]) -> TableJob:
         models=_models(fields, wanted) if gpus else (),
         user=_label(_one(fields, "user")),
         queue=queue,
-        priority=_priority(fields, wanted),
+        priority=_whole(fields, wanted, "priority", -MAX_PRIORITY) or 0,
         profile=_label(_one(fields, "profile")),
     )
 
@@ -307,34 +306,23 @@ def _amount(fields: Fields, wanted: dict[str, Column], field: str) -> Fraction |
     column = wanted[field]
     texts = fields[field] if field in _SUMS else (_needed(fields, field),)
     if column.form == "count":
-        texts, column = (str(len(texts)),), replace(column, form="")
+        texts, column = (str(sum(len(_NAMES.findall(text)) for text in texts)),), replace(column, form="")
     try:
         value = sum((amount(text, field, column.form) for text in texts), Fraction(0)) * column.factor
     except ValueError as error:
         raise _Left(f"{field} {error}") from None
-    if not 0 <= value <= MOST.get(field, MAX_PRIORITY):
-        raise _Left(f"{field} is below 0 or beyond {MOST.get(field, MAX_PRIORITY):,}")
+    most = MOST.get(field, MAX_PRIORITY)
+    if not (-most if field == "priority" else 0) <= value <= most:
+        raise _Left(f"{field} is below 0 or beyond {most:,}")
     return value
 
 
-def _whole(fields: Fields, wanted: dict[str, Column], field: str) -> int | None:
+def _whole(fields: Fields, wanted: dict[str, Column], field: str, least: int = 1) -> int | None:
     value = _amount(fields, wanted, field)
     if value is None:
         return None
-    if value.denominator != 1 or value < 1:
-        raise _Left(f"{field} is not a whole number of at least 1")
-    return int(value)
-
-
-def _priority(fields: Fields, wanted: dict[str, Column]) -> int:
-    if "priority" not in wanted or not fields.get("priority"):
-        return 0
-    try:
-        value = amount(_needed(fields, "priority"), "priority", "") * wanted["priority"].factor
-    except ValueError:
-        raise _Left("priority is not a number") from None
-    if value.denominator != 1 or abs(value) > MAX_PRIORITY:
-        raise _Left(f"priority is not a whole number of at most {MAX_PRIORITY:,}")
+    if value.denominator != 1 or value < least:
+        raise _Left(f"{field} is not a whole number of at least {least}")
     return int(value)
 
 
