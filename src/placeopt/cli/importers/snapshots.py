@@ -17,12 +17,17 @@ def slurm(
     ],
     jobs: Annotated[str, typer.Option(metavar="FILE", help="Output of: squeue --json"), INPUT],
     topology: Annotated[
-        str | None, typer.Option(metavar="FILE", help="topology.conf, or output of: scontrol show topology"), INPUT
+        str | None,
+        typer.Option(metavar="FILE", help="topology.conf, topology.yaml, or output of: scontrol show topology"),
+        INPUT,
     ] = None,
     preemption: Annotated[
         list[str] | None,
         typer.Option(metavar="FILE", help="slurm.conf, or output of: scontrol show partitions; sacctmgr -P show qos"),
         INPUT,
+    ] = None,
+    licenses: Annotated[
+        str | None, typer.Option(metavar="FILE", help="Output of: scontrol show licenses --json"), INPUT
     ] = None,
     priority_rule: Annotated[
         str | None,
@@ -40,7 +45,7 @@ def slurm(
     from placeopt.formats import read_slurm
 
     return imported_snapshot(
-        read_slurm(nodes, jobs, topology, name=name, rule=priority_rule, preemption=preemption or ())
+        read_slurm(nodes, jobs, topology, name=name, rule=priority_rule, preemption=preemption or (), licenses=licenses)
     )
 
 

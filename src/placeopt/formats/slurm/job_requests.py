@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from placeopt.errors import BadInput
 from placeopt.formats.json_entry import JsonEntry
 from placeopt.formats.slurm.fields import GresRequest, parse_gres, parse_gres_request, parse_indices, parse_tres
+from placeopt.formats.slurm.unread_fields import is_set
 from placeopt.model.base import MAX_MS
 
 NO_NUMBER = 0xFFFFFFFE
@@ -86,7 +87,8 @@ class _Request:
         total = entry.parsed("tres_req_str", parse_tres)
         requests = gres_requests(entry, "node", "task", "job")
         every = [total, *requests.values()]
-        if others := [name for one in every for name in one.others]:
+        counted = "license/" if is_set(entry.raw("licenses")) else ()  # of which that field is the sum
+        if others := [name for one in every for name in one.others if not name.startswith(counted)]:
             raise JobLeftOut(f"asks for {others[0][:60]}")
         self.models = tuple(dict.fromkeys(model for one in every for model in one.models))
         if len(self.models) > 1:

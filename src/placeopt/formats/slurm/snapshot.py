@@ -35,6 +35,7 @@ from placeopt.formats.slurm.job_requests import (
     unreadable_field,
     whole_nodes,
 )
+from placeopt.formats.slurm.licenses import Licenses
 from placeopt.formats.slurm.nodes import COMMANDS, SlurmNode, drain_unaccounted, read_nodes
 from placeopt.formats.slurm.preemption import NO_PREEMPTION, SlurmPreemption, read_preemption
 from placeopt.formats.slurm.running_jobs import RunningJobReader, job_value, make_job
@@ -61,12 +62,14 @@ class JobListReader:
         starting: Mapping[str, Sequence[str]] | None = None,
         now_ms: int = 0,
         cluster: Cluster | None = None,
+        licenses: Licenses | None = None,
     ) -> None:
         self._nodes, self._entries, self._notes, self._rule = nodes, entries, notes, rule
         self._starting = starting or {}
-        self._cluster = cluster
-        filters = any(node.extra for node in nodes.values())
-        read = JOB_FIELDS if filters else JOB_FIELDS | {"extra"}
+        self._cluster, self._licenses = cluster, licenses
+        read = JOB_FIELDS | ({"licenses"} if licenses is not None else set())
+        if not any(node.extra for node in nodes.values()):
+            read |= {"extra"}
         self._unread = UnreadFields(entries, read, JOB_REQUESTS, notes, "jobs")
         self._running = RunningJobReader(nodes, notes, rule, preemption, self._unread, now_ms)
         self._array_tasks: Counter[int] = Counter()
@@ -92,7 +95,10 @@ class JobListReader:
         if states & HOLDS or (unknown and "PENDING" not in states and entry.text("nodes", "")):
             if not states & HOLDS:
                 self._notes.keep(f"state {min(unknown)[:40]}, which is not known", name)
-            yield from self._running.read(entry, name)
+            parts = self._running.read(entry, name)
+            if self._licenses is not None and len(parts) == 1:
+                parts = [self._licenses.running(entry, parts[0])]
+            yield from parts
         elif "PENDING" in states and name in self._starting:
             yield self._promised(entry, name, self._starting[name])
         elif "PENDING" not in states and not unknown:
@@ -108,6 +114,8 @@ class JobListReader:
         try:
             names, over = self._tasks(entry, name, array, task)
             reason = why_not_started(entry.text("state_reason", "None"), entry.text("state_description", ""))
+            if self._licenses is not None and reason == "waiting for Licenses":
+                reason = None
             if reason is None and (entry.flag("hold") or slurm_number(entry, "priority") == 0):
                 reason = "waiting, held (priority 0)"
             if reason is not None:
@@ -204,7 +212,10 @@ class JobListReader:
             )
             for shape, rules in zip(shapes, blocks, strict=True)
         )
-        return ObservedJob(make_job(entry, name, options, where), priority=slurm_number(entry, "priority") or 0)
+        job = make_job(entry, name, options, where)
+        if self._licenses is not None:
+            job = self._licenses.waiting(entry, job)
+        return ObservedJob(job, priority=slurm_number(entry, "priority") or 0)
 
 
 def _states(entry: JsonEntry) -> set[str]:
@@ -231,6 +242,7 @@ def read_slurm(
     rule: PriorityRule | str | Path | None = None,
     preemption: Sequence[str | Path] = (),
     starting: Mapping[str, Sequence[str]] | None = None,
+    licenses: str | Path | dict[str, Any] | None = None,
 ) -> Instance:
     """
     Return the nodes and jobs that Slurm lists at one moment, as a round.
@@ -258,6 +270,9 @@ def read_slurm(
     starting
         Pending jobs that Slurm was told to start on these nodes: by id, the node of each worker. They count as
         running there.
+    licenses
+        ``scontrol show licenses --json``, a file or parsed: named resources of the cluster. None: waiting jobs that ask
+        for licences are left out.
 
     Returns
     -------
@@ -300,14 +315,17 @@ def read_slurm(
     jobs_seen: list[ObservedJob] = []
     entries = document.entries("jobs")
     now_ms = _time_of_list_ms(document, entries)
+    counted = None if licenses is None else Licenses(licenses)
     reader = JobListReader(
-        listed, entries, notes, priority_rule(rule), read_preemption(preemption), starting, now_ms, cluster
+        listed, entries, notes, priority_rule(rule), read_preemption(preemption), starting, now_ms, cluster, counted
     )
     for observed in reader.read():
         jobs_seen.append(observed)
         if len(jobs_seen) > MAX_JOBS:
             raise BadInput(f"{document.where}: more than {MAX_JOBS} jobs with all tasks of arrays")
     drain_unaccounted(listed, jobs_seen, notes)
+    if counted is not None:
+        cluster = cluster.model_copy(update={"resources": counted.left()})
     models = {gpu.model for machine in cluster.machines for gpu in machine.gpus}
     if slices := sorted(model for model in models if is_mig(model)):
         notes.assume(f"MIG instances are read as GPUs of their own ({', '.join(slices)}), not as parts of one.")
