@@ -110,7 +110,7 @@ def test_a_gang_that_must_stay_on_one_node() -> None:
 
 
 def test_workers_that_differ_in_cpu_are_groups() -> None:
-    """Master and worker of a PyTorchJob: as alike, with the most of both, they could be refused a place that there is."""
+    """Master and worker of a PyTorchJob: as alike, with the most of both, they could be refused a place they have."""
     asks = [{"nvidia.com/gpu": "1", "cpu": "2", "memory": "1Mi"}, {"nvidia.com/gpu": "1", "cpu": "1", "memory": "9Mi"}]
     found = read(node(), *(pod(f"p{i}", asks=one, **KUBEFLOW) for i, one in enumerate(asks)))
     demands = [one.demand for one in options(found)["default/g"].groups]
@@ -388,6 +388,10 @@ def test_each_pod_set_has_its_level() -> None:
     nodes = [node(name, labels={RACK: name, zone: "z"}) for name in "ab"]
     option = options(read(*nodes, *(member(f"m{i}", "m", RACK) for i in range(2)), member("w", "w", zone)))["default/w"]
     assert [(one.id, one.workers, one.splits[0].level) for one in option.groups] == [("m", 2, "rack"), ("w", 1, "zone")]
+    marks = {f"{KUEUE}pod-group-total-count": "2", f"{KUEUE}podset-required-topology": RACK}
+    group = {"labels": {f"{KUEUE}pod-group-name": "g"}, "annotations": marks}
+    option = options(read(*nodes, pod("a", **group), pod("b", asks={"cpu": "1"}, **group)))["default/g"]
+    assert [(one.id, one.splits[0].level) for one in option.groups] == [("default/a", "rack"), ("default/b", "rack")]
     shared = {f"{KUEUE}podset-group-name": "x"}
     option = options(read(*nodes, member("m", "m", RACK, **shared), member("w", "w", RACK, **shared)))["default/w"]
     assert (option.workers, option.splits[0].level) == (2, "rack")

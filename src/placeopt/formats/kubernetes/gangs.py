@@ -158,7 +158,7 @@ class Gang:
     name: str
     rules: GroupRules
     pods: list[Pod] = field(default_factory=list)
-    parts: dict[str, Gang] = field(default_factory=dict)
+    parts: dict[object, Gang] = field(default_factory=dict)
     ended: int = 0
     """Pods that count as present although they run no more, or are represented by others."""
 
@@ -178,11 +178,11 @@ class Gang:
             group.ended for group in self.groups()
         )
 
-    def place(self, path: Iterable[tuple[str, GroupRules]]) -> Gang:
-        """Return the part at the end of a path, which is made if there is none."""
+    def place(self, path: Iterable[tuple[object, GroupRules]], name: str) -> Gang:
+        """Return the part at the end of a path, which is made if there is none; ``name``: of parts without one."""
         group = self
-        for name, rules in path:
-            group = group.parts.setdefault(name, Gang(name, rules))
+        for key, rules in path:
+            group = group.parts.setdefault(key, Gang(key if isinstance(key, str) else name, rules))
         return group
 
     def take_room_of_placeholders(self) -> None:
@@ -223,8 +223,8 @@ class Gang:
                 kinds[_kind(pod)].append(pod)
         least = self.rules.pods_min
         leaves = [Part(pods[0].id, pods, len(pods) if least is None else 0) for pods in kinds.values()]
-        parts = [part for group in self.parts.values() if any((part := group.waiting()).leaves())]
-        whole = Part(self.name, topology=self.rules.topology, parts=[*parts, *leaves])
+        parts = [(group, part) for group in self.parts.values() if any((part := group.waiting()).leaves())]
+        whole = Part(self.name, topology=self.rules.topology, parts=[*(part for _, part in parts), *leaves])
         if least is not None:
             leaves = sorted(whole.leaves(), key=lambda leaf: len(leaf.pods))
             short = least - self.present() - sum(leaf.pods_min for leaf in leaves)
@@ -235,7 +235,7 @@ class Gang:
                 leaf.optional = not leaf.pods_min
         if self.rules.parts_min is not None:
             begun = sum(group.present() > 0 for group in self.parts.values())
-            new = [part for part in parts if not self.parts[part.name].present()]
+            new = [part for group, part in parts if not group.present()]
             new.sort(key=lambda part: sum(len(leaf.pods) for leaf in part.leaves()))
             for part in new[max(0, self.rules.parts_min - begun) :]:
                 part.optional = True
@@ -274,19 +274,18 @@ class GangBuilder:
         for pod in pods:
             if pod.group is not None and pod.group.rules is not NO_RULES:
                 stated.setdefault(pod.group.id, pod.group.rules)
-        gangs: dict[tuple[str, bool], Gang] = {}
+        gangs: dict[tuple[object, bool], Gang] = {}
         for pod in pods:
             path = [] if pod.group is None else self._path(pod.group, stated, pod)
-            name = path[0][0].partition("|")[0] if path else pod.id
             if not path and pod.node is None and pod.id in self.near:
-                alike = (self.near[pod.id], _kind(pod), pod.rules, pod.priority, pod.queue)
-                path = [(str(alike), GroupRules(pods_min=1))]
+                path = [((self.near[pod.id], _kind(pod), pod.rules, pod.priority, pod.queue), GroupRules(pods_min=1))]
             root, rules = path[0] if path else (pod.id, NO_RULES)
-            gangs.setdefault((root, not path), Gang(name, rules)).place(path[1:]).pods.append(pod)
+            name = root.partition("|")[0] if isinstance(root, str) else pod.id
+            gangs.setdefault((root, not path), Gang(name, rules)).place(path[1:], pod.id).pods.append(pod)
         for group in self.ended:
             path = self._path(group, stated)
             if path and (path[0][0], False) in gangs:
-                gangs[path[0][0], False].place(path[1:]).ended += 1
+                gangs[path[0][0], False].place(path[1:], group.id).ended += 1
         drafts = [
             draft
             for (_, alone), gang in gangs.items()
@@ -303,7 +302,7 @@ class GangBuilder:
 
     def _path(
         self, group: GangMembership, stated: Mapping[str, GroupRules], pod: Pod | None = None
-    ) -> list[tuple[str, GroupRules]]:
+    ) -> list[tuple[object, GroupRules]]:
         """Return the groups of a pod and their rules, from the gang down; none if it starts alone."""
         said, own = stated.get(group.id, NO_RULES), self.rules.get(group.source or "", NO_RULES)
         if said is not NO_RULES:
@@ -325,7 +324,7 @@ class GangBuilder:
             if own.topology == NO_TOPOLOGY:
                 return []
             own = replace(own, pods_min=1)
-        path = [(group.id, own)]
+        path: list[tuple[object, GroupRules]] = [(group.id, own)]
         above = own
         while above.parent is not None and len(path) < MAX_DEPTH:
             name, above = above.parent, self.rules.get(above.parent, UNLISTED)
@@ -335,14 +334,14 @@ class GangBuilder:
                 path[0] = (path[0][0], replace(path[0][1], unsupported=above.unsupported or UNREAD_COMPOSITE))
         if own.partners:
             path.insert(0, ("|".join(own.partners), GroupRules(parts_min=len(own.partners))))
-        roles: list[tuple[str, GroupRules]] = []
+        roles: list[tuple[object, GroupRules]] = []
         role = group.role
         while role in own.parts and len(roles) < MAX_DEPTH:
             roles.insert(0, (role, own.parts[role]))
             role = own.parts[role].parent or ""
         if topology != NO_TOPOLOGY and pod is not None:
             last = roles.pop()[1] if roles else NO_RULES
-            roles.append((group.role or str(_kind(pod)), replace(last, topology=topology)))
+            roles.append((group.role or _kind(pod), replace(last, topology=topology)))
         return [*path, *roles]
 
     def _alone(self, pod: Pod) -> list[JobDraft]:
