@@ -141,6 +141,20 @@ def test_one_of_these_hosts(tmp_path: Path) -> None:
     assert (len(machine.links), machine.cpu_millicores) == (6, 48_000)
 
 
+def test_a_machine_without_numa_domains(tmp_path: Path) -> None:
+    """In a virtual machine NCCL writes the domain -1, without CPUs; links are read all the same."""
+    gpus = "".join(
+        f'<pci busid="0000:0{i}:00.0" class="0x030200" vendor="0x10de" device="0x2335"><gpu dev="{i}" sm="90">'
+        '<nvlink target="0000:0f:00.0" count="18" tclass="0x068000"/></gpu></pci>'
+        for i in range(2)
+    )
+    machine = read_machine(
+        write(tmp_path, f'<system version="1"><cpu host_hash="0x5" numaid="-1">{gpus}</cpu></system>')
+    )
+    assert [gpu.part for gpu in machine.gpus] == ["socket0", "socket0"]
+    assert [(link.lanes, link.bandwidth_mbps) for link in machine.links] == [(18, 450_000)]
+
+
 def test_devices_without_a_class_are_not_taken_for_no_gpus() -> None:
     with pytest.raises(BadInput, match=r"0000:00:1b\.0 states no class, so it may be a GPU"):
         read_topo([DATA / "aws_g5.xml"])

@@ -68,7 +68,7 @@ def read_nccl(source: SourceFile) -> Host:
         )
     for cpu in elements:
         numa, mask = cpu.get("numaid", ""), cpu_words(cpu.get("affinity", ""))
-        if not re.fullmatch(r"\d{1,4}", numa) or mask is None:
+        if not re.fullmatch(r"-1|\d{1,4}", numa) or mask is None:  # -1 in virtual machines without domains
             raise source.bad(
                 1,
                 f"cpu numaid={numa[:20]!r} affinity={cpu.get('affinity', '')[:40]!r}; expected a number and hex words",
