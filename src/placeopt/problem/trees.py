@@ -128,7 +128,7 @@ class _Draft:
 
     option: Option
     members: list[_Member]
-    anchor: int  # the member that the value of the whole tree goes with
+    anchor: int  # a member that runs wherever any other does
     needs: list[tuple[int, int]]
     held: Mapping[LeafName, list[tuple[Assignment, WorkerGpus]]]
 
@@ -274,25 +274,42 @@ def rules_of(group: Group) -> tuple[Split | Spread, ...]:
 
 
 def _own_option(draft: _Draft, i: int) -> Option:
-    """Return the option of a member; what the whole tree is worth and costs goes with the anchor."""
+    """Return the option of a member, with its part of what the tree is worth; what it costs goes with the anchor."""
     option, member, leaf = draft.option, draft.members[i], draft.members[i].own
-    each = leaf.value_per_worker
-    value = member.can_miss * each
-    starts = any(not other.runs for other in draft.members)
-    if i == draft.anchor:
-        others = [other for other in draft.members if other is not member]
-        value = option.value - sum(other.can_miss * other.own.value_per_worker for other in others)
-        if not starts:
-            value -= sum(
-                (one.workers - len(draft.held.get(one.id if option.groups else None, ()))) * one.value_per_worker
-                for one in option.leaves
-            )
     own: dict[str, Any] = {name: getattr(leaf, name) for name in OF_LEAF}
-    own["value_per_worker"] = each if leaf.workers_min is not None else 0
+    own["value"] = member.can_miss * leaf.value_per_worker + _share_of_value(draft, i)
+    own["value_per_worker"] = leaf.value_per_worker if leaf.workers_min is not None else 0
     own |= {name: getattr(option, name) for name in ("utility_thousandths", "run_time_ms", "latency_ms")}
     if i == draft.anchor:
         own |= {"rate_milli": option.rate_milli, "cost_milli": option.cost_milli}
-    return Option.model_construct(id=option.id, value=value, **own)
+    return Option.model_construct(id=option.id, **own)
+
+
+def _share_of_value(draft: _Draft, i: int) -> int:
+    """
+    Return a member's part of the least that the tree is worth.
+
+    It is divided among the members that always run together, by the GPU share that each requests: so the value for a
+    GPU is the same for all, in orders of jobs and in relaxations that do not see that they run together.
+    """
+    option, members, anchor = draft.option, draft.members, draft.anchor
+    least = option.value - sum(member.can_miss * member.own.value_per_worker for member in members)
+    if all(member.runs for member in members):
+        runs = {leaf.id if option.groups else None: leaf for leaf in option.leaves}
+        missing = {name: leaf.workers - len(draft.held.get(name, ())) for name, leaf in runs.items()}
+        least -= sum(count * runs[name].value_per_worker for name, count in missing.items())
+        return least if i == anchor else 0
+    together, needs = {anchor}, set(draft.needs)
+    while more := {a for a, b in needs if b in together and (b, a) in needs} - together:
+        together |= more
+    milli = {m: members[m].own.fewest * _milli(members[m].own) for m in together}
+    total = max(sum(milli.values()), 1)
+    shares = {m: least * milli[m] // total for m in together if m != anchor}
+    return least - sum(shares.values()) if i == anchor else shares.get(i, 0)
+
+
+def _milli(leaf: Group) -> int:
+    return leaf.demand.gpus * leaf.demand.gpu_milli
 
 
 OF_LEAF = ("workers", "workers_min", "demand", "single_node", "workers_per_node_max", "splits", "spread")
