@@ -7,9 +7,9 @@ from helpers.node_conditions import admits, chosen, meets, tolerates
 from helpers.plans import plan_for
 from placeopt import Engine, build, violations
 from placeopt.build import placement
-from placeopt.model import Job
+from placeopt.model import Job, Toleration
 from placeopt.problem import compile_problem
-from placeopt.whatif import Limits, add
+from placeopt.whatif import Limits, add, fail
 from strategies import Choice, choices
 from strategies.conditions import TAINTS, make_choosy_round, make_expression, make_labels, make_tolerations
 
@@ -82,3 +82,30 @@ def test_nodes_to_add_are_judged_as_all_others(choice: Choice) -> None:
         larger = round_.cluster.model_copy(update={"nodes": (*round_.cluster.nodes, copy)})
         starts = admits(round_.model_copy(update={"cluster": larger}), job, copy)
         assert add(full, node.id, limits=LIMITS).found == (1 if starts else None)
+
+
+@settings(max_examples=max(1, settings().max_examples // 2))
+@given(choice=choices)
+def test_what_is_not_read_is_unknown_just_where_it_matters(choice: Choice) -> None:
+    """Failures where some conditions were not read: what all completions say, the strictest and the freest included."""
+    round_ = make_choosy_round(choice, nodes=3, jobs=4, drained=0)
+    names = [node.id for node in round_.cluster.nodes]
+    places = [choice.pick(names) for _ in round_.jobs]
+    running = [
+        build.running(job, [(place, [j])]) for j, (job, place) in enumerate(zip(round_.jobs, places, strict=True))
+    ]
+    unread = [choice.chance(0.4) for _ in running]
+
+    def answer(**fields: object) -> str:
+        jobs = (job.model_copy(update=fields) if odd else job for job, odd in zip(round_.jobs, unread, strict=True))
+        own = (
+            job.model_copy(update={"nodes_allowed": (place,)}) if odd and "nodes_allowed" not in fields else job
+            for job, place, odd in zip(jobs, places, unread, strict=True)
+        )
+        return fail(build.instance(round_.cluster, own, running=running), "node", limits=LIMITS).answer
+
+    free = {"node_selector": {}, "node_affinity": (), "nodes_allowed": None, "nodes_excluded": ()}
+    strictest, freest = answer(), answer(**free, tolerations=(Toleration(operator="Exists"),))
+    found = answer(conditions_unread=True)
+    event(f"{strictest}, {freest}: {found}")
+    assert found == (strictest if strictest == freest else "unknown")

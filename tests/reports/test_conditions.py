@@ -66,6 +66,16 @@ def test_one_more_node_like_a1_whoever_asks(name: str) -> None:
     assert (none.jobs_waiting, one.jobs_waiting) == (1, 0)
 
 
+def test_a_new_node_is_in_no_state() -> None:
+    """Not ready, to be deleted, under pressure: a copy has none of these taints of the node, but all others."""
+    objects = report("c01b")
+    states = ("node.kubernetes.io/not-ready", "ToBeDeletedByClusterAutoscaler", "node.kubernetes.io/disk-pressure")
+    objects["items"][0]["spec"]["taints"] = [{"key": key, "effect": "NoSchedule"} for key in states]
+    assert add(read_kubernetes(objects), "a1", limits=LIMITS).found == 1
+    objects["items"][0]["spec"]["taints"].append({"key": "team", "value": "a", "effect": "NoSchedule"})
+    assert add(read_kubernetes(objects), "a1", limits=LIMITS).never == ("ml/new",)
+
+
 @pytest.mark.parametrize(
     ("terms", "waits", "like_a1", "like_a2"),
     [  # whether it waits now, and then the nodes like a1 and like a2 that let it start: None, no number

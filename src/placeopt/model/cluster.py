@@ -27,6 +27,8 @@ from placeopt.model.origin import Origin
 
 HOSTNAME = "kubernetes.io/hostname"
 """Label of a node's host, which may differ from the node's name."""
+STATE_TAINTS = ("node.kubernetes.io/", "node.cloudprovider.kubernetes.io/", "karpenter.sh/", "ToBeDeletedByCluster")
+"""Keys, by their beginning, of taints that say in which state a node is: not ready, under pressure, to be deleted."""
 DEFAULT_PRICE = 1000
 """Of a node, in thousandths an hour, where neither it nor its machine type states another."""
 
@@ -72,11 +74,17 @@ class Node(Record):
     """The node in the system that it comes from."""
 
     def copied(self, new_id: Id) -> Self:
-        """Return a node like this one that takes new work; a label that holds its id or its hostname is its own."""
+        """
+        Return a node like this one that takes new work.
+
+        A label that holds its id or its hostname is its own, and it is in no state that taints tell of.
+        """
         labels = {
             name: new_id if value == self.id or name == HOSTNAME else value for name, value in self.labels.items()
         }
-        return self.model_copy(update={"id": new_id, "labels": labels, "drained": False, "origin": None})
+        taints = tuple(taint for taint in self.taints if not taint.key.startswith(STATE_TAINTS))
+        own = {"id": new_id, "labels": labels, "taints": taints, "drained": False, "origin": None}
+        return self.model_copy(update=own)
 
 
 class BlockSize(Record):

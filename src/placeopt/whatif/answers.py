@@ -88,7 +88,7 @@ class Failure(Record):
     gpus: int = 0
     """Number of failed GPUs, including those on surviving nodes."""
     unread: int = 0
-    """Displaced jobs of which it is not read where else they could run."""
+    """Jobs that are displaced or may be moved, and of which it is not read where else they could run."""
 
     @property
     def survives(self) -> bool | None:

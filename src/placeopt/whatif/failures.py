@@ -143,7 +143,7 @@ def _failure(
         patched = without_nodes(Patched(base), gone) if gone else without_gpus(Patched(base), hardware.gpus)
         displaced = patched.displaced
         lost, least = (), 0
-        unread = {job.id for job in base.jobs if job.conditions_unread}.intersection(displaced)
+        unread = {job.id for job in base.jobs if job.conditions_unread and (changes or job.id in displaced)}
         if displaced:
             round_ = placing_only(patched.instance, _worth, changes=changes)
             share = replace(limits, time_limit_s=max(LEAST_S, ROUND_SHARE * deadline.left_s))
