@@ -126,7 +126,7 @@ def test_kubernetes(monkeypatch: pytest.MonkeyPatch) -> None:
     quick = [outcome(items) for items in documents]
     assert sum(not text.startswith("{") for text in quick) < 30
     for module in ("pods", "nodes"):
-        monkeypatch.setattr(f"placeopt.formats.kubernetes.{module}.content_key", lambda _: None)
+        monkeypatch.setattr(f"placeopt.formats.kubernetes.{module}.content_key", lambda _: object())
     for module in ("kubernetes.jobs", "kubernetes.pods", "observed_round"):
         monkeypatch.setattr(f"placeopt.formats.{module}.is_plain", lambda *_: False)
     for module in ("kubernetes.jobs", "observed_round"):

@@ -12,12 +12,11 @@ from helpers.imported_rounds import drained, held, left_out, waiting
 from helpers.kubernetes_objects import node, pod, read
 
 COUNTERS = (
-    *("ephemeral-storage", "hugepages-2Mi", "rdma/hca_shared", "vpc.amazonaws.com/efa", "nvidia.com/hostdev"),
-    "devices/input",
-)
-DEVICES = (
+    *("rdma/hca_shared", "vpc.amazonaws.com/efa", "nvidia.com/hostdev", "devices/input"),
     *("amd.com/gpu", "gpu.intel.com/i915", "gpu.intel.com/xe", "habana.ai/gaudi", "aws.amazon.com/neuron"),
     *("aws.amazon.com/neuroncore", "google.com/tpu", "huawei.com/Ascend910", "nvidia.com/mig-1g.5gb"),
+)
+SHARES = (
     *("nvidia.com/gpu.shared", "nvidia.com/gpumem", "nvidia.com/gpucores", "volcano.sh/gpu-memory"),
     *("volcano.sh/vgpu-number", "aliyun.com/gpu-mem", "tencent.com/vcuda-core", "example.com/gpu"),
 )
@@ -29,15 +28,21 @@ CLAIMS = {  # DRA: a claim, and a container that names it
 
 
 @pytest.mark.parametrize("resource", COUNTERS)
-def test_what_is_no_accelerator_is_counted_on_the_node(resource: str) -> None:
-    found = read(node(has={resource: "1"}), pod("p", asks={resource: "1"}))
+def test_what_is_none_of_the_counted_gpus_is_an_amount_of_the_node(resource: str) -> None:
+    """Accelerators of another maker and MIG instances, too: they take none of the counted GPUs."""
+    found = read(node(has={resource: "3"}), pod("r", "n", asks={resource: "2"}), pod("p", asks={resource: "1"}))
     assert waiting(found) == {"default/p"}
+    assert found.cluster.machines[0].resources == {resource: 3}
+    assert [job.options[0].demand.resources for job in found.jobs] == [{resource: 2}, {resource: 1}]
+    assert [job.options[0].demand.gpus for job in found.jobs] == [0, 0]
+    assert drained(found) == []
 
 
 @pytest.mark.parametrize(
     ("words", "more"),
     [
-        *((resource, {"asks": {resource: "1"}}) for resource in DEVICES),
+        *((resource, {"asks": {resource: "1"}}) for resource in SHARES),
+        ("asking for rdma/hca, which no node states", {"asks": {"rdma/hca": "1"}}),
         ("annotation gpu-fraction", {**CPU, "annotations": {"gpu-fraction": "0.5"}}),  # KAI and run:ai
         ("annotation gpu-memory", {**CPU, "annotations": {"gpu-memory": "0.5"}}),
         ("a ResourceClaim", CLAIMS),
@@ -46,19 +51,12 @@ def test_what_is_no_accelerator_is_counted_on_the_node(resource: str) -> None:
 )
 def test_pods_that_wait_for_other_devices_are_left_out_and_counted(words: str, more: dict[str, Any]) -> None:
     """A pod that asks for another device is no CPU job."""
-    found = read(node(has=dict.fromkeys(more.get("asks", ()), "0")), pod("p", **more), pod("q"))
+    has = {name: "0" for name in more.get("asks", ()) if name in SHARES}
+    found = read(node(has=has), pod("p", **more), pod("q"))
     assert waiting(found) == {"default/q"}
     (line,) = left_out(found)
     assert words in line
     assert line.endswith(": 1 (default/p).")
-
-
-def test_devices_of_others_that_run_hold_cpu_and_memory_only() -> None:
-    """An AMD GPU in use takes none of NVIDIA's: its node stays open, and the note says what was read."""
-    found = read(node(has={"amd.com/gpu": "8"}), pod("p", "n", asks={"amd.com/gpu": "4", "cpu": "2"}))
-    demand = found.jobs[0].options[0].demand
-    assert (demand.gpus, demand.cpu_millicores, drained(found)) == (0, 2000, [])
-    assert "Kept as running, with amd.com/gpu: only CPU and memory are read: 1 (default/p)." in found.note
 
 
 @pytest.mark.parametrize(

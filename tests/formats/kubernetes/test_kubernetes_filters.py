@@ -1,8 +1,9 @@
 """
 What each filter of Kubernetes' scheduler looks at, one case or more for every line of docs/import.md.
 
-Filters: NodeUnschedulable, NodeName, TaintToleration, NodeAffinity, NodePorts, NodeResourcesFit, VolumeRestrictions,
-VolumeBinding, VolumeZone, PodTopologySpread, InterPodAffinity, DynamicResources (test_kubernetes_devices), and gates.
+Filters: NodeUnschedulable, NodeName, TaintToleration, NodeAffinity, VolumeRestrictions,
+VolumeBinding, VolumeZone, PodTopologySpread, InterPodAffinity, DynamicResources (test_kubernetes_devices), and gates;
+what is counted on nodes stands in test_kubernetes_amounts.
 """
 
 from typing import Any
@@ -12,7 +13,6 @@ import pytest
 from helpers.imported_rounds import drained, left_out
 from helpers.kubernetes_objects import HOSTNAME, apart, near, node, on_nodes, pod, read, term
 from helpers.node_conditions import chosen_nodes
-from placeopt import solve
 from placeopt.model import Taint
 
 ZONE, RACK, ROW = "topology.kubernetes.io/zone", "topology.kubernetes.io/rack", "example.com/row"
@@ -68,7 +68,6 @@ def named(operator: str, value: str, key: str = "metadata.name") -> dict[str, An
 AB, ABC = zoned("a", "b"), zoned("a1", "a2", "b1")
 NUMBERED = [node("x", labels={"n": "7"}), node("y", labels={"n": ""}), node("z")]
 SAME_RACKS = [node(zone, labels={ZONE: zone, RACK: "r1"}) for zone in "ab"]
-RUNS, LOCAL = pod("r", "a", **port()), pod("r", "a", **port(hostIP="10.0.0.1"))
 IN_A = {"nodeSelectorTerms": [{"matchExpressions": [{"key": ZONE, "operator": "In", "values": ["a"]}]}]}
 ONLY_A, ALONE = volume(nodeAffinity={"required": IN_A}), claim(mode="ReadWriteOncePod")
 RUNNING_WEB, WAITING_WEB = pod("r", "a1", labels=WEB), pod("r", labels=WEB)
@@ -78,8 +77,6 @@ OF_TEAM = pod("r", "a", namespace="other", affinity=apart(term(WEB, **TEAM)))
 SOME_TEAM = {"namespaceSelector": {"matchExpressions": [{"key": "team", "operator": "Exists"}]}}
 OF_SOME_TEAM = pod("r", "a", namespace="other", affinity=apart(term(WEB, **SOME_TEAM)))
 TWO = {"asks": {"nvidia.com/gpu": "2"}}
-DISK = {"asks": {"cpu": "1", "ephemeral-storage": "1Gi"}}
-PAGES = [pod(name, asks={"cpu": "1m", "hugepages-2Mi": "1Gi"}) for name in ("n", "o", "p")]
 
 
 def repels(*terms: dict[str, Any]) -> dict[str, Any]:
@@ -103,16 +100,7 @@ def space(team: str) -> dict[str, Any]:
         ("operator", [*AB, pod("p", **named("In", "a", "metadata.uid"))]),
         # what runs stays where it is, whatever its conditions say by now; elsewhere they hold
         (("b",), [*zoned("a", "b", "c"), pod("p", "a", **named("In", "b"))]),
-        # NodePorts: a port is taken by address and protocol; of two pods that wait one is read
-        (("b",), [*AB, RUNS, pod("p", **port())]),
-        (None, [*AB, RUNS, pod("p", **port(protocol="UDP"))]),
-        (None, [*AB, LOCAL, pod("p", **port(hostIP="10.0.0.2"))]),
-        (("b",), [*AB, LOCAL, pod("p", **port(hostIP="::"))]),
-        (("b",), [*AB, RUNS, pod("p", initContainers=[{"restartPolicy": "Always", **port()["containers"][0]}])]),
-        ("a port of the node", [*AB, pod("o", **port()), pod("p", **port())]),
-        # NodeResourcesFit: where a node could run short of what a plan does not count, the last ones are left out
-        ("asking for hugepages-2Mi", [node(has={"hugepages-2Mi": "2Gi"}), *PAGES]),
-        ((), [node("a", has={"ephemeral-storage": "1G"}), node("b"), pod("p", **DISK)]),
+        # NodePorts, NodeResourcesFit: test_kubernetes_amounts
         # VolumeBinding: a bound volume's nodes; claims that are not bound, or not listed
         (("a",), [*AB, mounts("p"), claim(), ONLY_A]),
         (None, [*AB, mounts("p"), claim(), volume()]),
@@ -239,37 +227,6 @@ def test_taint_toleration(toleration: dict[str, str], tolerated: list[str]) -> N
     found = read(node(taints=taints), pod("p", tolerations=[elsewhere, toleration]))
     covered = [one for one in found.cluster.nodes[0].taints if any(t.tolerates(one) for t in found.jobs[0].tolerations)]
     assert sorted(one.text for one in covered) == sorted(tolerated)
-
-
-def test_pods_on_a_node() -> None:
-    """
-    A node that runs as many pods as it takes is drained; those that complete the number are taken, no more.
-
-    Where GPUs end first, as a hundred pods of one each on a node of four, all are read.
-    """
-    full = node("full", has={"pods": "1"})
-    found = read(full, node("free", has={"pods": "3"}), pod("r", "full"), *(pod(f"p{i}") for i in range(2)))
-    assert (drained(found), len(found.jobs)) == (["full"], 3)
-    found = read(node(has={"pods": "3"}), *(pod(f"p{i}", asks={"cpu": "1m"}) for i in range(5)))
-    assert len(found.jobs) == 3
-    assert "asking for pods, of which nodes could run short: plans do not count it: 2 (default/p3" in found.note
-    assert len(read(node(has={"pods": "10"}), *(pod(f"p{i}") for i in range(100))).jobs) == 100
-
-
-def test_network_cards() -> None:
-    """Extended resources are named ones, counted exactly; daemons' are taken from their nodes."""
-    card = {"nvidia.com/gpu": "1", "rdma/hca": "1"}
-    nodes = [node("a", has={"rdma/hca": "2"}), node("b", has={"rdma/hca": "2"}), node("c")]
-    runs = pod("r", "b", asks={"rdma/hca": "1"})
-    daemon = pod("d", "a", asks={"rdma/hca": "1"}, ownerReferences=[{"kind": "DaemonSet"}])
-    found = read(*nodes, runs, daemon, *(pod(f"p{i}", asks=card) for i in range(3)))
-    machine_of = {kind.id: kind.resources for kind in found.cluster.machines}
-    assert [machine_of[one.machine] for one in found.cluster.nodes] == [{"rdma/hca": 1}, {"rdma/hca": 2}, {}]
-    assert [job.id for job in found.jobs] == ["default/r", "default/p0", "default/p1", "default/p2"]
-    assert all(job.options[0].demand.resources == {"rdma/hca": 1} for job in found.jobs)
-    plan = solve(found)
-    assert [one.job for one in plan.placements if one.job != "default/r"] == ["default/p0", "default/p1"]
-    assert "1 rdma/hca" in solve(read(node(), pod("p", asks=card))).unplaced[0].detail
 
 
 def test_pods_that_take_part_in_rules_stay_in_comparisons() -> None:

@@ -145,18 +145,17 @@ def test_mig_instances_are_read_one_profile_at_a_time() -> None:
     """
     Two profiles on a node beside a whole GPU.
 
-    By ``nvidia.com/gpu`` the pod that runs with an instance holds its two cores and no GPU, and the one that waits
-    is no job of this round; by its profile both are.
+    By ``nvidia.com/gpu`` instances are an amount of their node; by its profile each is a GPU, and the whole GPU none.
     """
     part = [{"resources": {"limits": {MIG: 1}, "requests": {"cpu": "2"}}}]
     cut = node("n", "1", has={MIG: "4", "nvidia.com/mig-3g.20gb": "1"})
     items = (cut, pod("runs", "n", containers=part), pod("waits", containers=part))
     whole = read(*items, pod("whole"))
     demands = {job.id: job.options[0].demand for job in whole.jobs}
-    amounts = {name: (one.gpus, one.cpu_millicores) for name, one in demands.items()}
-    assert amounts == {"default/runs": (0, 2000), "default/whole": (1, 0)}
-    assert "waiting for nvidia.com/mig-1g.5gb" in whole.note
-    assert "only CPU and memory" in whole.note
+    amounts = {name: (one.gpus, one.cpu_millicores, one.resources) for name, one in demands.items()}
+    instance = (0, 2000, {MIG: 1})
+    assert amounts == {"default/runs": instance, "default/waits": instance, "default/whole": (1, 0, {})}
+    assert whole.cluster.machines[0].resources == {MIG: 4}
     profile = read(*items, resource=MIG)
     assert len(profile.cluster.machines[0].gpus) == 4
     assert {job.id: job.options[0].demand.gpus for job in profile.jobs} == {"default/runs": 1, "default/waits": 1}

@@ -94,9 +94,6 @@ class JobDraft:
     name: str
     pods: list[Pod]
     pods_min: int
-    gpus: int
-    cpu_millicores: int
-    memory_mib: int
     whole: bool = True
     """Whether no other pods belong to the same gang."""
     topology: Topology = NO_TOPOLOGY
@@ -105,8 +102,6 @@ class JobDraft:
     """Node label, and nodes: the job runs where the label has the value that it has there."""
     conditions: NodeConditions = EVERY_NODE
     """What they, their volumes and the pods that run ask of their node."""
-    excluded_nodes: frozenset[str] = frozenset()
-    """Nodes with too little of something that the round does not count."""
     single_node: bool = False
     workers_per_node_max: int | None = None
     splits: list[Split] = field(default_factory=list)
@@ -119,15 +114,6 @@ class JobDraft:
             part = rest.pop()
             yield part
             rest += part.parts
-
-    def kinds(self) -> list[JobDraft]:
-        """Return one draft for each kind of pods."""
-        leaves = [leaf for part in self.parts for leaf in part.leaves()]
-        made = [(leaf.pods, *amounts_of(leaf.pods[0])) for leaf in leaves]
-        return [
-            replace(self, pods=pods, gpus=gpus, cpu_millicores=cpu, memory_mib=memory, parts=())
-            for pods, gpus, cpu, memory in made
-        ] or [self]
 
     @property
     def first(self) -> Pod:
@@ -244,12 +230,12 @@ class Gang:
 
 def amounts_of(pod: Pod) -> tuple[int, int, int]:
     """Return GPUs, millicores and MiB of a pod: no less than it asks for, no more than it holds."""
-    return (pod.gpus, *(pod.amounts.rounded_up if pod.node is None else pod.amounts.rounded_down))
+    return pod.gpus, pod.amounts.cpu_millicores, pod.amounts.memory_mib
 
 
 def _kind(pod: Pod) -> object:
     """Return what alike pods have in common."""
-    return (*amounts_of(pod), frozenset([*pod.other_resources.items(), *pod.amounts.named.items()]), pod.ending)
+    return (*amounts_of(pod), frozenset(pod.named.items()), pod.ending)
 
 
 @dataclass(frozen=True)
@@ -393,6 +379,8 @@ class GangBuilder:
         pods = [pod for leaf in leaves for pod in leaf.pods]
         draft = _draft(gang.name, pods, max(1, sum(leaf.pods_min for leaf in leaves)))
         draft.topology, draft.parts = part.topology, part.parts
+        if len({(pod.amounts.cpu_millicores, pod.amounts.memory_mib) for pod in pods}) > 1:
+            self.notes.assume("Pods of a gang that differ in CPU or memory alone count with the most of any of them.")
         return (_bind(draft, gang) if len(waiting) < len(gang.members()) else None) or draft
 
     def _unread(self, waiting: Sequence[Pod]) -> str | None:
@@ -400,8 +388,6 @@ class GangBuilder:
         for pod in waiting:
             if set(pod.scheduling_gates) - KUEUE_GATES:
                 return "behind a scheduling gate"
-            if pod.devices:
-                return f"waiting for {', '.join(pod.devices)} (--resource reads one kind of GPUs)"
             if pod.shares:
                 return f"asking for a part of a GPU, or devices that are not read: {', '.join(pod.shares)}"
             if pod.unsupported is not None:
@@ -436,7 +422,7 @@ UNREAD_COMPOSITE = "of a CompositePodGroup without a gang that has a parent, or 
 
 
 def _draft(name: str, pods: list[Pod], pods_min: int) -> JobDraft:
-    return JobDraft(name, pods, pods_min, *amounts_of(pods[0]))
+    return JobDraft(name, pods, pods_min)
 
 
 def unreadable_job(name: str, nodes: tuple[str, ...], reason: str, where: str) -> ObservedJob:

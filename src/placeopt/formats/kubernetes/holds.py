@@ -10,7 +10,7 @@ from placeopt.formats.import_notes import ImportNotes
 from placeopt.formats.json_entry import JsonEntry
 from placeopt.formats.kubernetes.node_selectors import label_selector
 from placeopt.formats.kubernetes.pods import Pod, job_id
-from placeopt.formats.kubernetes.resources import MIB, named_amounts, quantity
+from placeopt.formats.kubernetes.resources import NONE, in_units, quantity
 from placeopt.formats.observed_round import ObservedHold, ObservedJob
 
 
@@ -49,10 +49,10 @@ def _nomination(pod: Pod) -> str:
 
 
 def _nominated(pod: Pod, node: str, job_of: Mapping[str, str]) -> ObservedHold:
-    cpu, memory = pod.amounts.rounded_up
+    cpu, memory = pod.amounts.cpu_millicores, pod.amounts.memory_mib
     own = (job_of[pod.id],) if pod.id in job_of else ()
     return ObservedHold(
-        job_id(f"nominated:{pod.id}"), node, pod.gpus, cpu, memory, pod.amounts.named, priority=pod.priority, jobs=own
+        job_id(f"nominated:{pod.id}"), node, pod.gpus, cpu, memory, pod.named, priority=pod.priority, jobs=own
     )
 
 
@@ -65,16 +65,19 @@ def _reserved(
     if status.text("phase", "") != "Available" or not node:
         return
     there, taken = status.entry("allocatable"), status.entry("allocated")
-    left = {key: quantity(there, key) - quantity(taken, key) for key in there.names()}
+    exact = {key: quantity(there, key) - quantity(taken, key) for key in there.names()}
+    gpus = max(0, floor(exact.pop(resource, NONE)))
+    left = {key: max(0, ceil(amount)) for key, amount in in_units(exact).items()}
+    asked = {key for pod in pods for key in pod.named}
     owns = [_owner(owner, f"reservation {name}", notes) for owner in entry.entry("spec").entries("owners")]
     own = [job_of[pod.id] for pod in pods if pod.id in job_of and any(owner(pod) for owner in owns)]
     yield ObservedHold(
         job_id(f"reservation:{name}"),
         node,
-        max(0, floor(left.pop(resource, 0))),
-        max(0, ceil(1000 * left.pop("cpu", 0))),
-        max(0, ceil(left.pop("memory", 0) / MIB)),
-        {key: max(0, amount) for key, amount in named_amounts(left, resource).items()},
+        gpus,
+        left.get("cpu", 0),
+        left.get("memory", 0),
+        {key: amount for key, amount in left.items() if key in asked},
         jobs=tuple(dict.fromkeys(own)),
     )
 

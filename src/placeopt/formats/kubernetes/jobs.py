@@ -2,28 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from placeopt.errors import BadInput
 from placeopt.formats.faults import make_record
 from placeopt.formats.import_notes import ImportNotes
+from placeopt.formats.kubernetes.exclusive_amounts import port_name
 from placeopt.formats.kubernetes.gangs import GangBuilder, JobDraft, unreadable_job
 from placeopt.formats.kubernetes.inter_pod_rules import InterPodRules
-from placeopt.formats.kubernetes.node_conditions import OtherResources, Volumes
 from placeopt.formats.kubernetes.node_selectors import NO_NODE, NodeConditions, where
-from placeopt.formats.kubernetes.nodes import NodeCapacity
+from placeopt.formats.kubernetes.nodes import NodeCapacity, NodeList
 from placeopt.formats.kubernetes.options import OptionBuilder
 from placeopt.formats.kubernetes.pod_list import PodList
 from placeopt.formats.kubernetes.pods import Pod, unreadable_field
+from placeopt.formats.kubernetes.volumes import Volumes
 from placeopt.formats.kubernetes.workloads import PodTemplate
 from placeopt.formats.observed_round import ObservedJob, ObservedWorker, is_plain, origin_of
 from placeopt.formats.priority_rule import DEFAULT_RULE, PriorityRule, flags_of
 from placeopt.model import Job, JobOrigin
 from placeopt.model.base import trusted
 
-PLAIN = frozenset({"pods", "ephemeral-storage"})
-"""Resources that bind no running job to its nodes: a comparison may move it as if they were unlimited."""
 PLAIN_JOB = {name: field.get_default(call_default_factory=False) for name, field in Job.model_fields.items()}
 """Defaults of the fields that are not read, in the order of the record."""
 
@@ -35,25 +34,18 @@ class JobBuilder:
     nodes: Mapping[str, NodeCapacity]
     options: OptionBuilder
     rules: InterPodRules
-    other_resources: OtherResources
     conditions: Mapping[str, NodeConditions]
     """Pod -> what it and its volumes ask of nodes."""
     notes: ImportNotes
-    _admitting: dict[NodeConditions, tuple[NodeConditions, frozenset[str]]] = field(default_factory=dict, init=False)
+    _known: dict[NodeConditions, NodeConditions] = field(default_factory=dict, init=False)
 
     def read(self, drafts: Iterable[JobDraft]) -> list[ObservedJob]:
         """Return the jobs, in the order of the drafts."""
         drafts = list(drafts)
         left: dict[str, str] = {}
-        taken = []
         for draft in sorted((draft for draft in drafts if not draft.runs), key=lambda draft: draft.order_key):
-            reason = self._take(draft)
-            if reason is None:
-                taken.append(draft)
-            else:
+            if (reason := self._take(draft)) is not None:
                 left[draft.name] = reason
-        for name, resource in self.other_resources.take([kind for draft in taken for kind in draft.kinds()]).items():
-            left[name] = f"asking for {resource}, of which nodes could run short: plans do not count it"
         jobs = []
         for draft in drafts:
             if draft.name in left:
@@ -78,25 +70,14 @@ class JobBuilder:
             values = {self.nodes[node].labels.get(key) if node in self.nodes else None for node in near}
             known = tuple(value for value in values if value is not None)
             draft.conditions &= where(key, "In", *known) if len(known) == len(values) == 1 else NO_NODE
-        for kind in draft.kinds():
-            if (missing := self.other_resources.close(kind)) is not None:
-                return f"asking for {missing}, which no node has"
-            draft.excluded_nodes |= kind.excluded_nodes
         reason = self.rules.take(draft)
         if reason is None:
-            conditions = draft.conditions & self.conditions[draft.first.id]
-            if draft.excluded_nodes:
-                short = tuple(name for name in self.nodes if name in draft.excluded_nodes)
-                conditions &= NodeConditions(nodes_excluded=short)
-            draft.conditions, draft.excluded_nodes = self._shared(conditions)
+            draft.conditions = self._shared(draft.conditions & self.conditions[draft.first.id])
         return reason
 
-    def _shared(self, conditions: NodeConditions) -> tuple[NodeConditions, frozenset[str]]:
-        """Return the one object for equal conditions, and the nodes that do not meet them."""
-        if conditions not in self._admitting:
-            refused = (name for name, node in self.nodes.items() if not conditions.admits(name, node.labels))
-            self._admitting[conditions] = conditions, frozenset(refused)
-        return self._admitting[conditions]
+    def _shared(self, conditions: NodeConditions) -> NodeConditions:
+        """Return the one object for equal conditions."""
+        return self._known.setdefault(conditions, conditions)
 
     def _job(self, draft: JobDraft) -> ObservedJob:
         first, runs = draft.first, draft.runs
@@ -162,13 +143,13 @@ class JobBuilder:
         """
         asked = dict.fromkeys([self.conditions[pod.id] for pod in draft.pods])
         if len(asked) == 1 and not any([self._is_bound(pod) for pod in draft.pods]):  # noqa: C419 - half the time
-            return self._shared(next(iter(asked)) & self.rules.repelled(draft))[0]
+            return self._shared(next(iter(asked)) & self.rules.repelled(draft))
         own = dict.fromkeys([pod.node for pod in draft.pods if pod.node is not None])
         return NodeConditions(nodes_allowed=tuple(own), unread="rules that are not read")
 
     def _is_bound(self, pod: Pod) -> bool:
-        odd = pod.unsupported or pod.devices or pod.shares or pod.topology.required or self.conditions[pod.id].unread
-        return bool(odd) or pod.id in self.rules.bound or not pod.other_resources.keys() <= PLAIN
+        odd = pod.unsupported or pod.shares or pod.topology.required or self.conditions[pod.id].unread
+        return bool(odd) or pod.id in self.rules.bound or any(port_name(port) not in pod.named for port in pod.ports)
 
 
 def _origin(draft: JobDraft, *, plain: bool) -> JobOrigin:
@@ -182,25 +163,24 @@ def _origin(draft: JobDraft, *, plain: bool) -> JobOrigin:
 
 def build_jobs(
     pods: PodList,
-    nodes: Mapping[str, NodeCapacity],
-    levels: Mapping[str, str],
+    nodes: NodeList,
     volumes: Volumes,
-    other_resources: OtherResources,
+    counted: Container[str],
     notes: ImportNotes,
     rule: PriorityRule = DEFAULT_RULE,
 ) -> list[ObservedJob]:
-    """
-    Return the jobs of the listed pods; ``levels``: node label that defines domains -> level. Jobs left out are counted.
-    """
-    conditions = {pod.id: pod.spec_rules.conditions & volumes.read(pod) for pod in pods.job_pods}
+    """Return the jobs of the listed pods; ``counted``: terms of anti-affinity that amounts state. The rest is noted."""
+    conditions = {pod.id: pod.spec_rules.conditions & pod.conditions & volumes.read(pod) for pod in pods.job_pods}
+    for pod_id, reason in pods.missing.items():
+        conditions[pod_id] &= NodeConditions(unread=reason)
     near = {
         pod.id: terms.affinity[0].text
         for pod in pods.waiting
         if (terms := pods.terms.get(pod.id)) and len(terms.affinity) == 1 and terms.affinity[0].meets(pod)
     }
     drafts = GangBuilder(pods.rules, near, conditions, pods.ended, notes).drafts(pods.job_pods)
-    rules = InterPodRules(nodes, levels, pods.running, [draft for draft in drafts if not draft.runs], pods.terms)
-    jobs = JobBuilder(nodes, OptionBuilder(levels, rule), rules, other_resources, conditions, notes).read(drafts)
+    rules = InterPodRules(nodes, pods, [draft for draft in drafts if not draft.runs], counted)
+    jobs = JobBuilder(nodes.by_name, OptionBuilder(nodes.levels, rule), rules, conditions, notes).read(drafts)
     if any(job.preemptible for job in jobs) and not all(pod.preempts for pod in pods.waiting):
         notes.assume("Pods of preemptionPolicy Never wait: a plan that preempts may start them, too.")
     if rules.doubtful:

@@ -46,15 +46,6 @@ class NodeConditions:
             unread,
         )
 
-    def admits(self, name: str, labels: Mapping[str, str]) -> bool:
-        """Return whether a node meets the conditions."""
-        terms = self.node_affinity
-        return (
-            (self.nodes_allowed is None or name in self.nodes_allowed)
-            and name not in self.nodes_excluded
-            and (not terms or any(term and all(e.accepts(labels.get(e.key)) for e in term) for term in terms))
-        )
-
 
 EVERY_NODE = NodeConditions()
 NO_NODE = NodeConditions(((),))

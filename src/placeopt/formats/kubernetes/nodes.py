@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Collection, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from math import floor
@@ -15,7 +16,7 @@ from placeopt.formats.import_notes import ImportNotes
 from placeopt.formats.json_entry import JsonEntry
 from placeopt.formats.kubernetes.node_selectors import taint
 from placeopt.formats.kubernetes.pods import content_key, picked, unreadable_field
-from placeopt.formats.kubernetes.resources import MIB, kind_of, named_amounts, quantity
+from placeopt.formats.kubernetes.resources import MAX_AMOUNT, in_units, may_be_gpu, quantity
 from placeopt.model import Cluster, Domain, Gpu, Machine, Node, Origin, Taint
 from placeopt.model.cluster import RESERVED_LEVELS
 
@@ -49,7 +50,7 @@ LEVEL_OF = {key: level for source in LEVELS for key, level in source.items()}
 HOSTNAME = "kubernetes.io/hostname"
 HAMI = re.compile(r"hami\.io/node-[a-z0-9-]*register$")
 """Annotations of a node whose GPUs HAMi shares: its plugin advertises each GPU several times."""
-MOST_MILLICORES, MOST_MIB = 100_000_000, 1_000_000_000
+MOST_MILLICORES = 100_000_000
 
 
 @dataclass
@@ -59,42 +60,47 @@ class NodeCapacity:
     entry: JsonEntry
     name: str
     labels: dict[str, str]
-    cpu: Fraction
-    """Millicores."""
-    memory: Fraction
-    """MiB."""
     gpus: int
     taints: tuple[Taint, ...]
     drained: bool
-    other_resources: Mapping[str, Fraction] = field(default_factory=dict)
-    """Resource -> allocatable amount."""
-    named: dict[str, int] = field(default_factory=dict)
-    """Of extended resources that the round counts, without what daemons hold."""
-    taken: list[Fraction] = field(default_factory=lambda: [Fraction(0), Fraction(0)])
-    """CPU and memory of daemons, plus the rounding loss of other running pods."""
+    stated: frozenset[str] = frozenset()
+    """Names of the resources that it states, also those of which it has none."""
+    amounts: dict[str, Fraction] = field(default_factory=dict)
+    """What it has for jobs of each resource but GPUs, in the units of records: without what daemons hold."""
     uid: str | None = None
+    exclusive: Counter[str] = field(default_factory=Counter)
+    """What daemons take of names of which all nodes have as much (`ExclusiveAmounts`)."""
+
+    def add_devices(self, devices: Mapping[str, int], resource: str) -> None:
+        """Add devices that claims take, unless the node states them as a resource of its own."""
+        for name, count in devices.items():
+            if name == resource:
+                self.gpus = self.gpus or count
+            elif not self.amounts.get(name):
+                self.amounts[name] = Fraction(count)
+        self.stated |= frozenset(devices)
+
+    def take(self, amounts: Mapping[str, Fraction]) -> None:
+        """Subtract what no job may have."""
+        for name, amount in amounts.items():
+            if name in self.amounts:
+                self.amounts[name] -= amount
 
 
 class NodeContent(NamedTuple):
     """What a node has and says but for its name and labels; one object for all nodes with equal content."""
 
-    cpu: Fraction
-    """Millicores."""
-    memory: Fraction
-    """MiB."""
     gpus: int
     taints: tuple[Taint, ...]
     drained: bool
+    stated: frozenset[str]
     amounts: Mapping[str, Fraction]
-    """Resource -> allocatable amount."""
-    named: Mapping[str, int]
-    """Of extended resources that the round counts."""
 
 
-Known = dict[bytes, NodeContent]
+Known = dict[object, NodeContent]
 
 
-def read_node(entry: JsonEntry, resource: str, notes: ImportNotes, known: Known | None = None) -> NodeCapacity:
+def read_node(entry: JsonEntry, resource: str, notes: ImportNotes, known: Known) -> NodeCapacity:
     """
     Return one node; an unreadable node, or one whose GPUs may be counted twice, is drained and counted.
 
@@ -102,15 +108,13 @@ def read_node(entry: JsonEntry, resource: str, notes: ImportNotes, known: Known 
     """
     name = entry.entry("metadata").text("name")
     try:
-        node = _read_node(entry, name, resource, {} if known is None else known)
+        node = _read_node(entry, name, resource, known)
     except BadInput as error:
         notes.drain(f"nodes {unreadable_field(entry, error)}", name)
-        return NodeCapacity(entry, name, {}, Fraction(0), Fraction(0), 0, (), drained=True)
-    twice = [
-        other
-        for other, n in node.other_resources.items()
-        if n and other != resource and kind_of(other, resource) == "share"
-    ]
+        return NodeCapacity(entry, name, {}, 0, (), drained=True)
+    twice = [other for other, amount in node.amounts.items() if amount and may_be_gpu(other, resource)]
+    for other in twice:
+        del node.amounts[other]
     if node.gpus and twice:
         notes.drain(f"nodes with {resource} and {', '.join(sorted(twice))}, which may be the same GPUs", name)
     elif node.gpus and any(HAMI.match(key) for key in entry.entry("metadata").texts("annotations")):
@@ -122,112 +126,149 @@ def _read_node(entry: JsonEntry, name: str, resource: str, known: Known) -> Node
     metadata, spec, status = entry.entry("metadata"), entry.entry("spec"), entry.entry("status")
     conditions = picked(status.raw("conditions"), ("type", "status"))  # beside them stand times
     key = content_key((status.raws(("allocatable", "capacity")), conditions, spec.raws(("taints", "unschedulable"))))
-    content = None if key is None else known.get(key)
-    if content is None:
-        content = _read_content(spec, status, resource)
-        if key is not None:
-            known[key] = content
+    if key not in known:
+        known[key] = _read_content(spec, status, resource)
+    content = known[key]
     return NodeCapacity(
         entry,
         name,
         metadata.texts("labels"),
-        content.cpu,
-        content.memory,
         content.gpus,
         content.taints,
         content.drained or "deletionTimestamp" in metadata,
-        content.amounts,
-        dict(content.named),  # daemons take of it
-        uid=metadata.text("uid", "") or None,
+        content.stated,
+        dict(content.amounts),  # daemons take of it
+        metadata.text("uid", "") or None,
     )
 
 
 def _read_content(spec: JsonEntry, status: JsonEntry, resource: str) -> NodeContent:
     room = status.entry("allocatable" if "allocatable" in status else "capacity")
     counters = {key: quantity(room, key) for key in room.names()}
-    gpus = counters.get(resource, Fraction(0))
+    stated = frozenset(counters)
+    gpus = counters.pop(resource, Fraction(0))
     if gpus.denominator != 1 or gpus > 1024:
         raise room.bad(resource, "a number of GPUs up to 1024")
-    cpu, memory = 1000 * counters.get("cpu", Fraction(0)), counters.get("memory", Fraction(0)) / MIB
-    if cpu > MOST_MILLICORES or memory > MOST_MIB:
-        raise room.bad("cpu" if cpu > MOST_MILLICORES else "memory", "no more than a node can have")
+    amounts = in_units(counters)
+    for name, most in (("cpu", MOST_MILLICORES), ("memory", MAX_AMOUNT)):
+        if amounts.get(name, 0) > most:
+            raise room.bad(name, "no more than a node can have")
     conditions = {entry.text("type"): entry.text("status") for entry in status.entries("conditions")}
     ready = conditions.get("Ready", "True")
     taints = list(filter(None, map(taint, spec.entries("taints"))))
     if cordoned := spec.flag("unschedulable"):
         taints = [one for one in taints if one.key != "node.kubernetes.io/unschedulable"]
-    return NodeContent(
-        cpu,
-        memory,
-        int(gpus),
-        tuple(dict.fromkeys(taints)),
-        cordoned or ready != "True",
-        counters,
-        named_amounts(counters, resource),
-    )
+    return NodeContent(int(gpus), tuple(dict.fromkeys(taints)), cordoned or ready != "True", stated, amounts)
 
 
-def make_cluster(
-    nodes: Sequence[NodeCapacity],
-    levels: Sequence[str] | None,
-    where: str,
-    named: Iterable[Sequence[str]] = (),
-    asked: Iterable[str] = (),
-) -> tuple[Cluster, Mapping[str, str]]:
+class NodeList:
     """
-    Return the cluster, with one machine type for each shape and domains by labels; and label -> level.
+    The nodes of a cluster, and the labels that define its domains.
 
-    ``nodes``: As `read_node` returns them, with the resources of daemons. ``levels``: Labels that define domains, top
-    level first; None: those of `LEVELS` and ``named`` that nodes have. ``where``: Name of the file, for messages.
-    ``named``: Other labels that objects use as levels, each from the top down. ``asked``: Labels that pods name, which
-    no level may be called. Raises `BadInput` if no node has one of the ``levels``.
+    ``by_name``: The nodes. ``levels``: Label -> name of its level, from the top down; a name that is a label itself, or
+    taken, is lengthened. ``stated``: Names of the resources that any node states.
+
+    Arguments: ``levels``: Labels that define domains, top level first; None: those of `LEVELS` and ``named`` that nodes
+    have. ``where``: Name of the file, for messages. ``named``: Other labels that objects use as levels, each from the
+    top down. ``asked``: Labels that pods name, which no level may be called. Raises `BadInput` if no node has one of
+    the ``levels``.
     """
-    machines: dict[tuple[object, ...], Machine] = {}
-    domains: dict[str, Domain] = {}
-    level_of = _levels(nodes, levels, where, named, asked)
-    records = []
-    for node in nodes:
-        cpu, memory = (
-            max(0, floor(have - taken if taken else have))  # what is left is a fraction of its own
-            for have, taken in zip((node.cpu, node.memory), node.taken, strict=True)
-        )
-        model = (node.labels.get("nvidia.com/gpu.product") or "gpu") if node.gpus else ""
-        gpu_memory = node.labels.get("nvidia.com/gpu.memory", "0")
-        resources = {name: amount for name, amount in node.named.items() if amount > 0}
-        shape = (model, node.gpus, cpu, memory, gpu_memory if node.gpus else "0", tuple(sorted(resources.items())))
-        if shape not in machines:
-            kind = f"{node.gpus}x{model}" if node.gpus else "cpu"
-            machines[shape] = make_record(
-                Machine,
-                node.entry.where,
-                id=f"type{len(machines)}-{kind}",
-                cpu_millicores=cpu,
-                memory_mib=memory,
-                gpus=tuple(
-                    make_record(Gpu, node.entry.where, model=model, memory_mib=_mib(gpu_memory))
-                    for _ in range(node.gpus)
-                ),
-                source="kubernetes",
-                resources=resources,
+
+    def __init__(
+        self,
+        nodes: Mapping[str, NodeCapacity],
+        levels: Sequence[str] | None,
+        where: str,
+        named: Iterable[Sequence[str]] = (),
+        asked: Iterable[str] = (),
+    ) -> None:
+        self.by_name, self._where = nodes, where
+        self.stated: frozenset[str] = frozenset().union(*{node.stated for node in nodes.values()})
+        self.levels = _levels(nodes.values(), levels, where, named, asked)
+        self._level_of: dict[str, str | None] = {}
+
+    def level_of(self, key: str) -> str | None:
+        """
+        Return the level of the round for a node label; ``node`` if no two nodes share a value.
+
+        None if there is no such level, or if one value occurs in several domains: racks of one name in two zones are
+        one domain for an affinity term, and two for the round.
+        """
+        if key not in self._level_of:
+            self._level_of[key] = self._find_level(key)
+        return self._level_of[key]
+
+    def _find_level(self, key: str) -> str | None:
+        if key not in self.levels:
+            values = [node.labels.get(key) for node in self.by_name.values()]
+            known = [value for value in values if value is not None]
+            unique = len(set(known)) == len(known)
+            return "node" if unique and (key == HOSTNAME or len(known) == len(values)) else None
+        above = [*self.levels][: [*self.levels].index(key)]
+        paths: dict[str, set[tuple[str, ...]]] = defaultdict(set)
+        for node in self.by_name.values():
+            if node.labels.get(key):
+                paths[node.labels[key]].add(tuple(node.labels.get(label, "") for label in above))
+        return self.levels[key] if all(len(above_value) == 1 for above_value in paths.values()) else None
+
+    def cluster(self, asked: Container[str], everywhere: Mapping[str, int]) -> Cluster:
+        """
+        Return the cluster, with one machine type for each shape, without what daemons hold.
+
+        ``asked``: Resources that machine types state; those that no job asks for would only divide nodes into more
+        types. ``everywhere``: Amounts that all nodes have beside their own.
+        """
+        machines: dict[tuple[object, ...], Machine] = {}
+        domains: dict[str, Domain] = {}
+        records = []
+        for node in self.by_name.values():
+            amounts = {
+                name: min(MAX_AMOUNT, floor(amount))
+                for name, amount in node.amounts.items()
+                if name in asked or name in ("cpu", "memory")
+            }
+            cpu, memory = (max(0, amounts.pop(name, 0)) for name in ("cpu", "memory"))
+            model = (node.labels.get("nvidia.com/gpu.product") or "gpu") if node.gpus else ""
+            gpu_memory = node.labels.get("nvidia.com/gpu.memory", "0")
+            taken = tuple(sorted(node.exclusive.items()))
+            shape = (model, node.gpus, cpu, memory, gpu_memory if node.gpus else "0", taken, *sorted(amounts.items()))
+            if shape not in machines:
+                kind = f"{node.gpus}x{model}" if node.gpus else "cpu"
+                amounts |= {name: limit - node.exclusive[name] for name, limit in everywhere.items()}
+                machines[shape] = make_record(
+                    Machine,
+                    node.entry.where,
+                    id=f"type{len(machines)}-{kind}",
+                    cpu_millicores=cpu,
+                    memory_mib=memory,
+                    gpus=tuple(
+                        make_record(Gpu, node.entry.where, model=model, memory_mib=_mib(gpu_memory))
+                        for _ in range(node.gpus)
+                    ),
+                    source="kubernetes",
+                    resources={name: amount for name, amount in amounts.items() if amount > 0},
+                )
+            domain = _domain(node, self.levels, domains)
+            records.append(
+                make_record(
+                    Node,
+                    node.entry.where,
+                    id=node.name,
+                    machine=machines[shape].id,
+                    domain=domain,
+                    labels=node.labels,
+                    taints=node.taints,
+                    drained=node.drained,
+                    origin=None if node.uid is None else Origin(name=node.name, id=node.uid),
+                )
             )
-        domain = _domain(node, level_of, domains)
-        records.append(
-            make_record(
-                Node,
-                node.entry.where,
-                id=node.name,
-                machine=machines[shape].id,
-                domain=domain,
-                labels=node.labels,
-                taints=node.taints,
-                drained=node.drained,
-                origin=None if node.uid is None else Origin(name=node.name, id=node.uid),
-            )
+        return make_record(
+            Cluster,
+            self._where,
+            machines=tuple(machines.values()),
+            domains=tuple(domains.values()),
+            nodes=tuple(records),
         )
-    cluster = make_record(
-        Cluster, where, machines=tuple(machines.values()), domains=tuple(domains.values()), nodes=tuple(records)
-    )
-    return cluster, level_of
 
 
 def _mib(text: str) -> int:
@@ -235,7 +276,7 @@ def _mib(text: str) -> int:
 
 
 def _levels(
-    nodes: Sequence[NodeCapacity],
+    nodes: Collection[NodeCapacity],
     levels: Sequence[str] | None,
     where: str,
     named: Iterable[Sequence[str]],
@@ -260,7 +301,7 @@ def _levels(
     return level_of
 
 
-def _nested(sources: Sequence[Sequence[str]], nodes: Sequence[NodeCapacity]) -> list[str]:
+def _nested(sources: Sequence[Sequence[str]], nodes: Collection[NodeCapacity]) -> list[str]:
     """Return the labels of some sources, each from the top down, as one order: where values settle it, by values."""
     keys = [(key, source) for source, some in enumerate(sources) for key in some]
     places = {tuple(node.labels.get(key) for key, _ in keys) for node in nodes}

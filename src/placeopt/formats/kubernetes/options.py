@@ -41,7 +41,7 @@ class OptionBuilder:
             groups = tuple(self._group(part, gpu_value, part.optional) for part in draft.parts)
             value = sum(self.rule.value(pod.gpus, gpu_value) for pod in draft.pods)
             return (make_record(Option, first.entry.where, groups=groups, value=min(value, MAX_VALUE), **rules),)
-        key = (*amounts_of(first), frozenset(first.amounts.named.items()), len(draft.pods), least, gpu_value)
+        key = (*amounts_of(first), frozenset(first.named.items()), len(draft.pods), least, gpu_value)
         key = (*key, *rules.values())
         if key not in self._known:
             leaf = self._leaf(draft.pods, least, gpu_value)
@@ -62,7 +62,7 @@ class OptionBuilder:
     def _leaf(self, pods: Sequence[Pod], least: int, gpu_value: int, *, optional: bool = False) -> dict[str, Any]:
         """Return what a group of alike workers says of them; ``optional``: all may be missing."""
         gpus, cpu, memory = amounts_of(pods[0])
-        amounts = {"gpus": gpus, "cpu_millicores": cpu, "memory_mib": memory, "resources": pods[0].amounts.named}
+        amounts = {"gpus": gpus, "cpu_millicores": cpu, "memory_mib": memory, "resources": pods[0].named}
         worth = min(self.rule.value(gpus, gpu_value), MAX_VALUE // len(pods))
         return {
             "workers": len(pods),

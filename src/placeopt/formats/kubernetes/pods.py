@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import json
-import marshal
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 from datetime import datetime
 from fractions import Fraction
 from hashlib import sha256
@@ -14,7 +13,8 @@ from typing import Any
 
 from placeopt.errors import BadInput
 from placeopt.formats.json_entry import JsonEntry
-from placeopt.formats.kubernetes.node_selectors import NodeConditions, node_affinity, tolerations
+from placeopt.formats.kubernetes.devices import Devices
+from placeopt.formats.kubernetes.node_selectors import EVERY_NODE, NodeConditions, node_affinity, tolerations
 from placeopt.formats.kubernetes.pod_groups import (
     NO_TOPOLOGY,
     YUNIKORN,
@@ -24,8 +24,8 @@ from placeopt.formats.kubernetes.pod_groups import (
     pod_topology,
     unread_topology,
 )
-from placeopt.formats.kubernetes.resources import MIB, NONE, kind_of, named_amounts, requested_amounts
-from placeopt.formats.observed_round import is_plain
+from placeopt.formats.kubernetes.resources import MAX_AMOUNT, NONE, PODS, in_units, may_be_gpu, requested_amounts
+from placeopt.formats.observed_round import MAX_GPUS, is_plain
 from placeopt.formats.priority_rule import annotation_marks
 from placeopt.model import Toleration
 
@@ -36,22 +36,23 @@ PLACEHOLDER = f"{YUNIKORN}placeholder"
 DAEMONS = ("DaemonSet", "Node")
 """Kinds of owners whose pods are daemons."""
 NO_MARKS: Mapping[str, str] = {}
+NO_CLAIMS: Mapping[str, str | None] = {}
 GPU_GROUP = "runai-gpu-group"
 """Label that a pod with a part of a GPU shares with the pod that reserves the whole of it (KAI, run:ai)."""
-NOT_GPU_DRIVERS = ("compute-domain.nvidia.com", "dra.net")
-"""DRA drivers whose devices are channels and network cards."""
 ONE_NODE_VOLUMES = ("gcePersistentDisk", "awsElasticBlockStore", "iscsi", "rbd")
 """Volumes named in the pod itself that the scheduler keeps off a node where another pod holds them."""
 
 NO_CLAIM = frozenset({"persistentVolumeClaim", "ephemeral", *ONE_NODE_VOLUMES})
 """Volumes that have none of these need no reading."""
-CONTAINER_FIELDS = ("name", "resources", "ports", "restartPolicy")
-STATUS_FIELDS = ("name", "allocatedResources")
+CONTAINER_FIELDS = ("name", "resources", "restartPolicy")
+STATUS_FIELDS = ("name", "allocatedResources", "resources")
 RULE_FIELDS = (
     *("nodeSelector", "affinity", "tolerations", "topologySpreadConstraints", "schedulingGates"),
     *("priority", "priorityClassName", "preemptionPolicy", "schedulerName"),
 )
 """What is read of containers, of their status, and of the specification beside them."""
+content_key: Callable[[object], object] = repr
+"""Of plain objects: equal for equal content."""
 MAX_ID = 253
 ONE_POD = Fraction(1)
 
@@ -64,26 +65,26 @@ class PodAmounts:
     """What the containers of a pod request; one object for all pods with equal requests."""
 
     gpus: int
-    cpu: Fraction
-    """Cores."""
-    memory: Fraction
-    """Bytes."""
+    cpu_millicores: int
+    memory_mib: int
     named: Mapping[str, int]
-    """Extended resources that the round counts."""
-    other_resources: Mapping[str, Fraction]
-    """Other resources of which a node has an amount; each pod takes one of its node's ``pods``."""
-    devices: tuple[str, ...]
-    """Accelerators other than the counted GPUs."""
+    """Other amounts of its node, such as its one of the node's ``pods``."""
+    exact: Mapping[str, Fraction]
+    """All amounts but GPUs, not rounded to whole units."""
+    below_units: Mapping[str, Fraction]
+    """By how much they exceed the whole units, where they do."""
     shares: tuple[str, ...]
     """Resources that may be a counted GPU or a part of one."""
-    ports: frozenset[Port]
-    floats: tuple[float, float, float]
-    """GPUs, millicores, MiB."""
-    below_units: tuple[Fraction, Fraction]
-    """Parts of CPU and memory below a whole millicore and MiB."""
-    rounded_down: tuple[int, int]
-    """Millicores and MiB."""
-    rounded_up: tuple[int, int]
+
+    def plus(self, devices: Mapping[str, int], resource: str) -> PodAmounts:
+        """Return these amounts with devices beside; ``resource``: the one that counts GPUs."""
+        others = {name: count for name, count in devices.items() if name != resource}
+        return replace(
+            self,
+            gpus=self.gpus + devices.get(resource, 0),
+            named={**self.named, **{name: self.named.get(name, 0) + count for name, count in others.items()}},
+            exact={**self.exact, **{name: self.exact.get(name, NONE) + count for name, count in others.items()}},
+        )
 
 
 @dataclass(eq=False, slots=True)
@@ -120,14 +121,16 @@ class Pod:
     node: str | None
     amounts: PodAmounts
     gpus: int
-    other_resources: Mapping[str, Fraction]
-    devices: tuple[str, ...]
+    named: Mapping[str, int]
+    """Of its amounts; with what it takes alone of its node, such as ports."""
     shares: tuple[str, ...]
     """Of its amounts, and annotations and claims that may be parts of GPUs, too."""
     gpu_groups: tuple[str, ...]
     ports: frozenset[Port]
-    claims: tuple[str, ...]
-    """Names of its volume claims."""
+    claims: Mapping[str, str | None]
+    """Names of its volume claims; of one that is made for the pod, its storage class."""
+    conditions: NodeConditions
+    """On its node, by devices that it has already."""
     group: GangMembership | None
     daemon: bool
     scheduling_gates: tuple[str, ...]
@@ -158,14 +161,13 @@ class PodReader:
     """
     Reads pods. What equal parts of their specifications say is read once and kept, as long as the reader is.
 
-    ``resource``: The extended resource that counts GPUs. ``drivers``: Of ResourceClaims that are allocated, by
-    namespace and name: the drivers of their devices.
+    ``resource``: The extended resource that counts GPUs. ``devices``: What claims take.
     """
 
-    def __init__(self, resource: str, drivers: Mapping[str, frozenset[str]]) -> None:
-        self._resource, self._drivers = resource, drivers
-        self._amounts: dict[bytes, PodAmounts] = {}
-        self._rules: dict[bytes, PodRules] = {}
+    def __init__(self, resource: str, devices: Devices) -> None:
+        self._resource, self._devices = resource, devices
+        self._amounts: dict[object, PodAmounts] = {}
+        self._rules: dict[object, PodRules] = {}
 
     def read(self, entry: JsonEntry) -> Pod | None:
         """Return a pod; None if it has ended, or is terminating without a node."""
@@ -179,13 +181,16 @@ class PodReader:
         namespace, name = metadata.text("namespace", "default"), metadata.text("name")
         pod_id, uid = f"{namespace}/{name}", metadata.text("uid", "") or None
         queue = labels.get(QUEUES[0]) or labels.get(QUEUES[1]) or None
-        amounts = self._read_amounts(spec, status)
+        amounts = self._read_amounts(spec, status, runs=node is not None)
         shares = amounts.shares
         if annotations:
             shares += tuple(f"annotation {key}" for key in FRACTIONS if key in annotations)
-        rules = self._read_rules(spec)
+        rules, conditions = self._read_rules(spec), EVERY_NODE
         if "resourceClaims" in spec or "extendedResourceClaimStatus" in status:
-            shares += tuple(_device_claims(entry, namespace, node is not None, self._drivers))
+            requested = [*amounts.exact, *([self._resource] if amounts.gpus else [])]
+            devices = self._devices.of(entry, requested, gpus=amounts.gpus)
+            amounts, conditions = amounts.plus(devices.amounts, self._resource), devices.conditions
+            shares += tuple(devices.unknown)
         claims, unsupported = _volumes(spec, name)
         unsupported = rules.unsupported or unsupported
         topology = NO_TOPOLOGY
@@ -205,12 +210,12 @@ class PodReader:
             node,
             amounts,
             amounts.gpus,
-            amounts.other_resources,
-            amounts.devices,
+            amounts.named,
             shares,
             tuple([value for key, value in labels.items() if key.partition("/")[0] == GPU_GROUP]),
-            amounts.ports,
+            _ports(spec),
             claims,
+            conditions,
             gang_membership(spec, metadata, namespace, labels, annotations),
             any([owner.text("kind", "") in DAEMONS for owner in metadata.entries("ownerReferences")]),  # noqa: C419
             rules.scheduling_gates,
@@ -232,24 +237,46 @@ class PodReader:
             bool(namespace) and is_plain(f"{pod_id}{uid or ''}{queue or ''}"),
         )
 
-    def _read_amounts(self, spec: JsonEntry, status: JsonEntry) -> PodAmounts:
+    def _read_amounts(self, spec: JsonEntry, status: JsonEntry, *, runs: bool) -> PodAmounts:
         containers, init, resources, overhead = spec.raws(("containers", "initContainers", "resources", "overhead"))
-        held = status.raw("containerStatuses")
+        held = status.raws(("containerStatuses", "initContainerStatuses"))
         parts = [picked(some, CONTAINER_FIELDS) for some in (containers, init)]
-        key = content_key((*parts, resources, overhead, picked(held, STATUS_FIELDS)))
-        known = None if key is None else self._amounts.get(key)
-        if known is None:
-            known = _amounts(spec, status, self._resource)
-            if key is not None:
-                self._amounts[key] = known
-        return known
+        kept = [picked(some, STATUS_FIELDS) for some in held]
+        conditions = picked(status.raw("conditions"), ("type", "reason"))
+        key = content_key((*parts, resources, overhead, *kept, conditions, runs))
+        if key not in self._amounts:
+            self._amounts[key] = self._count(spec, status, runs=runs)
+        return self._amounts[key]
+
+    def _count(self, spec: JsonEntry, status: JsonEntry, *, runs: bool) -> PodAmounts:
+        """Return what a pod requests; amounts of one that waits are rounded up, of one that runs down."""
+        requested = {PODS: ONE_POD}
+        for name, amount in requested_amounts(spec, status).items():
+            name = self._devices.resource(name)
+            requested[name] = requested.get(name, NONE) + amount
+        gpus = requested.pop(self._resource, NONE)
+        if gpus.denominator != 1 or gpus > MAX_GPUS:
+            raise spec.bad("containers", f"whole numbers of {self._resource}, up to {MAX_GPUS} together")
+        shares = tuple(name for name in requested if may_be_gpu(name, self._resource))
+        exact = in_units({name: amount for name, amount in requested.items() if name not in shares})
+        units = {name: floor(amount) if runs else ceil(amount) for name, amount in exact.items()}
+        if any(amount > MAX_AMOUNT for amount in units.values()):
+            raise spec.bad("containers", "amounts that a node can have")
+        return PodAmounts(
+            gpus=int(gpus),
+            cpu_millicores=units.pop("cpu", 0),
+            memory_mib=units.pop("memory", 0),
+            named=units,
+            exact=exact,
+            below_units={name: amount % 1 for name, amount in exact.items() if amount % 1},
+            shares=shares,
+        )
 
     def _read_rules(self, spec: JsonEntry) -> PodRules:
         key = content_key(spec.raws(RULE_FIELDS))
-        known = None if key is None else self._rules.get(key)
-        if known is None:
+        if key not in self._rules:
             selector, conditions = spec.texts("nodeSelector"), node_affinity(spec)
-            known = PodRules(
+            self._rules[key] = PodRules(
                 _rules(spec),
                 selector,
                 conditions,
@@ -263,17 +290,7 @@ class PodReader:
                 spec.text("schedulerName", "default-scheduler"),
                 bool(spec.entry("affinity").names()),
             )
-            if key is not None:
-                self._rules[key] = known
-        return known
-
-
-def content_key(parts: Any) -> bytes | None:
-    """Return the content of plain objects as bytes; None where others are among them."""
-    try:
-        return marshal.dumps(parts, 2)  # of later versions the bytes depend on which objects are shared
-    except ValueError:
-        return None
+        return self._rules[key]
 
 
 def picked(listed: Any, fields: tuple[str, ...]) -> Any:
@@ -281,49 +298,6 @@ def picked(listed: Any, fields: tuple[str, ...]) -> Any:
     if not isinstance(listed, list):
         return listed
     return [tuple(map(one.get, fields)) if isinstance(one, dict) else one for one in listed]
-
-
-def _amounts(spec: JsonEntry, status: JsonEntry, resource: str) -> PodAmounts:
-    requested = dict(requested_amounts(spec, status))
-    gpus = requested.pop(resource, NONE)
-    if gpus.denominator != 1 or gpus > 1024:
-        raise spec.bad("containers", f"whole numbers of {resource}, up to 1024 together")
-    cpu, memory = requested.pop("cpu", NONE), requested.pop("memory", NONE)
-    named = named_amounts(requested, resource)
-    kinds = {key: kind_of(key, resource) for key in requested if key not in named}
-    thousandths, mib = 1000 * cpu, memory / MIB
-    return PodAmounts(
-        gpus=int(gpus),
-        cpu=cpu,
-        memory=memory,
-        named=named,
-        other_resources={"pods": ONE_POD, **{key: requested[key] for key, kind in kinds.items() if kind == "counter"}},
-        devices=tuple(key for key, kind in kinds.items() if kind == "device"),
-        shares=tuple(key for key, kind in kinds.items() if kind == "share"),
-        ports=_ports(spec),
-        floats=(float(gpus), float(thousandths), float(memory) / 2**20),
-        below_units=(thousandths % 1, mib % 1),
-        rounded_down=(floor(thousandths), floor(mib)),
-        rounded_up=(ceil(thousandths), ceil(mib)),
-    )
-
-
-def _device_claims(entry: JsonEntry, namespace: str, runs: bool, drivers: Mapping[str, frozenset[str]]) -> list[str]:
-    """Return the requests to DRA; nothing for devices of a running pod that are known not to be GPUs."""
-    spec, status = entry.entry("spec"), entry.entry("status")
-    made = {
-        claim_status.text("name"): claim_status.text("resourceClaimName", "")
-        for claim_status in status.entries("resourceClaimStatuses")
-    }
-    claims = []
-    for claim in spec.entries("resourceClaims"):
-        name = claim.text("resourceClaimName", "") or made.get(claim.text("name"), "")
-        known = drivers.get(f"{namespace}/{name}", frozenset())
-        if not runs or not known or not known <= set(NOT_GPU_DRIVERS):
-            claims.append("a ResourceClaim")
-    if "extendedResourceClaimStatus" in status:  # an extended resource that DRA serves
-        claims.append("a ResourceClaim")
-    return list(dict.fromkeys(claims))
 
 
 def _ports(spec: JsonEntry) -> frozenset[Port]:
@@ -337,22 +311,24 @@ def _ports(spec: JsonEntry) -> frozenset[Port]:
     return frozenset(ports)
 
 
-def _volumes(spec: JsonEntry, pod: str) -> tuple[tuple[str, ...], str | None]:
-    """Return the names of a pod's volume claims, and a reason why one of its volumes is not read."""
+def _volumes(spec: JsonEntry, pod: str) -> tuple[Mapping[str, str | None], str | None]:
+    """Return a pod's volume claims, as `Pod.claims`, and a reason why one of its volumes is not read."""
     volumes = spec.raw("volumes")
     if volumes is None:
-        return (), None
+        return NO_CLAIMS, None
     if isinstance(volumes, list) and all(isinstance(one, dict) and NO_CLAIM.isdisjoint(one) for one in volumes):
-        return (), None
-    claims, unsupported = [], None
+        return NO_CLAIMS, None
+    claims: dict[str, str | None] = {}
+    unsupported = None
     for volume in spec.entries("volumes"):
         if "persistentVolumeClaim" in volume:
-            claims.append(volume.entry("persistentVolumeClaim").text("claimName"))
+            claims[volume.entry("persistentVolumeClaim").text("claimName")] = None
         elif "ephemeral" in volume:
-            claims.append(f"{pod}-{volume.text('name')}")
+            template = volume.entry("ephemeral").entry("volumeClaimTemplate").entry("spec")
+            claims[f"{pod}-{volume.text('name')}"] = template.text("storageClassName", "")
         if any(key in volume for key in ONE_NODE_VOLUMES):
             unsupported = f"with a volume in the pod itself of {', '.join(ONE_NODE_VOLUMES)}"
-    return tuple(claims), unsupported
+    return claims, unsupported
 
 
 def _unread_spread(spec: JsonEntry) -> str | None:

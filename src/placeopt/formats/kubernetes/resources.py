@@ -6,7 +6,6 @@ import re
 from collections.abc import Mapping
 from fractions import Fraction
 from functools import lru_cache
-from typing import Literal
 
 from placeopt.formats.json_entry import JsonEntry
 
@@ -14,7 +13,8 @@ _FORM = re.compile(r"([+]?[0-9]{1,18}(?:\.[0-9]{0,9})?|\.[0-9]{1,9})([eE][+-]?[0
 _POWER = {"n": -3, "u": -2, "m": -1, "k": 1, "M": 2, "G": 3, "T": 4, "P": 5, "E": 6}
 MIB = Fraction(1 << 20)
 NONE = Fraction(0)
-MOST_NAMED = 1_000_000_000
+MAX_AMOUNT = 1_000_000_000
+"""Most of a named resource that a record states."""
 _MOST = 2**60
 
 
@@ -66,47 +66,51 @@ _DEVICE = re.compile(
     r"^(nvidia|amd|cloud-tpus\.google)\.com/|^(gpu\.intel\.com|habana\.ai)/|gpu|(?<![a-z])[ntx]pu|neuron|gaudi|ascend|dcu|mlu|gcu|cuda"
 )
 
-Kind = Literal["counter", "device", "share"]
+PODS = "pods"
+"""The resource of which each pod takes one, and a node has its maximum number of pods."""
 
 
 @lru_cache(4096)
-def kind_of(name: str, counted: str) -> Kind:
+def may_be_gpu(name: str, counted: str) -> bool:
     """
-    Return the class of a resource other than CPU, memory and the one that counts GPUs (``counted``).
+    Return whether a resource may be, or be a part of, one of the GPUs that ``counted`` counts.
 
-    ``device``: an accelerator that is certainly none of the counted GPUs: of another maker, or a MIG instance (a GPU is
-    a whole one or cut into instances, never both). ``share``: what may be, or be a part of, one of the counted GPUs
-    (``nvidia.com/gpu.shared``, ``nvidia.com/gpumem``, ``volcano.sh/vgpu-memory``, ``aliyun.com/gpu-mem``). ``counter``:
-    anything else, of which a node has an amount: ephemeral storage, huge pages, network cards. An unknown name that
-    looks like a GPU's is a share: in doubt the same GPU.
+    So may ``nvidia.com/gpu.shared``, ``nvidia.com/gpumem``, ``volcano.sh/vgpu-memory``, ``aliyun.com/gpu-mem``, and any
+    unknown name that looks like a GPU's: in doubt the same GPU. Devices of another maker may not, nor may MIG instances
+    (a GPU is a whole one or cut into instances, never both).
     """
+    if not is_accelerator(name) or name.startswith(MIG) or counted.startswith(MIG):
+        return False
+    maker = name.lower().partition("/")[0]
+    return maker not in MAKERS or maker == counted.partition("/")[0]
+
+
+@lru_cache(4096)
+def is_accelerator(name: str) -> bool:
+    """Return whether a resource looks like GPUs, other accelerators or parts of them, and not like network cards."""
     maker, slash, local = name.lower().partition("/")
     if not slash or maker.endswith("kubernetes.io") or (_NETWORK.search(f"/{local}") and "gpu" not in local):
-        return "counter"
-    if _DEVICE.search(name.lower()) is None:
-        return "counter"
-    if name.startswith(MIG) or counted.startswith(MIG):
-        return "device"
-    return "device" if maker in MAKERS and maker != counted.partition("/")[0] else "share"
+        return False
+    return _DEVICE.search(name.lower()) is not None
 
 
-def named_amounts(amounts: Mapping[str, Fraction], counted: str) -> dict[str, int]:
-    """
-    Return what becomes named resources of the round: extended resources of which a node has a whole number.
+def is_network(name: str) -> bool:
+    """Return whether a resource, a driver or a class of devices is of network cards or channels between GPUs."""
+    other = _NETWORK.search(f"/{name}") or "compute-domain" in name or name.startswith("dra.net")
+    return bool(other) and "gpu" not in name
 
-    Those are of another domain than Kubernetes' own, such as ``rdma/hca``, and neither GPUs nor parts of them.
-    """
-    return {
-        name: int(amount)
-        for name, amount in amounts.items()
-        if amount
-        and "/" in name
-        and name != counted
-        and not name.partition("/")[0].endswith("kubernetes.io")
-        and amount.denominator == 1
-        and amount <= MOST_NAMED
-        and kind_of(name, counted) == "counter"
-    }
+
+@lru_cache(4096)
+def unit_of(name: str) -> Fraction:
+    """Return the amount that is 1 in records: a millicore, a MiB of what is counted in bytes, one of all others."""
+    if name == "cpu":
+        return Fraction(1, 1000)
+    return MIB if name in ("memory", "ephemeral-storage") or name.startswith("hugepages-") else Fraction(1)
+
+
+def in_units(amounts: Mapping[str, Fraction]) -> dict[str, Fraction]:
+    """Return amounts in the units of `unit_of`."""
+    return {name: amount / unit_of(name) for name, amount in amounts.items()}
 
 
 def requested_amounts(spec: JsonEntry, status: JsonEntry) -> Mapping[str, Fraction]:
@@ -115,18 +119,24 @@ def requested_amounts(spec: JsonEntry, status: JsonEntry) -> Mapping[str, Fracti
 
     The larger of what its containers, with the sidecars (init containers that are restarted always), hold together, and
     what one init container needs beside the sidecars begun before it; or what the pod as a whole states
-    (``spec.resources``); and the overhead of its runtime. A container that was resized counts with what its node still
-    keeps for it, where that is more.
+    (``spec.resources``); and the overhead of its runtime. A container holds at least what its node has allocated to it,
+    and exactly that where its node cannot resize it (``Infeasible``).
     """
     whole, overhead = spec.entry("resources"), spec.entry("overhead")
     kept = {
-        container.text("name", ""): container.entry("allocatedResources")
-        for container in status.entries("containerStatuses")
+        container.text("name", ""): container
+        for key in ("containerStatuses", "initContainerStatuses")
+        for container in status.entries(key)
     }
+    infeasible = bool(kept) and any(
+        condition.text("type", "") == "PodResizePending" and condition.text("reason", "") == "Infeasible"
+        for condition in status.entries("conditions")
+    )
     init = [
-        (_needs(container, kept), container.text("restartPolicy", "")) for container in spec.entries("initContainers")
+        (_needs(container, kept, infeasible=infeasible), container.text("restartPolicy", ""))
+        for container in spec.entries("initContainers")
     ]
-    main = [_needs(container, kept) for container in spec.entries("containers")]
+    main = [_needs(container, kept, infeasible=infeasible) for container in spec.entries("containers")]
     stated = _stated(whole)
     if len(main) == 1 and not init and not stated and not overhead.names():
         return {name: amount for name, amount in main[0].items() if amount}
@@ -149,13 +159,18 @@ def requested_amounts(spec: JsonEntry, status: JsonEntry) -> Mapping[str, Fracti
     return amounts
 
 
-def _needs(container: JsonEntry, kept: Mapping[str, JsonEntry]) -> dict[str, Fraction]:
-    """Return what one container requests, by default its limit; at least what its node keeps for it."""
+def _needs(container: JsonEntry, kept: Mapping[str, JsonEntry], *, infeasible: bool) -> dict[str, Fraction]:
+    """Return what one container holds: its requests, by default its limits, and what its node keeps for it."""
     amounts = _stated(container.entry("resources"))
-    held = kept.get(container.text("name", ""))
-    if held is not None:
-        for name in held.names():
-            amount = quantity(held, name)
+    status = kept.get(container.text("name", ""))
+    if status is None:
+        return amounts
+    held = [status.entry("allocatedResources"), status.entry("resources").entry("requests")]
+    if infeasible and any(part.names() for part in held):
+        amounts = {}
+    for part in held:
+        for name in part.names():
+            amount = quantity(part, name)
             if amount is not amounts.get(name):  # equal texts are one number
                 amounts[name] = max(amounts.get(name, NONE), amount)
     return amounts

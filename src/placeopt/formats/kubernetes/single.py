@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,12 +12,13 @@ from placeopt.errors import BadInput, Unsupported
 from placeopt.formats.import_notes import ImportNotes
 from placeopt.formats.json_entry import JsonEntry
 from placeopt.formats.known_machines import known_machine
+from placeopt.formats.kubernetes.exclusive_amounts import ANTI_AFFINITY, PORT, exclusive_amounts
 from placeopt.formats.kubernetes.jobs import build_jobs
-from placeopt.formats.kubernetes.node_conditions import OtherResources, Volumes
-from placeopt.formats.kubernetes.nodes import NodeCapacity, make_cluster, read_node
+from placeopt.formats.kubernetes.nodes import NodeList
 from placeopt.formats.kubernetes.pod_list import PodList
-from placeopt.formats.kubernetes.snapshot import GPU, read_objects, take_requests
-from placeopt.formats.kubernetes.topologies import label_hyper_nodes, topology_levels
+from placeopt.formats.kubernetes.snapshot import GPU, read_nodes, read_objects
+from placeopt.formats.kubernetes.topologies import topology_levels
+from placeopt.formats.kubernetes.volumes import Volumes
 from placeopt.formats.observed_round import ObservedJob
 from placeopt.formats.priority_rule import PriorityRule, priority_rule
 from placeopt.model import Cluster, Job, Machine, Node
@@ -45,16 +46,15 @@ class KubernetesObjects:
     ) -> None:
         listed, where = read_objects(objects)
         self._listed = {kind: entries for kind, entries in listed.items() if kind != "Pod"}
-        self._resource, self._levels, self._rule = resource, levels, priority_rule(rule)
-        self._nodes = {
-            node.name: node for node in (read_node(entry, resource, ImportNotes()) for entry in listed["Node"])
-        }
-        label_hyper_nodes(listed["HyperNode"], self._nodes, ImportNotes())
-        named = topology_levels(listed["Topology"])
-        own, self._level_of = make_cluster(list(self._nodes.values()), levels, where, named)
-        self._cluster = cluster or own
-        self._counters = OtherResources(self._nodes, [], [name for name, node in self._nodes.items() if node.drained])
-        self._counters.free("pods")
+        self._levels, self._rule = levels, priority_rule(rule)
+        nodes, self._devices, self._resource = read_nodes(listed, resource, ImportNotes())
+        self._nodes = NodeList(nodes, levels, where, topology_levels(listed["Topology"]))
+        self._cluster = cluster or self._nodes.cluster(self._nodes.stated, {})
+        self._limits: dict[str, int] = {}
+        """Most that a node of the cluster has of each name."""
+        for machine in self._cluster.machines:
+            for name, amount in machine.resources.items():
+                self._limits[name] = max(amount, self._limits.get(name, 0))
 
     @checked
     def job(self, *pods: dict[str, Any]) -> Job:
@@ -70,9 +70,10 @@ class KubernetesObjects:
         -------
         Job
             The job of the whole lists but for what depends on other pods: ``priority``, there a rank among all jobs, is
-            0 here; nodes that running pods close (by anti-affinity, affinity, ports, other resources such as ephemeral
-            storage, volumes of one pod alone) are allowed; what another waiting pod would exclude is not left out; and
-            a running pod to which rules of others refer is not bound to its node.
+            0 here; amounts that the cluster does not state, as of a port that no pod asked for before, are not
+            counted; nodes that running pods close (by anti-affinity, affinity, volumes of one pod alone) are allowed;
+            what another waiting pod would exclude is not left out; and a running pod to which rules of others refer is
+            not bound to its node.
 
         Raises
         ------
@@ -112,14 +113,11 @@ class KubernetesObjects:
         """Return the one job of some pods; raises as `job`."""
         notes = ImportNotes()
         entries = [JsonEntry("pod" if len(pods) == 1 else f"pods[{i}]", pod) for i, pod in enumerate(pods)]
-        read = PodList({**self._listed, "Pod": entries}, self._nodes, self._resource, notes)
-        volumes = Volumes(
-            self._listed.get("PersistentVolumeClaim", []),
-            self._listed.get("PersistentVolume", []),
-            [*read.running, *read.waiting],
-        )
-        counters = self._counters.emptied()
-        jobs = build_jobs(read, self._nodes, self._level_of, volumes, counters, notes, self._rule)
+        read = PodList({**self._listed, "Pod": entries}, self._nodes.by_name, self._resource, self._devices, notes)
+        exclusive = exclusive_amounts(read, self._nodes, self._limits)
+        read.name_amounts(self._nodes.stated, exclusive, self._limits)
+        volumes = Volumes(self._listed, read.listed, notes)
+        jobs = build_jobs(read, self._nodes, volumes, exclusive.terms, notes, self._rule)
         unknown = [job.unreadable_reason for job in [*jobs, *read.unsupported] if job.unreadable_reason is not None]
         reasons = [*unknown, *(reason for _, reason in notes.names)]
         if unknown or (not jobs and reasons):
@@ -153,16 +151,16 @@ class KubernetesObjects:
             If the node has no name.
         """
         notes = ImportNotes()
-        read = read_node(JsonEntry("node", node), self._resource, notes)
-        nodes: Mapping[str, NodeCapacity] = {read.name: read}
-        label_hyper_nodes(self._listed.get("HyperNode", []), nodes, notes)
-        listed: dict[str, list[JsonEntry]] = defaultdict(list, self._listed)
-        listed["Pod"] = [JsonEntry(f"pods[{i}]", pod) for i, pod in enumerate(pods)]
-        for pod in PodList(listed, nodes, self._resource, notes).running:
-            if pod.node == read.name:
-                take_requests(read, pod)
-        levels = None if self._levels is None else [key for key in self._levels if key in read.labels]
-        cluster, _ = make_cluster([read], levels, "node")
+        entries = [JsonEntry(f"pods[{i}]", pod) for i, pod in enumerate(pods)]
+        listed = defaultdict(list, {**self._listed, "Node": [JsonEntry("node", node)], "Pod": entries})
+        read, devices, resource = read_nodes(listed, self._resource, notes)
+        labels = {key for one in read.values() for key in one.labels}
+        levels = None if self._levels is None else [key for key in self._levels if key in labels]
+        nodes = NodeList(read, levels, "node")
+        there = PodList(listed, nodes.by_name, resource, devices, notes)
+        there.take_from(nodes.by_name, exclusive_amounts(there, self._nodes, self._limits))
+        everywhere = {name: n for name, n in self._limits.items() if name.startswith((PORT, ANTI_AFFINITY))}
+        cluster = nodes.cluster(self._limits, everywhere)
         machine = known_machine(cluster.machines[0], self._cluster)
         record = cluster.nodes[0]
         drained = record.drained or record.id in notes.drained

@@ -11,14 +11,15 @@ from placeopt.arguments import checked
 from placeopt.errors import BadInput, Unsupported
 from placeopt.formats.import_notes import ImportNotes
 from placeopt.formats.json_entry import JsonEntry, read_json
+from placeopt.formats.kubernetes.devices import Devices
+from placeopt.formats.kubernetes.exclusive_amounts import exclusive_amounts
 from placeopt.formats.kubernetes.holds import read_holds
 from placeopt.formats.kubernetes.jobs import build_jobs
-from placeopt.formats.kubernetes.node_conditions import OtherResources, Volumes
-from placeopt.formats.kubernetes.nodes import Known, NodeCapacity, make_cluster, read_node
+from placeopt.formats.kubernetes.nodes import Known, NodeCapacity, NodeList, read_node
 from placeopt.formats.kubernetes.pod_list import PodList
-from placeopt.formats.kubernetes.pods import Pod
-from placeopt.formats.kubernetes.resources import MIB, MIG, kind_of
+from placeopt.formats.kubernetes.resources import MIG, is_accelerator
 from placeopt.formats.kubernetes.topologies import label_hyper_nodes, topology_levels
+from placeopt.formats.kubernetes.volumes import Volumes
 from placeopt.formats.observed_round import observed_instance, snapshot_policy
 from placeopt.formats.priority_rule import PriorityRule, priority_rule
 from placeopt.model import Instance
@@ -65,7 +66,8 @@ def read_kubernetes(
     -------
     Instance
         A node has its allocatable resources, less the requests of its daemons (pods of a DaemonSet, static pods).
-        Extended resources other than GPUs (``rdma/hca``) are named resources of nodes and demands.
+        Other resources that pods ask for (``pods``, ``ephemeral-storage`` and huge pages in MiB, ``rdma/hca``), ports
+        of the node and anti-affinity by hostname are named resources of nodes and demands.
         Cordoned nodes and those that are not ready are ``drained``. A pod is one worker, by what it requests; pods on a
         node run, those without wait. Pods of one group (a PodGroup of any scheduler, Kueue's pod group, a
         LeaderWorkerSet, JobSet, Kubeflow job or Ray cluster) are one gang of all of them, or of the number in its
@@ -89,46 +91,56 @@ def read_kubernetes(
     The API server does not list the GPUs of a pod: the lowest free ones are assigned. With time slicing every replica
     counts as a GPU, as it does for Kubernetes' scheduler, and so does every MIG instance where all are equal (NVIDIA's
     strategy ``single``). Where profiles are resources of their own (``mixed``), ``resource`` names one of them.
-    CPU and memory of pods that wait are rounded up to millicores and MiB; what those that run hold is exact.
+    Amounts of pods that wait are rounded up to millicores and MiB; what those that run hold is exact.
     """
     listed, where = read_objects(paths)
     notes = ImportNotes()
-    nodes: dict[str, NodeCapacity] = {}
-    amounts: Known = {}
-    for entry in listed["Node"]:
-        node = read_node(entry, resource, notes, amounts)
-        if nodes.setdefault(node.name, node) is not node:
-            raise entry.entry("metadata").bad("name", "names of nodes to be unique")
-    label_hyper_nodes(listed["HyperNode"], nodes, notes)
+    nodes, devices, resource = read_nodes(listed, resource, notes)
     _refuse_mig(nodes.values(), resource, where)
     _refuse_other_resources(nodes.values(), resource, where)
-    pods = PodList(listed, nodes, resource, notes)
-    counters = OtherResources(
-        nodes, pods.running, {node.name for node in nodes.values() if node.drained} | notes.drained
-    )
-    for name_ in counters.full():
-        notes.drain("nodes with as many pods as they take", name_)
-    for pod in pods.running:
-        if (holder := nodes.get(pod.node or "")) is not None:
-            take_requests(holder, pod)
+    pods = PodList(listed, nodes, resource, devices, notes)
     named = [*topology_levels(listed["Topology"]), *([level] for level in pods.levels)]
-    volumes = Volumes(listed["PersistentVolumeClaim"], listed["PersistentVolume"], [*pods.running, *pods.waiting])
-    asked = {label for pod in [*pods.running, *pods.waiting] for label in pod.spec_rules.labels}
-    cluster, level_of = make_cluster(list(nodes.values()), levels, where, named, asked)
-    jobs = [*build_jobs(pods, nodes, level_of, volumes, counters, notes, priority_rule(rule)), *pods.unsupported]
+    labels = {label for pod in pods.listed for label in pod.spec_rules.labels}
+    node_list = NodeList(nodes, levels, where, named, labels)
+    exclusive = exclusive_amounts(pods, node_list)
+    pods.name_amounts(node_list.stated, exclusive)
+    pods.take_from(nodes, exclusive)
+    asked = {name for pod in pods.job_pods for name in pod.named}
+    cluster = node_list.cluster(asked, exclusive.limits)
+    jobs = build_jobs(pods, node_list, Volumes(listed, pods.listed, notes), exclusive.terms, notes, priority_rule(rule))
+    jobs += pods.unsupported
     if any(worker.gpus is None for job in jobs for worker in job.workers):
         notes.assume("The API server does not list the GPUs of a pod: the lowest free ones were taken.")
     return observed_instance(
         name or "kubernetes",
         f"Kubernetes: {where}.",
         notes,
-        max([0, *(max(pod.created_ms, pod.started_ms) for pod in [*pods.running, *pods.waiting])]),
+        max([0, *(max(pod.created_ms, pod.started_ms) for pod in pods.listed)]),
         cluster,
         jobs,
         snapshot_policy("kubernetes", dict.fromkeys(domain.level for domain in cluster.domains)),
         previous,
         read_holds(listed, pods.waiting, jobs, resource, notes),
     )
+
+
+def read_nodes(
+    listed: Mapping[str, list[JsonEntry]], resource: str, notes: ImportNotes
+) -> tuple[Mapping[str, NodeCapacity], Devices, str]:
+    """Return the listed nodes by name, the devices that claims take, and the name of the resource that counts GPUs."""
+    nodes: dict[str, NodeCapacity] = {}
+    known: Known = {}
+    devices = Devices(listed)
+    resource = devices.resource(resource)
+    for entry in listed["Node"]:
+        node = read_node(entry, resource, notes, known)
+        if nodes.setdefault(node.name, node) is not node:
+            raise entry.entry("metadata").bad("name", "names of nodes to be unique")
+    label_hyper_nodes(listed.get("HyperNode", []), nodes, notes)
+    for name, there in devices.on_nodes().items():
+        if name in nodes:
+            nodes[name].add_devices(there, resource)
+    return nodes, devices, resource
 
 
 def read_objects(
@@ -161,8 +173,8 @@ def _items(document: JsonEntry) -> list[tuple[str, JsonEntry]]:
 
 def _refuse_other_resources(nodes: Iterable[NodeCapacity], resource: str, where: str) -> None:
     """Raise `BadInput` with the GPU resources of the nodes if none has ``resource``."""
-    there = {name for node in nodes for name in node.other_resources if "/" in name}
-    gpus = sorted(name for name in there if kind_of(name, resource) != "counter" and name != resource)
+    there = {name for node in nodes for name in node.stated if "/" in name}
+    gpus = sorted(name for name in there if is_accelerator(name) and name != resource)
     if resource not in there and (gpus or resource != GPU):
         known = ", ".join(gpus or sorted(there)) or "no resource of a vendor"
         raise BadInput(f"{where}: no node has {resource}; there are: {known}; --resource names what counts GPUs")
@@ -171,23 +183,9 @@ def _refuse_other_resources(nodes: Iterable[NodeCapacity], resource: str, where:
 def _refuse_mig(nodes: Iterable[NodeCapacity], resource: str, where: str) -> None:
     """Raise `Unsupported` with the remedy if all GPUs are MIG instances with resources of their own."""
     nodes = list(nodes)
-    profiles = sorted({name for node in nodes for name in node.other_resources if name.startswith(MIG)})
+    profiles = sorted({name for node in nodes for name in node.stated if name.startswith(MIG)})
     if profiles and resource not in profiles and not any(node.gpus for node in nodes):
         raise Unsupported(
             f"{where}: no node has {resource}, but there are MIG instances: {', '.join(profiles)}; they are read one "
             f"profile at a time, each instance as a GPU: --resource {profiles[0]}"
         )
-
-
-def take_requests(node: NodeCapacity, pod: Pod) -> None:
-    """Subtract the requests of a daemon from its node; of another pod, the part below a whole millicore or MiB."""
-    if pod.daemon and not pod.gpus:
-        for name, amount in pod.amounts.named.items():
-            node.named[name] = node.named.get(name, 0) - amount
-        cpu, memory = 1000 * pod.amounts.cpu, pod.amounts.memory / MIB
-    else:
-        cpu, memory = pod.amounts.below_units
-    if cpu:
-        node.taken[0] += cpu
-    if memory:
-        node.taken[1] += memory

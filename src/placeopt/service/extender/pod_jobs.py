@@ -6,8 +6,9 @@ from typing import Any
 
 from placeopt.errors import Unsupported
 from placeopt.formats.json_entry import JsonEntry
+from placeopt.formats.kubernetes.devices import Devices
 from placeopt.formats.kubernetes.pods import Pod, PodReader
-from placeopt.formats.kubernetes.resources import kind_of
+from placeopt.formats.kubernetes.resources import is_accelerator
 from placeopt.formats.kubernetes.single import KubernetesObjects
 from placeopt.formats.kubernetes.snapshot import GPU
 from placeopt.model import Cluster, Job, Node
@@ -33,7 +34,7 @@ class PodJobs:
 
     def read(self, pod: dict[str, Any]) -> Pod:
         """Return what a pod requests, and its gang; raises `BadInput` or `Unsupported` if it has ended."""
-        read = PodReader(self._resource, {}).read(JsonEntry("body.Pod", pod))
+        read = PodReader(self._resource, Devices({})).read(JsonEntry("body.Pod", pod))
         if read is None:
             raise Unsupported("body.Pod: the pod has ended")
         return read
@@ -66,9 +67,7 @@ class PodJobs:
             kind: {
                 name: amount
                 for name, amount in amounts.items()
-                if name in ("cpu", "memory", self._resource)
-                or name in self._named
-                or kind_of(name, self._resource) != "counter"
+                if name in ("cpu", "memory", self._resource) or name in self._named or is_accelerator(name)
             }
             for kind, amounts in (container.get("resources") or {}).items()
             if isinstance(amounts, dict)
