@@ -33,10 +33,10 @@ from placeopt.whatif import Placements
 HERE = Path(__file__).parents[1]
 ROOT = HERE.parent
 EXAMPLES, GOLDEN, OPENB = ROOT / "examples", HERE / "data" / "golden", HERE / "formats" / "data"
-TABLES = HERE / "data" / "jobs"
+TABLES, REPORTS = HERE / "data" / "jobs", HERE / "data" / "reports" / "jobs"
 SCENARIO = ROOT / "instances" / "papers" / "sc17-workloads-5.json"
 POLICIES = sorted((ROOT / "src" / "placeopt" / "simulation" / "scheduling" / "policies").glob("*.json"))[:4]
-HARDWARE = sorted(path for path in (HERE / "data" / "topo").iterdir() if path.suffix != ".md")
+HARDWARE = sorted(path for path in (HERE / "data").glob("**/topo/*") if path.suffix != ".md")
 
 ODD: list[Any] = [
     None, True, False, 0, -1, 1, 2**31, 2**53, 2**63, 10**12, 10**18, 10**30, -(10**18), 0.5, 1e308, -0.0, "", " ",
@@ -97,7 +97,7 @@ def formats(folder: Path) -> list[Format]:
         ("openb's times", [pods], lambda path: read_jobs(path, "openb")),
         ("a CSV table", [folder / "philly.csv"], lambda path: read_jobs(path, "philly-csv")),
         ("a table of Slurm", [TABLES / "sacct.txt"], lambda path: read_jobs(path, "sacct")),
-        ("a JSON table", [TABLES / "kubernetes.json"], lambda path: read_jobs(path, "kubernetes")),
+        ("a JSON table", [REPORTS / "philly_raw.json"], lambda path: read_jobs(path, "philly")),
         ("Gavel's throughputs", [folder / "gavel.json"], lambda path: gavel_pairs(read_text(path), "v100")),
         ("GAP", [folder / "a.gap"], read_model),
         ("MPS", [folder / "b.mps"], read_model),
