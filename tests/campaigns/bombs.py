@@ -23,7 +23,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))  # it is run as a program, to
 
 from campaigns.harness import Campaign, Case
 
-GOLDEN = Path(__file__).parents[1] / "data" / "golden" / "instance-1.json"
+GOLDEN = Path(__file__).parents[1] / "data" / "golden" / "instance-2.json"
 MIB = 1 << 20
 MOST_CPU_S, MOST_MIB = 2.0, 300.0
 

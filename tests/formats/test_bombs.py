@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from campaigns.bombs import BOMBS, ENDINGS, GOLDEN, Bomb, many, packed, readers
+from campaigns.bombs import BOMBS, ENDINGS, Bomb, many, packed, readers
 from placeopt import BadInput, read_instance
-from placeopt.formats import MAX_BYTES, check_bounds, check_lines, loads, read_bytes
-from placeopt.model import MAX_JOBS, Instance
+from placeopt.formats import MAX_BYTES, check_bounds, check_lines, read_bytes
+from placeopt.model import MAX_JOBS
 
 MIB = 1 << 20
 """Up to so many bytes a file may be as regular as it likes."""
@@ -112,27 +112,7 @@ def test_lines_are_counted_before_they_are_split() -> None:
         check_lines(b"\n" * 6_000_000, "x.csv")
 
 
-def test_large_documents_report_the_same_faults_as_small_ones() -> None:
-    """Up to 20 faults, with their places in the whole file, and no count of what was not examined."""
-    document: Any = json.loads(GOLDEN.read_bytes())
-    document |= {"jobs": [{"id": f"j{i}", "kind": "training"} for i in range(300)], "running": []}
-    for i in (120, 125, 139, 140, 250):
-        document["jobs"][i]["priority"] = "high"
-    document["cluster"]["nodes"][1]["machine"] = 3
-
-    def message(blanks: int) -> list[str]:
-        with pytest.raises(BadInput) as caught:
-            loads(Instance, json.dumps(document) + " " * blanks, source="x.json")
-        return str(caught.value).splitlines()
-
-    whole, first = message(0), message(MIB)
-    assert (whole[0], first[0]) == ("x.json: 6 faults:", "x.json: at least 4 faults:")
-    assert first[1:] == whole[1:5]
-
-
-def test_of_many_wrong_entries_the_first_twenty_are_told(tmp_path: Path) -> None:
+def test_of_many_wrong_entries_the_first_is_told(tmp_path: Path) -> None:
     (tmp_path / "round.json").write_bytes(many("jobs", b"{}", 90_000)())
-    with pytest.raises(BadInput, match=r"at least 20 faults:\n  jobs\[0\]\.id: is missing\n  jobs\[1\]") as caught:
+    with pytest.raises(BadInput, match=r": jobs\[0\]\.id: is missing$"):
         read_instance(tmp_path / "round.json")
-    assert "jobs[19].id" in str(caught.value)
-    assert "jobs[20]" not in str(caught.value)

@@ -61,7 +61,7 @@ TEXTS = {
     "b.mps": MPS,
     "a.solu": "=opt= one 12\n=best= two 7  # by hand\n=bound= two 9\n",
     "a.test": "a.gap\nb.mps # a comment\ngenerate:planted-100x5x8-s0\n",
-    "placements.json": json.dumps({"placements": json.loads((GOLDEN / "plan-1.json").read_bytes())["placements"]}),
+    "placements.json": json.dumps({"placements": json.loads((GOLDEN / "plan-2.json").read_bytes())["placements"]}),
 }
 """Files that are written for the formats of which none is stored."""
 
@@ -82,8 +82,8 @@ def formats(folder: Path) -> list[Format]:
     nodes, pods = OPENB / "openb_nodes.csv", OPENB / "openb_pods.csv"
     listed, jobs, tree = (EXAMPLES / name for name in ("slurm_nodes.json", "slurm_jobs.json", "topology.conf"))
     rows: list[tuple[str, list[Path], Callable[[Path], object]]] = [
-        ("instance", [GOLDEN / "instance-1.json"], read_instance),
-        ("plan", [GOLDEN / "plan-1.json", GOLDEN / "plan-1-some-jobs.json"], read_plan),
+        ("instance", [GOLDEN / "instance-2.json"], read_instance),
+        ("plan", [GOLDEN / "plan-2.json", GOLDEN / "plan-2-some-jobs.json"], read_plan),
         ("scenario", [SCENARIO], read_scenario),
         ("scheduling policy", POLICIES, lambda path: read_document(Scheduling, path)),
         ("placements", [folder / "placements.json"], lambda path: read_document(Placements, path)),

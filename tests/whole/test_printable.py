@@ -16,7 +16,7 @@ from placeopt.formats import read_openb
 from placeopt.model import Job
 
 UNSAFE = ["\0", "\x1b", "\x7f", "\x85", "\x9b", "\u061c", "\u200b", "\u200e", "\u202e", "\u2028", "\u2066", "\ufeff"]
-GOLDEN = Path(__file__).parents[1] / "data" / "golden" / "instance-1.json"
+GOLDEN = Path(__file__).parents[1] / "data" / "golden" / "instance-2.json"
 
 
 def test_what_cannot_be_seen_is_escaped_as_json() -> None:

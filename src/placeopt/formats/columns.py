@@ -6,13 +6,13 @@ the strict checks of the model are paid per distinct row and not per job.
 """
 
 import operator
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
-from pydantic import FailFast, TypeAdapter, ValidationError
+from pydantic import ValidationError
 
 from placeopt.arguments import checked
 from placeopt.errors import BadInput
@@ -24,6 +24,7 @@ from placeopt.model.job import Demand, Job, Option
 from placeopt.model.machine import Machine
 from placeopt.model.placement import Running
 from placeopt.model.policy import Policy
+from placeopt.model.templates import check_column, copies
 
 Column = Sequence[Any] | npt.NDArray[Any] | str | int | bool | Record | None
 """One value a row, or one scalar for all rows."""
@@ -192,20 +193,9 @@ def _records(kind: type[R], table: str, given: Mapping[str, Column], fields: _Fi
         state = states.get(key)
         if state is None:
             flat = {column: values[row] for column, values in every.items()}
-            state = states[key] = _validated(kind, table, row, scalars | flat, nest).__getstate__()
+            state = states[key] = _validated(kind, table, row, scalars | flat, nest).__dict__
         state_of_row.append(state)
-    return tuple(_copies(kind, state_of_row, plain))
-
-
-def _copies(kind: type[R], states: list[dict[str, Any]], plain: dict[str, list[Any]]) -> Iterator[R]:
-    """Copy validated records with other, validated, plain values: as unpickling does, so without validation."""
-    new, names = kind.__new__, tuple(plain)
-    for state, values in zip(states, zip(*plain.values(), strict=True), strict=True):
-        record = new(kind)
-        fields = state["__dict__"].copy()
-        fields.update(zip(names, values, strict=True))
-        record.__setstate__(state | {"__dict__": fields})
-        yield record
+    return tuple(copies(kind, state_of_row, plain))
 
 
 def _validated(kind: type[R], table: str, row: int, flat: dict[str, Any], nest: _Nest) -> R:
@@ -290,10 +280,8 @@ def _is_simple(item: Any) -> bool:
 
 
 def _check_plain(kind: type[Record], table: str, column: str, values: list[Any]) -> None:
-    field = kind.model_fields[column]
-    annotated = Annotated[(field.annotation, *field.metadata)] if field.metadata else field.annotation
     try:
-        TypeAdapter(Annotated[list[annotated], FailFast()]).validate_python(values, strict=True)  # type: ignore[valid-type, arg-type]  # a type made at run time
+        check_column(kind, column, values)
     except ValidationError as error:
         path, message = _first(error)
         row = path[0] if path and isinstance(path[0], int) else 0

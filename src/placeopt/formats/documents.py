@@ -1,7 +1,7 @@
 """
 Instances and plans as JSON documents: strict when read, stable when written.
 
-Reading parses the text twice: once for what JSON readers accept silently (duplicate keys, NaN), once with the strict
+A text is parsed once, with what JSON readers accept silently (duplicate keys, NaN) refused, and judged by the strict
 records of `placeopt.model`. Every fault becomes part of one `BadInput` that names the file, the path inside it, the
 value and what was expected.
 """
@@ -10,32 +10,19 @@ from __future__ import annotations
 
 import json
 import os
-from functools import cache
-from typing import Any, NoReturn, TypeVar
+from typing import TypeVar
 
 from pydantic import ValidationError
-from pydantic_core import SchemaValidator
 
 from placeopt.arguments import checked
 from placeopt.errors import BadInput
 from placeopt.formats.bounds import check_bounds
-from placeopt.formats.faults import SHOWN, find_fault, record_fault, syntax_fault, validation_fault
+from placeopt.formats.faults import parse_strictly, validation_fault
 from placeopt.formats.files import MAX_BYTES, file_name, label, read_bytes, write_bytes
-from placeopt.formats.shared_options import share_options
 from placeopt.model import Instance, Plan, Record, Scenario
+from placeopt.model.templates import job_rows
 
 Document = TypeVar("Document", bound=Record)
-MAX_KEYS = 20_000
-"""Keys of one object: labels of a node, GPUs of an assignment."""
-LARGE = 1 << 18
-"""
-Bytes from which on a document is validated with lists that stop at the first wrong element.
-
-The validator collects all errors before it reports one, some kilobytes of memory each, so a list of a million wrong
-jobs would take gigabytes. The neighbours of a wrong element are then validated alone.
-"""
-EXCERPT = LARGE
-"""Bytes of such neighbours up to which they are validated."""
 UTF8_BOM = b"\xef\xbb\xbf"
 
 
@@ -212,20 +199,15 @@ def loads(kind: type[Document], data: bytes | str, *, source: str = "document") 
     Raises
     ------
     BadInput
-        If ``data`` is not a valid document of that kind. At most 20 faults are shown; of a document of more than
-        256 KiB not all are counted.
+        If ``data`` is not a valid document of that kind. At most 20 faults are shown, those of the first wrong element
+        of each list.
     """
     check_bounds(data, source)
-    text = data if isinstance(data, str) else _decode(data, source)
-    _refuse_what_json_lets_pass(text, source)
-    large = len(text) > LARGE
+    document = parse_strictly(data if isinstance(data, str) else _decode(data, source), source)
     try:
-        document = fail_fast_validator(kind).validate_json(text) if large else kind.model_validate_json(text)
-        if isinstance(document, Instance):
-            share_options(document)
-        return document
+        return kind.model_validate(document)
     except ValidationError as error:
-        fault = first_faults(kind, text, error, source) if large else validation_fault(kind, error, source)
+        fault = validation_fault(kind, error, source)
     raise fault
 
 
@@ -234,8 +216,8 @@ def dumps(document: Record) -> bytes:
     """
     Write a record as JSON, one job, node or placement a line.
 
-    A plan leaves out nothing; other records leave out what is at its default, except the version of the format. The
-    same document gives the same bytes.
+    What two jobs or more have in common stands in ``templates``. A plan leaves out nothing; other records leave out
+    what is at its default, except what they are and the version of the format. The same document gives the same bytes.
     """
     return (_format_record(document, "", sparse=not isinstance(document, Plan)) + "\n").encode()
 
@@ -251,37 +233,6 @@ def _decode(data: bytes, source: str) -> str:
         ) from None
 
 
-def _refuse_what_json_lets_pass(text: str, source: str) -> None:
-    """Refuse text that is not JSON, duplicate keys, and NaN, without building the document."""
-    try:
-        json.loads(text, object_pairs_hook=_no_duplicates, parse_constant=_no_constant)
-    except (json.JSONDecodeError, RecursionError) as error:
-        raise syntax_fault(error, text, source) from None
-    except _TooManyKeys:
-        raise BadInput(f"{source}: an object of more than {MAX_KEYS:,} keys; expected fewer") from None
-    except (_Suspect, ValueError):  # a plain ValueError is an integer of thousands of digits
-        raise find_fault(text, source) from None
-
-
-class _TooManyKeys(Exception):
-    """An object has more keys than any of the model may have."""
-
-
-class _Suspect(Exception):
-    """There is a fault that the slow search locates."""
-
-
-def _no_duplicates(pairs: list[tuple[str, object]]) -> None:
-    if len(pairs) > MAX_KEYS:
-        raise _TooManyKeys
-    if len(pairs) > 1 and len(dict(pairs)) != len(pairs):
-        raise _Suspect
-
-
-def _no_constant(_: str) -> NoReturn:
-    raise _Suspect
-
-
 def _format_record(record: Record, indent: str, *, sparse: bool) -> str:
     """Return a record as JSON, one field a line, and one line for each element of a list of records."""
     inner = indent + "  "
@@ -289,13 +240,17 @@ def _format_record(record: Record, indent: str, *, sparse: bool) -> str:
     for name, field in type(record).model_fields.items():
         value = getattr(record, name)
         late = isinstance(record, Plan) and name in Plan.ADDED
-        stays = name == "format_version" or field.is_required() or not (sparse or late)
+        stays = name in ("document", "format_version") or field.is_required() or not (sparse or late)
         if not stays and value == field.get_default(call_default_factory=True):
             continue
-        if isinstance(value, tuple) and value and isinstance(value[0], Record):
-            rows = (item.model_dump_json(by_alias=True, exclude_defaults=sparse) for item in value)
-            items = ",\n".join(f"{inner}  {row}" for row in rows)
-            text = f"[\n{items}\n{inner}]"
+        if isinstance(record, Instance | Scenario) and name in ("jobs", "arrivals"):
+            templates, rows = _job_rows(record)
+            if templates:
+                shown = [f"{json.dumps(name)}: {text}" for name, text in templates.items()]
+                lines.append(f'{inner}"templates": {_listed(shown, inner, "{}")}')
+            text = _listed(rows, inner)
+        elif isinstance(value, tuple) and value and isinstance(value[0], Record):
+            text = _listed([item.model_dump_json(by_alias=True, exclude_defaults=sparse) for item in value], inner)
         elif isinstance(value, Record) and not indent:
             text = _format_record(value, inner, sparse=sparse)
         else:
@@ -304,58 +259,21 @@ def _format_record(record: Record, indent: str, *, sparse: bool) -> str:
     return "{\n" + ",\n".join(lines) + f"\n{indent}}}" if lines else "{}"
 
 
+def _job_rows(record: Instance | Scenario) -> tuple[dict[str, str], list[str]]:
+    """Return the templates of the jobs of a document, and the rows of the list that has them."""
+    if isinstance(record, Instance):
+        return job_rows(record.jobs)
+    templates, rows = job_rows([arrival.job for arrival in record.arrivals])
+    rest = [arrival.model_dump_json(exclude_defaults=True, exclude={"job"})[1:] for arrival in record.arrivals]
+    return templates, [f'{{"job":{row}{"," * (more != "}")}{more}' for row, more in zip(rows, rest, strict=True)]
+
+
+def _listed(rows: list[str], indent: str, brackets: str = "[]") -> str:
+    """Return a list or an object with a row a line."""
+    return f",\n{indent}  ".join([f"{brackets[0]}\n{indent}  {rows[0]}", *rows[1:]]) + f"\n{indent}{brackets[1]}"
+
+
 def _field(record: Record, name: str, *, sparse: bool) -> str:
     """Dump one field as pydantic does within the record, without the record around it."""
     dumped = record.model_dump_json(by_alias=True, exclude_defaults=sparse, include={name})
     return dumped[dumped.index(":") + 1 : -1] if dumped != "{}" else "{}"
-
-
-@cache
-def fail_fast_validator(kind: type[Record]) -> SchemaValidator:
-    """Return the validator of a record whose lists stop at the first wrong element."""
-    return SchemaValidator(_failing_fast(kind.__pydantic_core_schema__))
-
-
-def first_faults(kind: type[Record], text: str, error: ValidationError, source: str) -> BadInput:
-    """Return the first faults of a document; ``error`` has at most one wrong element of every list."""
-    errors: list[Any] = error.errors(include_url=False)
-    document = json.loads(text)
-    shown = 0
-    begins: dict[tuple[str | int, ...], int] = {}
-    for fault in errors:
-        loc = fault["loc"]
-        depth = next((i for i, step in enumerate(loc) if isinstance(step, int)), None)
-        if depth is None or loc[:depth] in begins:
-            continue
-        *above, last = loc[:depth]
-        holder = document
-        for step in above:
-            holder = holder[step]
-        begins[loc[:depth]] = loc[depth]
-        holder[last] = holder[last][loc[depth] : loc[depth] + SHOWN]
-        shown += len(json.dumps(holder[last]))
-    if begins and shown <= EXCERPT:
-        try:
-            kind.model_validate_json(json.dumps(document))
-        except ValidationError as several:
-            errors = [_moved(fault, begins) for fault in several.errors(include_url=False)]
-    return record_fault(kind, errors, source, least=bool(begins))
-
-
-def _moved(fault: Any, begins: dict[tuple[str | int, ...], int]) -> Any:
-    """Return the error with its place in the whole document."""
-    loc = fault["loc"]
-    for path, begin in begins.items():
-        end = len(path)
-        if loc[:end] == path and len(loc) > end:
-            return {**fault, "loc": (*path, loc[end] + begin, *loc[end + 1 :])}
-    return fault
-
-
-def _failing_fast(schema: Any) -> Any:
-    if isinstance(schema, dict):
-        changed = {key: inner if key == "metadata" else _failing_fast(inner) for key, inner in schema.items()}
-        return changed | {"fail_fast": True} if schema.get("type") in ("tuple", "list") else changed
-    if isinstance(schema, list):
-        return [_failing_fast(inner) for inner in schema]
-    return schema

@@ -3,7 +3,9 @@
 import difflib
 import json
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import islice
 from typing import Any, TypeVar, get_args
 
 from pydantic import ValidationError
@@ -15,6 +17,8 @@ from placeopt.model.base import Id, Name, Record
 R = TypeVar("R", bound=Record)
 SHOWN = 20
 """Faults shown of one file; the others are counted."""
+MAX_KEYS = 20_000
+"""Keys of one object: labels of a node, GPUs of an assignment."""
 
 HUGE_DIGITS = 4300
 """Python refuses to convert longer integers."""
@@ -107,49 +111,71 @@ def syntax_fault(error: ValueError | RecursionError, text: str, source: str) -> 
     return BadInput(f"{source}: {where}: not JSON: {error.msg}, near {near}")
 
 
-class _Pairs(list[tuple[str, Any]]):
-    """An object with all its keys, duplicates included."""
-
-
 class _Refused:
-    """A constant that JSON lacks, or an integer with too many digits."""
+    """What JSON readers accept and a document may not have: its value, and why."""
 
     def __init__(self, text: str) -> None:
-        self.text = text if len(text) < 30 else f"{text[:20]}... ({len(text)} digits)"
+        self.text = text
 
 
-def find_fault(text: str, source: str) -> BadInput:
-    """Return the error for duplicate keys, NaN, infinities and overlong integers, which the fast reader detects."""
+def parse_strictly(text: str, source: str) -> Any:
+    """
+    Return the value of a JSON text.
+
+    Raises `BadInput` for text that is not JSON, objects of more than `MAX_KEYS` keys, keys that appear twice, NaN,
+    infinities and integers of thousands of digits.
+    """
+    refused: list[_Refused] = []
+
+    def refuse(why: str) -> _Refused:
+        refused.append(_Refused(why))
+        return refused[-1]
+
+    def constant(name: str) -> _Refused:
+        return refuse(f"{name}, expected a number in range")
+
+    def whole(digits: str) -> int | _Refused:
+        if len(digits) < HUGE_DIGITS:
+            return int(digits)
+        return refuse(f"{digits[:20]}... ({len(digits)} digits), expected a number in range")
+
+    def fields(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        if len(pairs) > MAX_KEYS:
+            raise BadInput(f"{source}: an object of more than {MAX_KEYS:,} keys; expected fewer")
+        found = dict(pairs)
+        if len(found) < len(pairs) and len(refused) <= SHOWN:
+            for key, count in Counter(key for key, _ in pairs).items():
+                if count > 1:
+                    found[key] = refuse("the key appears twice; which one counts is not defined")
+        return found
+
     try:
-        document = json.loads(
-            text,
-            object_pairs_hook=_Pairs,
-            parse_constant=_Refused,
-            parse_int=lambda digits: _Refused(digits) if len(digits) >= HUGE_DIGITS else 0,
-        )
-    except (ValueError, RecursionError) as error:
-        return syntax_fault(error, text, source)
-    faults: list[str] = []
-    below: list[tuple[tuple[str | int, ...], Iterator[tuple[str | int, Any]]]] = [((), iter([("", document)]))]
-    while below and len(faults) <= SHOWN:
-        above, steps = below[-1]
-        step, value = next(steps, (None, None))
-        if step is None:
-            below.pop()
-            continue
-        path = (*above, step) if len(below) > 1 else ()
-        if isinstance(value, _Pairs):
-            seen: set[str] = set()
-            for key, _ in value:
-                if key in seen and len(faults) <= SHOWN:
-                    faults.append(f"{path_text((*path, key))}: the key appears twice; which one counts is not defined")
-                seen.add(key)
-            below.append((path, iter(value)))
-        elif isinstance(value, list):
-            below.append((path, enumerate(value)))
-        elif isinstance(value, _Refused):
-            faults.append(f"{path_text(path) or 'document'}: {value.text}, expected a number in range")
-    return bad_input(source, faults, len(faults), least=len(faults) > SHOWN)
+        try:
+            document = json.loads(text, object_pairs_hook=fields, parse_constant=constant)
+        except json.JSONDecodeError:
+            raise
+        except ValueError:  # an integer of thousands of digits; to look at each takes twice the time
+            document = json.loads(text, object_pairs_hook=fields, parse_constant=constant, parse_int=whole)
+    except (json.JSONDecodeError, RecursionError) as error:
+        raise syntax_fault(error, text, source) from None
+    if refused:
+        faults = list(islice(_refused_in(document), SHOWN + 1))
+        raise bad_input(source, faults, len(faults), least=len(faults) > SHOWN)
+    return document
+
+
+def _refused_in(document: Any) -> Iterator[str]:
+    """Yield the values of a document that are refused, with their paths, in order."""
+    left: list[tuple[tuple[str | int, ...], Any]] = [((), document)]
+    while left:
+        path, value = left.pop()
+        if isinstance(value, _Refused):
+            yield f"{path_text(path) or 'document'}: {value.text}"
+        elif isinstance(value, dict | list):
+            inner = value.items() if isinstance(value, dict) else enumerate(value)
+            left += reversed(
+                [((*path, step), below) for step, below in inner if isinstance(below, _Refused | dict | list)]
+            )
 
 
 def validation_fault(kind: type[Record], error: ValidationError, source: str) -> BadInput:
@@ -170,6 +196,8 @@ def record_fault(
 ) -> BadInput:
     """Return one `BadInput` for errors of pydantic; ``least``: there may be more."""
     for fault in errors:
+        if fault["loc"] == ("document",) and fault["type"] == "literal_error":
+            return BadInput(f"{source}: document: {value_text(fault['input'])}, expected {expectation(fault)}")
         if fault["loc"] == ("format_version",) and fault["type"] != "extra_forbidden":
             return BadInput(
                 f"{source}: format_version: {value_text(fault['input'])}, this version of placeopt reads "

@@ -14,6 +14,7 @@ from placeopt.model import FORMAT_VERSION, Instance, Plan
 from placeopt.model.base import Record
 from placeopt.model.scenario import Scenario
 from placeopt.model.scheduling import Scheduling
+from placeopt.model.templates import OWN, TEMPLATE
 
 DOCUMENTS: dict[str, type[Record]] = {
     "instance": Instance,
@@ -40,11 +41,37 @@ def document_schema(name: str) -> dict[str, Any]:
             for field, prop in definition.get("properties", {}).items():
                 if field in texts:
                     prop["description"] = texts[field]
+    if kind in (Instance, Scenario):
+        _add_templates(schema)
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "$id": f"{name}-{FORMAT_VERSION}.json",
         "$comment": "Placeopt also refuses references to nothing, keys that appear twice, and 3.0 for 3.",
         **schema,
+    }
+
+
+def _add_templates(schema: dict[str, Any]) -> None:
+    """Add what jobs have in common, and how they name it: records in memory are whole."""
+    job = schema["$defs"]["Job"]
+    name = {
+        "description": "The template that the job is of: then it states no other field of one.",
+        **job["properties"]["id"],
+    }
+    shared = {field: prop for field, prop in job["properties"].items() if field not in OWN}
+    job["properties"] = {"id": job["properties"]["id"], TEMPLATE: {**name, "title": "Template"}, **job["properties"]}
+    schema["$defs"]["Template"] = {
+        "additionalProperties": False,
+        "description": "What jobs have in common: all of a job but its id, times, user and origin.",
+        "properties": shared,
+        "title": "Template",
+        "type": "object",
+    }
+    schema["properties"]["templates"] = {
+        "additionalProperties": {"$ref": "#/$defs/Template"},
+        "description": "What jobs have in common, by a name that they state.",
+        "title": "Templates",
+        "type": "object",
     }
 
 

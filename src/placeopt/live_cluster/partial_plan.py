@@ -61,7 +61,8 @@ def decide_all(
 def plan_fields(record: ClusterRecord, policy: Policy, value: int, bound: int | None, **stated: Any) -> dict[str, Any]:
     """Every field of a ``Plan`` for some jobs, in order: ``stated``, else as of a plan that places none of them."""
     return {
-        "format_version": 1,
+        "document": "plan",
+        "format_version": 2,
         "instance": trusted(InstanceRef, {"name": record.name, "digest": None, "revision": record.revision}),
         "policy": trusted(PolicyRef, {"name": policy.name, "digest": policy.digest, "values": policy}),
         "status": "feasible",

@@ -1,6 +1,5 @@
 """The instance: one scheduling round as a file."""
 
-import hashlib
 from collections.abc import Collection
 from functools import cached_property
 from typing import Annotated, Literal, Self
@@ -18,14 +17,14 @@ from placeopt.model.base import (
     Thousandths,
     refuse_repeats,
 )
-from placeopt.model.canonical import canonical_list
 from placeopt.model.cluster import Cluster
 from placeopt.model.hold import Hold
 from placeopt.model.job import Group, Job
 from placeopt.model.placement import Placement, Running
 from placeopt.model.policy import Policy
+from placeopt.model.templates import digest_of, with_templates
 
-FORMAT_VERSION: Literal[1] = 1
+FORMAT_VERSION: Literal[2] = 2
 
 
 class Slowdown(Record):
@@ -108,6 +107,8 @@ def running_fault(job: Job, held: Placement) -> str | None:
 class Instance(Record):
     """A cluster snapshot, the running placements, all jobs (running and waiting), profiles and a default policy."""
 
+    document: Literal["round"] = "round"
+    """What the file is."""
     format_version: FormatVersion = FORMAT_VERSION
     """Version of the file format."""
     name: Name = "unnamed"
@@ -131,15 +132,24 @@ class Instance(Record):
     policy: Policy = Policy()
     """Policy of the round, unless the caller gives another."""
 
+    @model_validator(mode="before")
+    @classmethod
+    def _templates(cls, document: object) -> object:
+        return with_templates(document, lambda i: ("jobs", i))
+
     @model_validator(mode="after")
     def _references(self) -> Self:
-        jobs: dict[str, Job] = {}
+        jobs = {job.id: job for job in self.jobs}
+        if len(jobs) < len(self.jobs):
+            refuse_repeats("jobs[].id", (job.id for job in self.jobs), "ids of jobs are unique")
         queues = {queue.id for queue in self.policy.queues}
         levels = {"node"} | {domain.level for domain in self.cluster.domains}
+        judged: set[tuple[object, ...]] = set()
         for i, job in enumerate(self.jobs):
-            if job.id in jobs:
-                raise ValueError(f"jobs[{i}].id: {job.id!r} appears twice; ids of jobs are unique")
-            jobs[job.id] = job
+            judged_as = (id(job.options), job.queue)  # alike in all jobs of a template
+            if judged_as in judged:
+                continue
+            judged.add(judged_as)
             fault = job_fault(job, queues, levels)
             if fault is not None:
                 raise ValueError(f"jobs[{i}].{fault}")
@@ -187,14 +197,6 @@ class Instance(Record):
 
     @cached_property
     def digest(self) -> str:
-        """SHA-256 of the canonical JSON form, so of the content and not of the file's spelling."""
-        first = self.jobs[:1]
-        text = self.model_copy(update={"jobs": first}).model_dump_json(exclude_defaults=True)
-        digest = hashlib.sha256()
-        if first:
-            before, _, text = text.partition(f'"jobs":[{first[0].model_dump_json(exclude_defaults=True)}]')
-            digest.update(f'{before}"jobs":'.encode())
-            for piece in canonical_list(self.jobs):
-                digest.update(piece.encode())
-        digest.update(text.encode())
-        return digest.hexdigest()
+        """SHA-256 of the content, not of the file's spelling: neither order of labels nor names of templates count."""
+        rest = self.model_copy(update={"jobs": ()}).model_dump_json(exclude_defaults=True)
+        return digest_of(rest, self.jobs)

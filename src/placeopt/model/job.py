@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import Annotated, Literal, Self
 
-from pydantic import Field, model_validator
+from pydantic import Field, ModelWrapValidatorHandler, model_validator
 
 from placeopt.model.base import (
     MAX_LEVELS,
@@ -393,8 +393,16 @@ class Job(Record):
                 return option
         raise KeyError(option_id)
 
-    @model_validator(mode="after")
-    def _consistent(self) -> Self:
+    @model_validator(mode="wrap")
+    @classmethod
+    def _consistent(cls, given: object, handler: ModelWrapValidatorHandler[Self]) -> Self:
+        if isinstance(given, cls):
+            return given  # it was looked at when it was made
+        job = handler(given)
+        job._check_options()
+        return job
+
+    def _check_options(self) -> None:
         seen: set[str] = set()
         for i, option in enumerate(self.options):
             if option.id in seen:
@@ -405,7 +413,6 @@ class Job(Record):
                 raise ValueError(f"options[{i}].demand.gpus: {gpus} in a job of kind 'cpu'; use 0, or another kind")
         if self.communication.edges:
             self._check_edges()
-        return self
 
     def _check_edges(self) -> None:
         most = max(option.most_workers for option in self.options)

@@ -165,7 +165,9 @@ class Plan(Record):
     ADDED: ClassVar[frozenset[str]] = frozenset({"asked", "standing"})
     """Fields that came to version 1 later: written only where they say something, so older files keep their bytes."""
 
-    format_version: FormatVersion = 1
+    document: Literal["plan"] = "plan"
+    """What the file is."""
+    format_version: FormatVersion = 2
     """Version of the file format."""
     instance: InstanceRef
     """The instance that the plan is for."""

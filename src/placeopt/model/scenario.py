@@ -26,6 +26,7 @@ from placeopt.model.instance import FORMAT_VERSION, Instance, Slowdown
 from placeopt.model.job import Job, Option
 from placeopt.model.placement import Running
 from placeopt.model.policy import Curve
+from placeopt.model.templates import with_templates
 
 
 class Physics(Record):
@@ -209,6 +210,8 @@ class Arrival(Record):
 class Scenario(Record):
     """A cluster and what happens on it, as a file; ``placeopt simulate`` plays it."""
 
+    document: Literal["scenario"] = "scenario"
+    """What the file is."""
     format_version: FormatVersion = FORMAT_VERSION
     """Version of the file format."""
     name: Name = "unnamed"
@@ -231,6 +234,11 @@ class Scenario(Record):
     """Services that answer requests; their replicas come and leave as the policy lets them follow the load."""
     running: Annotated[tuple[Running, ...], Field(max_length=MAX_JOBS)] = ()
     """What runs when the scenario begins, at time 0; each is one of the ``arrivals``, with ``arrival_ms`` 0."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _templates(cls, document: object) -> object:
+        return with_templates(document, lambda i: ("arrivals", i, "job"))
 
     @model_validator(mode="after")
     def _references(self) -> Self:

@@ -224,6 +224,8 @@ class Scheduling(Record):
     not grow with the queue.
     """
 
+    document: Literal["scheduling"] = "scheduling"
+    """What the file is."""
     format_version: FormatVersion = FORMAT_VERSION
     """Version of the file format."""
     name: Id

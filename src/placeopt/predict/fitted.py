@@ -11,7 +11,7 @@ import numpy as np
 from placeopt.errors import BadInput
 from placeopt.formats.documents import dumps, loads
 from placeopt.formats.files import label, read_bytes, write_bytes
-from placeopt.model.base import Record
+from placeopt.model.base import FormatVersion, Record
 
 
 class Errors(Record):
@@ -44,7 +44,7 @@ class Provenance(Record):
 class Fitted(Record):
     """Base of all fitted models."""
 
-    format_version: int = 1
+    format_version: FormatVersion = 2
     name: str
     provenance: Provenance
     errors: Errors

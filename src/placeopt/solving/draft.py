@@ -44,7 +44,8 @@ def draft_plan(instance: Instance, problem: Problem, allocation: Allocation, rec
     policy = problem.policy
     moved, shrunk, preempted = _changes(problem, allocation)
     return Plan.model_construct(
-        format_version=1,
+        document="plan",
+        format_version=2,
         instance=InstanceRef(name=instance.name, digest=instance.digest, revision=instance.revision),
         policy=PolicyRef(name=policy.name, digest=policy.digest, values=policy),
         status="feasible",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from typing import Literal
 
 from placeopt.arguments import checked
 from placeopt.check import violations
@@ -33,7 +34,9 @@ SHOWN = 100
 class Placements(Record):
     """Placements of jobs and nothing else, as another scheduler made them."""
 
-    format_version: FormatVersion = 1
+    document: Literal["placements"] = "placements"
+    """What the file is."""
+    format_version: FormatVersion = 2
     placements: tuple[Placement, ...]
 
 

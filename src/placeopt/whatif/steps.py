@@ -152,7 +152,9 @@ Step = Annotated[
 class Patch(Record):
     """A scenario: steps, carried out one after the other on a copy of an instance."""
 
-    format_version: FormatVersion = 1
+    document: Literal["patch"] = "patch"
+    """What the file is."""
+    format_version: FormatVersion = 2
     name: Name = "scenario"
     note: Annotated[str, Field(max_length=10_000)] = ""
     steps: tuple[Step, ...] = ()

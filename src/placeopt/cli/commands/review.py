@@ -145,7 +145,7 @@ def _read(path: str, instance: Instance) -> Plan:
     from placeopt.whatif.plan_review import Placements, plan_of
 
     data, source, keys = peek(path)  # if there are no keys, the reader of plans raises the error
-    if keys and set(keys) <= {"format_version", "placements"}:
+    if keys and set(keys) <= {"document", "format_version", "placements"}:
         return plan_of(instance, loads(Placements, data, source=source).placements)
     return loads(Plan, data, source=source)
 

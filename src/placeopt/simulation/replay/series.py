@@ -54,7 +54,9 @@ class ReplayPoint(Record):
 class ReplaySeries(Record):
     """A measure at several settings, by replay."""
 
-    format_version: FormatVersion = 1
+    document: Literal["replays"] = "replays"
+    """What the file is."""
+    format_version: FormatVersion = 2
     question: Literal["add", "sweep"]
     replayed: Name
     """The varied quantity: ``nodes:TYPE``, ``arrivals``, ``policy``, ``patch``."""
