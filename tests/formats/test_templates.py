@@ -64,7 +64,10 @@ def test_jobs_of_a_scenario_have_templates() -> None:
         ({"templates": {"t0": {"user": "x"}}}, 'templates["t0"].user: a job states it, not a template'),
         ({"templates": {"t0": {"prio": 1}}}, "templates.t0.prio: unknown field"),
         ({"templates": {"x": {}}}, "jobs[0].template: no template 't0'; there are: x"),
-        ({"templates": {"t0": {"nodes_allowed": ["z"]}}}, "jobs[0].nodes_allowed[0]: no node 'z' in the cluster"),
+        (
+            {"templates": {"t0": {"options": [{"splits": [{"level": "z", "domains": 1}]}]}}},
+            "jobs[0].options[0].splits[0].level: no level 'z' in the cluster",
+        ),
         ({"jobs": [{"id": "a", "template": ["t0"]}]}, "jobs[0].template: no template ['t0']; there are: t0"),
         ({"jobs": [{"template": "t0"}]}, "jobs[0].id: is missing"),
         ({"jobs": [{"id": "a"}, {"id": "b c", "template": "t0"}]}, 'jobs[1].id: "b c", expected 1 to 253 characters'),
