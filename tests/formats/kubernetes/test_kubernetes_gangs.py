@@ -204,6 +204,18 @@ def test_hyper_nodes_are_levels() -> None:
         assert [one.domain for one in found.cluster.nodes] == ["low", "low", "high", "high"]
 
 
+@pytest.mark.parametrize("pattern", ["[", "(a+)+b", "a*a*a*b"])
+def test_hyper_nodes_that_cannot_be_read(pattern: str) -> None:
+    """None of them is read then; an expression that could take for ever is not tried."""
+    member = {"type": "Node", "selector": {"regexMatch": {"pattern": pattern}}}
+    hyper = {"kind": "HyperNode", "metadata": {"name": "h"}, "spec": {"tier": 1, "members": [member]}}
+    rule = {"minMember": 1, "networkTopology": {"highestTierAllowed": 1}}
+    group = {"kind": "PodGroup", "metadata": {"name": "g"}, "spec": rule}
+    found = read(node("a" * 60), hyper, group, pod("p", **GROUP))
+    assert "HyperNodes are not read" in found.note
+    assert "tier-1, which is not a level" in found.note
+
+
 def test_levels_of_a_topology_object_are_read() -> None:
     """Kueue's Topology names labels that no list knows; what a pod names is a level, too."""
     levels = [{"nodeLabel": "example.com/hall"}, {"nodeLabel": "example.com/row"}, {"nodeLabel": HOSTNAME}]
@@ -346,10 +358,11 @@ def test_a_workload_of_kueue_is_read_where_there_are_no_pods_of_it() -> None:
         workload("off", active=False),
         workload("made", ownerReferences=[{"kind": "Pod"}]),
         workload("odd", podSets=[{"count": "3"}]),
+        *(workload(f"vast{i}", podSets=[{"count": 100_000}] * 25) for i in range(2)),
     )
     assert [(job.id, job.queue, job.options[0].workers) for job in found.jobs] == [("default/waits", "q", 3)]
     assert found.jobs[0].origin == JobOrigin(name="default/waits")
-    assert "a Workload that cannot be read: 1" in found.note
+    assert "a Workload that cannot be read: 3" in found.note
 
 
 def test_alike_pods_with_affinity_to_each_other_are_one_job_of_any_number() -> None:

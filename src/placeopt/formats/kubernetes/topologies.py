@@ -65,9 +65,17 @@ def _selected(selector: JsonEntry, name: str, nodes: Mapping[str, NodeCapacity])
     if "exactMatch" in selector:
         return selector.entry("exactMatch").text("name") == name
     if "regexMatch" in selector:
-        try:
-            return re.search(selector.entry("regexMatch").text("pattern"), name) is not None
-        except re.error:
-            raise selector.entry("regexMatch").bad("pattern", "a regular expression") from None
+        return _regular(selector.entry("regexMatch")).search(name) is not None
     meets: Callable[[Mapping[str, str]], bool] = label_selector(selector.entry("labelMatch"))
     return name in nodes and meets(nodes[name].labels)
+
+
+def _regular(entry: JsonEntry) -> re.Pattern[str]:
+    """Return an expression; none that could take long to match, which groups and several repetitions can."""
+    text = entry.text("pattern")
+    try:
+        if "(" not in text and sum(map(text.count, "*+{")) <= 1:
+            return re.compile(text)
+    except re.error:
+        pass
+    raise entry.bad("pattern", "a regular expression without groups, with at most one repetition")

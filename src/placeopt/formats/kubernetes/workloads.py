@@ -8,6 +8,7 @@ from placeopt.errors import BadInput
 from placeopt.formats.import_notes import ImportNotes
 from placeopt.formats.json_entry import JsonEntry
 from placeopt.formats.kubernetes.pod_groups import KUEUE, MAX_PODS
+from placeopt.model.base import MAX_JOBS
 
 
 class PodTemplate(JsonEntry):
@@ -27,7 +28,7 @@ def workload_pods(workloads: Iterable[JsonEntry], notes: ImportNotes) -> list[Po
     for workload in workloads:
         try:
             if workload.text("apiVersion", "").startswith("kueue.x-k8s.io/") and _waits(workload):
-                pods += _pods(workload)
+                pods += list(_pods(workload, MAX_JOBS - len(pods)))  # none of one that is read in part
         except BadInput as error:
             notes.leave_out("a Workload that cannot be read", str(error))
     if pods:
@@ -44,12 +45,14 @@ def _waits(workload: JsonEntry) -> bool:
     return not ended and spec.raw("active") is not False and "admission" not in status and "Pod" not in owners
 
 
-def _pods(workload: JsonEntry) -> Iterator[PodTemplate]:
+def _pods(workload: JsonEntry, most: int) -> Iterator[PodTemplate]:
     metadata, spec = workload.entry("metadata"), workload.entry("spec")
     name, queue = metadata.text("name"), spec.text("queueName", "")
+    if sum(part.integer("count", 0, MAX_PODS, 1) for part in spec.entries("podSets")) > most:
+        raise spec.bad("podSets", f"with all other Workloads at most {MAX_JOBS} pods")
     for part in spec.entries("podSets"):
         template, podset = part.entry("template"), part.text("name", "main")
-        said, inner = template.entry("metadata"), template.raw("spec") or {}
+        said, inner = template.entry("metadata"), template.entry("spec")
         priority = {"priority": spec.raw("priority")} if "priority" in spec else {}
         labels = {**said.texts("labels"), f"{KUEUE}podset": podset, **({f"{KUEUE}queue-name": queue} if queue else {})}
         for number in range(part.integer("count", 0, MAX_PODS, 1)):
@@ -60,5 +63,6 @@ def _pods(workload: JsonEntry) -> Iterator[PodTemplate]:
                 "labels": labels,
                 "annotations": {**said.texts("annotations"), f"{KUEUE}workload": name},
             }
-            gated = {**inner, **priority, "schedulingGates": [{"name": f"{KUEUE}admission"}]}
+            asked = {key: inner.raw(key) for key in inner.names()}
+            gated = {**asked, **priority, "schedulingGates": [{"name": f"{KUEUE}admission"}]}
             yield PodTemplate(".template", {"metadata": own, "spec": gated}, part)
