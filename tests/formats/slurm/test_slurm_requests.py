@@ -158,8 +158,7 @@ def test_a_filter_by_values_of_nodes() -> None:
     [
         ({"flavour": "mint"}, ["gpu01"]),
         ({"owner": "ada"}, ["gpu01"]),
-        ({"res_cores_per_gpu": 4}, ["gpu01"]),
-        ({"owner": "", "res_cores_per_gpu": 0, "flavour": "", "comment": "rack 3", "weight": 7}, []),
+        ({"owner": "", "flavour": "", "comment": "rack 3", "weight": 7}, []),
     ],
 )
 def test_a_field_that_is_not_known_drains_its_node(fields: dict[str, Any], drained: list[str]) -> None:
@@ -168,6 +167,31 @@ def test_a_field_that_is_not_known_drains_its_node(fields: dict[str, Any], drain
     assert [f"{name} is set, which is not read: 1 (gpu01)" in found.note for name in list(fields)[:1]] == [
         bool(drained)
     ]
+
+
+@pytest.mark.parametrize(
+    ("running", "asked", "starts"),
+    [  # gpu01 has 64 CPUs and 4 GPUs that keep 8 CPUs each: 32 are for all jobs
+        ({}, [32], True),
+        ({}, [33], False),
+        ({}, [20, 12], True),
+        ({}, [20, 13], False),
+        ({"tres_alloc_str": "cpu=20,mem=1G,node=1"}, [13], False),
+        ({"tres_alloc_str": "cpu=28,mem=1G,node=1,gres/gpu=1", "tres_per_node": "gres:gpu:1"}, [12], True),
+        ({"tres_alloc_str": "cpu=28,mem=1G,node=1,gres/gpu=1", "tres_per_node": "gres:gpu:1"}, [13], False),
+        ({"tres_alloc_str": "cpu=20,mem=1G,node=1"}, [(20, 1)], True),
+        ({"tres_alloc_str": "cpu=20,mem=1G,node=1"}, [(21, 1)], False),
+    ],
+)
+def test_cpus_that_are_kept_for_gpu_jobs(running: dict[str, Any], asked: list[Any], starts: bool) -> None:
+    jobs = [RUNS | running] if running else []
+    for n, one in enumerate(asked, 2):
+        cpus, gpus = one if isinstance(one, tuple) else (one, 0)
+        fields = {"job_id": n, "tres_req_str": f"cpu={cpus},mem=1M,node=1", "memory_per_node": 1, "max_nodes": 1}
+        jobs.append(WAITS | fields | {"required_nodes": "gpu01", "tres_per_node": f"gres:gpu:{gpus}"})
+    found = read(*jobs, res_cores_per_gpu=8, gpu_spec="0-31", threads=1)
+    plan = solve(found, time_limit_s=5)
+    assert (len(plan.unplaced) == 0, violations(found, plan)) == (starts, [])
 
 
 def test_what_a_node_keeps_for_the_system_is_not_given() -> None:

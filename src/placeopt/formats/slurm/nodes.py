@@ -104,6 +104,8 @@ RESERVED = Taint(key="reservation")
 """Taint of a node that is kept for a reservation."""
 YES = "yes"
 """Value of the labels of nodes."""
+FOR_ALL = "cpu/unrestricted"
+"""Named resource: CPUs that jobs without GPUs may have, too (``RestrictedCoresPerGPU`` keeps the others)."""
 
 
 @dataclass(frozen=True)
@@ -118,6 +120,8 @@ class SlurmNode:
     threads: int
     used_cpus: int
     used_gpus: int
+    cpus_per_gpu: int
+    """CPUs that are kept for the job that has a GPU."""
     extra: bool
     """Whether it states values that jobs may filter by (``--extra``)."""
 
@@ -171,6 +175,7 @@ def make_inventory(
     slurm_nodes: dict[str, SlurmNode] = {}
     told = ImportNotes() if notes is None else notes
     unread = UnreadFields(entries, NODE_FIELDS, NODE_LIMITS, told, "nodes")
+    keeps = any(map(_kept_per_gpu, entries))
     for entry in entries:
         name = entry.text("name")
         if name in nodes:
@@ -182,7 +187,7 @@ def make_inventory(
         if entry.text("gres_drained", "") not in UNSET_TEXTS:
             reasons.append("some of its generic resources are drained")
         try:
-            shape = _shape(entry)
+            shape = _shape(entry, keeps=keeps)
         except BadInput:
             if notes is None:
                 raise
@@ -210,6 +215,7 @@ def make_inventory(
             threads=entry.integer("threads", 0, 2**31, 1),
             used_cpus=entry.integer("alloc_cpus", 0, 2**31, 0),
             used_gpus=used_gpus,
+            cpus_per_gpu=_kept_per_gpu(entry),
             extra=is_set(entry.raw("extra")),
         )
         nodes[name] = make_record(
@@ -224,7 +230,11 @@ def make_inventory(
     return Inventory(tuple(machines.values()), tuple(nodes.values()), source), slurm_nodes
 
 
-def _shape(entry: JsonEntry) -> NodeShape:
+def _kept_per_gpu(entry: JsonEntry) -> int:
+    return entry.integer("res_cores_per_gpu", 0, MAX_CPUS, 0) * entry.integer("threads", 0, MAX_CPUS, 1)
+
+
+def _shape(entry: JsonEntry, *, keeps: bool) -> NodeShape:
     listed = entry.parsed("gres", parse_gres) if entry.raw("gres") else []
     gres = [item for item in listed if item.name == "gpu"]
     if sum(item.count for item in gres) > MAX_GPUS:
@@ -235,12 +245,16 @@ def _shape(entry: JsonEntry) -> NodeShape:
     sockets = entry.integer("sockets", 0, MAX_SOCKETS, 0)
     cpus, memory = entry.integer("cpus", 0, MAX_CPUS), entry.integer("real_memory", 0, MAX_MEMORY_MIB)
     of_system = entry.integer("specialized_cores", 0, MAX_CPUS, 0) * entry.integer("threads", 0, MAX_CPUS, 1)
+    cpus = entry.integer("effective_cpus", 0, MAX_CPUS, 0) or max(0, cpus - of_system)
+    named = named_gres(listed)
+    if keeps:
+        named[FOR_ALL] = max(0, cpus - len(gpus) * _kept_per_gpu(entry))
     return NodeShape(
-        entry.integer("effective_cpus", 0, MAX_CPUS, 0) or max(0, cpus - of_system),
+        cpus,
         max(0, memory - entry.integer("specialized_memory", 0, MAX_MEMORY_MIB, 0)),
         max([sockets, *(socket + 1 for _, socket in gpus)]),
         tuple(gpus),
-        tuple(sorted(named_gres(listed).items())),
+        tuple(sorted(named.items())),
     )
 
 

@@ -30,7 +30,7 @@ from placeopt.formats.slurm.job_requests import (
     slurm_number,
     unreadable_field,
 )
-from placeopt.formats.slurm.nodes import SlurmNode
+from placeopt.formats.slurm.nodes import FOR_ALL, SlurmNode
 from placeopt.formats.slurm.preemption import SlurmPreemption
 from placeopt.formats.slurm.unread_fields import UnreadFields, is_set
 from placeopt.model import Demand, Job, Option
@@ -78,6 +78,7 @@ class RunningJobReader:
     ) -> None:
         self._nodes, self._notes, self._unread = nodes, notes, unread
         self._rule, self._preemption, self._now_ms = rule, preemption, now_ms
+        self._keeps = any(node.cpus_per_gpu for node in nodes.values())
 
     def read(self, entry: JsonEntry, name: str) -> list[ObservedJob]:
         """Return a running job; several, if it holds different amounts on its nodes; none, if it names no node."""
@@ -115,7 +116,9 @@ class RunningJobReader:
                 if listed is not None and (have.gpus < len(listed.models) or count < listed.cpus):
                     self._notes.drain("held by an exclusive job that has not all of it", node)
         holdings = [
-            NodeHolding(node, 1, have.gpus, 1000 * count, mib, have.indices, have.named)
+            NodeHolding(
+                node, 1, have.gpus, 1000 * count, mib, have.indices, (*have.named, *self._for_all(node, have, count))
+            )
             for node, have, count, mib in zip(nodes, held, cpus, memory, strict=True)
         ]
         holdings = _by_task(entry, holdings)
@@ -129,6 +132,13 @@ class RunningJobReader:
             self._seen(entry, name if not number_ else f"{name}+{number_}", some, flags)
             for number_, some in enumerate(kinds.values())
         ]
+
+    def _for_all(self, node: str, have: GresHolding, cpus: int) -> list[tuple[str, int]]:
+        """Return the CPUs that a job holds of those which are not kept for its GPUs, where any node keeps some."""
+        if not self._keeps:
+            return []
+        kept = self._nodes[node].cpus_per_gpu if node in self._nodes else 0
+        return [(FOR_ALL, max(0, cpus - have.gpus * kept))]
 
     def _flags(self, entry: JsonEntry, name: str, nodes: Sequence[str]) -> tuple[bool, bool]:
         """Return whether a job may be moved, and preempted: by its comment, the rule, or Slurm's settings."""

@@ -6,6 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -36,7 +37,7 @@ from placeopt.formats.slurm.job_requests import (
     whole_nodes,
 )
 from placeopt.formats.slurm.licenses import Licenses
-from placeopt.formats.slurm.nodes import COMMANDS, SlurmNode, drain_unaccounted, read_nodes
+from placeopt.formats.slurm.nodes import COMMANDS, FOR_ALL, SlurmNode, drain_unaccounted, read_nodes
 from placeopt.formats.slurm.preemption import NO_PREEMPTION, SlurmPreemption, read_preemption
 from placeopt.formats.slurm.running_jobs import RunningJobReader, job_value, make_job
 from placeopt.formats.slurm.unread_fields import JOB_FIELDS, JOB_REQUESTS, UnreadFields
@@ -67,6 +68,7 @@ class JobListReader:
         self._nodes, self._entries, self._notes, self._rule = nodes, entries, notes, rule
         self._starting = starting or {}
         self._cluster, self._licenses = cluster, licenses
+        self._kept = {node.cpus_per_gpu for node in nodes.values()} - {0}
         read = JOB_FIELDS | ({"licenses"} if licenses is not None else set())
         if not any(node.extra for node in nodes.values()):
             read |= {"extra"}
@@ -180,6 +182,9 @@ class JobListReader:
             if len(nodes) != 1:
                 raise JobLeftOut("--exclusive where nodes are of several shapes, or none")
             shapes = whole_nodes(shapes, *nodes.pop())
+        if self._kept:
+            beside = [(FOR_ALL, max(0, shape.cpus - shape.gpus * min(self._kept))) for shape in shapes]
+            shapes = [replace(one, named=(*one.named, cpus)) for one, cpus in zip(shapes, beside, strict=True)]
         if "required_switches" not in entry and max(shape.workers for shape in shapes) > 1:
             self._notes.assume("This Slurm does not list --switches: workers of waiting jobs may lie under any.")
         if not all(shape.memory_mib for shape in shapes):

@@ -45,8 +45,9 @@ UNREAD_FLAGS = ("GRES_BINDING_ENFORCED", "GRES_ENFORCE_BIND")
 """Of ``flags`` of a job: CPUs beside its GPUs (``--gres-flags=enforce-binding``), which a round cannot state."""
 NODE_FIELDS = _names(
     """
-    active_features alloc_cpus cpus effective_cpus gres gres_drained gres_used name partitions real_memory reservation
-    sockets specialized_cores specialized_cpus specialized_memory state state_flags threads
+    active_features alloc_cpus cpus effective_cpus gpu_spec gres gres_drained gres_used name partitions real_memory
+    res_cores_per_gpu reservation sockets specialized_cores specialized_cpus specialized_memory state state_flags
+    threads
 
     address alloc_idle_cpus alloc_memory architecture boards boot_time burstbuffer_network_address cert_flags
     cluster_name comment cores cpu_binding cpu_load energy external_sensors extra features free_mem free_memory
@@ -57,7 +58,7 @@ NODE_FIELDS = _names(
     """
 )
 """Of ``scontrol show nodes --json``, the same versions: read, and (from ``address`` on) no limit of what it takes."""
-NODE_LIMITS = frozenset(("gpu_spec", "owner", "res_cores_per_gpu"))
+NODE_LIMITS = frozenset(("owner",))
 """Limits of what a node takes that a round cannot state."""
 
 UNSET_TEXTS = frozenset(("", "(null)", "N/A", "None", "none"))
