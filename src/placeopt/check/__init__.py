@@ -21,7 +21,9 @@ Every rule is one function, in a module of its family; `Violation.rule` holds on
 ``node_selector`` ``node_affinity`` ``taints`` ``drained`` ``gpu_model``    where a job may not stand
 ``nodes_allowed`` ``nodes_excluded``                                        where it may not stand by name
 ``gpu_exclusive`` ``gpu_share`` ``gpu_jobs`` ``gpu_memory``                 what one GPU can hold
-``cpu`` ``memory`` ``memory_bandwidth`` ``pcie_bandwidth`` ``resource``     what one node can hold
+``cpu`` ``memory`` ``memory_bandwidth`` ``pcie_bandwidth``                  what one node can hold
+``resource``                    a named resource of a node, a domain or the cluster
+``hold``                        what is held on a node for other jobs
 ``uplink``                      network load of a machine or a domain, by the hose model
 ``single_node`` ``workers_per_node`` ``split`` ``spread``                    how a job's workers lie
 ``reached``                     the plan says that a preferred level holds a group that it does not
@@ -29,6 +31,8 @@ Every rule is one function, in a module of its family; `Violation.rule` holds on
 ``minimal_utility``             a job that starts below its minimal utility, where the policy postpones by it
 ``running``                     a running job changed without the plan saying so
 ``moved`` ``shrunk`` ``preempted``                                          a change that is not allowed or not true
+``protected``                   a change of a job that is protected at this time
+``priority``                    a change for, or a start in place of, a job of the same or a higher priority (strict)
 ``last_submitted_first``        an earlier job was shrunk or stopped before a later one of its queue
 ``standing``                    the plan says that something stands that does not
 ==============================  ======================================================================

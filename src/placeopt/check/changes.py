@@ -40,6 +40,9 @@ def check_changes(case: CheckCase) -> None:
             case.add("running", f"job {job!r}", "lost workers, but is not listed in 'shrunk' or 'moved'")
         elif job in moved and job in shrunk:
             case.add("running", f"job {job!r}", "is listed both in 'moved' and in 'shrunk'; it can be only one of them")
+    for job in sorted(listed):
+        if case.running[job].is_protected(case.directory.now_ms, case.policy.changes.run_time_min_ms):
+            case.add("protected", f"job {job!r}", "was changed, but is protected at this time")
     for job, move in moved.items():
         _check_move(case, case.running[job], move, placed.get(job))
     for job, shrink in shrunk.items():
@@ -133,7 +136,8 @@ def _check_order(case: CheckCase, taken: set[str]) -> None:
             and len(workers_by_rank(running)) > option.workers_min
         )
         may_stop = changes.preemptions_max > 0 and running.preemptible
-        if name not in taken and (may_shrink or may_stop):
+        protected = running.is_protected(case.directory.now_ms, changes.run_time_min_ms)
+        if name not in taken and (may_shrink or may_stop) and not protected:
             latest[job.queue] = max(latest.get(job.queue, (-1, "")), (job.arrival_ms, name))
     for name in sorted(taken):
         job = case.jobs[name]

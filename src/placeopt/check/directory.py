@@ -51,6 +51,7 @@ class Directory:
         self.marked: set[str] = {node.id for node in nodes if node.taints or node.drained}
         for machine, number in Counter(node.machine for node in nodes).items():
             self._add_up(self.machines[machine], number)
+        self.now_ms = instance.now_ms
         self.running: dict[str, Running] = {running.job: running for running in instance.running}
         self.slowdowns: dict[tuple[str | None, str | None], Slowdown] = {
             (slowdown.profile, slowdown.beside): slowdown for slowdown in instance.slowdowns

@@ -72,6 +72,12 @@ def chooses(case: CheckCase, job: Job, node: Node) -> bool:
     return selected and named and _has_affinity(job, labels)
 
 
+def admits(case: CheckCase, job: Job, node: Node) -> bool:
+    """Return whether a job may start on a node, apart from room."""
+    tolerated = all(any(_covers(toleration, taint) for toleration in job.tolerations) for taint in node.taints)
+    return not node.drained and tolerated and chooses(case, job, node)
+
+
 def _has_affinity(job: Job, labels: Mapping[str, str]) -> bool:
     terms = job.node_affinity
     return not terms or any(term and all(_is_met(expression, labels) for expression in term) for term in terms)

@@ -8,6 +8,7 @@ from placeopt.check.changes import check_changes, check_standing
 from placeopt.check.form import check_account, check_form, check_reference
 from placeopt.check.grants import check_grants
 from placeopt.check.place import check_shape, check_where
+from placeopt.check.priority import check_priorities
 from placeopt.check.utility import check_utility
 
 RULES: tuple[Callable[[CheckCase], None], ...] = (
@@ -19,6 +20,7 @@ RULES: tuple[Callable[[CheckCase], None], ...] = (
     check_grants,
     check_shape,
     check_changes,
+    check_priorities,
     check_utility,
     check_standing,
 )

@@ -439,5 +439,6 @@ def _running(observed: ObservedJob, listed: AbstractSet[str]) -> Running:
         "movable": observed.movable,
         "shrinkable": False,
         "preemptible": observed.preemptible,
+        "protected_until_ms": None,
     }
     return trusted(Running, fields) if known else make_record(Running, observed.where, **fields)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import heapq
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 
 import numpy as np
@@ -32,6 +32,8 @@ def make_room(
     deadline: float = float("inf"),
     cancelled: Callable[[], bool] | None = None,
     stop_at_first_failure: bool = False,
+    spared: Collection[int] = (),
+    at_any_price: bool = False,
 ) -> Allocation:
     """
     Place waiting jobs of ``allocation`` where running ones are moved, shrunk or preempted for less than that gains.
@@ -42,12 +44,15 @@ def make_room(
     are put back, the dearest first, and it is placed. Where victims are moved, they then get other places, those with
     most GPUs first. A class that failed once is not tried again.
 
+    Running jobs in ``spared`` stay; ``at_any_price`` others go whatever that costs.
+
     One pass only moves, of which nothing but the price is lost; one after it preempts and shrinks what was not moved.
     """
     for moving, victims in ((True, problem.may_move), (False, problem.may_shrink | problem.may_preempt)):
+        victims = victims.difference(spared)
         if not victims:
             continue
-        search = _PreemptionSearch(problem, allocation, score, victims, moving=moving)
+        search = _PreemptionSearch(problem, allocation, score, victims, moving=moving, at_any_price=at_any_price)
         failed_classes: set[int] = set()
         for job in order.tolist():
             if search.state.placements[job] is not None:
@@ -76,10 +81,17 @@ class _PreemptionSearch:
     """The state of the pass: placements, victims by node, and the cost of bundles there."""
 
     def __init__(
-        self, problem: Problem, allocation: Allocation, score: str, victims: frozenset[int], *, moving: bool
+        self,
+        problem: Problem,
+        allocation: Allocation,
+        score: str,
+        victims: frozenset[int],
+        *,
+        moving: bool,
+        at_any_price: bool = False,
     ) -> None:
         """``victims``: running jobs that may go; ``moving``: whether they get other places."""
-        self.problem, self.moving = problem, moving
+        self.problem, self.moving, self._at_any_price = problem, moving, at_any_price
         self.state = State(problem)
         self.state.load(allocation)
         self.candidates = Candidates(self.state, score_named(score, problem))
@@ -105,13 +117,17 @@ class _PreemptionSearch:
             return True
         options = self.problem.options
         for option in sorted(self.problem.options_of(job), key=lambda o: -int(options.value[o])):
-            targets = [nodes for cost, nodes in self._targets(option)[:TRIES] if cost < options.value[option]]
+            worth = int(options.value[option])
+            targets = [nodes for cost, nodes in self._targets(option)[:TRIES] if self._pays(cost, worth)]
             tries = [self._victims_for(option, nodes) for nodes in targets]
             if self.order:  # then none of them is spared
-                tries = [victims for victims in tries if sum(v.loss for v in victims) < options.value[option]]
+                tries = [victims for victims in tries if self._pays(sum(v.loss for v in victims), worth)]
             if any(self._try(job, victims) for victims in tries):
                 return True
         return False
+
+    def _pays(self, lost: int, gained: int) -> bool:
+        return self._at_any_price or lost < gained
 
     def _reductions(self, job: int) -> list[_Victim]:
         """Return the ways to make room: the job as a whole, or down to the first workers of its minimum."""
@@ -231,7 +247,8 @@ class _PreemptionSearch:
             undo += self._apply([Move(job, placement)])
             lost = self._lost(gone, undo)
             gained = 0 if placement is None else int(self.problem.options.value[placement.option])
-            if lost is not None and gained > lost and keeps_limits(self.problem, self.state.allocation()):
+            pays = placement is not None and lost is not None and self._pays(lost, gained)
+            if pays and keeps_limits(self.problem, self.state.allocation()):
                 return True
         self._apply(undo[::-1])
         return False

@@ -21,6 +21,7 @@ def running_record(placement: PlacementRecord, started_ms: int, flags: tuple[boo
         "movable": movable,
         "shrinkable": shrinkable,
         "preemptible": preemptible,
+        "protected_until_ms": None,
     }
     return trusted(Running, fields)
 

@@ -350,7 +350,9 @@ class Job(Record):
     queue: Id | None = None
     """Queue of the policy whose quota the job uses."""
     priority: Annotated[int, Field(ge=-MAX_PRIORITY, le=MAX_PRIORITY)] = 0
-    """Orders queues; what a job is worth stands in its options."""
+    """Orders queues, and jobs where ``policy.priorities`` is strict; what a job is worth stands in its options."""
+    preempts: bool = True
+    """Whether running jobs may be changed for it, where ``policy.priorities`` is strict."""
     arrival_ms: Milliseconds = 0
     """Time of submission."""
     deadline_ms: Milliseconds | None = None

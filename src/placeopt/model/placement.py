@@ -98,3 +98,9 @@ class Running(Placement):
     """Whether an elastic job may lose workers."""
     preemptible: bool = False
     """Whether the job may be stopped."""
+    protected_until_ms: Milliseconds | None = None
+    """Time until which it is not moved, shrunk or stopped; null: it is not protected, or by the policy alone."""
+
+    def is_protected(self, now_ms: int, run_time_min_ms: int) -> bool:
+        """Return whether it may not be changed now, where the policy protects jobs for ``run_time_min_ms``."""
+        return now_ms < max(self.protected_until_ms or 0, self.started_ms + run_time_min_ms if run_time_min_ms else 0)

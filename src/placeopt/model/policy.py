@@ -215,6 +215,8 @@ class Changes(Record):
     """Value subtracted for each stopped job."""
     shrink_price_per_worker: Value = 0
     """Value subtracted for each removed worker."""
+    run_time_min_ms: Milliseconds = 0
+    """Time for which a job that started is not moved, shrunk or stopped."""
     last_submitted_first: bool = False
     """Whether a running job may be shrunk or stopped only after those of its queue that arrived later (SODA V-D)."""
 
@@ -265,6 +267,12 @@ class Policy(Record):
     """The order in which greedy considers waiting jobs."""
     queues: Annotated[tuple[Queue, ...], Field(max_length=10_000)] = ()
     """Queues with quotas; empty: no quotas."""
+    priorities: Literal["price", "strict"] = "price"
+    """
+    What decides between jobs of different priority. ``price``: what they are worth, and what changes cost. ``strict``:
+    the priority. Running jobs are moved, shrunk or stopped only for jobs of a higher one, whatever that costs, and no
+    job starts in place of one of a higher priority.
+    """
     changes: Changes = Changes()
     """Permitted changes of running jobs and their prices."""
     postpone: Postpone = Postpone()
@@ -276,6 +284,8 @@ class Policy(Record):
             raise ValueError("jobs_per_gpu_max: must be stated with share_mode 'overcommit'")
         if self.share_mode == "exclusive" and self.jobs_per_gpu_max not in (None, 1):
             raise ValueError(f"jobs_per_gpu_max: {self.jobs_per_gpu_max} with share_mode 'exclusive'; leave it out")
+        if self.priorities == "strict" and self.postpone.rule == "lookahead":
+            raise ValueError("priorities: 'strict' with postpone.rule 'lookahead'; which job goes first is one rule's")
         refuse_repeats("queues[].id", (queue.id for queue in self.queues), "ids of queues are unique")
         return self
 

@@ -197,6 +197,8 @@ def may_change(instance: Instance, policy: Policy, number: dict[str, int]) -> di
     move, shrink, preempt = set(), set(), set()
     anything = changes.moves_max or changes.shrinks_max or changes.preemptions_max
     for running in instance.running if anything else ():
+        if running.is_protected(instance.now_ms, changes.run_time_min_ms):
+            continue
         j = number[running.job]
         if changes.moves_max and running.movable:
             move.add(j)

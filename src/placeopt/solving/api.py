@@ -267,6 +267,8 @@ class Solver:
         compile_s = time.monotonic() - compiling
         if not problem.is_plain:
             method = method.for_trees()
+        if problem.policy.priorities == "strict":
+            method = method.for_strict_priorities()
         budget = given.budget(params, first_reserve_s(problem.num_jobs, compile_s))
         solving = time.monotonic()
         context = SolveContext(

@@ -107,7 +107,7 @@ class Incumbent:
 
     def offer(self, allocation: Allocation) -> Offer:
         """
-        Take ``allocation`` if it is strictly better and the referee accepts it.
+        Take ``allocation`` if it is strictly better and the referee accepts it; by strict priorities, if it accepts it.
 
         Jobs below their minimal utility are taken out of it first, and greedy fills the gaps: what made it may not
         have seen that rule whole.
@@ -122,11 +122,11 @@ class Incumbent:
         if allowed != allocation:
             order = order_jobs(problem, problem.policy.order)
             allocation = greedy(problem, order, deadline=self._budget.deadline, start=allowed).allocation
-        gain = value(problem, allocation)
-        if gain < self.value:
+        gain, by_value = value(problem, allocation), problem.policy.priorities == "price"
+        if by_value and gain < self.value:
             return NotBetter()
         raw, cost = self._priced(allocation)
-        if not self.is_better(gain, cost):
+        if by_value and not self.is_better(gain, cost):
             return NotBetter()
         draft, fault = self._judged(allocation)
         if fault:

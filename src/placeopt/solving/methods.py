@@ -27,6 +27,7 @@ from placeopt.solving.stages.node_patterns import NodePatterns
 from placeopt.solving.stages.node_refills import RefillNodes
 from placeopt.solving.stages.portfolio import CapacityRelaxationPlan, DrbPlan, SwafPlan
 from placeopt.solving.stages.rounding import RoundRelaxations
+from placeopt.solving.stages.strict_priority import StrictPriority
 from placeopt.solving.stages.trivial_proof import TrivialProof
 
 
@@ -84,6 +85,10 @@ class Method:
         others = dict.fromkeys(stage.name for stage in self.flat if not isinstance(stage, KNOW_TREES))
         rule = GreedyRule(self.greedy.score, self.greedy.order, self.greedy.strict)
         return Method(rule, (*kept, LeftOut(tuple(others))) if others else kept)
+
+    def for_strict_priorities(self) -> Method:
+        """Return the method for rounds in which priorities are strict: one after the other, by the method's score."""
+        return Method(GreedyRule(self.greedy.score), (StrictPriority(), ReserveTime()))
 
     def from_start(self) -> Method:
         """Return the method that goes on from given placements, with greedy only if they are far from the bound."""

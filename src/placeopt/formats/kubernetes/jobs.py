@@ -88,6 +88,7 @@ class JobBuilder:
             "kind": "training" if any(pod.gpus for pod in draft.pods) else "cpu",
             "user": first.namespace,
             "queue": first.queue,
+            "preempts": all([pod.preempts for pod in draft.pods]),  # noqa: C419 - half the time of a generator
             "arrival_ms": min([pod.created_ms for pod in draft.pods]),
             "options": self.options.option(draft),
             "node_selector": first.spec_rules.node_selector,
@@ -182,7 +183,9 @@ def build_jobs(
     rules = InterPodRules(nodes, pods, [draft for draft in drafts if not draft.runs], counted)
     jobs = JobBuilder(nodes.by_name, OptionBuilder(nodes.levels, rule), rules, conditions, notes).read(drafts)
     if any(job.preemptible for job in jobs) and not all(pod.preempts for pod in pods.waiting):
-        notes.assume("Pods of preemptionPolicy Never wait: a plan that preempts may start them, too.")
+        notes.assume(
+            "Pods of preemptionPolicy Never wait: a plan may stop others for them, unless priorities are strict."
+        )
     if rules.doubtful:
         notes.assume("Anti-affinity by labels of namespaces that are not listed closes nodes to all of them.")
     return jobs
