@@ -64,6 +64,12 @@ def test_one_more_node_like_a1_whoever_asks(name: str) -> None:
     assert add(round_, "a2", limits=LIMITS).impossible
     none, one = (point.outcome for point in sweep(round_, parse_variation("nodes:a1=0,1"), limits=LIMITS).points)
     assert (none.jobs_waiting, one.jobs_waiting) == (1, 0)
+    kind = round_.cluster.machines[0].id  # its nodes are in two pools, so a node of the type is in neither
+    assert add(round_, kind, limits=LIMITS).never == ("ml/new",)
+    (node,) = price(round_, limits=LIMITS).prices
+    assert (node.low, node.high) == (0, 0)
+    queue = explain_all(round_, solve(round_, isolation="thread", time_limit_s=20))
+    assert f"one more node of type {kind!r}" not in {freed.change for freed in queue.changes}
 
 
 def test_a_new_node_is_in_no_state() -> None:
