@@ -136,7 +136,7 @@ def test_broken_jobs_are_named(job: dict[str, Any], words: str) -> None:
         (
             ({"sinfo": [{"nodes": {"total": 2}}]}, JOBS),
             Unsupported,
-            rf"^nodes: the list 'sinfo' of Slurm 23.02.*{GIVE}",
+            rf"^nodes: no list 'nodes', but Slurm's list of sinfo; {GIVE}",
         ),
         ((NODES, NODES), BadInput, "slurm_nodes.json: no list 'jobs'"),
         ((JOBS, JOBS), Unsupported, r"slurm_jobs.json: no list 'nodes'.*scontrol show nodes --json"),

@@ -21,9 +21,11 @@ class JobLeftOut(Exception):
     """A waiting job has a request that is not read; the text is the reason."""
 
 
-def unreadable_field(entry: JsonEntry, error: BadInput) -> str:
-    """Return the reason for a job of which a field cannot be read, by the field's name."""
+def reason_of(entry: JsonEntry, error: JobLeftOut | BadInput) -> str:
+    """Return the reason for a job that is not read: the text, or the name of the field that cannot be read."""
     text = str(error)
+    if isinstance(error, JobLeftOut):
+        return text
     text = text[text.index(entry.where) + len(entry.where) :] if entry.where in text else text
     return f"cannot be read: {text.lstrip('.: ').split(':')[0][:60]}"
 

@@ -14,7 +14,7 @@ from placeopt.formats.bounds import parse_json
 from placeopt.formats.fabric import Inventory
 from placeopt.formats.faults import make_record
 from placeopt.formats.import_notes import ImportNotes
-from placeopt.formats.json_entry import JsonEntry
+from placeopt.formats.json_entry import JsonEntry, read_json
 from placeopt.formats.observed_round import ObservedJob
 from placeopt.formats.slurm.fields import named_gres, parse_gres
 from placeopt.formats.slurm.topology import is_slurm_topology, read_slurm_topology
@@ -131,27 +131,25 @@ def is_json(source: SourceFile) -> bool:
     return source.data[:1000].removeprefix(b"\xef\xbb\xbf").lstrip()[:1] in (b"{", b"[")
 
 
-def node_entries(reply: object, name: str) -> list[JsonEntry]:
-    """
-    Return the nodes of a reply of ``/slurm/v0.0.*/nodes`` or ``/node/NAME``, or of Slurm 22.05's ``sinfo --json``.
-
-    ``reply``: As parsed. ``name``: Of the file, for messages.
-    """
-    if not isinstance(reply, dict) or not isinstance(reply.get("nodes"), list):
-        other = next((key for key in ("jobs", "partitions") if isinstance(reply, dict) and key in reply), None)
-        if other is not None:
-            raise Unsupported(
-                f"{name}: slurmrestd's list of {other}, which has no hardware; give the reply of .../nodes"
-            )
-        raise BadInput(f"{name}: no list 'nodes'; expected slurmrestd's reply of .../nodes")
-    if not 1 <= len(reply["nodes"]) <= MAX_NODES:
-        raise BadInput(f"{name}: {len(reply['nodes'])} nodes, expected 1 to {MAX_NODES}")
-    return JsonEntry(name, reply).entries("nodes")
+def node_entries(document: JsonEntry) -> list[JsonEntry]:
+    """Return the nodes of slurmrestd's reply of ``.../nodes`` or ``.../node/NAME``, and of what else `COMMANDS` names."""
+    if not isinstance(document.raw("nodes"), list):
+        other = next((key for key in ("jobs", "partitions", "sinfo") if key in document), None)
+        if other is None:
+            raise BadInput(f"{document.where}: no list 'nodes'; expected the output of {COMMANDS}")
+        raise Unsupported(
+            f"{document.where}: no list 'nodes', but Slurm's list of {other}; give the output of {COMMANDS}"
+        )
+    entries = document.entries("nodes")
+    if not 1 <= len(entries) <= MAX_NODES:
+        raise BadInput(f"{document.where}: {len(entries)} nodes, expected 1 to {MAX_NODES}")
+    return entries
 
 
 def read_slurm_nodes(source: SourceFile) -> Inventory:
     """Return the inventory of a file; raises as `node_entries`, or `BadInput` if a value is malformed."""
-    return make_inventory(source.name, node_entries(parse_json(source.text, source.name), source.name))[0]
+    document = JsonEntry(source.name, parse_json(source.text, source.name))
+    return make_inventory(source.name, node_entries(document))[0]
 
 
 def make_inventory(
@@ -285,24 +283,8 @@ def read_nodes(
 
     Nodes that take no new work are entered in ``notes``.
     """
-    name, reply = "nodes", listed
-    if not isinstance(listed, dict):
-        source = read_source(listed)
-        name, reply = source.name, parse_json(source.text, source.name)
-    try:
-        entries = node_entries(reply, name)
-    except Unsupported:
-        raise Unsupported(
-            f"{name}: no list 'nodes', but another list of Slurm's; give the output of {COMMANDS}"
-        ) from None
-    except BadInput:
-        if isinstance(reply, dict) and "sinfo" in reply:
-            raise Unsupported(
-                f"{name}: the list 'sinfo' of Slurm 23.02 and later, which groups nodes; "
-                "give the output of 'scontrol show nodes --json'"
-            ) from None
-        raise
-    inventory, slurm_nodes = make_inventory(name, entries, notes)
+    document = read_json(listed, "nodes")
+    inventory, slurm_nodes = make_inventory(document.where, node_entries(document), notes)
     if any(node.threads > 1 for node in slurm_nodes.values()):
         notes.assume(
             "Nodes have several threads a core: waiting jobs count CPUs one by one, though Slurm may give whole cores."

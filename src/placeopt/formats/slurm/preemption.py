@@ -13,7 +13,6 @@ from placeopt.formats.source_file import read_source
 FREES_GPUS = frozenset({"REQUEUE", "CANCEL"})
 """Modes in which a preempted job gives up its GPUs; a suspended one keeps memory and generic resources."""
 _PAIR = re.compile(r"([A-Za-z]\w*)\s*=\s*(\S*)")
-_WANTED = ("preempttype", "preemptmode", "preemptexempttime")
 
 
 @dataclass(frozen=True)
@@ -74,15 +73,18 @@ def read_preemption(paths: Iterable[str | Path]) -> SlurmPreemption:
     cluster: dict[str, str] = {}
     partitions: dict[str, dict[str, str]] = {}
     defaults: dict[str, str] = {}
-    preempted: set[str] = set()
-    qos_mode: dict[str, str] = {}
-    qos_exempt: dict[str, int] = {}
+    qos: dict[str, dict[str, str]] = {}
     for path in paths:
         source = read_source(path)
         lines = re.sub(r"\\\n", " ", source.text).splitlines()
         head = next((line for line in lines if line.strip()), "").lower().split("|")
         if len(head) > 1:
-            _read_qos(source.name, head, lines, preempted, qos_mode, qos_exempt)
+            if not {"name", "preempt"} <= set(head):
+                raise BadInput(
+                    f"{source.name}: columns {'|'.join(head)[:60]!r}, expected Name and Preempt, separated by |"
+                )
+            rows = [dict(zip(head, line.split("|"), strict=False)) for line in lines if line.strip()][1:]
+            qos |= {row["name"]: row for row in rows}
             continue
         known = False
         current: dict[str, str] | None = None
@@ -97,47 +99,27 @@ def read_preemption(paths: Iterable[str | Path]) -> SlurmPreemption:
             if current is not None:
                 current.update(pairs)
             else:
-                cluster.update((key, value) for key, value in pairs if key in _WANTED)
+                cluster.update(pairs)
         if not known:
             raise BadInput(
                 f"{source.name}: no KEY=VALUE and no table of QOS; expected slurm.conf, or the output of "
                 "'scontrol show config', 'scontrol show partitions' or 'sacctmgr -P show qos'"
             )
-    modes = {name: found["preemptmode"].upper() for name, found in partitions.items() if "preemptmode" in found}
+    exempt = {name: _exempt_ms(f"QOS {name[:60]!r}", row.get("preemptexempttime", "")) for name, row in qos.items()}
+    modes = {name: row.get("preemptmode", "").upper() for name, row in qos.items()}
     return SlurmPreemption(
-        cluster.get("preempttype", "").lower(),
-        cluster.get("preemptmode", "").upper(),
-        {
+        plugin=cluster.get("preempttype", "").lower(),
+        mode=cluster.get("preemptmode", "").upper(),
+        tiers={
             name: _tier(name, found.get("prioritytier", found.get("priority", "1")))
             for name, found in partitions.items()
         },
-        modes,
-        frozenset(preempted),
-        qos_mode,
-        _exempt_ms("the cluster", cluster.get("preemptexempttime", "")) or 0,
-        qos_exempt,
+        partition_mode={name: row["preemptmode"].upper() for name, row in partitions.items() if "preemptmode" in row},
+        preempted=frozenset(word for row in qos.values() for word in row["preempt"].split(",") if word),
+        qos_mode={name: mode for name, mode in modes.items() if mode not in ("", "CLUSTER")},
+        exempt_ms=_exempt_ms("the cluster", cluster.get("preemptexempttime", "")) or 0,
+        qos_exempt_ms={name: time for name, time in exempt.items() if time is not None},
     )
-
-
-def _read_qos(
-    where: str,
-    head: list[str],
-    lines: list[str],
-    preempted: set[str],
-    qos_mode: dict[str, str],
-    qos_exempt: dict[str, int],
-) -> None:
-    """Add the QOS of a table with the columns ``head``: which others each may preempt, how and when it is preempted."""
-    if not {"name", "preempt"} <= set(head):
-        raise BadInput(f"{where}: columns {'|'.join(head)[:60]!r}, expected Name and Preempt, separated by |")
-    for line in [line for line in lines if line.strip()][1:]:
-        row = dict(zip(head, line.split("|"), strict=False))
-        preempted.update(filter(None, row.get("preempt", "").split(",")))
-        mode = row.get("preemptmode", "").upper()
-        if mode not in ("", "CLUSTER"):
-            qos_mode[row["name"]] = mode
-        if (exempt := _exempt_ms(f"QOS {row['name'][:60]!r}", row.get("preemptexempttime", ""))) is not None:
-            qos_exempt[row["name"]] = exempt
 
 
 def _exempt_ms(whose: str, text: str) -> int | None:

@@ -27,8 +27,8 @@ from placeopt.formats.slurm.job_requests import (
     gres_requests,
     is_exclusive,
     milliseconds,
+    reason_of,
     slurm_number,
-    unreadable_field,
 )
 from placeopt.formats.slurm.nodes import FOR_ALL, SlurmNode
 from placeopt.formats.slurm.preemption import SlurmPreemption
@@ -95,7 +95,7 @@ class RunningJobReader:
                     Job(id=name, kind="cpu", options=(option,)),
                     tuple(ObservedWorker(node) for node in nodes),
                     where=entry.where,
-                    unreadable_reason=str(error) if isinstance(error, JobLeftOut) else unreadable_field(entry, error),
+                    unreadable_reason=reason_of(entry, error),
                 )
             ]
 

@@ -31,9 +31,9 @@ from placeopt.formats.slurm.job_requests import (
     JobLeftOut,
     is_exclusive,
     milliseconds,
+    reason_of,
     requested_shapes,
     slurm_number,
-    unreadable_field,
     whole_nodes,
 )
 from placeopt.formats.slurm.licenses import Licenses
@@ -124,7 +124,7 @@ class JobListReader:
                 raise JobLeftOut(reason)
             job = self._pending(entry, name)
         except (JobLeftOut, BadInput) as error:
-            reason = str(error) if isinstance(error, JobLeftOut) else unreadable_field(entry, error)
+            reason = reason_of(entry, error)
             for task_name in names:
                 self._notes.leave_out(reason, task_name)
             return
@@ -146,7 +146,7 @@ class JobListReader:
                 raise JobLeftOut("starts with another number of workers than it asks for")
             return ObservedJob(job.model_copy(update={"options": (option,)}), workers, where=entry.where)
         except (JobLeftOut, BadInput) as error:
-            reason = str(error) if isinstance(error, JobLeftOut) else unreadable_field(entry, error)
+            reason = reason_of(entry, error)
             held = tuple(ObservedWorker(node) for node in dict.fromkeys(nodes))
             unread = Job(id=name, kind="cpu", options=(Option(workers=len(held), demand=Demand(gpus=0)),))
             return ObservedJob(unread, held, where=entry.where, unreadable_reason=reason)
