@@ -132,7 +132,7 @@ def is_json(source: SourceFile) -> bool:
 
 
 def node_entries(document: JsonEntry) -> list[JsonEntry]:
-    """Return the nodes of slurmrestd's reply of ``.../nodes`` or ``.../node/NAME``, and of what else `COMMANDS` names."""
+    """Return the nodes of slurmrestd's reply of ``.../nodes``, and of the other output that `COMMANDS` names."""
     if not isinstance(document.raw("nodes"), list):
         other = next((key for key in ("jobs", "partitions", "sinfo") if key in document), None)
         if other is None:
