@@ -24,6 +24,30 @@ def test_xgmi_over_another_gpu_is_no_link() -> None:
     assert gpu_distances(machine).tolist() == [[0, 1, 1, 2], [1, 0, 2, 1], [1, 2, 0, 1], [2, 1, 1, 0]]
 
 
+def test_xgmi_over_another_gpu_is_no_link_in_hwloc_either(tmp_path: Path) -> None:
+    """hwloc states a bandwidth for every pair, and the hops in a matrix of its own: here a chain 0-1-2."""
+    gpus = "".join(
+        f'<object type="PCIDev" gp_index="{10 + i}" pci_busid="0000:0{i}:00.0" '
+        'pci_type="0380 [1002:740c] [0000:0000] 00">'
+        f'<object type="OSDev" gp_index="{20 + i}" name="rsmi{i}" osdev_type="5"/></object>'
+        for i in range(3)
+    )
+    kind = '<distances2 type="OSDev" nbobjs="3" kind="9" name="XGMI{}" indexing="gp"><indexes>20 21 22</indexes>'
+    values = "<u64values>{}</u64values></distances2>"
+    text = (
+        '<topology version="3.0"><object type="Machine" cpuset="0x1"><object type="PU" os_index="0" cpuset="0x1"/>'
+        f"{gpus}</object>"
+        + kind.format("Bandwidth")
+        + values.format("1000000 200000 50000 200000 1000000 50000 50000 50000 1000000")
+        + kind.format("Hops")
+        + values.format("0 1 2 1 0 1 2 1 0")
+        + "</topology>"
+    )
+    machine = read_machine(write(tmp_path, text))
+    assert [(link.gpus, link.bandwidth_mbps) for link in machine.links] == [((0, 1), 200_000), ((1, 2), 50_000)]
+    assert gpu_distances(machine)[0].tolist() == [0, 1, 2]
+
+
 def test_amd_smi_topology() -> None:
     """Two GPUs by PCI address; 50,000 MB/s a lane and 100,000 MB/s in all are two lanes."""
     machine = read_machine(DATA / "amdsmi.txt")

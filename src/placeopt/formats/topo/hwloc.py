@@ -209,21 +209,18 @@ def _model(gpu: _Gpu) -> tuple[str | None, int]:
 
 
 def _links(source: SourceFile, gpus: list[_Gpu]) -> tuple[tuple[Link, ...], dict[int, int]]:
-    """Links of the bandwidth matrices that hwloc takes from NVML and ROCm SMI, and MB/s from a GPU to its CPUs."""
+    """
+    Links of the bandwidth matrices that hwloc takes from NVML and ROCm SMI, and MB/s from a GPU to its CPUs.
+
+    A pair of more than one XGMI hop has a bandwidth, too, but no link.
+    """
     index = {name: i for i, gpu in enumerate(gpus) for name in gpu.ids if not name.endswith(":")}
     links: dict[tuple[int, int], Link] = {}
     to_cpu: dict[int, int] = {}
-    for matrix in source.xml:
-        name = matrix.get("name", "")
-        if matrix.tag not in ("distances2", "distances2hetero") or name not in ("NVLinkBandwidth", "XGMIBandwidth"):
-            continue
-        kind = matrix.get("type", "")
-        things = [word if ":" in word else f"{kind}:{word}" for word in _words(matrix, "indexes")]
-        words = _words(matrix, "u64values")
-        size = len(things)
-        if len(words) != size * size or not all(re.fullmatch(r"\d{1,9}", word) for word in words):
-            raise source.bad(1, f"{name}: {len(words)} values for {size} objects, expected {size * size} numbers")
-        mbps = [[int(words[a * size + b]) for b in range(size)] for a in range(size)]
+    things, hops = _matrix(source, "XGMIHops")
+    far = {(things[a], things[b]) for a, row in enumerate(hops) for b, number in enumerate(row) if number > 1}
+    for name in ("NVLinkBandwidth", "XGMIBandwidth"):
+        things, mbps = _matrix(source, name)
         gpu_of = [index.get(thing) for thing in things]
         between = [t for t, thing in enumerate(things) if gpu_of[t] is None and not thing.startswith("Package:")]
         for a, i in enumerate(gpu_of):
@@ -232,12 +229,26 @@ def _links(source: SourceFile, gpus: list[_Gpu]) -> tuple[tuple[Link, ...], dict
             packages = (mbps[a][t] for t, thing in enumerate(things) if thing.startswith("Package:"))
             to_cpu[i] = max(to_cpu.get(i, 0), *packages, 0)
             for b, j in enumerate(gpu_of):
-                if j is not None and i < j:
+                if j is not None and i < j and (things[a], things[b]) not in far:
                     # Over an NVSwitch the two have no entry of their own, but each has one with the switch.
                     width = mbps[a][b] or sum(min(mbps[a][t], mbps[b][t]) for t in between)
                     if width:
                         links[i, j] = _link(i, j, name, width)
     return tuple(links[pair] for pair in sorted(links)), to_cpu
+
+
+def _matrix(source: SourceFile, name: str) -> tuple[list[str], list[list[int]]]:
+    """Return the objects and the rows of a matrix of distances; none if it is not there."""
+    for matrix in source.xml:
+        if matrix.tag in ("distances2", "distances2hetero") and matrix.get("name") == name:
+            kind = matrix.get("type", "")
+            things = [word if ":" in word else f"{kind}:{word}" for word in _words(matrix, "indexes")]
+            words = _words(matrix, "u64values")
+            size = len(things)
+            if len(words) != size * size or not all(re.fullmatch(r"\d{1,9}", word) for word in words):
+                raise source.bad(1, f"{name}: {len(words)} values for {size} objects, expected {size * size} numbers")
+            return things, [[int(word) for word in words[a * size : (a + 1) * size]] for a in range(size)]
+    return [], []
 
 
 def _link(i: int, j: int, name: str, mbps: int) -> Link:
