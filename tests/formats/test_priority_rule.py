@@ -218,9 +218,6 @@ class TestSlurm:
             ({"comment": "placeopt round=7; placeopt.moveable"}, (False, False)),
             ({"comment": "placeopt.movable=yes placeopt.preemptible"}, (False, False)),
             ({"comment": "placeopt.movable", "tres_alloc_str": "cpu=8,node=1,gres/shard=1"}, (False, False)),
-            ({"comment": "placeopt.movable placeopt.preemptible", "contiguous": True}, (False, True)),
-            ({"comment": "placeopt.movable", "segment_size": 2}, (False, False)),
-            ({"comment": "placeopt.movable", "flags": ["GRES_BINDING_ENFORCED"]}, (False, False)),
         ],
     )
     def test_by_comment(self, fields: dict[str, Any], found: tuple[bool, bool]) -> None:

@@ -67,7 +67,9 @@ def test_each_limit(engine: Engine, name: str) -> None:
     assert [part.gpus.keys() for part in plan.placements[0].assignments] == [{*map(str, gpus)} for _, gpus in where]
     assert {(one.job, one.rule, one.node) for one in plan.standing} == {stands}
     if name == "quota":
-        assert plan.standing[0].detail == "queue 'q': 2000 of 1000 gpu_milli (quota 1000, 0 borrowed) held by job 'held'"
+        assert (
+            plan.standing[0].detail == "queue 'q': 2000 of 1000 gpu_milli (quota 1000, 0 borrowed) held by job 'held'"
+        )
 
 
 HALVES = [job(name, gpu_milli=500) for name in ("a", "b", "new")]

@@ -147,6 +147,23 @@ def test_a_field_that_all_jobs_state_alike_is_the_setting_of_the_cluster() -> No
     assert left_out(known) == ["states contiguous, which is not read: 2 (2, 9)."]
 
 
+@pytest.mark.parametrize(
+    ("fields", "unread"),
+    [
+        ({}, False),
+        (ODD, True),
+        ({"contiguous": True}, True),
+        ({"segment_size": 2}, True),
+        ({"flags": ["GRES_BINDING_ENFORCED"]}, True),
+        ({"features": "[a100|l40s]*2"}, True),
+    ],
+)
+def test_where_else_a_running_job_may_be(fields: dict[str, Any], unread: bool) -> None:
+    """A request that is not read leaves open whether it may run elsewhere; where it runs is known to do."""
+    (job,) = read(RUNS | fields | {"comment": "placeopt.movable"}).jobs
+    assert (job.conditions_unread, job.nodes_allowed) == (unread, ("gpu01",) if unread else None)
+
+
 def test_a_filter_by_values_of_nodes() -> None:
     """--extra filters where nodes state values to filter by."""
     found = read(WAITS | {"extra": "rank=3"}, WAITS | {"job_id": 9}, extra='{"rank": 3}')

@@ -150,11 +150,7 @@ class RunningJobReader:
         stated &= self._preemption.allows(classes[-1], qos, beside, requeues=entry.raw("requeue") is not False)
         may = self._rule.may_preempt(slurm_number(entry, "priority") or 0, classes, stated=stated)
         comments = " ".join(entry.text(key, "") for key in ("comment", "admin_comment"))
-        movable, preemptible = flags_of([comment_marks(comments)], may, name, self._notes)
-        field = self._unread.of(entry) or ("segment_size" if is_set(entry.raw("segment_size")) else None)
-        if movable and field:
-            self._notes.keep(f"states {field[:60]}, which is not read of a job that runs: not movable", name)
-        return movable and field is None, preemptible
+        return flags_of([comment_marks(comments)], may, name, self._notes)
 
     def _seen(
         self, entry: JsonEntry, name: str, holdings: Sequence[NodeHolding], flags: tuple[bool, bool]
@@ -197,6 +193,8 @@ class RunningJobReader:
         ends = milliseconds(entry, "end_time", 1000)
         nodes = tuple(dict.fromkeys(holding.node for holding in holdings))
         try:
+            if self._unread.of(entry) or is_set(entry.raw("segment_size")):
+                raise JobLeftOut("a request that is not read of a running job")
             where = node_fields(entry, self._nodes, one_node=len(nodes) == 1, counts={len(nodes)})
         except JobLeftOut:
             where = {"nodes_allowed": nodes, "conditions_unread": True}
