@@ -259,7 +259,9 @@ class NodeList:
                     labels=node.labels,
                     taints=node.taints,
                     drained=node.drained,
-                    origin=None if node.uid is None else Origin(name=node.name, id=node.uid),
+                    origin=None
+                    if node.uid is None
+                    else make_record(Origin, node.entry.where, name=node.name, id=node.uid),
                 )
             )
         return make_record(

@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from placeopt.formats.faults import make_record
-from placeopt.formats.kubernetes.gangs import JobDraft, Part, amounts_of
+from placeopt.formats.kubernetes.gang_groups import Part, amounts_of
+from placeopt.formats.kubernetes.gangs import JobDraft
 from placeopt.formats.kubernetes.nodes import HOSTNAME
 from placeopt.formats.kubernetes.pod_groups import Topology
 from placeopt.formats.kubernetes.pods import Pod
