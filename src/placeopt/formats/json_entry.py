@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from collections.abc import Set as AbstractSet
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, TypeVar
@@ -43,6 +44,10 @@ class JsonEntry:
     def names(self) -> list[str]:
         """Return the names of the fields that are not null."""
         return [key for key, value in self._fields.items() if value is not None]
+
+    def others(self, known: AbstractSet[str]) -> list[str]:
+        """Return the names of the fields beside known ones, sorted; null fields too."""
+        return sorted(self._fields.keys() - known)
 
     def bad(self, key: str, expected: str) -> BadInput:
         """Return the error for a field."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 
 from placeopt.formats.import_notes import ImportNotes
 from placeopt.formats.json_entry import JsonEntry
@@ -88,23 +88,22 @@ class UnreadFields:
     def __init__(
         self,
         entries: Sequence[JsonEntry],
-        read: Collection[str],
-        requests: Collection[str],
+        read: frozenset[str],
+        requests: frozenset[str],
         notes: ImportNotes,
         called: str,
     ) -> None:
         first = entries[0] if len(entries) > 1 else JsonEntry("", {})
-        others = [name for name in first.names() if name not in read and name not in requests]
         alike = [
             name
-            for name in others
+            for name in first.others(read | requests)
             if is_set(value := first.raw(name)) and all(entry.raw(name) == value for entry in entries)
         ]
         for name in alike:
             notes.assume(f"All {called} state the same {name[:60]}, which is not read.")
-        self._read = {*read, *alike}
+        self._read = read.union(alike)
 
     def of(self, entry: JsonEntry) -> str | None:
         """Return the first field, or flag of a job, that an entry sets and that is not read, if any."""
-        names = (name for name in entry.names() if name not in self._read and is_set(entry.raw(name)))
+        names = (name for name in entry.others(self._read) if is_set(entry.raw(name)))
         return next(names, None) or next((word for word in entry.words("flags") if word in UNREAD_FLAGS), None)
