@@ -4,7 +4,9 @@ from collections.abc import Callable, Mapping
 
 from placeopt.check.case import CheckCase
 from placeopt.check.directory import PlacedJob, gpu_number, option_of
+from placeopt.check.utility import part_of
 from placeopt.model import Group, Job, LabelExpression, Node, Option, Placement, Spread, Taint, Toleration
+from placeopt.model.machine import PART_LEVELS
 
 
 def check_where(case: CheckCase) -> None:
@@ -168,7 +170,12 @@ class _Shape:
         for node, count in on_node.items() if most is not None else ():
             if count > (most or 0):
                 add("workers_per_node", f"{count} of at most {most} workers", node)
-        for split in self._case.directory.splits_of(group) if isinstance(group, Option) else group.splits:
+        if group.part_level is not None:
+            parts = self._parts(group, group.part_level)
+            if len(on_node) > 1 or len(parts) > 1 or None in parts:
+                add("split", f"its GPUs are in {len(parts)} parts of level {group.part_level!r}, must be in one")
+        splits = self._case.directory.splits_of(group) if isinstance(group, Option) else group.splits
+        for split in (split for split in splits if split.level not in PART_LEVELS):
             workers_in = self._inside(split.level, on_node, add)
             if len(workers_in) != split.domains:
                 add("split", f"in {len(workers_in)} domains of level {split.level!r}, must be in {split.domains}")
@@ -177,6 +184,15 @@ class _Shape:
                     add("split", f"{count} workers in {split.level} {domain!r}, must be {split.workers}")
         for spread in group.spread:
             self._check_spread(spread, self._inside(spread.level, on_node, add), add)
+
+    def _parts(self, group: Group, level: str) -> set[str | None]:
+        """Return the parts of machines that hold the GPUs of a leaf; None: some are in none."""
+        found: set[str | None] = set()
+        for assignment in self._placement.assignments:
+            machine = self._case.machine_of.get(assignment.node)
+            if machine is not None and assignment.group in (None, group.id):
+                found |= {part_of(machine, gpu_number(gpu), level) for gpu in assignment.gpus}
+        return found
 
     def _check_reached(self, group: Group, on_node: Mapping[str, int], where: str) -> None:
         """A plan that states the preferred levels that groups have reached states them truly."""

@@ -162,7 +162,7 @@ def _fewest_freed(q: Question, free: State, by_room: Sequence[int]) -> tuple[Rea
     """
     busy = np.flatnonzero(free.gpu_jobs > 0).tolist()
     groups = [busy]
-    if all(requirement.single_node or requirement.most == 1 for requirement in q.requirements):
+    if all(requirement.on_one_node or requirement.most == 1 for requirement in q.requirements):
         gpu_node = free.problem.gpu_node  # GPUs of other nodes would not help
         groups = [[gpu for gpu in busy if gpu_node[gpu] == node] for node in dict.fromkeys(gpu_node[busy])]
     sizes = range(max(1, len(by_room)), len(busy) + 1)

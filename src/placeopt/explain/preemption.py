@@ -96,7 +96,7 @@ class _RoomRows:
         """Add all columns and rows; ``free`` is the room with all items given up."""
         now, requirement, workers, items = self.now, self.requirement, self.workers, self.items
         most = np.minimum(free.workers(requirement), workers)
-        if requirement.single_node:
+        if requirement.on_one_node:
             most = np.where(most == workers, most, 0)
         for split in requirement.splits:
             most = np.where(now.domains(split.level) >= 0, most, 0)
@@ -104,7 +104,7 @@ class _RoomRows:
         laid = self._integers(most[nodes].tolist())
         self.column = dict(zip(nodes.tolist(), laid, strict=True))
         self._row(laid, [1] * len(laid), workers, workers)
-        if requirement.single_node and workers > 1:
+        if requirement.on_one_node and workers > 1:
             for x, chosen in zip(laid, self._integers([1] * len(laid)), strict=True):
                 self._row([x, chosen], [1, -workers], 0, 0)
         for node, x in self.column.items():

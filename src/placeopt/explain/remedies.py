@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 from placeopt.deadline import FOREVER, Deadline
 from placeopt.errors import InternalFault
@@ -83,7 +84,8 @@ def first_level(room: FreeCapacity, requirements: Sequence[Requirement], deadlin
 
     What the job says itself about single nodes and splits is set aside; its limit per node is kept.
     """
-    free = [replace(requirement, single_node=False, splits=()) for requirement in requirements]
+    anywhere: dict[str, Any] = {"single_node": False, "splits": (), "spread": (), "part_level": None}
+    free = [replace(requirement, **anywhere) for requirement in requirements]
     if fit(room, free, deadline) is None:
         return None
     for level in levels_upward(room):

@@ -8,8 +8,8 @@ from functools import partial
 from placeopt.errors import OutOfTime
 from placeopt.explain.question import Question, case_beside
 from placeopt.explain.records import Constraint, Explanation
-from placeopt.explain.words import constraint_name, listed
-from placeopt.model import Group, Job, Split, Spread
+from placeopt.explain.words import constraint_name, listed, spread_words
+from placeopt.model import Group, Job, Split
 from placeopt.model.plan import UnplacedReason
 from placeopt.problem import State
 from placeopt.solvers.result import SolveOptions
@@ -126,20 +126,11 @@ def _asked(group: Group) -> Iterator[tuple[str, str]]:
     if group.splits:
         yield "splits", "; ".join(map(_split, group.splits))
     if group.spread:
-        yield "spread", "; ".join(map(_spread, group.spread))
+        yield "spread", "; ".join(f"{spread_words(spread)} by {spread.level}" for spread in group.spread)
 
 
 def _split(split: Split) -> str:
     return f"{split.domains} x {split.level}" + ("" if split.workers is None else f", {split.workers} workers in each")
-
-
-def _spread(spread: Spread) -> str:
-    said = [
-        (spread.segment, f"segments of {spread.segment}"),
-        (spread.workers_max, f"at most {spread.workers_max} workers"),
-        (spread.skew_max, f"a skew of at most {spread.skew_max}"),
-    ]
-    return f"{', '.join(words for number, words in said if number is not None)} by {spread.level}"
 
 
 def _without(job: Job, option_id: str, group_id: str, field: str) -> Job:

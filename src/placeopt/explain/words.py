@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 
 from placeopt.explain.records import Constraint, DomainsMin, GpusToFree, Preempt, Remedies, WorkersMax
 from placeopt.feasibility.requirement import NAMED, Requirement
-from placeopt.model import Job
+from placeopt.model import Job, Spread
 
 NAMES = {
     "utility": "utility",
@@ -109,7 +109,18 @@ def _split(level: str, requirement: Requirement) -> str:
         if split.level == level:
             equal = "" if split.workers is None else f", {split.workers} workers in each"
             texts.append(f"in exactly {split.domains}{equal}")
-    return " and ".join(texts)
+    texts += [spread_words(spread) for spread in requirement.spread if spread.level == level]
+    return " and ".join([*texts, *(["all GPUs in one"] if level == requirement.part_level else [])])
+
+
+def spread_words(spread: Spread) -> str:
+    """Return what a spread asks of each domain."""
+    said = [
+        (spread.segment, f"segments of {spread.segment}"),
+        (spread.workers_max, f"at most {count(spread.workers_max or 0, 'worker')}"),
+        (spread.skew_max, f"a skew of at most {spread.skew_max}"),
+    ]
+    return ", ".join(words for number, words in said if number is not None)
 
 
 def count(number: int, noun: str) -> str:
@@ -136,7 +147,7 @@ def sentences(offered: Remedies, requirements: Sequence[Requirement]) -> dict[st
 
 def _fewer(remedy: WorkersMax, requirements: Sequence[Requirement]) -> str:
     requirement = next(requirement for requirement in requirements if requirement.option == remedy.option)
-    places = ["on one node"] if requirement.single_node else []
+    places = ["on one node"] if requirement.on_one_node else []
     places += [f"in {_domains(split.domains, split.level)}" for split in requirement.splits]
     where = listed(places) if places else "that fits"
     return f"largest gang {where}: {count(remedy.workers, 'worker')}, where it asks for {remedy.asked}" + _in(

@@ -99,5 +99,5 @@ def ceiling(free_capacity: FreeCapacity, requirement: Requirement, per_node: Int
     return min(
         free_capacity.queue_takes(requirement),
         free_capacity.takes(requirement, None),
-        int(per_node.max() if requirement.single_node else per_node.sum()),
+        int(per_node.max() if requirement.on_one_node else per_node.sum()),
     )

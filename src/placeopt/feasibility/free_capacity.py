@@ -13,6 +13,7 @@ from placeopt.model import Job, Spread
 from placeopt.problem import CPU, MEMORY, BoolArray, IntArray, Problem, State
 from placeopt.problem.admission import CHOICES, Admission, effective_labels
 from placeopt.problem.free_capacity import gpus_with_room, times_by_resources
+from placeopt.problem.gpu_parts import gpu_parts
 from placeopt.problem.hardware import node_domains
 from placeopt.problem.places import Place
 from placeopt.problem.worker_distribution import Surroundings, WorkerDistribution
@@ -80,11 +81,23 @@ class FreeCapacity:
             if place.holds and place.holds <= requirement.holds:
                 room[place.nodes] = np.minimum(room[place.nodes], _times(left, need, requirement.most))
         if requirement.gpus:
-            gpus = np.bincount(self.problem.gpu_node[self.usable(requirement)], minlength=self.problem.num_nodes)
+            gpus = self._gpus(requirement)
             room = np.minimum(room, gpus // requirement.gpus)  # a job never holds a GPU twice
         if requirement.workers_per_node is not None:
             room = np.minimum(room, requirement.workers_per_node)
         return np.where(self.reachable(requirement), np.maximum(room, 0), 0)
+
+    def _gpus(self, requirement: Requirement) -> IntArray:
+        """Shape (N,): GPUs that could take a worker; the most of one part where all must be inside one."""
+        problem, usable = self.problem, self.usable(requirement)
+        if requirement.part_level is None:
+            return np.bincount(problem.gpu_node[usable], minlength=problem.num_nodes)
+        part = gpu_parts(problem.instance, problem.topology, requirement.part_level)
+        inside = usable & (part >= 0)
+        here = np.bincount(part[inside], minlength=int(part.max(initial=-1)) + 1)
+        most = np.zeros(problem.num_nodes, dtype=np.int64)
+        np.maximum.at(most, problem.gpu_node[inside], here[part[inside]])
+        return most
 
     def distribution(
         self,
@@ -108,7 +121,7 @@ class FreeCapacity:
             splits=requirement.splits,
             spread=requirement.spread,
             eligible=self._eligible,
-            single_node=requirement.single_node,
+            single_node=requirement.on_one_node,
             mbps=requirement.network_mbps,
             machine_room=self.machine_room[:, part],
             domain_room=self.domain_room[:, part],

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from placeopt.model import Job, Node, Option, Split, Spread
+from placeopt.model.machine import PART_LEVELS
 from placeopt.problem import Problem
 from placeopt.problem.admission import BARRIERS
 from placeopt.problem.arrays import resource_demand, unknown_resources
@@ -89,6 +90,8 @@ class Requirement:
     workers_per_node: int | None
     splits: tuple[Split, ...]
     spread: tuple[Spread, ...] = ()
+    part_level: str | None = None
+    """The part of a machine that holds all its GPUs."""
     barriers: tuple[str, ...] = ()
     """Which of `BARRIERS` may keep it off nodes."""
     queue: int = -1
@@ -105,7 +108,13 @@ class Requirement:
     @property
     def levels(self) -> list[str]:
         """Levels that splits and spreads name."""
-        return [split.level for split in self.splits] + [one.level for one in self.spread]
+        own = [] if self.part_level is None else [self.part_level]
+        return [*(split.level for split in self.splits), *(one.level for one in self.spread), *own]
+
+    @property
+    def on_one_node(self) -> bool:
+        """Whether all workers share a node."""
+        return self.single_node or self.part_level is not None
 
     @property
     def resources(self) -> tuple[str, ...]:
@@ -149,7 +158,9 @@ class Requirement:
         if group.startswith("split:"):
             level = group.removeprefix("split:")
             splits = tuple(split for split in self.splits if split.level != level)
-            return replace(self, splits=splits, spread=tuple(one for one in self.spread if one.level != level))
+            spread = tuple(one for one in self.spread if one.level != level)
+            part_level = None if self.part_level == level else self.part_level
+            return replace(self, splits=splits, spread=spread, part_level=part_level)
         if group in BARRIERS:
             return replace(self, barriers=tuple(barrier for barrier in self.barriers if barrier != group))
         if group in self.resources:
@@ -217,7 +228,8 @@ def _requirement(
         link_part=0 if demand.gpus else 1,
         single_node=option.single_node,
         workers_per_node=option.workers_per_node_max,
-        splits=problem.given.cluster.splits_of(option),
+        splits=tuple(s for s in problem.given.cluster.splits_of(option) if s.level not in PART_LEVELS),
+        part_level=option.part_level,
         spread=option.spread,
         barriers=barriers,
         queue=queue,

@@ -20,6 +20,7 @@ from placeopt.terms.objective import start_value
 from placeopt.terms.protocols import Cost, FoldGuard
 from placeopt.terms.rules import add_rules
 from placeopt.terms.rules.minimal_utility import MinimalUtility
+from placeopt.terms.rules.spread import Spread
 from placeopt.terms.variables import MOVE, NEW, SHRINK, STAY, Variables
 
 
@@ -171,7 +172,7 @@ def add_counts(
 
     ``jobs``: The only ones whose place is chosen, of those that ``state`` leaves open; None: all.
     """
-    apart: tuple[FoldGuard, ...] = (*costs, MinimalUtility())
+    apart: tuple[FoldGuard, ...] = (*costs, MinimalUtility(), Spread())
     units = [unit for unit in _units(state, apart) if jobs is None or unit[0] in jobs]
     return add_columns(builder, state, units, _cells(state, apart))
 

@@ -249,7 +249,8 @@ def places(candidates: Candidates, option: int) -> Iterator[Placement]:
     socket; what may lie on several nodes, one place.
     """
     if candidates.problem.options.bundles[option] == 1:
-        for node in nodes_in_order(candidates.scores(option)):
+        inside = candidates.problem.options.part_level[option] is not None  # few nodes may have room in one part
+        for node in nodes_in_order(candidates.scores(option), None if inside else TRIES):
             yield from places_on_node(candidates, option, node)
         return
     nodes = nodes_for_bundles(candidates, option)
@@ -261,12 +262,13 @@ def places(candidates: Candidates, option: int) -> Iterator[Placement]:
 def places_on_node(candidates: Candidates, option: int, node: int) -> Iterator[Placement]:
     """Yield places on a node that takes the whole job: its closest GPUs, then those of each socket."""
     problem, workers = candidates.problem, int(candidates.problem.options.bundle_workers[option])
-    need = int(problem.options.gpus[option]) * workers
+    need, level = int(problem.options.gpus[option]) * workers, problem.options.part_level[option]
     chosen = candidates.choose_gpus(option, node)
     yield Placement(option, (node,) * workers, chosen)
     here = np.arange(problem.node_gpu_start[node], problem.node_gpu_start[node + 1]) if need else np.zeros(0, int)
-    for socket in dict.fromkeys(problem.gpu_socket[here].tolist()):
-        outside = here[problem.gpu_socket[here] != socket]
+    part = problem.gpu_socket if level is None else problem.gpu_part[level]
+    for socket in dict.fromkeys(part[here].tolist()):
+        outside = here[part[here] != socket]
         inside = candidates.choose_gpus(option, node, frozenset(outside.tolist()))
         if len(inside) == need and inside != chosen:
             yield Placement(option, (node,) * workers, inside)
@@ -286,12 +288,12 @@ def place_on_nodes(candidates: Candidates, option: int, nodes: Sequence[int]) ->
     return Placement(option, tuple(nodes), tuple(held))
 
 
-def nodes_in_order(scores: np.ndarray) -> Iterator[int]:
-    """Yield the best ``TRIES`` nodes by score, ties by number; they are sorted only where the first one will not do."""
+def nodes_in_order(scores: np.ndarray, most: int | None) -> Iterator[int]:
+    """Yield the best nodes by score, ``most`` of them; they are sorted only where the first one will not do."""
     if not len(scores):
         return
     best = int(scores.argmin())
     if np.isfinite(scores[best]):
         yield best
-        order = np.argsort(scores, kind="stable")[1:TRIES]
+        order = np.argsort(scores, kind="stable")[1:most]
         yield from order[np.isfinite(scores[order])].tolist()

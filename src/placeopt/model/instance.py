@@ -20,6 +20,7 @@ from placeopt.model.base import (
 from placeopt.model.cluster import Cluster
 from placeopt.model.hold import Hold
 from placeopt.model.job import Group, Job
+from placeopt.model.machine import PART_LEVELS
 from placeopt.model.placement import Placement, Running
 from placeopt.model.policy import Policy
 from placeopt.model.templates import digest_of, with_templates
@@ -61,7 +62,8 @@ def job_fault(job: Job, queues: Collection[str], levels: Collection[str]) -> str
 
 def _level_fault(group: Group, levels: Collection[str]) -> str | None:
     """Return the first level that a group or one below it names and the cluster lacks, as ``field: message``."""
-    named = [(f"splits[{s}].level", split.level) for s, split in enumerate(group.splits)]
+    splits = ((s, split.level) for s, split in enumerate(group.splits) if split.level not in PART_LEVELS)
+    named = [(f"splits[{s}].level", level) for s, level in splits]
     named += [(f"spread[{s}].level", spread.level) for s, spread in enumerate(group.spread)]
     named += [(f"prefer[{i}]", level) for i, level in enumerate(group.prefer)]
     for where, level in named:

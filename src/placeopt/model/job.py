@@ -27,6 +27,7 @@ from placeopt.model.base import (
     Weight,
 )
 from placeopt.model.conditions import LabelExpression, Toleration
+from placeopt.model.machine import PART_LEVELS
 from placeopt.model.origin import JobOrigin
 
 JobKind = Literal["training", "inference", "modelling", "cpu"]
@@ -95,11 +96,17 @@ class Split(Record):
     """
 
     level: Id
-    """``node`` or a domain level of the cluster, such as ``rack``."""
+    """``node``, a domain level of the cluster, such as ``rack``, or with one domain a part of a machine: ``socket``."""
     domains: PositiveCount
     """Number of domains that hold workers."""
     workers: PositiveCount | None = None
     """Workers in each of them; null: any distribution."""
+
+    @model_validator(mode="after")
+    def _inside(self) -> Self:
+        if self.level in PART_LEVELS and (self.domains > 1 or self.workers is not None):
+            raise ValueError(f"level: {self.level!r} is inside a machine; expected 'domains' = 1 alone")
+        return self
 
 
 class Spread(Record):
@@ -176,6 +183,11 @@ class Group(Record):
         return self.workers if self.workers_min is None else self.workers_min
 
     @property
+    def part_level(self) -> str | None:
+        """The part of a machine, as ``socket``, that must hold all GPUs of the workers; None if any may."""
+        return next((split.level for split in self.splits if split.level in PART_LEVELS), None)
+
+    @property
     def leaves(self) -> tuple["Group", ...]:
         """The groups of alike workers, in order."""
         return tuple(leaf for group in self.groups for leaf in group.leaves) if self.groups else (self,)
@@ -187,6 +199,8 @@ class Group(Record):
 
     def _fault(self) -> str | None:
         """Return what contradicts itself in the group alone."""
+        if sum(split.level in PART_LEVELS for split in self.splits) > (not self.groups):
+            return "splits: at most one of a leaf is of a level inside machines, and none of a group of groups"
         if self.groups:
             for name in ("workers", "workers_min", "demand", "value_per_worker"):
                 if getattr(self, name) != type(self).model_fields[name].default:

@@ -19,6 +19,7 @@ from placeopt.model.base import (
 )
 
 PartLevel = Literal["socket", "numa", "switch"]
+PART_LEVELS: tuple[str, ...] = ("socket", "numa", "switch")
 LinkKind = Literal["nvlink", "xgmi", "pcie"]
 
 

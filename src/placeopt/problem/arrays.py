@@ -98,6 +98,7 @@ class Options(Frozen):
     workers_per_node: IntArray  # (O,) at most; the number of workers where nothing is said
     splits: tuple[tuple[Split, ...], ...]  # (O,)
     spread: tuple[tuple[Spread, ...], ...]  # (O,)
+    part_level: tuple[str | None, ...]  # (O,) part of a machine that holds all GPUs of a job, None where any may
     gpu_type_ok: BoolArray  # (O, T)
     node_class_ok: BoolArray  # (O, C) whether one bundle fits on an idle node of the class
 

@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 
 from placeopt.errors import BadInput, Unsupported
-from placeopt.model import Instance, Job, Option, Policy
+from placeopt.model import Instance, Job, Option, Policy, Split
+from placeopt.model.machine import PART_LEVELS
 from placeopt.problem.arrays import IntArray, Options, Placement, resource_demand, unknown_resources
 from placeopt.problem.changes import without_fixed
 from placeopt.problem.classes import allowed_nodes, exempt_of, job_classes, node_classes
@@ -256,7 +257,8 @@ def _options(
     gpu_type, capacity, start = hardware.gpu_type, hardware.node_capacity, hardware.topology.node_gpu_start
     demands = [option.demand for _, option, _, _ in rows]
     workers = _ints([count for _, _, count, _ in rows])
-    single = np.array([option.single_node for _, option, _, _ in rows], dtype=bool)
+    part_level = tuple(option.part_level for _, option, _, _ in rows)
+    single = np.array([option.single_node or option.part_level is not None for _, option, _, _ in rows], dtype=bool)
     bundles = np.where(single, 1, workers)
     named = hardware.named_resources
     demand = np.array([resource_demand(d, named) for d in demands], dtype=np.int64)
@@ -299,11 +301,16 @@ def _options(
         demand=demand,
         network_mbps=_ints([d.network_bandwidth_mbps for d in demands]),
         workers_per_node=np.minimum(limit, workers),
-        splits=tuple(instance.cluster.splits_of(option) for _, option, _, _ in rows),
+        splits=tuple(_network_splits(instance, option) for _, option, _, _ in rows),
+        part_level=part_level,
         spread=tuple(option.spread for _, option, _, _ in rows),
         gpu_type_ok=type_ok,
         node_class_ok=node_ok,
     )
+
+
+def _network_splits(instance: Instance, option: Option) -> tuple[Split, ...]:
+    return tuple(split for split in instance.cluster.splits_of(option) if split.level not in PART_LEVELS)
 
 
 def _profiles(instance: Instance) -> dict[str, int]:

@@ -12,6 +12,7 @@ import numpy as np
 from placeopt.model import Communication, Instance, Policy, Running
 from placeopt.problem.arrays import CPU, MEMORY, BoolArray, Frozen, IntArray, Options, Placement
 from placeopt.problem.base_load import BaseLoad
+from placeopt.problem.gpu_parts import gpu_parts
 from placeopt.problem.growth import best_paths
 from placeopt.problem.places import Place, find_places
 from placeopt.problem.queue_ceilings import ceilings
@@ -108,14 +109,20 @@ class Problem(Hardware, Classes, Jobs):
     trees: tuple[Tree, ...] = ()  # jobs of ``given`` whose members are jobs here
 
     @cached_property
+    def gpu_part(self) -> dict[str, IntArray]:
+        """Of each level inside machines that some option names, (G,): the number of the part, -1 without."""
+        levels = {level for level in self.options.part_level if level is not None}
+        return {level: gpu_parts(self.instance, self.topology, level) for level in levels}
+
+    @cached_property
     def tree_of(self) -> dict[int, Tree]:
         """The tree of each member of one."""
         return {member: tree for tree in self.trees for member in tree.members}
 
     @cached_property
     def is_plain(self) -> bool:
-        """Whether jobs are bound by nothing that only greedy and exact models see: no trees, no spread."""
-        return not self.trees and not any(self.options.spread)
+        """Whether jobs are bound by nothing that only greedy and exact models see: no trees, spread or sockets."""
+        return not self.trees and not any(self.options.spread) and not any(self.options.part_level)
 
     @cached_property
     def changeable(self) -> frozenset[int]:

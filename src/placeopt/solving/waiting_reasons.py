@@ -176,7 +176,9 @@ def _way(candidates: Candidates, job: int, deadline: float) -> _Way | None:
 def is_laid_out(problem: Problem, option: int) -> bool:
     """Tell whether workers have to be spread in a certain way or share links: greedy may miss a way then."""
     options = problem.options
-    return bool(options.splits[option]) or bool(options.bundles[option] > 1 and options.network_mbps[option] > 0)
+    if options.lies[option] or options.part_level[option] is not None:
+        return True
+    return bool(options.bundles[option] > 1 and options.network_mbps[option] > 0)
 
 
 def queue_is_full(state: State, job: int, record: Job) -> str | None:

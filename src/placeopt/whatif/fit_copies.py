@@ -20,7 +20,7 @@ from placeopt.live_cluster.engine import Engine
 from placeopt.model import Instance, Job
 from placeopt.model.job import MAX_WORKERS, Split
 from placeopt.problem import State, compile_problem
-from placeopt.problem.hardware import gpu_parts
+from placeopt.problem.gpu_parts import gpu_parts
 from placeopt.whatif.answers import Binding, Fit, LargestGang, SlotCount, Slots
 from placeopt.whatif.domain_levels import levels_of, nodes_under
 from placeopt.whatif.from_running import only_running

@@ -34,6 +34,7 @@ def raw_costs(problem: Problem, candidates: Candidates, rows: IntArray) -> dict[
         "fragmentation": (fragmentation_fgd if fgd else fragmentation_partial)(problem, candidates, rows),
         "horus": horus(problem, candidates, rows),
         "resource": _sum_over_jobs(problem, candidates, rows, job_resource),
+        "prefer": np.zeros(len(rows), dtype=np.int64),  # of jobs with groups: `helpers.tree_oracle`
     }
 
 

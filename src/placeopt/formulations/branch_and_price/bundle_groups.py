@@ -112,7 +112,7 @@ def _refuse_option(problem: Problem, o: int) -> None:
     options = problem.options
     if not options.gpus[o]:
         raise Unsupported("branch and price places jobs with GPUs only")
-    if options.splits[o]:
+    if options.lies[o] or options.part_level[o] is not None:
         raise Unsupported("branch and price does not support splits")
     workers, bundles, gpus = (int(a[o]) for a in (options.workers, options.bundles, options.gpus))
     if workers > 1 and problem.class_communication[int(options.job_class[o])].edges:

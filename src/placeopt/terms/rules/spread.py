@@ -55,13 +55,18 @@ class Spread:
         problem, o = state.problem, placement.option
         if job in problem.running and change_of(problem, job, placement) == "kept":
             return True
-        if len(placement.nodes) == 1 and not problem.options.lies[o]:
+        if len(placement.nodes) == 1 and not problem.options.lies[o] and problem.options.part_level[o] is None:
             return bool(problem.options.workers_per_node[o] >= 1)
         per_node = Counter(placement.nodes)
         if problem.options.bundles[o] == 1 and len(per_node) > 1:
             return False
         if max(per_node.values()) > problem.options.workers_per_node[o]:
             return False
+        level = problem.options.part_level[o]
+        if level is not None and placement.gpus:
+            parts = set(problem.gpu_part[level][list(placement.gpus)].tolist())
+            if len(parts) > 1 or -1 in parts:
+                return False
         return all(
             keeps(split, _workers_in(problem, split.level, placement), eligible_domains(problem, o, split))
             for split in problem.options.lies[o]
@@ -78,6 +83,33 @@ class Spread:
         for s, option in enumerate(v.start_option.tolist()):
             for split in options.lies[option] if v.start_kind[s] != STAY else ():
                 self._add_split(builder, v, s, split)
+            level = options.part_level[option]
+            if level is not None and v.start_kind[s] != STAY:
+                self._add_part(builder, v, s, level)
+
+    def gpu_classes(self, problem: Problem) -> IntArray | None:
+        """GPUs of different parts are told apart where an option must be inside one."""
+        levels = list(problem.gpu_part.values())
+        return np.unique(np.stack(levels), axis=1, return_inverse=True)[1] if levels else None
+
+    def forbids_folding(self, problem: Problem, option: int) -> bool:
+        """Return whether a job in the option must be inside one part of a machine."""
+        return problem.options.part_level[option] is not None
+
+    def _add_part(self, builder: ModelBuilder, v: Variables, s: int, level: str) -> None:
+        """A binary for each part that may hold the job, one of which does."""
+        grants = np.flatnonzero(v.grant_start == s)
+        part = v.problem.gpu_part[level][v.cell_gpu[v.grant_cell[grants]]]
+        if len(nowhere := grants[part < 0]):
+            builder.add_row(v.grant[nowhere], 1, 0, 0)
+        grants, part = grants[part >= 0], part[part >= 0]
+        numbers, row = np.unique(part, return_inverse=True)
+        held = builder.add_variables(0, 1, count=len(numbers))
+        builder.define(held, lambda values: np.bincount(row, values[v.grant[grants]], len(numbers)) > 0)
+        need = int(v.problem.options.bundle_gpus[v.start_option[s]])
+        if need:
+            each = np.arange(len(numbers))
+            builder.add_parts(0, 0, (row, v.grant[grants], 1), (each, held, -need), count=len(numbers))
 
     def _add_split(self, builder: ModelBuilder, v: Variables, s: int, split: LieRule) -> None:
         """The start is of a unit of one job: formulations do not fold options with splits."""
