@@ -127,10 +127,8 @@ def test_kubernetes(monkeypatch: pytest.MonkeyPatch) -> None:
     assert sum(not text.startswith("{") for text in quick) < 30
     for module in ("pods", "nodes"):
         monkeypatch.setattr(f"placeopt.formats.kubernetes.{module}.content_key", lambda _: object())
-    for module in ("kubernetes.jobs", "kubernetes.pods", "observed_round"):
-        monkeypatch.setattr(f"placeopt.formats.{module}.is_plain", lambda *_: False)
-    for module in ("kubernetes.jobs", "observed_round"):
-        monkeypatch.setattr(f"placeopt.formats.{module}.trusted", lambda kind, fields: kind(**fields))
+    monkeypatch.setattr("placeopt.formats.observed_round.is_plain", lambda *_: False)
+    monkeypatch.setattr("placeopt.formats.observed_round.trusted", lambda kind, fields: kind(**fields))
     assert [outcome(items) for items in documents] == quick
 
 

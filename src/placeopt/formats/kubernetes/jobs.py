@@ -18,13 +18,9 @@ from placeopt.formats.kubernetes.pod_list import PodList
 from placeopt.formats.kubernetes.pods import Pod, unreadable_field
 from placeopt.formats.kubernetes.volumes import Volumes
 from placeopt.formats.kubernetes.workloads import PodTemplate
-from placeopt.formats.observed_round import ObservedJob, ObservedWorker, is_plain, origin_of
+from placeopt.formats.observed_round import ObservedJob, ObservedWorker, origin_of
 from placeopt.formats.priority_rule import DEFAULT_RULE, PriorityRule, flags_of
 from placeopt.model import Job, JobOrigin
-from placeopt.model.base import trusted
-
-PLAIN_JOB = {name: field.get_default(call_default_factory=False) for name, field in Job.model_fields.items()}
-"""Defaults of the fields that are not read, in the order of the record."""
 
 
 @dataclass
@@ -81,7 +77,6 @@ class JobBuilder:
 
     def _job(self, draft: JobDraft) -> ObservedJob:
         first, runs = draft.first, draft.runs
-        plain = all([pod.plain for pod in draft.pods]) and (first.group is None or is_plain(draft.name, first.group.id))  # noqa: C419
         conditions = self._where_else(draft) if runs else draft.conditions
         fields: dict[str, object] = {
             "id": draft.name,
@@ -97,12 +92,9 @@ class JobBuilder:
             "nodes_excluded": conditions.nodes_excluded,
             "tolerations": first.spec_rules.tolerations,
             "conditions_unread": conditions.unread is not None,
-            "origin": _origin(draft, plain=plain),
+            "origin": _origin(draft),
         }
-        if not first.spec_rules.node_selector and conditions.nodes_allowed is None and plain:
-            job = trusted(Job, {**PLAIN_JOB, **fields})
-        else:
-            job = make_record(Job, first.entry.where, **fields)
+        job = make_record(Job, first.entry.where, **fields)
         workers = tuple(
             ObservedWorker(pod.node, () if not pod.gpus else None) for pod in draft.pods if pod.node is not None
         )
@@ -153,13 +145,13 @@ class JobBuilder:
         return bool(odd) or pod.id in self.rules.bound or any(port_name(port) not in pod.named for port in pod.ports)
 
 
-def _origin(draft: JobDraft, *, plain: bool) -> JobOrigin:
-    """Return the name of the pod or of the group, and the pods by rank; ``plain``: all names and ids are."""
+def _origin(draft: JobDraft) -> JobOrigin:
+    """Return the name of the pod or of the group, and the pods by rank."""
     first = draft.first
     pods = [(pod.id, pod.uid) for pod in draft.pods if not isinstance(pod.entry, PodTemplate)]
     if first.group is None or len(pods) == 1:
-        return origin_of(first.id, first.uid, pods, plain=plain)
-    return origin_of(first.group.id, None, pods, plain=plain)
+        return origin_of(first.id, first.uid, pods)
+    return origin_of(first.group.id, None, pods)
 
 
 def build_jobs(

@@ -144,7 +144,7 @@ class PodList:
             self.unsupported.append(unreadable_job(job_id(pod.id), (node.name,), reason, pod.entry.where))
             return False
         if pod.shares:
-            self._notes.keep(f"with {', '.join(pod.shares)}, which no amount of its node states", pod.id)
+            self._notes.keep(f"with {', '.join(pod.shares)}: only CPU and memory are read", pod.id)
         return True
 
     def name_amounts(

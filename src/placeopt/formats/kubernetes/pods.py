@@ -25,7 +25,7 @@ from placeopt.formats.kubernetes.pod_groups import (
     unread_topology,
 )
 from placeopt.formats.kubernetes.resources import MAX_AMOUNT, NONE, PODS, in_units, may_be_gpu, requested_amounts
-from placeopt.formats.observed_round import MAX_GPUS, is_plain
+from placeopt.formats.observed_round import MAX_GPUS
 from placeopt.formats.priority_rule import annotation_marks
 from placeopt.model import Toleration
 
@@ -153,8 +153,6 @@ class Pod:
     rules: str
     spec_rules: PodRules
     has_affinity: bool
-    plain: bool
-    """Whether name, UID, namespace and queue are names that every record takes."""
 
 
 class PodReader:
@@ -234,7 +232,6 @@ class PodReader:
             rules.text,
             rules,
             rules.has_affinity,
-            bool(namespace) and is_plain(f"{pod_id}{uid or ''}{queue or ''}"),
         )
 
     def _read_amounts(self, spec: JsonEntry, status: JsonEntry, *, runs: bool) -> PodAmounts:
