@@ -47,7 +47,7 @@ class Limits:
         self._jobs_rule = "gpu_exclusive" if policy.share_mode == "exclusive" else "gpu_jobs"
         self._jobs_per_gpu = 1 if policy.share_mode == "exclusive" else policy.jobs_per_gpu_max
         self._queues = {queue.id: queue for queue in policy.queues}
-        self._of_queue = {
+        own = {
             queue.id: [
                 (number, (rule, queue.id, name))
                 for number, name in enumerate(OF_QUEUES)
@@ -59,6 +59,7 @@ class Limits:
             ]
             for queue in policy.queues
         }
+        self._of_queue = {name: [entry for above in policy.queues_above(name) for entry in own[above]] for name in own}
         self._groups: dict[str, dict[str, tuple[Hold, ...]]] = {
             node: {" and ".join(repr(hold.id) for hold in group): group for group in hold_groups(tuple(holds))}
             for node, holds in directory.holds.items()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
 from placeopt.explain.words import constraint_name
@@ -39,8 +39,8 @@ def single_changes(instance: Instance, plan: Plan) -> Iterator[QueueChange]:
     """
     Yield the changes that are possible.
 
-    Nodes drained are no more; one taint is removed everywhere; one queue has no limits; no node runs short of one
-    resource; there is one more node of a machine type.
+    Nodes drained are no more; one taint is removed everywhere; one queue has no limits; one hold is released; no
+    place runs short of one resource; there is one more node of a machine type.
     """
     cluster = instance.cluster
     drained = sum(node.drained for node in cluster.nodes)
@@ -50,11 +50,13 @@ def single_changes(instance: Instance, plan: Plan) -> Iterator[QueueChange]:
         yield QueueChange(f"remove taint {taint.text!r}", "taints", _without_taint(taint))
     for queue in plan.policy.values.queues:
         yield QueueChange(f"lift the limits of queue {queue.id!r}", "queue", _without_limits(queue.id))
+    for hold in instance.holds_now:
+        yield QueueChange(f"release hold {hold.id!r}", "hold", _without_hold(hold.id))
     waiting = {unplaced.job for unplaced in plan.unplaced}
     demands = [option.demand for job in instance.jobs if job.id in waiting for option in job.options]
     named = sorted({NAMED + name for demand in demands for name in demand.resources})
     for group in (*RESOURCE_GROUPS, *named):
-        yield QueueChange(f"enough {constraint_name(group)} on every node", group, _with_plenty(group))
+        yield QueueChange(f"enough {constraint_name(group)} everywhere", group, _with_plenty(group))
     for machine in dict.fromkeys(node.machine for node in cluster.nodes):
         yield QueueChange(f"one more node of type {machine!r}", None, _with_one_more(machine))
 
@@ -100,9 +102,26 @@ def _with_plenty(group: str) -> Callable[[Instance, Policy], Edited]:
         return machine.model_copy(update={"resources": resources})
 
     def edit(instance: Instance, policy: Policy) -> Edited:
-        machines = tuple(of(machine) for machine in instance.cluster.machines)
-        cluster = instance.cluster.model_copy(update={"machines": machines})
+        whole, name = instance.cluster, group.removeprefix(NAMED)
+        domains = tuple(
+            domain.model_copy(update={"resources": _without(domain.resources, name)}) if domain.resources else domain
+            for domain in whole.domains
+        )
+        changed = {"domains": domains, "resources": _without(whole.resources, name)} if group not in PLENTY else {}
+        cluster = whole.model_copy(update={"machines": tuple(of(machine) for machine in whole.machines), **changed})
         return instance.model_copy(update={"cluster": cluster}), policy
+
+    return edit
+
+
+def _without(resources: Mapping[str, int], name: str) -> Amounts:
+    return Amounts({other: amount for other, amount in resources.items() if other != name})
+
+
+def _without_hold(name: str) -> Callable[[Instance, Policy], Edited]:
+    def edit(instance: Instance, policy: Policy) -> Edited:
+        holds = tuple(hold for hold in instance.holds if hold.id != name)
+        return instance.model_copy(update={"holds": holds}), policy
 
     return edit
 

@@ -33,9 +33,8 @@ class Items:
     node: dict[tuple[int, int], list[Gain]] = field(default_factory=dict)  # (node, resource)
     machine: dict[int, list[Gain]] = field(default_factory=dict)  # MB/s of the job's part of the uplink
     domain: dict[int, list[Gain]] = field(default_factory=dict)
-    queue: dict[int, list[Gain]] = field(
-        default_factory=dict
-    )  # column of ``FreeCapacity.queue_room``, of the job's queue
+    queue: dict[tuple[int, int], list[Gain]] = field(default_factory=dict)
+    """(queue, column of ``FreeCapacity.queue_room``), of the job's queue and those above it."""
     cells: list[Cell] = field(default_factory=list)
     later: list[tuple[int, int]] = field(default_factory=list)
 
@@ -117,9 +116,10 @@ class _RoomRows:
         if requirement.network_mbps and workers > 1:
             self._add_links()
         if requirement.queue >= 0:
-            left = now.queue_room[requirement.queue].tolist()
-            for r, use in enumerate(queue_use(requirement)):
-                self._at_most([], [], int(left[r]) - workers * use, items.queue.get(r, ()))
+            for queue in now.problem.queues_above[requirement.queue]:
+                left = now.queue_room[queue].tolist()
+                for r, use in enumerate(queue_use(requirement)):
+                    self._at_most([], [], int(left[r]) - workers * use, items.queue.get((queue, r), ()))
         for item, other in items.later:
             self._row([self.given[item], self.given[other]], [1, -1], NO_LOWER, 0)
         terms = np.array(self._terms, dtype=np.int64).reshape(-1, 3)

@@ -80,11 +80,13 @@ class RemovableJobs:
             if requirement.link_part == (0 if options.gpus[o] else 1) and options.network_mbps[o]:
                 for kind, at, load in hose_loads(problem, placement):
                     _give(items.machine if kind == "machine" else items.domain, at, item, load)
-            if requirement.queue >= 0 and problem.class_queue[problem.job_class[job]] == requirement.queue:
+            queue = int(problem.class_queue[problem.job_class[job]])
+            if requirement.queue >= 0 and queue >= 0:
                 workers = len(placement.nodes)
                 amounts = (milli * len(placement.gpus), workers * demand[CPU], workers * demand[MEMORY])
-                for r, amount in enumerate(amounts):
-                    _give(items.queue, r, item, amount)
+                for above in set(problem.queues_above[queue]) & set(problem.queues_above[requirement.queue]):
+                    for r, amount in enumerate(amounts):
+                        _give(items.queue, (above, r), item, amount)
         items.cells = _cells(now, self.room(self.most).usable(requirement), requirement, holders)
         return items
 

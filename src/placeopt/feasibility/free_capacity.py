@@ -163,7 +163,8 @@ class FreeCapacity:
         """Most workers that the job's queue may hold beside what it holds; -1: it is over its quota already."""
         most = requirement.most
         if requirement.queue >= 0:
-            for need, left in zip(queue_use(requirement), self.queue_room[requirement.queue].tolist(), strict=True):
+            room = self.queue_room[self.problem.queues_above[requirement.queue]].min(axis=0)
+            for need, left in zip(queue_use(requirement), room.tolist(), strict=True):
                 most = min(most, max(left // need, -1)) if need else most
         return most
 

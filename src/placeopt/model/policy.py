@@ -183,11 +183,14 @@ class Queue(Record):
     A queue or array (SODA V-C).
 
     Its jobs hold at most ``quota`` + ``borrow`` of each resource, and at most
-    ``dominant_share_percent`` + ``borrow_percent`` of the cluster's total of any resource.
+    ``dominant_share_percent`` + ``borrow_percent`` of the cluster's total of any resource. Queues form trees: what the
+    jobs of the queues below it hold counts, too, so a queue above others bounds what these borrow together.
     """
 
     id: Id
     """Unique name of the queue."""
+    parent: Id | None = None
+    """The queue above it, such as a cohort; null: none."""
     quota: Quota = Quota()
     """Amounts that its jobs may hold."""
     borrow: Quota = Quota()
@@ -286,8 +289,37 @@ class Policy(Record):
             raise ValueError(f"jobs_per_gpu_max: {self.jobs_per_gpu_max} with share_mode 'exclusive'; leave it out")
         if self.priorities == "strict" and self.postpone.rule == "lookahead":
             raise ValueError("priorities: 'strict' with postpone.rule 'lookahead'; which job goes first is one rule's")
+        self._check_tree()
         refuse_repeats("queues[].id", (queue.id for queue in self.queues), "ids of queues are unique")
         return self
+
+    def _check_tree(self) -> None:
+        parents = {queue.id: queue.parent for queue in self.queues}
+        for i, queue in enumerate(self.queues):
+            if queue.parent is not None and queue.parent not in parents:
+                raise ValueError(f"queues[{i}].parent: no queue {queue.parent!r}; list it in 'queues', too")
+        settled: set[str] = set()
+        for name in parents:
+            path: dict[str, None] = {}
+            at: str | None = name
+            while at is not None and at not in settled:
+                if at in path:
+                    raise ValueError(f"queues[].parent: {at!r} is above itself; queues form trees")
+                path[at] = None
+                at = parents.get(at)
+            settled |= path.keys()
+
+    def queues_above(self, queue: str | None) -> tuple[str, ...]:
+        """Return a queue and those above it, the lowest first; none of one that the policy does not list."""
+        found: list[str] = []
+        while queue is not None and queue in self._parents:
+            found.append(queue)
+            queue = self._parents[queue]
+        return tuple(found)
+
+    @cached_property
+    def _parents(self) -> dict[str, str | None]:
+        return {queue.id: queue.parent for queue in self.queues}
 
     @cached_property
     def digest(self) -> str:

@@ -223,6 +223,20 @@ class Problem(Hardware, Classes, Jobs):
         return held
 
     @cached_property
+    def queues_above(self) -> list[list[int]]:
+        """Of each queue, itself and those above it."""
+        number = {queue.id: q for q, queue in enumerate(self.policy.queues)}
+        return [[number[name] for name in self.policy.queues_above(queue.id)] for queue in self.policy.queues]
+
+    def queues_of(self, job_class: IntArray) -> tuple[IntArray, IntArray]:
+        """Return pairs of a position in ``job_class`` and a queue that the jobs of this class count in."""
+        queue = self.class_queue[job_class]
+        mine = np.flatnonzero(queue >= 0)
+        depth = np.array([len(above) for above in self.queues_above], dtype=np.int64)[queue[mine]]
+        chains = [self.queues_above[q] for q in queue[mine].tolist()]
+        return np.repeat(mine, depth), np.array([q for chain in chains for q in chain], dtype=np.int64)
+
+    @cached_property
     def queue_ceilings(self) -> IntArray:
         """Shape (queues, 3): most that each queue may hold, in the units of ``options.queue_use``."""
         node = (int((self.node_capacity + self.node_held)[:, resource].sum()) for resource in (CPU, MEMORY))

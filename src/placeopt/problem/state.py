@@ -220,7 +220,9 @@ class State:
             options, workers = self.problem.options, len(placement.nodes)
             demand = options.demand[placement.option]
             milli = len(placement.gpus) * int(options.milli[placement.option])
-            self.queue_used[queue] += sign * np.array([milli, workers * demand[CPU], workers * demand[MEMORY]])
+            used = sign * np.array([milli, workers * demand[CPU], workers * demand[MEMORY]])
+            for above in self.problem.queues_above[queue]:
+                self.queue_used[above] += used
 
     def load_links(self, placement: Placement, sign: int = 1) -> None:
         """Load uplinks with the traffic of a placement; ``sign`` -1 takes it off."""

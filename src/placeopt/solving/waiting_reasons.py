@@ -184,12 +184,15 @@ def is_laid_out(problem: Problem, option: int) -> bool:
 def queue_is_full(state: State, job: int, record: Job) -> str | None:
     """Return a sentence if the job's queue forbids each of its options."""
     problem = state.problem
-    queue = int(problem.class_queue[problem.job_class[job]])
-    if queue < 0:
+    own = int(problem.class_queue[problem.job_class[job]])
+    if own < 0:
         return None
-    room = problem.queue_ceilings[queue] - state.queue_used[queue]
     use = problem.options.queue_use[list(problem.options_of(job))]
-    if ((use <= room) | (use == 0)).all(axis=1).any():
+    for queue in problem.queues_above[own]:
+        room = problem.queue_ceilings[queue] - state.queue_used[queue]
+        if not ((use <= room) | (use == 0)).all(axis=1).any():
+            break
+    else:
         return None
     name, units = problem.policy.queues[queue].id, ("GPU-milli", *RESOURCES[:2])
     left = ", ".join(f"{int(r)} {unit}" for r, unit in zip(room, units, strict=True) if r < UNLIMITED // 2)

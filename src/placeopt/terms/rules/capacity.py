@@ -120,7 +120,8 @@ class QueueShare:
         if queue < 0:
             return True
         use = problem.options.queue_use[placement.option]
-        within = state.queue_used[queue] + use <= problem.queue_ceilings[queue]
+        above = problem.queues_above[queue]
+        within = state.queue_used[above] + use <= problem.queue_ceilings[above]
         return bool((within | (use == 0)).all())
 
     def add_to(self, builder: ModelBuilder, variables: Variables) -> None:
@@ -128,12 +129,11 @@ class QueueShare:
         v, problem = variables, variables.problem
         if not problem.policy.queues:
             return
-        queue = problem.class_queue[problem.options.job_class[v.start_option]]
+        mine, queue = problem.queues_of(problem.options.job_class[v.start_option])
         use, room = problem.options.queue_use[v.start_option], problem.queue_ceilings - v.state.queue_used
-        mine = queue >= 0
         for r in range(use.shape[1]):
             amounts, starts = use[mine, r], v.starts_new[mine]
-            add_limits(builder, queue[mine], v.start[mine], amounts, starts, room[:, r], v.excess.queue[:, r])
+            add_limits(builder, queue, v.start[mine], amounts, starts, room[:, r], v.excess.queue[:, r])
 
 
 def add_queue_limits(builder: ModelBuilder, state: State, columns: IntArray, option: IntArray) -> None:
@@ -141,7 +141,7 @@ def add_queue_limits(builder: ModelBuilder, state: State, columns: IntArray, opt
     problem = state.problem
     if not problem.policy.queues:
         return
-    queue = problem.class_queue[problem.options.job_class[option]]
-    mine, use, room = queue >= 0, problem.options.queue_use[option], problem.queue_ceilings - state.queue_used
+    mine, queue = problem.queues_of(problem.options.job_class[option])
+    use, room = problem.options.queue_use[option], problem.queue_ceilings - state.queue_used
     for r in range(use.shape[1]):
-        builder.add_rows(queue[mine], columns[mine], use[mine, r], NO_LOWER, room[:, r])
+        builder.add_rows(queue, columns[mine], use[mine, r], NO_LOWER, room[:, r])
