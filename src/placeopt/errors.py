@@ -8,7 +8,7 @@ an exit code; no user error raises another exception.
 import json
 from collections.abc import Callable
 from functools import wraps
-from typing import ParamSpec, TypeVar
+from typing import NamedTuple, ParamSpec, TypeVar
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -33,8 +33,28 @@ class PlaceoptError(Exception):
         super().__init__(*(printable(arg) if isinstance(arg, str) else arg for arg in args))
 
 
+class Fault(NamedTuple):
+    """A fault of a document: the path inside it, empty for the whole, and what is wrong there."""
+
+    where: str
+    what: str
+
+    def __str__(self) -> str:
+        """Return both as a message has them."""
+        return f"{self.where or 'document'}: {self.what}"
+
+
 class BadInput(PlaceoptError):
-    """A file or argument is not what it should be: malformed, out of range, or a reference to nothing."""
+    """
+    A file or argument is not what it should be: malformed, out of range, or a reference to nothing.
+
+    Attributes
+    ----------
+    faults
+        The faults of a document that the message shows; empty where it is about something else.
+    """
+
+    faults: tuple[Fault, ...] = ()
 
 
 class BadArgument(BadInput):

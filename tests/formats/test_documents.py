@@ -172,7 +172,7 @@ class TestMessages:
             (tiny(jobs=[{"id": "a", "prio": 1}]), "jobs[0].prio: unknown field; did you mean 'priority'?"),
             (  # of a later format nothing but the version is told: its other faults mean nothing here
                 tiny(format_version=3, new_field=1),
-                "format_version: 3, this version of placeopt reads 2; was the file written by a later one?",
+                "format_version: 3, this version of placeopt reads 2; was the file written by another one?",
             ),
             (  # checks between records know only the path below them
                 tiny(cluster={**TINY["cluster"], "nodes": [{"id": "n", "machine": "zz"}]}),
@@ -202,6 +202,15 @@ class TestMessages:
         lines = refused(tiny(**{f"x{i}": 1 for i in range(500)})).splitlines()
         assert lines[0] == "f.json: 500 faults, the first 20 are:"
         assert len(lines) == 21
+
+    def test_faults_are_fields_too(self) -> None:
+        """Path and what is wrong, for programs that read no prose."""
+        with pytest.raises(BadInput) as caught:
+            loads(Instance, tiny(revision=-1, now_ms="x"), source="f.json")
+        assert [(fault.where, fault.what.split(",")[0]) for fault in caught.value.faults] == [
+            ("revision", "-1"),
+            ("now_ms", '"x"'),
+        ]
 
     def test_values_are_shortened(self) -> None:
         """A megabyte of text in the wrong place is not repeated."""

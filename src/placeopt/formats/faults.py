@@ -10,7 +10,7 @@ from typing import Any, TypeVar, get_args
 
 from pydantic import ValidationError
 
-from placeopt.errors import BadInput
+from placeopt.errors import BadInput, Fault
 from placeopt.model import FORMAT_VERSION
 from placeopt.model.base import Id, Name, Record
 
@@ -88,12 +88,14 @@ def shortened(value: object, length: int = 80) -> str:
     return text if len(text) <= length else f"{text[: length - 3]}..."
 
 
-def bad_input(source: str, faults: list[str], count: int, *, least: bool = False) -> BadInput:
+def bad_input(source: str, faults: Sequence[Fault], count: int, *, least: bool = False) -> BadInput:
     """Return one error for the faults of a file: the first `SHOWN` and their number (``least``: there may be more)."""
-    if count == 1:
-        return BadInput(f"{source}: {faults[0]}")
+    faults = faults[:SHOWN]
     more = f", the first {SHOWN} are" if count > SHOWN else ""
-    return BadInput("\n  ".join([f"{source}: {'at least ' * least}{count} faults{more}:", *faults[:SHOWN]]))
+    lines = [f"{source}: {'at least ' * least}{count} faults{more}:", *map(str, faults)]
+    error = BadInput(f"{source}: {faults[0]}" if count == 1 else "\n  ".join(lines))
+    error.faults = tuple(faults)
+    return error
 
 
 def syntax_fault(error: ValueError | RecursionError, text: str, source: str) -> BadInput:
@@ -164,23 +166,18 @@ def parse_strictly(text: str, source: str) -> Any:
     return document
 
 
-def _refused_in(document: Any) -> Iterator[str]:
+def _refused_in(document: Any) -> Iterator[Fault]:
     """Yield the values of a document that are refused, with their paths, in order."""
     left: list[tuple[tuple[str | int, ...], Any]] = [((), document)]
     while left:
         path, value = left.pop()
         if isinstance(value, _Refused):
-            yield f"{path_text(path) or 'document'}: {value.text}"
+            yield Fault(path_text(path), value.text)
         elif isinstance(value, dict | list):
             inner = value.items() if isinstance(value, dict) else enumerate(value)
             left += reversed(
                 [((*path, step), below) for step, below in inner if isinstance(below, _Refused | dict | list)]
             )
-
-
-def validation_fault(kind: type[Record], error: ValidationError, source: str) -> BadInput:
-    """Return one `BadInput` for what the model refuses."""
-    return record_fault(kind, error.errors(include_url=False), source)
 
 
 def make_record(kind: type[R], where: str, /, **fields: object) -> R:
@@ -191,26 +188,23 @@ def make_record(kind: type[R], where: str, /, **fields: object) -> R:
         raise validation_fault(kind, error, where) from None
 
 
-def record_fault(
-    kind: type[Record], errors: Sequence[Mapping[str, Any]], source: str, *, least: bool = False
-) -> BadInput:
-    """Return one `BadInput` for errors of pydantic; ``least``: there may be more."""
+def validation_fault(kind: type[Record], error: ValidationError, source: str) -> BadInput:
+    """Return one `BadInput` for what the model refuses."""
+    errors = error.errors(include_url=False)
     for fault in errors:
         if fault["loc"] == ("document",) and fault["type"] == "literal_error":
-            return BadInput(f"{source}: document: {value_text(fault['input'])}, expected {expectation(fault)}")
+            return bad_input(source, [_fault(kind, fault)], 1)
         if fault["loc"] == ("format_version",) and fault["type"] != "extra_forbidden":
-            return BadInput(
-                f"{source}: format_version: {value_text(fault['input'])}, this version of placeopt reads "
-                f"{FORMAT_VERSION}; was the file written by a later one?"
-            )
+            version = f"this version of placeopt reads {FORMAT_VERSION}; was the file written by another one?"
+            return bad_input(source, [Fault("format_version", f"{value_text(fault['input'])}, {version}")], 1)
     unknown = {fault["loc"][0] for fault in errors if fault["type"] == "extra_forbidden" and len(fault["loc"]) == 1}
     for sign, given in _SIGNS.items():
         if sign in unknown:
-            return BadInput(f"{source}: {sign}: this looks like {given}, expected {_called(kind)}")
+            return bad_input(source, [Fault(sign, f"this looks like {given}, expected {_called(kind)}")], 1)
     # A list with a bad element also counts as too short: pydantic drops the element first.
     bad = {fault["loc"][:end] for fault in errors for end in range(len(fault["loc"]))}
     errors = [fault for fault in errors if fault["type"] != "too_short" or fault["loc"] not in bad]
-    return bad_input(source, [_fault_text(kind, fault) for fault in errors[:SHOWN]], len(errors), least=least)
+    return bad_input(source, [_fault(kind, fault) for fault in errors[:SHOWN]], len(errors))
 
 
 def _called(kind: type[Record]) -> str:
@@ -218,29 +212,27 @@ def _called(kind: type[Record]) -> str:
     return f"{'an' if word[0] in 'aeiou' else 'a'} {word}"
 
 
-def _fault_text(kind: type[Record], fault: Mapping[str, Any]) -> str:
+def _fault(kind: type[Record], fault: Mapping[str, Any]) -> Fault:
     loc: tuple[str | int, ...] = fault["loc"]
     context: Mapping[str, Any] = fault.get("ctx", {})
     if loc and loc[-1] == "[key]":
-        return f"{path_text(loc[:-1])}: the key {value_text(fault['input'])}, expected {expectation(fault)}"
+        return Fault(path_text(loc[:-1]), f"the key {value_text(fault['input'])}, expected {expectation(fault)}")
     path = path_text(loc)
     if fault["type"] == "union_tag_invalid":  # pydantic names the key with quotes around
         tag = path_text((*loc, context["discriminator"].strip("'")))
-        return f"{tag}: {value_text(context['tag'])}, expected one of {context['expected_tags'].replace(chr(39), '')}"
+        expected = context["expected_tags"].replace("'", "")
+        return Fault(tag, f"{value_text(context['tag'])}, expected one of {expected}")
     if fault["type"] == "value_error":
         message = str(context.get("error", fault["msg"]))
         relative = _RELATIVE_PATH.match(message)
         if relative:
-            return f"{path}.{message}" if path else message
-        return f"{path or 'document'}: {message}"
-    if fault["type"] == "json_invalid":
-        reason = str(context.get("error", fault["msg"]))
-        return _TOO_DEEP if reason.startswith("recursion limit") else f"document: not JSON: {reason}"
+            return Fault(f"{path}.{relative[1]}" if path else relative[1], relative[2])
+        return Fault(path, message)
     if fault["type"] == "missing":
-        return f"{path}: is missing"
+        return Fault(path, "is missing")
     if fault["type"] == "extra_forbidden":
-        return f"{path}: unknown field{_suggestion(kind, loc)}"
-    return f"{path or 'document'}: {value_text(fault['input'])}, expected {expectation(fault)}"
+        return Fault(path, f"unknown field{_suggestion(kind, loc)}")
+    return Fault(path, f"{value_text(fault['input'])}, expected {expectation(fault)}")
 
 
 def expectation(fault: Mapping[str, Any]) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -31,8 +30,6 @@ TITLES = {
     503: "The service cannot answer now",
 }
 """Status -> title, where a refusal has none of its own."""
-
-_PLACE = re.compile(r"^body: (?:[^\n]*faults[^\n]*:\n\s+)?([A-Za-z_][\w.\[\]\"]*): ")
 
 
 class Refused(PlaceoptError):
@@ -76,8 +73,9 @@ class Refused(PlaceoptError):
 
 def malformed(error: BadInput) -> Refused:
     """Return the refusal of a body that is not what the call expects."""
-    found = _PLACE.match(str(error))
-    return Refused(400, str(error), place=found[1] if found else None)
+    place = next((fault.where for fault in error.faults if fault.where), None)
+    more = {"faults": [fault._asdict() for fault in error.faults]} if error.faults else None
+    return Refused(400, str(error), place=place, more=more)
 
 
 def refusal(error: Exception) -> Refused:
