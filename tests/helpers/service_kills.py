@@ -16,7 +16,7 @@ from helpers.service_child import SERVE, Reply, ServiceChild
 from helpers.service_load import Load, Request
 from helpers.service_model import SETTLED, Contradiction, Effect, Json, State, after, observed, settled
 from placeopt import Engine, violations
-from placeopt.formats import dumps, loads
+from placeopt.formats import loads
 from placeopt.model import Instance
 from placeopt.service import Service
 
@@ -56,7 +56,7 @@ class Kills:
         self.kills = self.answered = self.entries = self.repeated = self.replays = 0
         self._folder, self._copy, self._command = folder / "state", folder / "copy", command
         self._draw, self._seed, self._moment = random.Random(seed), seed, ""
-        first: Json = json.loads(dumps(instance))
+        first: Json = json.loads(instance.model_dump_json(exclude_defaults=True))  # jobs without templates
         self._load = Load(first, self._draw)
         self._seconds: dict[str, float] = {}
         self._told: dict[str, Json] = {}

@@ -193,7 +193,7 @@ def test_a_snapshot_that_is_written_delays_no_decision(tmp_path, held_back):
 def test_changes_while_the_journal_takes_a_snapshot_are_kept(tmp_path, monkeypatch, held_back, loaded):
     monkeypatch.setattr("placeopt.service.journal.LEAST_ROWS", 1)
     begun, free = held_back
-    jobs = json.loads(dumps(ROUND))["jobs"]
+    jobs = [json.loads(job.model_dump_json(exclude_defaults=True)) for job in ROUND.jobs]
     with Service(tmp_path) as service:
         service.call("put_cluster", dumps(ROUND))
         for number in range(5):  # each as large as the round
