@@ -7,6 +7,7 @@ import pytest
 from helpers.imported_rounds import held, left_out
 from helpers.kubernetes_objects import HOSTNAME, near, node, pod, read, term
 from helpers.node_conditions import chosen_nodes
+from placeopt import solve
 from placeopt.model import Instance, JobOrigin, Option
 
 LWS, KUEUE, RACK = "leaderworkerset.sigs.k8s.io/", "kueue.x-k8s.io/", "topology.kubernetes.io/rack"
@@ -331,6 +332,14 @@ def test_placeholders_give_their_room_to_pods_of_their_task_group() -> None:
     (job,) = found.jobs
     assert [one.name for one in job.origin.workers] == ["default/w0", "default/w1", "default/h2"]
     assert (job.options[0].workers, job.options[0].workers_min) == (3, 1)
+    assert [(hold.node, hold.gpus, hold.jobs) for hold in found.holds] == [
+        ("n", (0,), ("default/a",)),
+        ("n", (1,), ("default/a",)),
+    ]
+    other = pod("other", asks={"nvidia.com/gpu": "2"}, priority=1000)
+    pods = [pod(f"w{i}", annotations=marks, **app) for i in range(2)]
+    plan = solve(read(node(gpus="2"), *holders[:2], *pods, other), isolation="thread")
+    assert [placed.job for placed in plan.placements] == ["default/a"]
     found = read(node(), *holders[:2], pod("w0", annotations=marks, **app))
     assert held(found).keys() == {"default/a"}
 

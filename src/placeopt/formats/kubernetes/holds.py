@@ -1,4 +1,4 @@
-"""Room that is held without a running pod: nominated pods, and reservations of Koordinator."""
+"""Room that is held without a job: by nominated pods, placeholders of YuniKorn, and reservations of Koordinator."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from placeopt.formats.observed_round import ObservedHold, ObservedJob
 
 def read_holds(
     listed: Mapping[str, Sequence[JsonEntry]],
-    waiting: Iterable[Pod],
+    pods: Iterable[Pod],
     jobs: Sequence[ObservedJob],
     resource: str,
     notes: ImportNotes,
@@ -25,9 +25,12 @@ def read_holds(
     Return the holds of a listing.
 
     A nominated pod's room counts against jobs of at most its priority, as for kube-scheduler, whatever the pod becomes
-    in the round. A reservation's counts against all pods that are not its owners'. ``resource`` counts GPUs.
+    in the round. A reservation's counts against all pods that are not its owners', and that of a placeholder which is
+    no job against all but the job of the pods that wait for it. ``resource`` counts GPUs.
     """
-    pods = list(waiting)
+    running = {worker.name for job in jobs if job.workers and job.job.origin for worker in job.job.origin.workers}
+    holders = [pod for pod in pods if pod.placeholder and pod.node is not None and pod.id not in running]
+    pods = [pod for pod in pods if pod.node is None]
     job_of = {
         worker.name: job.job.id
         for job in jobs
@@ -35,6 +38,9 @@ def read_holds(
         for worker in job.job.origin.workers
     }
     holds = [_nominated(pod, node, job_of) for pod in pods if (node := _nomination(pod))]
+    for pod in holders:
+        group = {job_of[one.id] for one in pods if one.id in job_of and _gang(one) == _gang(pod)}
+        holds.append(_held(f"placeholder:{pod.id}", pod, pod.node or "", jobs=tuple(sorted(group))))
     for entry in listed.get("Reservation", ()):
         try:
             holds += _reserved(entry, pods, job_of, resource, notes)
@@ -49,11 +55,17 @@ def _nomination(pod: Pod) -> str:
 
 
 def _nominated(pod: Pod, node: str, job_of: Mapping[str, str]) -> ObservedHold:
-    cpu, memory = pod.amounts.cpu_millicores, pod.amounts.memory_mib
     own = (job_of[pod.id],) if pod.id in job_of else ()
-    return ObservedHold(
-        job_id(f"nominated:{pod.id}"), node, pod.gpus, cpu, memory, pod.named, priority=pod.priority, jobs=own
-    )
+    return _held(f"nominated:{pod.id}", pod, node, priority=pod.priority, jobs=own)
+
+
+def _held(name: str, pod: Pod, node: str, *, jobs: tuple[str, ...], priority: int | None = None) -> ObservedHold:
+    cpu, memory = pod.amounts.cpu_millicores, pod.amounts.memory_mib
+    return ObservedHold(job_id(name), node, pod.gpus, cpu, memory, pod.named, priority=priority, jobs=jobs)
+
+
+def _gang(pod: Pod) -> str | None:
+    return None if pod.group is None else pod.group.id
 
 
 def _reserved(

@@ -120,7 +120,7 @@ def read_kubernetes(
         jobs,
         snapshot_policy("kubernetes", dict.fromkeys(domain.level for domain in cluster.domains)),
         previous,
-        read_holds(listed, pods.waiting, jobs, resource, notes),
+        read_holds(listed, pods.listed, jobs, resource, notes),
     )
 
 
