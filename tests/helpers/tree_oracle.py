@@ -71,12 +71,19 @@ class TreeOracle:
         return list(found.values())
 
     def fits_alone(self, job: Job) -> bool:
-        """Whether a job that waits has a lawful layout on the idle nodes."""
+        """Whether what does not run of a job has a lawful layout beside the other jobs that run."""
+        held = self.running.get(job.id)
+        gpus, cpu = Counter(self.gpus), Counter(self.cpu)
+        for assignment in (a for other in self.running.values() if other is not held for a in other.assignments):
+            gpus[assignment.node] -= len(assignment.gpus)
+            cpu[assignment.node] -= assignment.cpu_millicores
         return any(
-            all(count <= self.gpus[node] for node, count in way.gpus.items())
-            and all(count <= self.cpu[node] for node, count in way.cpu.items())
+            all(count <= gpus[node] for node, count in way.gpus.items())
+            and all(count <= cpu[node] for node, count in way.cpu.items())
             for option in job.options
-            for layout in self._layouts(job, option, None)
+            if held is None or held.option == option.id
+            for layout in self._layouts(job, option, held)
+            if layout != layout_of(option, held)
             for way in [self._way(option, layout, complete=True)]
         )
 

@@ -17,6 +17,7 @@ import pytest
 
 from helpers.plans import plan_for
 from placeopt import Instance, build, violations
+from placeopt.explain import explain
 from placeopt.live_cluster import Engine
 from placeopt.model import (
     Demand,
@@ -480,11 +481,13 @@ def test_what_kueue_finds_is_lawful(engine: Engine, row: Row, tree: bool) -> Non
 
 @pytest.mark.parametrize(("row", "tree"), forms([one for one in ROWS if one.found is None]))
 def test_where_kueue_finds_none_there_is_none(engine: Engine, row: Row, tree: bool) -> None:
-    """No worker starts, and that is proven."""
+    """No worker starts, and that is proven, also where it is explained: each rule in words."""
     job = job_of(row, tree=tree)
     round_ = round_of(row, job)
     plan = engine.solve(round_, method="counts", time_limit_s=20)
     assert (plan.status, workers_in(plan)) == ("optimal", sum(sum(at.values()) for at in row.runs.values()))
+    found = explain(round_, plan, "asked", isolation="thread")
+    assert (found.reason, found.proven, "" in [one.asks for one in found.conflict]) == ("conflict", True, False)
 
 
 def workers_in(plan: Plan) -> int:

@@ -27,7 +27,8 @@ class ExplainRound:
     """
     Jobs in question beside the jobs that hold something: those that run, and those that the plan placed.
 
-    Other waiting jobs are not there at all. ``problem`` has no running jobs of its own: states are made by hand.
+    Other waiting jobs are not there at all. ``problem`` has no running jobs of its own but those with groups, which may
+    run in part and stay as they are: states are made by hand.
     """
 
     problem: Problem
@@ -54,7 +55,7 @@ class ExplainCase(ExplainRound):
 
     job: Job
     number: int
-    """Of the job in ``problem``; of one with groups, of its first member."""
+    """Of the job in ``problem``; of one with groups, of its first member that does not run yet, if there is one."""
     tree: Tree | None = None
     """Its groups, if it has some."""
 
@@ -97,7 +98,10 @@ def case_beside(instance: Instance, plan: Plan, job: Job) -> ExplainCase:
     round_ = compile_round(instance.model_copy(update={"jobs": jobs}), plan, [job.id])
     groups = any(option.groups for option in job.options)
     tree = next((tree for tree in round_.problem.trees if tree.job == job.id and groups), None)
-    number = round_.problem.job_ids.index(job.id) if tree is None else tree.members[0]
+    if tree is None:
+        number = round_.problem.job_ids.index(job.id)
+    else:
+        number = next((member for member in tree.members if member not in tree.runs), tree.members[0])
     return ExplainCase(**vars(round_), job=job, number=number, tree=tree)
 
 
@@ -110,13 +114,18 @@ def compile_round(instance: Instance, plan: Plan, asked: Sequence[str]) -> Expla
         for job in instance.jobs
         if job.id in kept
     )
-    alone = instance.model_copy(update={"jobs": held, "running": ()})
+    trees = {job.id for job in held if any(option.groups for option in job.options)}
+    alone = instance.model_copy(
+        update={"jobs": held, "running": tuple(part for part in instance.running if part.job in trees)}
+    )
     policy = plan.policy.values
     problem = compile_problem(alone, policy, lost=find_lost(instance))
     # the expected workload does not depend on the job in question
     problem = replace(problem, target=target_workload(instance, policy, problem.type_model))
-    running, placed = (placed_in(problem, placements) for placements in (instance.running, plan.placements))
-    flat = [held_ for held_ in instance.running if held_.job in problem.job_ids]
+    running, placed = (
+        placed_in(problem, placements, problem.running_records) for placements in (instance.running, plan.placements)
+    )
+    flat = [held_ for held_ in instance.running if held_.job not in trees]
     jobs_at = {job_id: j for j, job_id in enumerate(problem.job_ids)}
     may = may_change(problem.instance.model_copy(update={"running": tuple(flat)}), policy, jobs_at)
     changeable = frozenset[int]().union(*may.values())

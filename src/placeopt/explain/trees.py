@@ -4,18 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from functools import partial
+from typing import Any
 
 from placeopt.errors import OutOfTime
 from placeopt.explain.question import Question, case_beside
 from placeopt.explain.records import Constraint, Explanation
-from placeopt.explain.words import constraint_name, listed, spread_words
-from placeopt.model import Group, Job, Split
+from placeopt.explain.words import condition_words, constraint_name, listed, spread_words
+from placeopt.model import Group, Job, Split, Toleration
 from placeopt.model.plan import UnplacedReason
 from placeopt.problem import State
 from placeopt.solvers.result import SolveOptions
 from placeopt.solving.tree_fit import tree_fits
 
 Edit = Callable[[Job], Job]
+CONDITIONS: dict[str, Any] = {"node_selector": {}, "node_affinity": (), "nodes_allowed": None, "nodes_excluded": ()}
+"""What a job may ask of nodes -> the value that asks nothing."""
 
 
 def explain_tree(q: Question) -> Explanation:
@@ -34,11 +37,12 @@ def explain_tree(q: Question) -> Explanation:
         reason, detail, conflict = _reason(q)
     except OutOfTime:
         detail += " (as the plan says; there was no time to verify it)"
+    part = "runs in part; the rest " if q.case.tree is not None and q.case.tree.runs else ""
     return Explanation(
         job=q.case.job.id,
         status="waiting",
         reason=reason,
-        detail=detail,
+        detail=part + detail,
         plan_reason=None if q.planned is None else q.planned.reason,
         beside="running" if reason == "conflict" else "plan",
         conflict=conflict or (),
@@ -60,13 +64,6 @@ def _reason(q: Question) -> tuple[UnplacedReason, str, tuple[Constraint, ...]]:
     return "conflict", f"does not fit beside the running jobs that must stay: {what}", held
 
 
-def _listed(held: tuple[Constraint, ...]) -> str:
-    names = [constraint.name for constraint in held]
-    return (
-        f"by {names[0]} alone" if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]} cannot hold together"
-    )
-
-
 def _fits(q: Question, job: Job, state_of: Callable[..., State]) -> bool:
     """Return whether the job, as this record says, fits in a state; raises ``OutOfTime`` where that is not known."""
     q.deadline.check("groups were laid")
@@ -83,7 +80,8 @@ def _fits(q: Question, job: Job, state_of: Callable[..., State]) -> bool:
 def _conflict(q: Question, state_of: Callable[..., State]) -> tuple[Constraint, ...]:
     """Return rules of the job that cannot hold together, none of which can be left out."""
     job, held = q.case.job, list[Constraint]()
-    for constraint, edit in _rules(job):
+    tainted = any(node.taints for node in q.instance.cluster.nodes)
+    for constraint, edit in _rules(job, tainted=tainted):
         without = edit(job)
         if _fits(q, without, state_of):
             held.append(constraint)
@@ -92,20 +90,28 @@ def _conflict(q: Question, state_of: Callable[..., State]) -> tuple[Constraint, 
     return tuple(held)
 
 
-def _rules(job: Job) -> Iterator[tuple[Constraint, Edit]]:
-    """Yield what a job asks of nodes, and its groups of each other, with the edit of its record that drops it."""
-    if job.node_selector:
-        asks = ", ".join(f"{key}={value}" for key, value in sorted(job.node_selector.items()))
-        yield _rule("node_selector", asks), lambda job: job.model_copy(update={"node_selector": {}})
-    if job.nodes_allowed is not None:
-        asks = f"{len(job.nodes_allowed)} nodes"
-        yield _rule("nodes_allowed", asks), lambda job: job.model_copy(update={"nodes_allowed": None})
+def _rules(job: Job, *, tainted: bool) -> Iterator[tuple[Constraint, Edit]]:
+    """
+    Yield what a job asks of nodes, and its groups of each other, with the edit of its record that drops it.
+
+    ``tainted``: Whether some node has taints.
+    """
+    texts = condition_words(job)
+    for field, free in CONDITIONS.items():
+        if getattr(job, field) != free:
+            yield _rule(field, texts[field]), partial(_with, {field: free})
+    if tainted:
+        yield _rule("taints", texts["taints"]), partial(_with, {"tolerations": (Toleration(operator="Exists"),)})
     for option in job.options:
         for group in _groups(option):
             for field, asks in _asked(group):
                 name = f"{field.replace('_', ' ')} of {group.id!r}"
                 held = Constraint(group=f"{group.id}:{field}", name=name, asks=asks)
                 yield held, partial(_without, option_id=option.id, group_id=group.id, field=field)
+
+
+def _with(fields: dict[str, Any], job: Job) -> Job:
+    return job.model_copy(update=fields)
 
 
 def _rule(group: str, asks: str) -> Constraint:

@@ -68,15 +68,7 @@ def _asks(group: str, requirement: Requirement, job: Job) -> str:
         "queue": f"quota of queue {job.queue!r}",
         "hold": f"room beside {_some_names(sorted(requirement.holds))}",
         "drained": "no drained node",
-        "taints": f"no taint but {', '.join(one.text for one in job.tolerations)}"
-        if job.tolerations
-        else "no tainted node",
-        "nodes_allowed": f"node {_some(job.nodes_allowed or ())}" if job.nodes_allowed else "no node",
-        "nodes_excluded": f"not node {_some(job.nodes_excluded)}",
-        "node_selector": ", ".join(f"{label}={value}" for label, value in job.node_selector.items()),
-        "node_affinity": " or ".join(
-            " and ".join(expression.text for expression in term) or "no node" for term in job.node_affinity
-        ),
+        **condition_words(job),
         "memory_bandwidth": f"{memory_bandwidth:,} MB/s{each}",
         "pcie_bandwidth": f"{pcie:,} MB/s{each}",
         "network_bandwidth": f"{requirement.network_mbps:,} MB/s{each}",
@@ -95,6 +87,21 @@ def _asks(group: str, requirement: Requirement, job: Job) -> str:
         **{NAMED + name: f"{amount:,} {name}{each}" for name, amount in zip(requirement.named, named, strict=True)},
     }
     return texts[group] if group in texts else _split(group.removeprefix("split:"), requirement)
+
+
+def condition_words(job: Job) -> dict[str, str]:
+    """Return what a job asks of nodes, by the groups of constraints that it may be."""
+    return {
+        "taints": f"no taint but {', '.join(one.text for one in job.tolerations)}"
+        if job.tolerations
+        else "no tainted node",
+        "nodes_allowed": f"node {_some(job.nodes_allowed or ())}" if job.nodes_allowed else "no node",
+        "nodes_excluded": f"not node {_some(job.nodes_excluded)}",
+        "node_selector": ", ".join(f"{label}={value}" for label, value in job.node_selector.items()),
+        "node_affinity": " or ".join(
+            " and ".join(expression.text for expression in term) or "no node" for term in job.node_affinity
+        ),
+    }
 
 
 def _some_names(names: Sequence[str]) -> str:
