@@ -29,6 +29,9 @@ KUBERNETES_ODD: list[Any] = [
 ]
 
 
+CEL = 'device.attributes["nic.example.com"].type == "nic" && device.driver == "nic.example.com"'
+
+
 def places(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
     """Yield the path to every field and element below the first level."""
     pairs = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
@@ -101,6 +104,39 @@ def kubernetes_objects() -> list[dict[str, Any]]:
         {"kind": "PodGroup", "metadata": {"name": "pg"}, "spec": {"schedulingPolicy": {"gang": {"minCount": 2}}}},
         *(pod(f"pg{i}", schedulingGroup={"podGroupName": "pg"}) for i in range(2)),
         pod("volume", volumes=[{"name": "v", "persistentVolumeClaim": {"claimName": "c"}}]),
+        {"kind": "StorageClass", "metadata": {"name": "s"}, "volumeBindingMode": "WaitForFirstConsumer"},
+        pod("made", volumes=[{"name": "v", "ephemeral": {"volumeClaimTemplate": {"spec": {"storageClassName": "s"}}}}]),
+        {
+            "kind": "ResourceSlice",
+            "metadata": {"name": "rs"},
+            "spec": {
+                "driver": "nic.example.com",
+                "nodeName": "gpu-a1",
+                "pool": {"name": "gpu-a1", "resourceSliceCount": 1},
+                "sharedCounters": [{"name": "c", "counters": {"memory": {"value": "8"}}}],
+                "devices": [
+                    {
+                        "name": f"d{i}",
+                        "attributes": {"type": {"string": "nic"}},
+                        "capacity": {"memory": {"value": "4Gi"}},
+                        "consumesCounters": [{"counterSet": "c", "counters": {"memory": {"value": "4"}}}],
+                    }
+                    for i in range(2)
+                ],
+            },
+        },
+        {"kind": "DeviceClass", "metadata": {"name": "nic"}, "spec": {"selectors": [{"cel": {"expression": CEL}}]}},
+        {
+            "kind": "ResourceClaim",
+            "metadata": {"name": "rc"},
+            "spec": {"devices": {"requests": [{"name": "r", "exactly": {"deviceClassName": "nic", "count": 1}}]}},
+            "status": {
+                "allocation": {
+                    "devices": {"results": [{"driver": "nic.example.com", "pool": "gpu-a1", "device": "d0"}]}
+                }
+            },
+        },
+        pod("device", resourceClaims=[{"name": "x", "resourceClaimName": "rc"}]),
         pod("claim", "gpu-a1", resourceClaims=[{"name": "x", "resourceClaimName": "rc"}]),
         pod("near", labels={"app": "x"}, affinity=rules),
         pod("port", "gpu-a2", containers=[{"name": "c", "ports": [{"hostPort": 80, "containerPort": 80}]}]),

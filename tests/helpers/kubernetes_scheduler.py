@@ -2,7 +2,8 @@
 The filters of Kubernetes' scheduler, written down once more: plainly, one pod at a time, from the objects themselves.
 
 It shares nothing with the importer, so that the two can be compared. It covers what `random_cluster` makes: cordons,
-taints, node selectors, ports, CPU, memory, GPUs, network cards, number of pods, affinity and anti-affinity by labels.
+taints, node selectors, ports, CPU, memory, GPUs, network cards, storage, number of pods, affinity and anti-affinity by
+labels.
 """
 
 import random
@@ -11,7 +12,7 @@ from typing import Any
 from helpers.kubernetes_objects import HOSTNAME, apart, near, node, pod, term
 
 ZONE = "topology.kubernetes.io/zone"
-CARD = "rdma/hca"
+CARD, STORAGE = "rdma/hca", "ephemeral-storage"
 Object = dict[str, Any]
 
 
@@ -37,7 +38,8 @@ class Scheduler:
         if any(labels.get(key) != value for key, value in manifest["spec"].get("nodeSelector", {}).items()):
             return False
         beside = [other for at, other in self.on if at == name]
-        if ports(manifest) & {port for other in beside for port in ports(other)}:
+        taken = [port for other in beside for port in ports(other)]
+        if any(a[1] == b[1] and (a[0] == b[0] or "" in (a[0], b[0])) for a in ports(manifest) for b in taken):
             return False
         for resource, has in here["status"]["allocatable"].items():
             if sum(amount(other, resource) for other in [*beside, manifest]) > int(has) and amount(manifest, resource):
@@ -84,9 +86,10 @@ def meets(rule: Object, manifest: Object) -> bool:
     return all(own.get(key) == value for key, value in rule["labelSelector"]["matchLabels"].items())
 
 
-def ports(manifest: Object) -> set[int]:
-    """Return the ports of the node that a pod takes."""
-    return {port["hostPort"] for container in manifest["spec"]["containers"] for port in container.get("ports", [])}
+def ports(manifest: Object) -> list[tuple[str, int]]:
+    """Return the ports of the node that a pod takes, each at an address or at all."""
+    taken = [port for container in manifest["spec"]["containers"] for port in container.get("ports", [])]
+    return [(port.get("hostIP", ""), port["hostPort"]) for port in taken]
 
 
 def amount(manifest: Object, resource: str) -> int:
@@ -104,6 +107,8 @@ def random_pod(rng: random.Random, name: str, gang: str | None) -> Object:
     more: Object = {}
     if rng.random() < 0.2:
         asks[CARD] = "1"
+    if rng.random() < 0.2:
+        asks[STORAGE] = str(2**20)
     if rng.random() < 0.35:
         rule = rng.choice([apart, near])
         more["affinity"] = rule(term({"app": rng.choice("abc")}, rng.choice([HOSTNAME, ZONE])))
@@ -112,8 +117,13 @@ def random_pod(rng: random.Random, name: str, gang: str | None) -> Object:
     if rng.random() < 0.15:
         more["nodeSelector"] = {ZONE: rng.choice("xy")}
     manifest = pod(name, labels=labels, asks={key: value for key, value in asks.items() if value != "0"}, **more)
-    if rng.random() < 0.15:
-        manifest["spec"]["containers"][0]["ports"] = [{"containerPort": 1, "hostPort": rng.choice([80, 90])}]
+    if rng.random() < 0.25:
+        port = {
+            "containerPort": 1,
+            "hostPort": rng.choice([80, 90]),
+            "hostIP": rng.choice(["", "10.0.0.1", "10.0.0.2"]),
+        }
+        manifest["spec"]["containers"][0]["ports"] = [port]
     return manifest
 
 
@@ -125,6 +135,7 @@ def random_cluster(seed: int) -> tuple[list[Object], list[Object], list[Object]]
         labels = {HOSTNAME: f"n{i}", **({ZONE: rng.choice("xy")} if rng.random() < 0.85 else {})}
         taints = [{"key": "t", "effect": "NoSchedule"}] if rng.random() < 0.2 else []
         has = {"cpu": "6", "memory": str(2**22), "pods": str(rng.choice([3, 9])), CARD: str(rng.choice([0, 1, 4]))}
+        has[STORAGE] = str(2**20 * rng.choice([1, 3]))
         made = node(f"n{i}", str(rng.choice([0, 2, 4])), labels=labels, taints=taints, has=has)
         made["spec"]["unschedulable"] = rng.random() < 0.1
         nodes.append(made)

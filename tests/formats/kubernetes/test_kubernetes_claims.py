@@ -10,7 +10,7 @@ import pytest
 
 from helpers.imported_rounds import drained, held, left_out, waiting
 from helpers.kubernetes_objects import HOSTNAME, node, pod, read
-from placeopt import solve
+from placeopt import BadInput, solve
 from placeopt.model import Instance
 
 CPU: dict[str, Any] = {"asks": {"cpu": "1"}}
@@ -97,6 +97,12 @@ NIC = slice_({"name": "nic-0"}, {"name": "nic-1"}, driver="rdma.example.com")
 NIC_CLASS = class_("rdma", 'device.driver == "rdma.example.com"', None)
 NIC_NAME = "deviceclass.resource.kubernetes.io/rdma"
 COUNTERS = [{"name": "gpu-0", "counters": {"memory": {"value": "8"}}}]
+HALVES = slice_(
+    device("gpu-0", takes={"memory": 8}),
+    *(device(f"mig-{i}", "mig", takes={"memory": 4}) for i in range(2)),
+    sharedCounters=COUNTERS,
+)
+"""Two halves can be given out together, but not beside the whole."""
 PARTED = slice_(
     device("gpu-0", takes={"memory": 8}),
     *(device(f"mig-{i}", "mig", takes={"memory": 4}) for i in range(3)),
@@ -161,6 +167,7 @@ def test_devices_are_amounts(expected: tuple[int, tuple[int, dict[str, int]]], o
 @pytest.mark.parametrize(
     "objects",
     [
+        [HALVES, class_(), class_("mig", MIG_CLASS, None), template(asks(of("mig"))), by_template()],
         [gpus(8), class_(), template(asks(of("of-nobody"))), by_template()],
         [gpus(8), class_(), template(asks(of(allocationMode="All"))), by_template()],
         [
@@ -267,3 +274,13 @@ def test_a_volume_that_is_made_on_the_node_of_its_pod(expected: str | None, obje
         assert left_out(found) == []
     else:
         assert expected in "".join(left_out(found))
+
+
+def test_a_class_without_a_resource_of_its_own_is_named_by_the_class() -> None:
+    """By default it would be a cluster without GPUs, which is refused with the name that counts them."""
+    unnamed = class_(resource=None)
+    objects = [bare(), gpus(8), unnamed, template(asks(of(count=2))), by_template()]
+    with pytest.raises(BadInput, match=f"there are: deviceclass.resource.kubernetes.io/{DRIVER}"):
+        read(*objects)
+    found = read(*objects, resource=f"deviceclass.resource.kubernetes.io/{DRIVER}")
+    assert (size(found), demand(found)) == (8, (2, {}))

@@ -157,7 +157,11 @@ def test_a_pod_without_a_name_is_counted() -> None:
 
 
 @pytest.mark.parametrize(
-    "kind", ["PodGroup", "Workload", "PersistentVolumeClaim", "PersistentVolume", "Namespace", "ResourceClaim"]
+    "kind",
+    [
+        *("PodGroup", "Workload", "PersistentVolumeClaim", "PersistentVolume", "StorageClass", "Namespace"),
+        *("ResourceClaim", "ResourceClaimTemplate", "ResourceSlice", "DeviceClass"),
+    ],
 )
 @pytest.mark.parametrize("odd", [{}, {"metadata": 3}, {"metadata": {"name": "g"}, "spec": 3, "status": []}])
 def test_other_odd_objects_never_stop_the_import(kind: str, odd: dict[str, Any]) -> None:

@@ -34,6 +34,10 @@ OPTIONAL = (
     ("leaderworkerset.x-k8s.io", "leaderworkersets", "LeaderWorkerSet"),
     ("topology.volcano.sh", "hypernodes", "HyperNode"),
     ("resource.k8s.io", "resourceclaims", "ResourceClaim"),
+    ("resource.k8s.io", "resourceclaimtemplates", "ResourceClaimTemplate"),
+    ("resource.k8s.io", "resourceslices", "ResourceSlice"),
+    ("resource.k8s.io", "deviceclasses", "DeviceClass"),
+    ("storage.k8s.io", "storageclasses", "StorageClass"),
 )
 """Group of the API, plural and kind of what the reader looks at where the cluster has it; at any served version."""
 

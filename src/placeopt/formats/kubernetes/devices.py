@@ -16,16 +16,14 @@ from fractions import Fraction
 from placeopt.errors import BadInput
 from placeopt.formats.json_entry import JsonEntry
 from placeopt.formats.kubernetes.node_selectors import EVERY_NODE, KEEPS_OFF, NodeConditions, node_selector_terms
-from placeopt.formats.kubernetes.resources import NONE, is_network, parse_quantity, quantity
+from placeopt.formats.kubernetes.resources import CLASS_RESOURCE, NONE, is_network, parse_quantity, quantity
 
-CLASS_RESOURCE = "deviceclass.resource.kubernetes.io/"
-"""Begins the extended resource that every DeviceClass has by its name."""
 UNKNOWN = "a ResourceClaim"
 DeviceId = tuple[str, str, str]
 """Driver, pool, name."""
 CounterId = tuple[str, str, str, str]
 """Driver, pool, counter set, counter."""
-_LITERAL = r"""(?P<value>"[^"]*"|'[^']*'|true|false|-?[0-9]+)"""
+_LITERAL = r"""(?P<value>"[^"]*"|'[^']*'|true|false|-?[0-9]{1,18})"""
 _FIELD = r"""device\.(?P<kind>attributes|capacity)\[["'](?P<domain>[^"']+)["']\]\.(?P<name>\w+)"""
 _CLAUSES = tuple(
     re.compile(pattern + r"\Z")
@@ -78,7 +76,8 @@ class Devices:
                 self._devices[device.id] = device
         self._names: dict[str, str] = {}
         self._of_name: dict[str, dict[DeviceId, Device]] = {}
-        for entry in listed.get("DeviceClass", []):
+        classes = listed.get("DeviceClass", [])
+        for entry in sorted(classes, key=_is_unnamed):
             try:
                 self._add_class(entry)
             except BadInput:
@@ -97,25 +96,23 @@ class Devices:
                 continue
 
     def _add_class(self, entry: JsonEntry) -> None:
+        """Name the devices of a class, if it is read and all of them can be given out beside those of other names."""
         name, spec = entry.entry("metadata").text("name"), entry.entry("spec")
-        expressions = [one.entry("cel").text("expression") for one in spec.entries("selectors")]
-        met = {key: one for key, one in self._devices.items() if _all_met(expressions, one)}
-        if any(_all_met(expressions, one) is None for one in self._devices.values()) or not self._are_amounts(met):
-            return
-        same = next((other for other, devices in self._of_name.items() if devices.keys() == met.keys()), None)
         stated = spec.text("extendedResourceName", "")
-        if same is None and not any(met.keys() & devices.keys() for devices in self._of_name.values()):
+        expressions = [one.entry("cel").text("expression") for one in spec.entries("selectors")]
+        if any(_all_met(expressions, one) is None for one in self._devices.values()):
+            return
+        met = {key: one for key, one in self._devices.items() if _all_met(expressions, one)}
+        same = next((other for other, devices in self._of_name.items() if devices.keys() == met.keys()), None)
+        if same is None:
+            named = {key for devices in self._of_name.values() for key in devices}
+            used = _sum(self._devices[key] for key in named | met.keys())
+            together = all(amount <= self._counters.get(counter, NONE) for counter, amount in used.items())
+            if named & met.keys() or not together or not all(one.node and one.apart for one in met.values()):
+                return
             same = stated or CLASS_RESOURCE + name
             self._of_name[same] = met
-        if same is not None:
-            self._names |= {name: same, CLASS_RESOURCE + name: same} | ({stated: same} if stated else {})
-
-    def _are_amounts(self, devices: Mapping[DeviceId, Device]) -> bool:
-        """Return whether devices are on nodes, each for one claim, and can all be given out at once."""
-        used = _sum(devices.values())
-        return all(one.node is not None and one.apart for one in devices.values()) and all(
-            amount <= self._counters.get(counter, NONE) for counter, amount in used.items()
-        )
+        self._names |= {name: same, CLASS_RESOURCE + name: same} | ({stated: same} if stated else {})
 
     def resource(self, name: str) -> str:
         """Return the name that counts the devices of an extended resource."""
@@ -227,6 +224,11 @@ class Devices:
             self.uncounted.add(name)
         else:
             found.unknown.append(UNKNOWN)
+
+
+def _is_unnamed(device_class: JsonEntry) -> bool:
+    spec = device_class.raw("spec")
+    return not (isinstance(spec, dict) and spec.get("extendedResourceName"))
 
 
 def _by_id(entries: Iterable[JsonEntry]) -> dict[str, JsonEntry]:

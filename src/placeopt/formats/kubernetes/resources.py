@@ -66,6 +66,8 @@ _DEVICE = re.compile(
     r"^(nvidia|amd|cloud-tpus\.google)\.com/|^(gpu\.intel\.com|habana\.ai)/|gpu|(?<![a-z])[ntx]pu|neuron|gaudi|ascend|dcu|mlu|gcu|cuda"
 )
 
+CLASS_RESOURCE = "deviceclass.resource.kubernetes.io/"
+"""Begins the extended resource that every DeviceClass has by its name."""
 PODS = "pods"
 """The resource of which each pod takes one, and a node has its maximum number of pods."""
 
@@ -88,6 +90,8 @@ def may_be_gpu(name: str, counted: str) -> bool:
 @lru_cache(4096)
 def is_accelerator(name: str) -> bool:
     """Return whether a resource looks like GPUs, other accelerators or parts of them, and not like network cards."""
+    if name.startswith(CLASS_RESOURCE):
+        name = f"{name.removeprefix(CLASS_RESOURCE)}/"
     maker, slash, local = name.lower().partition("/")
     if not slash or maker.endswith("kubernetes.io") or (_NETWORK.search(f"/{local}") and "gpu" not in local):
         return False
