@@ -8,8 +8,8 @@ from hashlib import sha256
 from placeopt.errors import BadInput, Unsupported
 from placeopt.live_cluster.changes import changes_between, keep_prices
 from placeopt.live_cluster.engine import Engine
+from placeopt.live_cluster.groups import without_groups
 from placeopt.model import Instance, Plan
-from placeopt.problem.trees import with_members
 from placeopt.solving.bounds import relative_gap
 
 
@@ -37,16 +37,11 @@ class LiveEngine:
 
     def follow(self, now: Instance) -> None:
         """Bring the engine to a reading; what runs of jobs with groups is jobs of its own, which stay."""
-        self.before, now = now, self._without_groups(now)
+        self.before = now
+        now, self.left_out = without_groups(now)
         if self.loads == 0 or not self._changed(now):
             self._engine.load(keep_prices(self._engine.snapshot, now) if self.loads else now)
             self.loads += 1
-
-    def _without_groups(self, now: Instance) -> Instance:
-        flat, trees = with_members(now)
-        waiting = {flat.jobs[member].id for tree in trees for member in tree.members if member not in tree.runs}
-        self.left_out = tuple(tree.job for tree in trees if len(tree.runs) < len(tree.members))
-        return flat.model_copy(update={"jobs": tuple(job for job in flat.jobs if job.id not in waiting)})
 
     def _changed(self, now: Instance) -> bool:
         """Apply the differences; return False where the engine has to load the reading as a whole."""

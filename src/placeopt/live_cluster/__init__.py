@@ -7,7 +7,17 @@ what it returns.
 
 from placeopt.live_cluster.changes import FLAGS, ClusterChanges, changes_between, keep_prices
 from placeopt.live_cluster.engine import Engine
+from placeopt.live_cluster.groups import without_groups
 from placeopt.live_cluster.live_cluster import LiveCluster
 from placeopt.live_cluster.rebase import Committed
 
-__all__ = ["FLAGS", "ClusterChanges", "Committed", "Engine", "LiveCluster", "changes_between", "keep_prices"]
+__all__ = [
+    "FLAGS",
+    "ClusterChanges",
+    "Committed",
+    "Engine",
+    "LiveCluster",
+    "changes_between",
+    "keep_prices",
+    "without_groups",
+]

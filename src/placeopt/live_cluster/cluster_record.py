@@ -47,7 +47,10 @@ class RecordChange:
 def refuse_groups(job: Job) -> None:
     """Raise ``Unsupported`` for a job of groups or with preferred levels: what is kept between rounds knows none."""
     if any(option.is_tree for option in job.options):
-        raise Unsupported(f"job {job.id!r}: a cluster that stays takes no groups of workers; solve whole rounds")
+        raise Unsupported(
+            f"job {job.id!r}: a cluster that stays takes no groups of workers; solve whole rounds, or "
+            "load the round that 'placeopt.live_cluster.without_groups' makes"
+        )
 
 
 class ClusterRecord:
