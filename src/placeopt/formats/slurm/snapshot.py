@@ -305,7 +305,7 @@ def read_slurm(
 
     Notes
     -----
-    Field names: OpenAPI of slurmrestd, data parser v0.0.37 to v0.0.43, and Slurm's manual pages; JSON of 22.05 and
+    Field names: OpenAPI of slurmrestd, data parser v0.0.37 to v0.0.46, and Slurm's manual pages; JSON of 22.05 and
     24.11 compared with the programs' text. Which GPUs a job has stands in ``gres_detail``, which Slurm shows to
     operators and owners only; without, the lowest free ones are taken. MIG instances, which Slurm counts as GPUs of a
     type such as ``a100_1g.5gb``, are GPUs of a model of that name; that they share a GPU is not known.
