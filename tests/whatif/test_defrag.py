@@ -9,7 +9,7 @@ from hypothesis import given, settings
 
 from placeopt import BadInput
 from placeopt.build import instance, job, node, running
-from placeopt.model import Domain, Instance
+from placeopt.model import Domain, Group, Instance
 from placeopt.whatif import Defrag, Limits, defrag
 from strategies import Choice, choices
 
@@ -76,6 +76,16 @@ def test_jobs_that_must_stay_are_not_moved() -> None:
     assert defrag(fixed, everyone=True, limits=SHORT).front
     with pytest.raises(BadInput, match="job 'x' is not running"):
         defrag(base, exempt=("x",))
+
+
+def test_jobs_with_groups_stay() -> None:
+    """A leader and one of its two workers run on n2; the jobs of the other nodes move there."""
+    base = held((1,), (1,), ())
+    team = job("team", groups=(Group(id="lead"), Group(id="work", workers=2)))
+    part = running(team, [("n2", (0,), "lead"), ("n2", (1,), "work")], movable=True)
+    base = base.model_copy(update={"jobs": (*base.jobs, team), "running": (*base.running, part)})
+    found = defrag(base, everyone=True, limits=SHORT)
+    assert (front(found), found.stuck) == ([(1, 1, 1), (2, 2, 2)], 1)
 
 
 def test_an_interrupted_search_keeps_its_bounds() -> None:

@@ -19,10 +19,10 @@ from placeopt.errors import BadInput, InternalFault
 from placeopt.feasibility.free_capacity import free_capacity_of
 from placeopt.feasibility.requirement import requirements_of
 from placeopt.live_cluster.engine import Engine
-from placeopt.model import Instance, Placement, Running
+from placeopt.model import Instance, Job, Placement, Running
 from placeopt.problem import Move, Problem, State, compile_problem
 from placeopt.problem import Placement as Indexed
-from placeopt.problem.running import find_lost, running_placement
+from placeopt.problem.running import find_lost, placed_in, running_placement
 from placeopt.terms.rules import fits
 from placeopt.whatif.answers import Defrag, EmptiedDomains, Relocation
 from placeopt.whatif.domain_levels import nodes_under
@@ -63,7 +63,7 @@ def defrag(
     exempt
         Jobs that must not be moved.
     everyone
-        Whether jobs may be moved that are not marked as movable.
+        Whether jobs may be moved that are not marked as movable; those with groups never are.
     most_moves
         The largest number of moves.
     limits
@@ -152,7 +152,7 @@ class _Occupation:
     gpus: int
     """GPUs of all nodes, including nodes under no such domain."""
     problem: Problem
-    """The round without running jobs, since a rule would keep those where they are."""
+    """The round without running jobs but those with groups, since a rule would keep those where they are."""
     state: State
     """The state of ``problem`` in which all running jobs are placed."""
     indices: Indices
@@ -210,8 +210,9 @@ def _occupation(instance: Instance, level: str, exempt: Collection[str], *, ever
         for assignment in held.assignments:
             if assignment.node in at:
                 jobs[at[assignment.node]].add(held.job)
-    may = {name for name, held in runs.items() if (everyone or held.movable) and name not in exempt}
-    weighed = placing_only(base, lambda _: 1)
+    stays = {*exempt, *(job.id for job in base.jobs if _has_groups(job))}
+    may = {name for name, held in runs.items() if (everyone or held.movable) and name not in stays}
+    weighed = placing_only(base, lambda job: int(not _has_groups(job)))
     problem, state, indices = _compiled(weighed)
     return _Occupation(
         base=weighed,
@@ -241,11 +242,17 @@ class Indices:
 
 
 def _compiled(base: Instance) -> tuple[Problem, State, Indices]:
-    """Return the round without running jobs, and its state in which they are placed."""
-    problem = compile_problem(edit_instance(base, running=()), lost=find_lost(base))
-    indices = Indices(problem)
-    at = {held.job: indices.placement(held) for held in base.running}
-    return problem, State(problem, tuple(at.get(name) for name in problem.job_ids)), indices
+    """Return the round without running jobs but those with groups, and its state in which all are placed."""
+    grouped = {job.id for job in base.jobs if _has_groups(job)}
+    stay = tuple(held for held in base.running if held.job in grouped)
+    problem = compile_problem(edit_instance(base, running=stay), lost=find_lost(base))
+    at = placed_in(problem, base.running, problem.running_records)
+    return problem, State(problem, tuple(at.get(job) for job in range(problem.num_jobs))), Indices(problem)
+
+
+def _has_groups(job: Job) -> bool:
+    """Return whether a job has groups; such a job stays where it runs."""
+    return any(option.groups for option in job.options)
 
 
 def _next(

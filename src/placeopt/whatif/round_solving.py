@@ -71,9 +71,9 @@ def placing_only(instance: Instance, weight: Callable[[Job], int] | None = None,
     """
     Return the round in which a job has its weight as value in every option, and costs do not count.
 
-    ``weight`` of a job is at least 1; None: the GPU-milli that it requests. With ``changes`` running jobs may be moved,
-    shrunk and preempted as the policy allows, at no price; otherwise they stay. Minimal utilities hold as the policy
-    states; look-ahead does not.
+    ``weight`` of a job is at least 1 where it has to start; None: the GPU-milli that it requests. With ``changes``
+    running jobs may be moved, shrunk and preempted as the policy allows, at no price; otherwise they stay. Minimal
+    utilities hold as the policy states; look-ahead does not.
     """
     of = weight or (lambda job: max(1, requested_gpu_milli(job)))
     jobs = tuple(_with_value(job, of(job)) for job in instance.jobs)
