@@ -72,7 +72,7 @@ class JobDraft:
     @property
     def order_key(self) -> tuple[int, int, int, str]:
         """Sort key where not all jobs can be accepted: most GPUs, highest priority, longest wait."""
-        return (-sum(pod.gpus for pod in self.pods), -self.first.priority, self.first.created_ms, self.name)
+        return (-sum(pod.gpus for pod in self.pods), -self.first.rules.priority, self.first.created_ms, self.name)
 
     def split(self, level: str, domains: int, workers: int | None = None) -> None:
         """Add a rule about the domains of a level, unless it exists."""
@@ -107,7 +107,12 @@ class GangBuilder:
         for pod in pods:
             path = [] if pod.group is None else self._path(pod.group, stated, pod)
             if not path and pod.node is None and pod.id in self.near:
-                path = [((self.near[pod.id], kind_of(pod), pod.rules, pod.priority, pod.queue), GroupRules(pods_min=1))]
+                path = [
+                    (
+                        (self.near[pod.id], kind_of(pod), pod.rules.text, pod.rules.priority, pod.queue),
+                        GroupRules(pods_min=1),
+                    )
+                ]
             root, rules = path[0] if path else (pod.id, NO_RULES)
             name = root.partition("|")[0] if isinstance(root, str) else pod.id
             gangs.setdefault((root, not path), Gang(name, rules)).place(path[1:], pod.id).pods.append(pod)
@@ -225,7 +230,7 @@ class GangBuilder:
     def _unread(self, waiting: Sequence[Pod]) -> str | None:
         """Return why pods that start together are left out: the first reason of any of them."""
         for pod in waiting:
-            if set(pod.scheduling_gates) - KUEUE_GATES:
+            if set(pod.rules.scheduling_gates) - KUEUE_GATES:
                 return "behind a scheduling gate"
             if pod.shares:
                 return f"asking for a part of a GPU, or devices that are not read: {', '.join(pod.shares)}"
@@ -233,7 +238,7 @@ class GangBuilder:
                 return pod.unsupported
             if (unread := self.conditions[pod.id].unread) is not None:
                 return unread
-        if len({(pod.rules, pod.ports, self.conditions[pod.id]) for pod in waiting}) > 1:
+        if len({(pod.rules.text, pod.ports, self.conditions[pod.id]) for pod in waiting}) > 1:
             return "a gang whose pods that wait have different rules about nodes"
         return None
 

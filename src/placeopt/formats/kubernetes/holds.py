@@ -56,7 +56,7 @@ def _nomination(pod: Pod) -> str:
 
 def _nominated(pod: Pod, node: str, job_of: Mapping[str, str]) -> ObservedHold:
     own = (job_of[pod.id],) if pod.id in job_of else ()
-    return _held(f"nominated:{pod.id}", pod, node, priority=pod.priority, jobs=own)
+    return _held(f"nominated:{pod.id}", pod, node, priority=pod.rules.priority, jobs=own)
 
 
 def _held(name: str, pod: Pod, node: str, *, jobs: tuple[str, ...], priority: int | None = None) -> ObservedHold:

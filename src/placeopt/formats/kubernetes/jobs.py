@@ -83,14 +83,14 @@ class JobBuilder:
             "kind": "training" if any(pod.gpus for pod in draft.pods) else "cpu",
             "user": first.namespace,
             "queue": first.queue,
-            "preempts": all([pod.preempts for pod in draft.pods]),  # noqa: C419 - half the time of a generator
+            "preempts": all([pod.rules.preempts for pod in draft.pods]),  # noqa: C419 - half the time of a generator
             "arrival_ms": min([pod.created_ms for pod in draft.pods]),
             "options": self.options.option(draft),
-            "node_selector": first.spec_rules.node_selector,
+            "node_selector": first.rules.node_selector,
             "node_affinity": conditions.node_affinity,
             "nodes_allowed": conditions.nodes_allowed,
             "nodes_excluded": conditions.nodes_excluded,
-            "tolerations": first.spec_rules.tolerations,
+            "tolerations": first.rules.tolerations,
             "conditions_unread": conditions.unread is not None,
             "origin": _origin(draft),
         }
@@ -103,7 +103,7 @@ class JobBuilder:
             job,
             workers,
             started_ms=max(pod.started_ms for pod in draft.pods),
-            priority=first.priority,
+            priority=first.rules.priority,
             where=first.entry.where,
             movable=movable,
             preemptible=preemptible,
@@ -121,7 +121,7 @@ class JobBuilder:
         for pod in draft.pods:
             if pod.id in self.rules.bound:
                 return False, False
-            by_rule = by_rule and self.options.rule.may_preempt(pod.priority, (pod.priority_class,))
+            by_rule = by_rule and self.options.rule.may_preempt(pod.rules.priority, (pod.rules.priority_class,))
             marked = marked or bool(pod.marks)
         if not marked:
             return False, by_rule
@@ -163,7 +163,7 @@ def build_jobs(
     rule: PriorityRule = DEFAULT_RULE,
 ) -> list[ObservedJob]:
     """Return the jobs of the listed pods; ``counted``: terms of anti-affinity that amounts state. The rest is noted."""
-    conditions = {pod.id: pod.spec_rules.conditions & pod.conditions & volumes.read(pod) for pod in pods.job_pods}
+    conditions = {pod.id: pod.rules.conditions & pod.conditions & volumes.read(pod) for pod in pods.job_pods}
     for pod_id, reason in pods.missing.items():
         conditions[pod_id] &= NodeConditions(unread=reason)
     near = {
@@ -174,7 +174,7 @@ def build_jobs(
     drafts = GangBuilder(pods.rules, near, conditions, pods.ended, notes).drafts(pods.job_pods)
     rules = InterPodRules(nodes, pods, [draft for draft in drafts if not draft.runs], counted)
     jobs = JobBuilder(nodes.by_name, OptionBuilder(nodes.levels, rule), rules, conditions, notes).read(drafts)
-    if any(job.preemptible for job in jobs) and not all(pod.preempts for pod in pods.waiting):
+    if any(job.preemptible for job in jobs) and not all(pod.rules.preempts for pod in pods.waiting):
         notes.assume(
             "Pods of preemptionPolicy Never wait: a plan may stop others for them, unless priorities are strict."
         )

@@ -33,7 +33,7 @@ class OptionBuilder:
     def option(self, draft: JobDraft) -> tuple[Option]:
         """Return the way to run a job; all of its levels are known."""
         first, least = draft.first, len(draft.pods) if draft.runs else draft.pods_min
-        gpu_value = self.rule.gpu_value(first.priority, [first.priority_class])
+        gpu_value = self.rule.gpu_value(first.rules.priority, [first.rules.priority_class])
         rules = self._rules(draft.topology)
         rules["single_node"] = draft.single_node or rules["single_node"]
         rules["splits"] = tuple(dict.fromkeys((*rules["splits"], *draft.splits)))

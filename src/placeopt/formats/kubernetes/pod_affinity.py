@@ -88,7 +88,7 @@ class PodSelection:
 
 def read_pod_affinity(pod: Pod, namespaces: Namespaces) -> PodAffinity:
     """Return the required terms of a pod."""
-    if not pod.has_affinity:
+    if not pod.rules.has_affinity:
         return NO_TERMS
     chosen = pod.entry.entry("spec").entry("affinity")
     near, apart = (

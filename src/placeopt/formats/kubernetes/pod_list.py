@@ -197,11 +197,11 @@ class PodList:
             self._notes.leave_out(reason, name)
 
     def _tell_of_schedulers(self) -> None:
-        others = Counter(pod.scheduler for pod in self.waiting if pod.scheduler != "default-scheduler")
+        others = Counter(pod.rules.scheduler for pod in self.waiting if pod.rules.scheduler != "default-scheduler")
         if others:
             named = ", ".join(f"{name[:60]} ({count})" for name, count in sorted(others.items())[:10])
             self._notes.assume(f"Pods wait for other schedulers: {named}; queues and quotas of theirs are not read.")
-        if any(gate in KUEUE_GATES for pod in self.waiting for gate in pod.scheduling_gates):
+        if any(gate in KUEUE_GATES for pod in self.waiting for gate in pod.rules.scheduling_gates):
             self._notes.assume("Pods wait for Kueue; its quotas are not read.")
         if self._devices.uncounted:
             uncounted = ", ".join(sorted(self._devices.uncounted)[:10])

@@ -133,7 +133,6 @@ class Pod:
     """On its node, by devices that it has already."""
     group: GangMembership | None
     daemon: bool
-    scheduling_gates: tuple[str, ...]
     unsupported: str | None
     """A placement rule that is not read; it matters while the pod waits."""
     topology: Topology
@@ -143,16 +142,10 @@ class Pod:
     """Whether it keeps room for a pod of its task group (YuniKorn)."""
     created_ms: int
     started_ms: int
-    priority: int
-    priority_class: str
-    preempts: bool
     marks: Mapping[str, str]
     """What `annotation_marks` returns."""
     queue: str | None
-    scheduler: str
-    rules: str
-    spec_rules: PodRules
-    has_affinity: bool
+    rules: PodRules
 
 
 class PodReader:
@@ -216,22 +209,15 @@ class PodReader:
             conditions,
             gang_membership(spec, metadata, namespace, labels, annotations),
             any([owner.text("kind", "") in DAEMONS for owner in metadata.entries("ownerReferences")]),  # noqa: C419
-            rules.scheduling_gates,
             unsupported,
             topology,
             "deletionTimestamp" in metadata,
             annotations.get(PLACEHOLDER) == "true",
             time_ms(metadata, "creationTimestamp"),
             time_ms(status, "startTime"),
-            rules.priority,
-            rules.priority_class,
-            rules.preempts,
             annotation_marks(annotations) if annotations else NO_MARKS,
             queue,
-            rules.scheduler,
-            rules.text,
             rules,
-            rules.has_affinity,
         )
 
     def _read_amounts(self, spec: JsonEntry, status: JsonEntry, *, runs: bool) -> PodAmounts:

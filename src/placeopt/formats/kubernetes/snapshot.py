@@ -100,7 +100,7 @@ def read_kubernetes(
     _refuse_other_resources(nodes.values(), resource, where)
     pods = PodList(listed, nodes, resource, devices, notes)
     named = [*topology_levels(listed["Topology"]), *([level] for level in pods.levels)]
-    labels = {label for pod in pods.listed for label in pod.spec_rules.labels}
+    labels = {label for pod in pods.listed for label in pod.rules.labels}
     node_list = NodeList(nodes, levels, where, named, labels)
     exclusive = exclusive_amounts(pods, node_list)
     pods.name_amounts(node_list.stated, exclusive)
