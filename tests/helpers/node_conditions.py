@@ -5,7 +5,7 @@ from placeopt.model import Instance, Job, LabelExpression, Node, Taint, Tolerati
 
 def labels_of(round_: Instance, node: Node) -> dict[str, str]:
     """Return a node's own labels, and those that its domains give."""
-    labels = dict(node.labels)
+    labels = {**node.labels, "metadata.name": node.id}
     parent = {domain.id: domain for domain in round_.cluster.domains}
     above = node.domain
     while above is not None:

@@ -17,6 +17,7 @@ VALUES = {
     "rack": ("r0", "r9"),
     "zone": ("z0",),
     "gone": ("1",),
+    "metadata.name": ("n0", "n1", "n9"),
 }
 """Label -> values that jobs name."""
 BOUNDS = ("-4", "8", "+9", "15")

@@ -58,7 +58,7 @@ def _check_node(case: CheckCase, held: PlacedJob, node: Node) -> None:
         add("nodes_allowed", f"not among the {len(job.nodes_allowed)} nodes allowed")
     if node.id in job.nodes_excluded:
         add("nodes_excluded", f"among the {len(job.nodes_excluded)} nodes excluded")
-    labels = {**case.domains_of(node.id), **node.labels} if job.node_selector or job.node_affinity else {}
+    labels = _labels(case, node) if job.node_selector or job.node_affinity else {}
     for key, wanted in job.node_selector.items():
         if labels.get(key) != wanted:
             add("node_selector", f"label {key!r} is {labels.get(key)!r}, the job asks for {wanted!r}")
@@ -68,7 +68,7 @@ def _check_node(case: CheckCase, held: PlacedJob, node: Node) -> None:
 
 def chooses(case: CheckCase, job: Job, node: Node) -> bool:
     """Return whether the job's own conditions admit a node, whatever keeps jobs off it."""
-    labels = {**case.domains_of(node.id), **node.labels}
+    labels = _labels(case, node)
     selected = all(labels.get(key) == wanted for key, wanted in job.node_selector.items())
     named = node.id not in job.nodes_excluded and (job.nodes_allowed is None or node.id in job.nodes_allowed)
     return selected and named and _has_affinity(job, labels)
@@ -78,6 +78,10 @@ def admits(case: CheckCase, job: Job, node: Node) -> bool:
     """Return whether a job may start on a node, apart from room."""
     tolerated = all(any(_covers(toleration, taint) for toleration in job.tolerations) for taint in node.taints)
     return not node.drained and tolerated and chooses(case, job, node)
+
+
+def _labels(case: CheckCase, node: Node) -> dict[str, str]:
+    return {**case.domains_of(node.id), **node.labels, "metadata.name": node.id}
 
 
 def _has_affinity(job: Job, labels: Mapping[str, str]) -> bool:

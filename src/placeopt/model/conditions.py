@@ -14,6 +14,8 @@ from placeopt.model.base import Id, LabelValue, Record
 
 Operator = Literal["In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt"]
 Effect = Literal["NoSchedule", "NoExecute"]
+NODE_NAME = "metadata.name"
+"""Key that stands for the name of the node among its labels, as in the fields of Kubernetes' node affinity."""
 _INTEGER = re.compile(r"[+-]?[0-9]+\Z")
 _INT64 = range(-(2**63), 2**63)
 
@@ -33,7 +35,7 @@ class LabelExpression(Record):
     """
 
     key: Id
-    """The label."""
+    """The label; ``metadata.name``: the node's name."""
     operator: Operator
     """``Gt`` and ``Lt``: the node's value is above, or below, the stated one."""
     values: Annotated[tuple[LabelValue, ...], AfterValidator(lambda values: tuple(sorted(set(values))))] = ()

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 import numpy as np
 
 from placeopt.model import Instance, Job, LabelExpression, Node, Taint
-from placeopt.model.conditions import label_integer
+from placeopt.model.conditions import NODE_NAME, label_integer
 from placeopt.problem.arrays import BoolArray
 
 BARRIERS = ("drained", "taints", "nodes_allowed", "nodes_excluded", "node_selector", "node_affinity")
@@ -25,11 +25,12 @@ def conditions_of(job: Job) -> tuple[object, ...]:
 
 
 def effective_labels(instance: Instance, nodes: Sequence[Node] | None = None) -> list[dict[str, str]]:
-    """Return each node's own labels plus, for every domain above it, level -> domain id; of all nodes, or of these."""
+    """Return each node's own labels, level -> domain id of every domain above it, and its name; of all, or of these."""
     above: dict[str | None, dict[str, str]] = {None: {}}
     for domain in instance.cluster.domains:
         above[domain.id] = {**above[domain.parent], domain.level: domain.id}
-    return [{**above[node.domain], **node.labels} for node in (instance.cluster.nodes if nodes is None else nodes)]
+    listed = instance.cluster.nodes if nodes is None else nodes
+    return [{**above[node.domain], **node.labels, NODE_NAME: node.id} for node in listed]
 
 
 class Admission:
@@ -42,7 +43,6 @@ class Admission:
     def __init__(self, nodes: Sequence[Node], labels: Sequence[Mapping[str, str]]) -> None:
         self._count = len(nodes)
         self._drained = [n for n, node in enumerate(nodes) if node.drained]
-        self._names = {node.id: [n] for n, node in enumerate(nodes)}
         self._tainted: dict[Taint, list[int]] = defaultdict(list)
         self._values: dict[str, dict[str, list[int]]] = defaultdict(dict)  # label -> value -> nodes
         for n, node in enumerate(nodes):
@@ -65,7 +65,7 @@ class Admission:
 
     def open(self, job: Job) -> dict[str, BoolArray]:
         """``open[barrier]``, shape (N,), of every one of `BARRIERS`: mask of the nodes that satisfy it."""
-        every, selected = self._all([]), job.node_selector.items()
+        every, names, selected = self._all([]), self._values[NODE_NAME], job.node_selector.items()
         kept_off = [nodes for taint, nodes in self._tainted.items() if not _tolerated(taint, job)]
         met = ~every
         for term in filter(None, job.node_affinity):
@@ -73,8 +73,8 @@ class Admission:
         return {
             "drained": ~self._any([self._drained]),
             "taints": ~self._any(kept_off),
-            "nodes_allowed": every if job.nodes_allowed is None else self._listed(self._names, job.nodes_allowed),
-            "nodes_excluded": ~self._listed(self._names, job.nodes_excluded),
+            "nodes_allowed": every if job.nodes_allowed is None else self._listed(names, job.nodes_allowed),
+            "nodes_excluded": ~self._listed(names, job.nodes_excluded),
             "node_selector": self._all(self._listed(self._values[label], [value]) for label, value in selected),
             "node_affinity": met if job.node_affinity else every,
         }
@@ -112,8 +112,6 @@ def _tolerated(taint: Taint, job: Job) -> bool:
     return any(toleration.tolerates(taint) for toleration in job.tolerations)
 
 
-NAME = ""
-"""Stands for the name of a node among labels, none of which is empty."""
 Question = tuple[str, frozenset[str] | int | None]
 """A label, and what is asked of its value: whether it is among some, above or below a number, or (None) there."""
 
@@ -133,7 +131,7 @@ def _questions(job: Job) -> Iterator[Question]:
         yield expression.key, frozenset(expression.values) if listed else bound
     for names in (job.nodes_allowed, job.nodes_excluded):
         if names:
-            yield NAME, frozenset(names)
+            yield NODE_NAME, frozenset(names)
 
 
 class LabelView:

@@ -7,7 +7,7 @@ from collections.abc import Hashable, Iterable
 import numpy as np
 
 from placeopt.model import Hold, Instance, Job, Policy, Split, Spread
-from placeopt.problem.admission import NAME, Admission, LabelView, Question, effective_labels, questions
+from placeopt.problem.admission import Admission, LabelView, Question, effective_labels, questions
 from placeopt.problem.arrays import BoolArray, IntArray
 from placeopt.problem.problem import Problem
 from placeopt.problem.state import State
@@ -102,7 +102,7 @@ def classes_by_view(instance: Instance, asked: frozenset[Question]) -> tuple[Int
             node.machine,
             node.taints,
             node.drained,
-            *(view.of(node.id if label == NAME else labels[n].get(label)) for label, view in views.items()),
+            *(view.of(labels[n].get(label)) for label, view in views.items()),
             tuple(held.get(node.id, ())) if held else (),
         )
         for n, node in enumerate(instance.cluster.nodes)

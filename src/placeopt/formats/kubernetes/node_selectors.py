@@ -9,7 +9,7 @@ from typing import get_args
 from placeopt.formats.faults import make_record
 from placeopt.formats.json_entry import JsonEntry
 from placeopt.model import LabelExpression, Taint, Toleration
-from placeopt.model.conditions import Effect, Operator
+from placeopt.model.conditions import NODE_NAME, Effect, Operator
 
 Term = tuple[LabelExpression, ...]
 KEEPS_OFF = get_args(Effect)
@@ -66,34 +66,26 @@ def node_selector_terms(selector: JsonEntry) -> NodeConditions:
     """
     Return a selector: a node meets one of its terms, with all expressions; an empty term meets none.
 
-    Names of nodes are a condition beside the labels, so a selector of which only some terms name nodes is not read.
+    Names that all terms state alike are the job's names of nodes; others are expressions about the name.
     """
-    terms: list[Term] = []
-    names: list[NodeConditions] = []
+    labels: list[Term] = []
+    names: list[Term] = []
     for entry in selector.entries("nodeSelectorTerms"):
-        term = tuple(map(_expression, entry.entries("matchExpressions")))
-        named = EVERY_NODE
-        for field in entry.entries("matchFields"):
-            named &= _names(field)
-        if term or named != EVERY_NODE:
-            terms.append(term)
+        term, named = (tuple(map(_expression, entry.entries(key))) for key in ("matchExpressions", "matchFields"))
+        if any(one.key != NODE_NAME or one.operator not in ("In", "NotIn") for one in named):
+            raise entry.bad("matchFields", f"{NODE_NAME} with the operator In or NotIn")
+        if term or named:
+            labels.append(term)
             names.append(named)
-    if not terms:
+    if not labels:
         return NO_NODE
-    if len(terms) == 1:
-        return NodeConditions(tuple(filter(None, terms))) & names[0]
-    if all(named == EVERY_NODE for named in names):
-        return NodeConditions(tuple(terms))
-    if any(terms) or any(named.nodes_allowed is None or named.nodes_excluded for named in names):
-        return NodeConditions(unread="with names of nodes in one of several terms of node affinity")
-    return NodeConditions(nodes_allowed=tuple(dict.fromkeys(name for one in names for name in one.nodes_allowed or ())))
-
-
-def _names(entry: JsonEntry) -> NodeConditions:
-    operator, values = entry.text("operator"), tuple(entry.words("values"))
-    if entry.text("key") != "metadata.name" or operator not in ("In", "NotIn"):
-        raise entry.bad("operator", "metadata.name with In or NotIn")
-    return NodeConditions(nodes_allowed=values) if operator == "In" else NodeConditions(nodes_excluded=values)
+    if len(set(names)) > 1:
+        return NodeConditions(tuple((*term, *named) for term, named in zip(labels, names, strict=True)))
+    conditions = NodeConditions(tuple(labels) if all(labels) else ())
+    for one in names[0]:
+        allowed = one.operator == "In"
+        conditions &= NodeConditions((), one.values if allowed else None, () if allowed else one.values)
+    return conditions
 
 
 def _expression(entry: JsonEntry) -> LabelExpression:
