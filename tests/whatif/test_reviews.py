@@ -1,10 +1,10 @@
 """Placements that somebody else made: found out, measured, and the moves that help most, by hand."""
 
 from helpers.plans import plan_for
-from placeopt import solve
+from placeopt import solve, violations
 from placeopt.build import instance, job, placement, running
-from placeopt.model import Instance
-from placeopt.whatif import Limits, Placements, plan_of, review
+from placeopt.model import Group, Instance
+from placeopt.whatif import Limits, Placements, plan_of, review, running_as_plan
 
 SHORT = Limits(time_limit_s=4.0, threads=1)
 
@@ -83,3 +83,12 @@ def test_no_more_moves_than_asked_for() -> None:
     base = instance(2, [job("small", value=1), job("big", gpus=4, value=9), job("mid", gpus=2, value=4)])
     found = review(base, plan_for(base, {}), moves=2, limits=SHORT)
     assert [one.job for one in found.moves] == ["big", "mid"]
+
+
+def test_a_job_that_runs_in_part_stays() -> None:
+    """A leader and one of two workers run, which no scheduler could start; with both workers they can be placed anew."""
+    team = job("team", groups=(Group(id="lead"), Group(id="work", workers=2)))
+    part = [("n0", (0,), "lead"), ("n0", (1,), "work")]
+    for where, staying in ((part, ["team"]), ([*part, ("n1", (0,), "work")], [])):
+        anew, plan = running_as_plan(instance(2, [team], running=[running(team, where)]))
+        assert ([one.job for one in anew.running], violations(anew, plan)) == (staying, [])

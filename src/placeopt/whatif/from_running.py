@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Mapping
+
 from placeopt.arguments import checked
 from placeopt.check import violations
 from placeopt.errors import BadInput
-from placeopt.model import Instance, Plan, Running
+from placeopt.model import Group, Instance, Plan, Running
 from placeopt.problem import in_amounts
 from placeopt.problem.admission import Admission, effective_labels
 from placeopt.whatif.instance_edit import edit_instance
@@ -56,7 +59,7 @@ def running_as_plan(instance: Instance) -> tuple[Instance, Plan]:
 
     With these `review` compares the placement of another scheduler with the best one of the same jobs. Jobs that could
     not start where they run (the node was drained or tainted since, its labels changed, it is gone, or it lacks the
-    GPUs) stay as they are in both, since no scheduler could place them there now.
+    GPUs; some of its groups do not run) stay as they are in both, since no scheduler could place them there now.
 
     Parameters
     ----------
@@ -74,7 +77,11 @@ def running_as_plan(instance: Instance) -> tuple[Instance, Plan]:
 
     def might_start(held: Running) -> bool:
         job = jobs[held.job]
-        wanted = job.option(held.option).demand.gpu_models
+        option = job.option(held.option)
+        workers = Counter(one.group for one in held.assignments for _ in one.workers)
+        if option.groups and not _is_whole(option, workers):
+            return False
+        wanted = option.demand.gpu_models
         for assignment in held.assignments:
             number, node = nodes.get(assignment.node, (-1, None))
             if node is None or not admission.admitted(job)[number]:
@@ -89,3 +96,13 @@ def running_as_plan(instance: Instance) -> tuple[Instance, Plan]:
     anew = instance.model_copy(update={"running": stay})
     placements = [placement_of(held) for held in instance.running if held.job not in staying]
     return anew, plan_of(anew, placements)
+
+
+def _is_whole(group: Group, workers: Mapping[str | None, int]) -> bool:
+    """Return whether no worker is missing that must run; ``workers``: leaf -> workers that run."""
+    if not group.groups:
+        return workers.get(group.id, 0) >= group.fewest
+    return all(
+        _is_whole(part, workers) or (part.optional and not any(leaf.id in workers for leaf in part.leaves))
+        for part in group.groups
+    )
