@@ -107,12 +107,8 @@ class GangBuilder:
         for pod in pods:
             path = [] if pod.group is None else self._path(pod.group, stated, pod)
             if not path and pod.node is None and pod.id in self.near:
-                path = [
-                    (
-                        (self.near[pod.id], kind_of(pod), pod.rules.text, pod.rules.priority, pod.queue),
-                        GroupRules(pods_min=1),
-                    )
-                ]
+                shape = (self.near[pod.id], kind_of(pod), pod.rules.text, pod.rules.priority, pod.queue)
+                path = [(shape, GroupRules(pods_min=1))]
             root, rules = path[0] if path else (pod.id, NO_RULES)
             name = root.partition("|")[0] if isinstance(root, str) else pod.id
             gangs.setdefault((root, not path), Gang(name, rules)).place(path[1:], pod.id).pods.append(pod)
