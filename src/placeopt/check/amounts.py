@@ -34,6 +34,17 @@ NEVER_EXCEEDED = frozenset({"gpu_share"})
 """Running jobs may exceed all others and stay; no GPU can hold more than the whole of it."""
 
 
+CPU: Resource = ("cpu",)
+MEMORY: Resource = ("memory",)
+MEMORY_BANDWIDTH: Resource = ("memory_bandwidth",)
+PCIE_BANDWIDTH: Resource = ("pcie_bandwidth",)
+
+
+def on_node(rule: Resource, node: str) -> Resource:
+    """Return what a rule, as `Limits.of_node` names it, limits on a node."""
+    return (rule[0], node) if len(rule) == 1 else (rule[0], node, rule[1])
+
+
 class Limits:
     """
     The one statement of all limits on sums, from the records: referee, live cluster, actions and simulation use it.
@@ -103,7 +114,7 @@ class Limits:
     def add_workers(self, used: Amounts, demand: Demand, node: str, workers: int, gpus: Iterable[str]) -> None:
         """Add what workers take of a node and its GPUs; a number below 0 subtracts."""
         for rule, each in self.of_node(demand):
-            resource = (rule[0], node, *rule[1:])
+            resource = on_node(rule, node)
             used[resource] = used.get(resource, 0) + workers * each
         if gpus:
             sign, of_gpu = 1 if workers > 0 else -1, self.of_gpu(demand)
@@ -146,14 +157,19 @@ class Limits:
     @staticmethod
     def of_node(demand: Demand) -> list[tuple[Resource, int]]:
         """Return what one worker takes of its node: the rule, and the name of a named resource."""
-        amounts: list[tuple[Resource, int]] = [
-            (("cpu",), demand.cpu_millicores),
-            (("memory",), demand.memory_mib),
-            (("memory_bandwidth",), demand.memory_bandwidth_mbps),
-            (("pcie_bandwidth",), demand.pcie_bandwidth_mbps),
+        amounts = [
+            (rule, each)
+            for rule, each in (
+                (CPU, demand.cpu_millicores),
+                (MEMORY, demand.memory_mib),
+                (MEMORY_BANDWIDTH, demand.memory_bandwidth_mbps),
+                (PCIE_BANDWIDTH, demand.pcie_bandwidth_mbps),
+            )
+            if each
         ]
-        amounts += [(("resource", name), each) for name, each in demand.resources.items()]
-        return [amount for amount in amounts if amount[1]]
+        if demand.resources:
+            amounts += [(("resource", name), each) for name, each in demand.resources.items() if each]
+        return amounts
 
     def of_gpu(self, demand: Demand) -> list[tuple[str, int]]:
         """Return what one worker takes of each of its GPUs: the rule and the amount."""

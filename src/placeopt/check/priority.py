@@ -1,6 +1,6 @@
 """Where priorities are strict: who may change what runs, and does no job wait in favour of a lower priority?"""
 
-from placeopt.check.amounts import Amounts, Resource
+from placeopt.check.amounts import Amounts, Resource, on_node
 from placeopt.check.case import CheckCase
 from placeopt.check.directory import PlacedJob, option_of
 from placeopt.check.place import admits
@@ -137,7 +137,7 @@ def _room(case: CheckCase, option: Option, used: Amounts, node: Node, most: int)
 
     most = min(most, option.workers_per_node_max or most)
     for rule, each in limits.of_node(demand):
-        most = min(most, left((rule[0], node.id, *rule[1:])) // each)
+        most = min(most, left(on_node(rule, node.id)) // each)
     of_gpu = limits.of_gpu(demand)
     gpus = [
         gpu

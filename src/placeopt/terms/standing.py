@@ -4,6 +4,10 @@ Limits that running jobs exceed when the round begins: what holds there instead.
 Running jobs may stay, however much they exceed a limit. Whatever starts, or moves, keeps every limit that it adds to:
 so where it adds to one at all, what stays must have come down to the limit first. In a linear model a binary says which
 of the two it is; a relaxation may leave it out, and then the limit is what stands.
+
+To close such a place for the round would need no binary, but a stop by itself gains nothing: a queue beyond a quota
+that was lowered would be closed for ever to jobs that are worth more than those it runs. So what starts may come with
+the stops that bring the place below its limit.
 """
 
 from __future__ import annotations

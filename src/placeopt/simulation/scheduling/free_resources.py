@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import compress
 
-from placeopt.check.amounts import Limits, Resource
+from placeopt.check.amounts import Limits, Resource, on_node
 from placeopt.check.directory import Directory
 from placeopt.model import Cluster, Demand, Instance, Job, Option, Placement, Policy
 from placeopt.problem.admission import Admission, conditions_of, effective_labels
@@ -56,10 +56,8 @@ class FreeResources:
         directory = Directory(Instance(cluster=cluster))
         self._limits = Limits(directory, policy)
         self._free = _Free(self._limits)
-        self._gpus = {
-            name: [(str(i), gpu.model) for i, gpu in enumerate(machine.gpus)]
-            for name, machine in directory.machine_of.items()
-        }
+        self._gpus = {name: [gpu.model for gpu in machine.gpus] for name, machine in directory.machine_of.items()}
+        self._of_gpus: dict[tuple[str, str], list[Resource]] = {}
         self._admission = Admission(cluster.nodes, effective_labels(Instance(cluster=cluster)))
         self._num_jobs = {name: [0] * len(gpus) for name, gpus in self._gpus.items()}
         self.gpu_milli = 1000 * sum(map(len, self._gpus.values()))
@@ -169,16 +167,24 @@ class FreeResources:
     def _times(self, node: str, demand: Demand, most: int) -> int:
         """Return how often what a worker takes of a node is free, at most ``most``."""
         for rule, each in self._limits.of_node(demand):
-            most = min(most, self._free[(rule[0], node, *rule[1:])] // each)
+            most = min(most, self._free[on_node(rule, node)] // each)
         return most
 
     def _usable(self, node: str, demand: Demand, *, idle: bool = False) -> list[int]:
         """Return the GPUs of a node that can take a worker's share; ``idle`` as in ``fits``."""
-        free, jobs, of_gpu = self._free, self._num_jobs[node], self._limits.of_gpu(demand)
-        return [
-            index
-            for index, (gpu, model) in enumerate(self._gpus[node])
-            if (not demand.gpu_models or model in demand.gpu_models)
-            and not (idle and self._overcommits and jobs[index])
-            and all([free[rule, node, gpu] >= each for rule, each in of_gpu])  # noqa: C419 - half of a generator's time
-        ]
+        usable: Iterable[int] = range(len(self._gpus[node]))
+        if demand.gpu_models:
+            usable = [gpu for gpu in usable if self._gpus[node][gpu] in demand.gpu_models]
+        if idle and self._overcommits:
+            usable = [gpu for gpu in usable if not self._num_jobs[node][gpu]]
+        for rule, each in self._limits.of_gpu(demand):
+            left, keys = self._free, self._resources_of_gpus(rule, node)
+            usable = [gpu for gpu in usable if left[keys[gpu]] >= each]
+        return list(usable)
+
+    def _resources_of_gpus(self, rule: str, node: str) -> list[Resource]:
+        """Return what a rule limits on each GPU of a node, made once."""
+        known = self._of_gpus.get((rule, node))
+        if known is None:
+            known = self._of_gpus[rule, node] = [(rule, node, str(gpu)) for gpu in range(len(self._gpus[node]))]
+        return known
