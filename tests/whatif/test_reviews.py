@@ -86,7 +86,7 @@ def test_no_more_moves_than_asked_for() -> None:
 
 
 def test_a_job_that_runs_in_part_stays() -> None:
-    """A leader and one of two workers run, which no scheduler could start; with both workers they can be placed anew."""
+    """A leader and one of two workers run, which no scheduler could start; with both they can be placed anew."""
     team = job("team", groups=(Group(id="lead"), Group(id="work", workers=2)))
     part = [("n0", (0,), "lead"), ("n0", (1,), "work")]
     for where, staying in ((part, ["team"]), ([*part, ("n1", (0,), "work")], [])):
