@@ -54,9 +54,11 @@ def single_changes(instance: Instance, plan: Plan) -> Iterator[QueueChange]:
         yield QueueChange(f"release hold {hold.id!r}", "hold", _without_hold(hold.id))
     waiting = {unplaced.job for unplaced in plan.unplaced}
     demands = [option.demand for job in instance.jobs if job.id in waiting for option in job.options]
+    beyond = {*cluster.resources, *(name for domain in cluster.domains for name in domain.resources)}
     named = sorted({NAMED + name for demand in demands for name in demand.resources})
     for group in (*RESOURCE_GROUPS, *named):
-        yield QueueChange(f"enough {constraint_name(group)} everywhere", group, _with_plenty(group))
+        where = "everywhere" if group.removeprefix(NAMED) in beyond else "on every node"
+        yield QueueChange(f"enough {constraint_name(group)} {where}", group, _with_plenty(group))
     for machine in dict.fromkeys(node.machine for node in cluster.nodes):
         yield QueueChange(f"one more node of type {machine!r}", None, _with_one_more(machine))
 
