@@ -84,7 +84,7 @@ def instance_from_columns(
     -----
     100,000 jobs of some hundred distinct rows take about half a second of one core, a third of it for the
     cross-references; a column of distinct values among those of the option (say, another ``value`` for each job) makes
-    as many distinct rows, at some 30 microseconds each. Cyclic garbage collection is paused meanwhile.
+    as many distinct rows, at some 30 microseconds each.
     """
     made = _records(Job, "jobs", jobs, _JOB_FIELDS, _job_document)
     try:
