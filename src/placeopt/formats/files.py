@@ -19,6 +19,8 @@ MAX_BYTES = 1 << 30
 """Most that is read from one file, before and after decompression."""
 MAX_RATIO = 100
 """Most that a gzip file may grow when it is read; rounds grow 13 to 15 times, blanks 1,000 times."""
+LARGE_BYTES, LARGE_RATIO = 1 << 28, 20
+"""Content above the first grows at most so much: what would only be refused must not need the memory first."""
 RATIO_FREE_BYTES = 1 << 20
 """Up to here a gzip file may grow as it likes: nothing of this size does harm."""
 MAX_MEMBERS = 100_000
@@ -102,7 +104,8 @@ def _read_stream(stream: BinaryIO, name: str, max_bytes: int) -> bytes:
         return data
     if data.count(GZIP_MAGIC + b"\x08") > MAX_MEMBERS:
         raise BadInput(f"{name}: more than {MAX_MEMBERS:,} gzip files in one; unpack it first")
-    most = min(max_bytes, max(RATIO_FREE_BYTES, MAX_RATIO * len(data)))
+    grown = max(LARGE_RATIO * len(data), min(MAX_RATIO * len(data), LARGE_BYTES))
+    most = min(max_bytes, max(RATIO_FREE_BYTES, grown))
     try:
         with gzip.GzipFile(fileobj=io.BytesIO(data)) as packed:
             inflated = _read_bounded(packed, most)
