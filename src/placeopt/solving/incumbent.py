@@ -16,6 +16,7 @@ from placeopt.solving.draft import Recorder, standing_records
 from placeopt.solving.plan_form import PlanForm
 from placeopt.terms.objective import Weighted, value
 from placeopt.terms.rules.minimal_utility import withdrawn
+from placeopt.terms.rules.trees import without_broken
 
 
 @dataclass(frozen=True)
@@ -118,7 +119,7 @@ class Incumbent:
         if allocation == self.allocation:
             return NotBetter()
         problem = self._problem
-        allowed = withdrawn(problem, allocation)
+        allowed = withdrawn(problem, without_broken(problem, allocation))
         if allowed != allocation:
             order = order_jobs(problem, problem.policy.order)
             allocation = greedy(problem, order, deadline=self._budget.deadline, start=allowed).allocation

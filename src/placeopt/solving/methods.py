@@ -80,9 +80,14 @@ class Method:
         return replace(self, stages=kept)
 
     def for_trees(self) -> Method:
-        """Return the method for rounds with trees or spread: greedy and its exact models, which alone know them."""
-        kept = tuple(stage for stage in self.flat if isinstance(stage, KNOW_TREES))
-        others = dict.fromkeys(stage.name for stage in self.flat if not isinstance(stage, KNOW_TREES))
+        """
+        Return the method for rounds with trees or spread.
+
+        Greedy and exact models alone know them. What other stages find is mended when it is offered: trees that they
+        break are taken out, and greedy fills up.
+        """
+        kept = tuple(stage for stage in self.stages if not isinstance(stage, LEAVE_TREES_OUT))
+        others = dict.fromkeys(stage.name for stage in self.flat if isinstance(stage, LEAVE_TREES_OUT))
         rule = GreedyRule(self.greedy.score, self.greedy.order, self.greedy.strict)
         return Method(rule, (*kept, LeftOut(tuple(others))) if others else kept)
 
@@ -103,8 +108,8 @@ class Method:
         return replace(self, stages=tuple(stages))
 
 
-KNOW_TREES = (BeginBound, Greedy, ReserveTime, Bound, CapacityRelaxationBound, LoadRace, Exact)
-"""Kinds of stages for rounds with trees or spread: they keep all rules, or bound the value with some left out."""
+LEAVE_TREES_OUT = (LookAhead, PreviousPlan, TrivialProof, RankMapping, JoinedPlan)
+"""Kinds of stages that look at jobs one by one, so that they may prove or compare what is not true of trees."""
 
 REPEATED = (
     Block,

@@ -8,11 +8,11 @@ from collections.abc import Iterable, Mapping
 import numpy as np
 
 from placeopt.linear import NO_LOWER, ModelBuilder
-from placeopt.problem import IntArray, Placement, Problem, State
+from placeopt.problem import Allocation, IntArray, Placement, Problem, State
 from placeopt.problem.classes import eligible_domains
 from placeopt.problem.trees import Tree, TreeForm, TreeGroup
 from placeopt.terms.rules.split import add_split, counted, keeps
-from placeopt.terms.rules.spread import domain_of_nodes
+from placeopt.terms.rules.spread import Spread, domain_of_nodes
 from placeopt.terms.variables import Variables
 
 NOTHING: IntArray = np.zeros(0, dtype=np.int64)
@@ -90,6 +90,27 @@ def runs_of(builder: ModelBuilder, v: Variables, form: TreeForm, starts: Mapping
     every = np.concatenate(columns)
     builder.add_row(np.append(any_, every), np.append([1], np.full(len(every), -1)), NO_LOWER, 0)
     return any_
+
+
+def without_broken(problem: Problem, allocation: Allocation) -> Allocation:
+    """
+    Return ``allocation`` without what starts of trees that are not as they must be, and of jobs that lie otherwise.
+
+    For plans of stages that know neither trees nor spread.
+    """
+    if problem.is_plain:
+        return allocation
+    out, lies = list(allocation), Spread()
+    for tree in problem.trees:
+        placed = {job: held for job in tree.members if (held := allocation[job]) is not None}
+        if not tree_keeps(problem, tree, placed):
+            for job in placed.keys() - set(tree.runs):
+                out[job] = None
+    state = State(problem)
+    for job, held in enumerate(out):
+        if held is not None and job not in problem.running and not lies.fits(state, job, held):
+            out[job] = None
+    return tuple(out)
 
 
 def tree_keeps(problem: Problem, tree: Tree, placed: Mapping[int, Placement]) -> bool:
