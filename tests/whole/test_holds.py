@@ -10,7 +10,7 @@ from helpers.referee_messages import findings
 from placeopt import solve
 from placeopt.build import cluster, instance, job, machine, node, running
 from placeopt.check import Ledger, judge, violations
-from placeopt.explain import explain
+from placeopt.explain import explain, explain_all
 from placeopt.live_cluster import changes_between
 from placeopt.model import Domain, Hold, Instance, Job, Policy, Queue, Quota
 from strategies.choice import Choice, seeded
@@ -85,6 +85,17 @@ def test_what_the_referee_says() -> None:
     assert [(v.rule, v.job) for v in judge(round_, plan).standing] == [("hold", "r")]
     some = plan_for(round_, {"w": [("n0", [0])]}, asked=["w"])
     assert {v.where for v in Ledger(round_, Policy()).violations(round_, some)} == {"node 'n0'", "node 'n0' gpu 0"}
+
+
+def test_what_would_let_jobs_start() -> None:
+    """A hold that is released, a licence that there is enough of; each alone, and not what nobody waits for."""
+    jobs = [job("w", gpus=4), job("l", gpus=0, resources={"lic": 2})]
+    made = cluster([node("n0")]).model_copy(update={"resources": {"lic": 1}})
+    round_ = instance(made, jobs, holds=[hold(**ALL), hold("other", "gone")])
+    found = explain_all(round_, solve(round_, time_limit_s=20))
+    freed = {one.change: one.jobs_together for one in found.changes}
+    assert freed["release hold 'h'"] == freed["enough lic everywhere"] == 1
+    assert not freed.get("release hold 'other'")
 
 
 def test_running_jobs_stay_in_held_room() -> None:
