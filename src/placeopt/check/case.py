@@ -8,7 +8,7 @@ from typing import Literal, Protocol, Self
 
 from placeopt.check.amounts import Limits, Resource
 from placeopt.check.directory import Directory, PlacedJob, leaves_of, option_of
-from placeopt.model import Assignment, Instance, Placement, Plan, Running
+from placeopt.model import Assignment, Instance, Job, Option, Placement, Plan, Running
 
 Relation = Literal["same", "shrunk", "grown", "other"]
 
@@ -128,11 +128,19 @@ class CheckCase:
     def held(self) -> list[PlacedJob]:
         """What can be judged further: workers of known jobs in known options, leaf by leaf, as often as they stand."""
         found: list[PlacedJob] = []
+        for job, option, placement in self.known:
+            found += leaves_of(job, option, placement)
+        return found
+
+    @cached_property
+    def known(self) -> list[tuple[Job, Option, Placement]]:
+        """The placements of known jobs in known options, as often as they stand."""
+        found = []
         for placement in self.placements:
             job = self.jobs.get(placement.job)
             option = None if job is None else option_of(job, placement.option)
             if job is not None and option is not None:
-                found += leaves_of(job, option, placement)
+                found.append((job, option, placement))
         return found
 
     @cached_property

@@ -77,24 +77,19 @@ def _tell_faults(case: CheckCase, placed: list[str], waiting: list[str], wanted:
 
 def check_form(case: CheckCase) -> None:
     """Every placement is one of the job's options, with the workers, GPUs and amounts that the option states."""
-    for placement in case.placements:
-        job = case.jobs.get(placement.job)
-        if job is None:
-            continue
-        option = option_of(job, placement.option)
-        if option is None:
-            known = ", ".join(repr(option.id) for option in job.options)
-            case.add("option", f"job {job.id!r}", f"has no option {placement.option!r}; it has {known}")
-            continue
+    if len(case.known) < len(case.placements):
+        for placement in case.placements:
+            job = case.jobs.get(placement.job)
+            if job is not None and option_of(job, placement.option) is None:
+                known = ", ".join(repr(option.id) for option in job.options)
+                case.add("option", f"job {job.id!r}", f"has no option {placement.option!r}; it has {known}")
+    for job, option, _ in case.known:
         least, utility = job.utility_min_thousandths, option.utility_thousandths
         if least is not None and utility is not None and utility < least:
             what = f"option {option.id!r} has utility {utility} of at least {least} thousandths"
             case.add("option", f"job {job.id!r}", what, by=[job.id])
-    for placement in case.placements:
-        job = case.jobs.get(placement.job)
-        option = None if job is None else option_of(job, placement.option)
-        if option is not None:
-            _check_workers(case, option, placement)
+    for _, option, placement in case.known:
+        _check_workers(case, option, placement)
     for held in case.held:
         for assignment in held.placement.assignments:
             _check_assignment(case, held, assignment)
@@ -102,6 +97,10 @@ def check_form(case: CheckCase) -> None:
 
 def _check_workers(case: CheckCase, option: Option, placement: Placement) -> None:
     """Each leaf has a number of workers that it may have, ranks run over the leaves, and each node stands once."""
+    if not option.groups and option.fewest == 1 and len(placement.assignments) == 1:
+        (alone,) = placement.assignments
+        if alone.group is None and len(alone.workers) == 1 and alone.workers[0].rank == 0:
+            return  # most jobs are one worker
 
     def fault(what: str) -> None:
         case.add("workers", f"job {placement.job!r}", what)

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 
 from placeopt.check.case import CheckCase
-from placeopt.check.directory import PlacedJob, gpu_number, option_of
+from placeopt.check.directory import PlacedJob, gpu_number
 from placeopt.check.utility import part_of
 from placeopt.model import Group, Job, LabelExpression, Node, Option, Placement, Spread, Taint, Toleration
 from placeopt.model.machine import PART_LEVELS
@@ -129,11 +129,19 @@ def check_shape(case: CheckCase) -> None:
 
     A group that lies otherwise may stand as it runs, but not shrink or grow to another shape that is not allowed.
     """
-    for placement in case.placements:
-        job = case.jobs.get(placement.job)
-        option = None if job is None else option_of(job, placement.option)
-        if job is not None and option is not None:
+    asks: dict[int, bool] = {}  # options that jobs share are looked at once
+    for job, option, placement in case.known:
+        key = id(option)
+        if key not in asks:
+            asks[key] = bool(case.directory.splits_of(option)) or _asks(option)
+        if asks[key] or placement.reached:
             _Shape(case, job, placement).check(option, f"job {job.id!r}")
+
+
+def _asks(group: Group) -> bool:
+    """Return whether a group says how its workers lie, or one below it."""
+    own = group.single_node or group.workers_per_node_max is not None or bool(group.splits or group.spread)
+    return own or any(map(_asks, group.groups))
 
 
 class _Shape:
