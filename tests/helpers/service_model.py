@@ -56,10 +56,17 @@ class Effect:
     loaded: Json | None = None
 
 
+def _priority(job: Json, snapshot: Json) -> int:
+    """Return the priority of a job as a file states it: its own, or that of its template."""
+    template = snapshot.get("templates", {}).get(job.get("template"), {})
+    priority: int = {**template, **job}.get("priority", 0)
+    return priority
+
+
 def observed(snapshot: Json) -> State:
     """Return the state that a snapshot shows."""
     return State(
-        priority={job["id"]: job.get("priority", 0) for job in snapshot["jobs"]},
+        priority={job["id"]: _priority(job, snapshot) for job in snapshot["jobs"]},
         running={
             held["job"]: parts(
                 [{**worker, "node": on["node"]} for on in held["assignments"] for worker in on["workers"]]

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from helpers.differential import ROUTES, examine
 from placeopt import Instance, build, read_instance
 from placeopt.model import Changes, Gpu, Policy, Split
-from strategies import odd_rounds, rounds
+from strategies import Choice, choices, odd_rounds, rounds
 
 ROUNDS = Path(__file__).resolve().parents[1] / "data" / "rounds"
 QUICK = tuple(route for route in ROUTES if route.solver != "pulp-cbc")
@@ -28,6 +28,17 @@ def mismatches(round_: Instance, seed: int) -> list[str]:
 def test_of_a_round(round_: Instance, seed: int) -> None:
     """Each route is written once and trusted by the engine; disagreement is the only sign that one of them errs."""
     assert mismatches(round_, seed) == []
+
+
+@given(round_=rounds(), choice=choices, seed=seeds)
+def test_of_jobs_inside_a_part_of_a_machine(round_: Instance, choice: Choice, seed: int) -> None:
+    """All GPUs of a job in one socket, or below one switch."""
+    jobs = []
+    for job in round_.jobs:
+        inside = Split(level=choice.pick(("socket", "switch")), domains=1)
+        with_part = tuple(o.model_copy(update={"splits": (*o.splits, inside)}) for o in job.options)
+        jobs.append(job.model_copy(update={"options": with_part}) if choice.chance(0.5) else job)
+    assert mismatches(round_.model_copy(update={"jobs": tuple(jobs), "running": ()}), seed) == []
 
 
 WIDE = build.job("wide", workers=3, workers_min=1, gpus=2, value=10, value_per_worker=2)

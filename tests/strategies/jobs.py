@@ -164,6 +164,4 @@ def make_splits(choice: Choice, levels: Iterable[str], workers: int, *, fixed: b
         domains = choice.number(1, workers)
         exact = fixed and workers % domains == 0 and choice.chance(0.6)
         made.append(Split(level=level, domains=domains, workers=workers // domains if exact else None))
-    if choice.chance(0.2):
-        made.append(Split(level=choice.pick(("socket", "switch")), domains=1))
     return tuple(made)

@@ -185,7 +185,8 @@ class Group(Record):
     @property
     def part_level(self) -> str | None:
         """The part of a machine, as ``socket``, that must hold all GPUs of the workers; None if any may."""
-        return next((split.level for split in self.splits if split.level in PART_LEVELS), None)
+        inside = (split.level for split in self.splits if split.level in PART_LEVELS)
+        return next(inside, None) if self.demand.gpus else None
 
     @property
     def leaves(self) -> tuple["Group", ...]:
