@@ -39,7 +39,7 @@ def homes(package: str) -> dict[str, str]:
     """Return public name -> the module that has it."""
     import ast  # 2 ms, where it is needed
 
-    source = modules[package].__loader__.get_source(package)  # type: ignore[union-attr]  # also of a package in a zip
+    source = modules[package].__loader__.get_source(package)  # type: ignore[union-attr]  # an imported package has a loader, in a zip too
     blocks = [node for node in ast.parse(source).body if isinstance(node, ast.If)]
     imports = [node for block in blocks for node in block.body if isinstance(node, ast.ImportFrom)]
     return {alias.name: node.module or "" for node in imports for alias in node.names}

@@ -8,7 +8,7 @@ enough for any machine of today and narrow enough that sums over a cluster stay 
 
 import re
 from collections import deque
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Generator, Iterable, Mapping
 from functools import cache
 from itertools import islice, repeat
 from typing import Annotated, Any, Literal, Self, TypeVar
@@ -71,9 +71,9 @@ class Record(BaseModel):
         _take_lists(handler.resolve_ref_schema(schema))
         return schema
 
-    def __iter__(self) -> Iterator[tuple[str, Any]]:  # type: ignore[override]  # pydantic's is a generator
+    def __iter__(self) -> Generator[tuple[str, Any], None, None]:
         """Yield field and value, nothing that was computed from them, such as ``digest``."""
-        return ((name, self.__dict__[name]) for name in type(self).model_fields)
+        yield from ((name, self.__dict__[name]) for name in type(self).model_fields)
 
     def model_copy(self, *, update: Mapping[str, Any] | None = None, deep: bool = False) -> Self:
         """Copy as pydantic does, but forget what was computed from the old content, such as ``digest``."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import cache
+from functools import cache, partial
 from operator import itemgetter
 from typing import Annotated, Any
 
@@ -99,8 +99,13 @@ def _filled(
             try:
                 columns[own] = check_column(Job, own, values)
             except ValidationError as error:
-                raise _moved(error, lambda loc, own=own: (*path_of(loc[0]), own, *loc[1:])) from None  # type: ignore[misc]
+                raise _moved(error, partial(_in_column, path_of, own)) from None
     return copies(Job, [templates[entry[TEMPLATE]] for entry in entries], columns)
+
+
+def _in_column(path_of: Callable[[int], Path], own: str, loc: Any) -> Path:
+    """Return the path of a fault in a column: of the entry, then of what is wrong in its value."""
+    return (*path_of(loc[0]), own, *loc[1:])
 
 
 def _moved(error: ValidationError, to: Callable[[Any], Path]) -> ValidationError:

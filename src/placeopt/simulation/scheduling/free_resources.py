@@ -28,7 +28,7 @@ class WorkerCount:
 
 
 class _Free(dict[Resource, int]):
-    """What is left of each resource; of those that nobody has taken from, the limit."""
+    """Free amount of each resource; of an unused one its limit."""
 
     def __init__(self, limits: Limits) -> None:
         self._limits = limits
