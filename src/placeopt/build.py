@@ -16,8 +16,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from placeopt.model.cluster import Cluster, Domain, Node
+from placeopt.model.group import Demand, Split
 from placeopt.model.instance import Instance
-from placeopt.model.job import Demand, Job, Option, Split
+from placeopt.model.job import Job, Option
 from placeopt.model.machine import Gpu, Machine
 from placeopt.model.placement import Assignment, Placement, Running, WorkerGpus
 from placeopt.model.policy import Policy

@@ -19,8 +19,9 @@ from placeopt.errors import BadInput
 from placeopt.formats.faults import expectation, path_text, shortened
 from placeopt.model.base import Record
 from placeopt.model.cluster import Cluster, Domain, Node
+from placeopt.model.group import Demand
 from placeopt.model.instance import Instance, Slowdown
-from placeopt.model.job import Demand, Job, Option
+from placeopt.model.job import Job, Option
 from placeopt.model.machine import Machine
 from placeopt.model.placement import Running
 from placeopt.model.policy import Policy

@@ -20,8 +20,9 @@ from placeopt.formats.job_table.read import TableJob, read_jobs
 from placeopt.formats.job_table.rows import read_rows
 from placeopt.model.base import MAX_NODES
 from placeopt.model.cluster import Cluster, Node
+from placeopt.model.group import Demand
 from placeopt.model.instance import Instance
-from placeopt.model.job import Demand, Job, JobKind, Option
+from placeopt.model.job import Job, JobKind, Option
 from placeopt.model.machine import Gpu, Machine
 from placeopt.model.policy import Fragmentation, Policy, Weights
 

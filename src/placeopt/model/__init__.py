@@ -5,9 +5,10 @@ from placeopt.model.cluster import BlockSize, Cluster, Domain, Node
 from placeopt.model.conditions import LabelExpression, Taint, Toleration
 from placeopt.model.endpoint import Autoscaler, CoreCurve, Endpoint, LoadStep, Replica
 from placeopt.model.estimate import Estimate
+from placeopt.model.group import Demand, Group, Split, Spread
 from placeopt.model.hold import Hold, hold_groups
 from placeopt.model.instance import FORMAT_VERSION, Instance, Slowdown
-from placeopt.model.job import Communication, Demand, Edge, Group, Job, Option, Split, Spread
+from placeopt.model.job import Communication, Edge, Job, Option
 from placeopt.model.machine import Gpu, Link, Machine, Part
 from placeopt.model.origin import JobOrigin, Origin
 from placeopt.model.placement import Assignment, Placement, Running, WorkerGpus

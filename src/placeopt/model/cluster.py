@@ -21,7 +21,8 @@ from placeopt.model.base import (
     refuse_repeats,
 )
 from placeopt.model.conditions import Taint
-from placeopt.model.job import Group, Option, Split
+from placeopt.model.group import Group, Split
+from placeopt.model.job import Option
 from placeopt.model.machine import Machine
 from placeopt.model.origin import Origin
 

@@ -6,7 +6,7 @@ from typing import Annotated, Literal, Self
 from pydantic import Field, model_validator
 
 from placeopt.model.base import Id, Milliseconds, Name, PositiveCount, Record
-from placeopt.model.job import Demand
+from placeopt.model.group import Demand
 
 RateMilli = Annotated[int, Field(ge=0, le=10**12)]
 """Thousandths of requests a second."""

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from hashlib import sha256
 
-from placeopt.model.job import Demand, Job, Option
+from placeopt.model.group import Demand
+from placeopt.model.job import Job, Option
 from placeopt.model.placement import Assignment, Placement, WorkerGpus
 
 PREFIX = "failed-gpu:"

@@ -18,8 +18,9 @@ from placeopt.model.base import (
     refuse_repeats,
 )
 from placeopt.model.cluster import Cluster
+from placeopt.model.group import Group
 from placeopt.model.hold import Hold
-from placeopt.model.job import Group, Job
+from placeopt.model.job import Job
 from placeopt.model.machine import PART_LEVELS
 from placeopt.model.placement import Placement, Running
 from placeopt.model.policy import Policy

@@ -5,7 +5,7 @@ from typing import Annotated, Self
 from pydantic import AfterValidator, Field, model_validator
 
 from placeopt.model.base import Count, GpuIndex, Id, Mib, Milli, Millicores, Milliseconds, Record
-from placeopt.model.job import Demand
+from placeopt.model.group import Demand
 
 GpuShares = Annotated[
     dict[Annotated[str, Field(pattern=r"^(0|[1-9][0-9]{0,3})$")], Milli],

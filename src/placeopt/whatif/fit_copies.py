@@ -18,7 +18,7 @@ from placeopt.feasibility.free_capacity import FreeCapacity, free_capacity_of
 from placeopt.feasibility.requirement import Requirement, requirements_of
 from placeopt.live_cluster.engine import Engine
 from placeopt.model import Instance, Job
-from placeopt.model.job import MAX_WORKERS, Split
+from placeopt.model.group import MAX_WORKERS, Split
 from placeopt.problem import State, compile_problem
 from placeopt.problem.gpu_parts import gpu_parts
 from placeopt.whatif.answers import Binding, Fit, LargestGang, SlotCount, Slots

@@ -18,7 +18,8 @@ from placeopt.formats.job_table.column_choice import Column, missing_fields, par
 from placeopt.formats.job_table.forms import amount, models, moment_ms, span_ms
 from placeopt.formats.job_table.rows import Rows, Values, read_rows
 from placeopt.model.base import MAX_JOBS, MAX_MS, one_line
-from placeopt.model.job import MAX_PRIORITY, MAX_WORKERS
+from placeopt.model.group import MAX_WORKERS
+from placeopt.model.job import MAX_PRIORITY
 
 MAX_GPUS = 100_000
 MAX_CORES = 100_000
