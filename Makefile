@@ -9,7 +9,7 @@ WORKERS ?= 2
 QUICK := tests/check tests/problem tests/terms tests/model tests/feasibility \
 	tests/test_arguments.py tests/test_linear.py tests/test_readable.py \
 	tests/documentation/test_docstrings.py \
-	tests/formats/test_documents.py tests/heuristics/test_job_orders.py \
+	tests/documents/test_documents.py tests/heuristics/test_job_orders.py \
 	tests/solving/test_changes.py tests/solving/test_wrong_solvers.py tests/whole/test_imports.py \
 	--ignore=tests/check/test_mutated_plans.py
 export NO_MKDOCS_2_WARNING := 1

@@ -27,4 +27,4 @@ def test_the_names_of_a_room_are_its_table(room: str) -> None:
 
 def test_other_names_are_refused_as_by_any_module() -> None:
     with pytest.raises(ImportError, match="cannot import name 'nothing'"):
-        from placeopt.formats import nothing  # noqa: F401
+        from placeopt.documents import nothing  # noqa: F401

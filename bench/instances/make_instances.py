@@ -19,7 +19,7 @@ from pathlib import Path
 from hand_instances import hand_instances
 from made_rounds import generate
 from placeopt import read_scenario, write_instance
-from placeopt.formats.openb import read_openb
+from placeopt.importers.openb import read_openb
 from placeopt.model import Instance
 from placeopt.simulation import longest_queue_ms, named_policy, round_at, simulate
 

@@ -22,7 +22,7 @@ from pathlib import Path
 from placeopt import read_instance
 from placeopt.benchmark.sets import MADE, read_sets
 from placeopt.benchmark.solu import Known, read_solu, write_solu
-from placeopt.formats.files import write_bytes
+from placeopt.documents.files import write_bytes
 from placeopt.linear import LinearModel
 from placeopt.model import Instance
 from placeopt.problem import compile_problem

@@ -8,7 +8,7 @@ from typing import Any
 
 from kubernetes_lists import drawn, later
 from placeopt import Engine
-from placeopt.formats import read_kubernetes
+from placeopt.importers import read_kubernetes
 from placeopt.live_cluster import changes_between
 from spec import BenchSpec, Row
 from watch import Watch

@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from placeopt import Engine, Instance, generate
+from placeopt.documents import dumps, loads
 from placeopt.explain import explain
-from placeopt.formats import dumps, loads
 from placeopt.model import Job
 from placeopt.whatif import Limits, fail
 from spec import BenchSpec, Row

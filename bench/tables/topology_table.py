@@ -11,7 +11,7 @@ import argparse
 from pathlib import Path
 
 from placeopt import BadInput, PlaceoptError, Unsupported
-from placeopt.formats.topo import Fabric, Inventory, read_topo
+from placeopt.importers.topo import Fabric, Inventory, read_topo
 from placeopt.model import Machine
 from placeopt.topology import gpu_distances
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from placeopt import BadInput, build
-from placeopt.formats.job_table import TableJob
+from placeopt.importers.job_table import TableJob
 from placeopt_papers.traces.openb import openb_scenario, read_openb_run_times
 from placeopt_papers.traces.philly import philly_scenario, read_philly
 from placeopt_papers.traces.sia import read_sia, sia_scenario

@@ -9,6 +9,14 @@ TYPE_CHECKING = False  # type checkers take it for typing's; that module takes t
 
 if TYPE_CHECKING:  # the public names, each loaded where it is first asked for
     from placeopt.actions import plan_actions as plan_actions
+    from placeopt.documents.columns import cluster_from_columns as cluster_from_columns
+    from placeopt.documents.columns import instance_from_columns as instance_from_columns
+    from placeopt.documents.documents import read_instance as read_instance
+    from placeopt.documents.documents import read_plan as read_plan
+    from placeopt.documents.documents import read_scenario as read_scenario
+    from placeopt.documents.documents import write_instance as write_instance
+    from placeopt.documents.documents import write_plan as write_plan
+    from placeopt.documents.documents import write_scenario as write_scenario
     from placeopt.errors import BadInput as BadInput
     from placeopt.errors import EngineInUse as EngineInUse
     from placeopt.errors import InternalFault as InternalFault
@@ -16,14 +24,6 @@ if TYPE_CHECKING:  # the public names, each loaded where it is first asked for
     from placeopt.errors import SolverFault as SolverFault
     from placeopt.errors import StaleSnapshot as StaleSnapshot
     from placeopt.errors import Unsupported as Unsupported
-    from placeopt.formats.columns import cluster_from_columns as cluster_from_columns
-    from placeopt.formats.columns import instance_from_columns as instance_from_columns
-    from placeopt.formats.documents import read_instance as read_instance
-    from placeopt.formats.documents import read_plan as read_plan
-    from placeopt.formats.documents import read_scenario as read_scenario
-    from placeopt.formats.documents import write_instance as write_instance
-    from placeopt.formats.documents import write_plan as write_plan
-    from placeopt.formats.documents import write_scenario as write_scenario
     from placeopt.generators import generate as generate
     from placeopt.live_cluster.engine import Engine as Engine
     from placeopt.model import Instance as Instance

@@ -9,7 +9,7 @@ from helpers.kubernetes_objects import node, pod, read
 from placeopt import BadInput, plan_actions, solve
 from placeopt.actions import Action, ActionPart, as_bindings, as_scontrol
 from placeopt.explain import explain
-from placeopt.formats import read_slurm
+from placeopt.importers import read_slurm
 from placeopt.model import Instance, JobOrigin, Origin
 
 DATA = Path(__file__).resolve().parents[2] / "examples"

@@ -13,7 +13,7 @@ import make_models
 import make_qap
 from placeopt import read_instance
 from placeopt.benchmark import read_solu
-from placeopt.formats import read_bytes
+from placeopt.documents import read_bytes
 from placeopt.rank_mapping import parse_qaplib
 from placeopt.solvers import FORMATS
 

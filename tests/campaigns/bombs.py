@@ -132,9 +132,9 @@ def readers() -> dict[str, Callable[[Path], object]]:
     """Return all readers by name."""
     from placeopt import read_instance, read_plan, read_scenario
     from placeopt.benchmark import read_model, read_solu
-    from placeopt.formats import read_kubernetes, read_openb, read_slurm
-    from placeopt.formats.job_table import read_jobs
-    from placeopt.formats.topo import read_topo
+    from placeopt.importers import read_kubernetes, read_openb, read_slurm
+    from placeopt.importers.job_table import read_jobs
+    from placeopt.importers.topo import read_topo
 
     nodes = Path(__file__).parents[2] / "examples" / "slurm_nodes.json"
     return {

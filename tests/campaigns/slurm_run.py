@@ -24,7 +24,7 @@ from typing import Any
 from campaigns.harness import Campaign, Case
 from helpers.slurm_lab import GPU_NODES, SHAPES, SlurmLab, why_no_lab
 from placeopt.drivers.slurm import read_note
-from placeopt.formats.slurm import expand_hosts
+from placeopt.importers.slurm import expand_hosts
 
 NUM_JOBS, ARRIVE_S, RUN_S = 60, 15.0, (3.0, 15.0)
 KILL_AFTER_S, LONGEST_S = 10.0, 240.0

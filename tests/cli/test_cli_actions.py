@@ -4,7 +4,7 @@ from pathlib import Path
 
 from helpers.command_line import EXAMPLES, Cli, saved
 from placeopt import solve
-from placeopt.formats import read_slurm
+from placeopt.importers import read_slurm
 
 
 def test_the_command(cli: Cli, tmp_path: Path) -> None:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from helpers.command_line import EXAMPLES, INSTANCES, Cli
 from helpers.kubernetes_objects import node, pod, read
-from placeopt.formats import dumps
+from placeopt.documents import dumps
 
 SNAPSHOTS = Path(__file__).resolve().parents[1] / "data" / "snapshots"
 MINSKY = INSTANCES / "hand" / "minsky-1.json"

@@ -10,7 +10,7 @@ import pytest
 
 from helpers.command_line import EXAMPLES, INSTANCES, Cli
 from placeopt import read_instance
-from placeopt.formats import loads
+from placeopt.documents import loads
 from placeopt.generators import SPECS, generate
 from placeopt.model import Machine
 

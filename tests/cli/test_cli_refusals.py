@@ -34,7 +34,7 @@ NAMED = {
     "JOBS": EXAMPLES / "slurm_jobs.json",
     "KUBE": EXAMPLES / "kubernetes.json",
     "HELIOS": EXAMPLES / "helios.csv",
-    "ON": ROOT / "tests" / "formats" / "data" / "openb_nodes.csv",
+    "ON": ROOT / "tests" / "importers" / "data" / "openb_nodes.csv",
 }
 """
 Words of the table that stand for files. R is a round of 4 jobs on 2 nodes, P a plan of M, F a file with the text of the
@@ -389,7 +389,7 @@ def test_refused(refuse: Callable[..., None], row: Row) -> None:
 
 @pytest.mark.parametrize("fault", [FAULTS[0], FAULTS[len(FAULTS) // 2], FAULTS[-1]], ids=lambda fault: fault.name)
 def test_a_broken_file_leaves_the_target_as_it_was(cli: Cli, tmp_path: Path, fault: Fault) -> None:
-    """All of these files are read by the library in ``tests/formats/test_broken_files.py``."""
+    """All of these files are read by the library in ``tests/documents/test_broken_files.py``."""
     path, out = tmp_path / "broken.json", tmp_path / "plan.json"
     path.write_bytes(fault.data)
     out.write_text("as before")

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from placeopt import generate
-from placeopt.formats import dumps
+from placeopt.documents import dumps
 from placeopt.service import Service
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"

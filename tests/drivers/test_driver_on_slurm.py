@@ -20,8 +20,8 @@ from helpers.slurm_lab import SHAPES, SlurmLab, why_no_lab
 from placeopt import Engine
 from placeopt.drivers import Unreachable, run_rounds
 from placeopt.drivers.slurm import DriverOptions, Ownership, ReadThroughRestd, SlurmCommands, SlurmDriver, read_note
-from placeopt.formats import read_slurm
-from placeopt.formats.slurm import expand_hosts
+from placeopt.importers import read_slurm
+from placeopt.importers.slurm import expand_hosts
 
 pytestmark = pytest.mark.skipif(why_no_lab() is not None, reason=why_no_lab() or "")
 LOOKS, LOOK_S = 200, 0.1

@@ -11,7 +11,7 @@ from drivers.fake_slurm import FakeJob, FakeSlurm
 from placeopt import Engine
 from placeopt.cli.run import run
 from placeopt.drivers.slurm import DriverOptions, SlurmDriver
-from placeopt.formats import DEFAULT_RULE, PriorityRule
+from placeopt.importers import DEFAULT_RULE, PriorityRule
 from placeopt.model import MAX_VALUE, Changes, Instance, Policy
 
 RULE = PriorityRule(value_per_gpu=2000, value_per_gpu_of={"urgent": 9000}, value_without_gpus=7)

@@ -10,7 +10,7 @@ import pytest
 
 from placeopt import read_instance, solve
 from placeopt.benchmark import Known, read_solu
-from placeopt.formats import read_bytes
+from placeopt.documents import read_bytes
 from placeopt.model import Instance, Job, Postpone
 from placeopt.topology import gpu_distances
 

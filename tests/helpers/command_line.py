@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from pydantic import BaseModel
 
-from placeopt.formats import dumps
+from placeopt.documents import dumps
 
 ROOT = Path(__file__).resolve().parents[2]
 INSTANCES, EXAMPLES = ROOT / "instances", ROOT / "examples"

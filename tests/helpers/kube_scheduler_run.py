@@ -13,7 +13,8 @@ import httpx
 
 from helpers.kube_scheduler import Bindings, args, binding, node, pod
 from placeopt import Engine, violations
-from placeopt.formats import dumps, read_kubernetes
+from placeopt.documents import dumps
+from placeopt.importers import read_kubernetes
 from placeopt.model import Instance
 from placeopt.service import Service
 from placeopt.service.http import HttpServer, parse_address

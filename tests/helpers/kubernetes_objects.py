@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from placeopt.formats import read_kubernetes
+from placeopt.importers import read_kubernetes
 from placeopt.model import Instance
 
 GPU = {"resources": {"limits": {"nvidia.com/gpu": 1}}}

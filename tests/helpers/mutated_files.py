@@ -15,15 +15,10 @@ from typing import Any, NamedTuple
 
 from placeopt import BadInput, read_instance, read_plan, read_scenario
 from placeopt.benchmark import read_model, read_sets, read_solu
-from placeopt.formats import (
-    read_bytes,
-    read_document,
-    read_kubernetes,
-    read_openb,
-    read_slurm,
-)
-from placeopt.formats.job_table import read_jobs
-from placeopt.formats.topo import read_topo
+from placeopt.documents import read_bytes, read_document
+from placeopt.importers import read_kubernetes, read_openb, read_slurm
+from placeopt.importers.job_table import read_jobs
+from placeopt.importers.topo import read_topo
 from placeopt.model import Scheduling
 from placeopt.predict import gavel_pairs
 from placeopt.report.html import read_log
@@ -32,7 +27,7 @@ from placeopt.whatif import Placements
 
 HERE = Path(__file__).parents[1]
 ROOT = HERE.parent
-EXAMPLES, GOLDEN, OPENB = ROOT / "examples", HERE / "data" / "golden", HERE / "formats" / "data"
+EXAMPLES, GOLDEN, OPENB = ROOT / "examples", HERE / "data" / "golden", HERE / "importers" / "data"
 TABLES, REPORTS = HERE / "data" / "jobs", HERE / "data" / "reports" / "jobs"
 SCENARIO = ROOT / "instances" / "papers" / "sc17-workloads-5.json"
 POLICIES = sorted((ROOT / "src" / "placeopt" / "simulation" / "scheduling" / "policies").glob("*.json"))[:4]

@@ -15,7 +15,7 @@ from typing import Any, Self
 
 import httpx
 
-from placeopt.formats import dumps
+from placeopt.documents import dumps
 from placeopt.model import Instance
 
 SERVE = (sys.executable, "-m", "placeopt.cli", "serve")

@@ -16,7 +16,7 @@ from helpers.service_child import SERVE, Reply, ServiceChild
 from helpers.service_load import Load, Request
 from helpers.service_model import SETTLED, Contradiction, Effect, Json, State, after, observed, settled
 from placeopt import Engine, violations
-from placeopt.formats import loads
+from placeopt.documents import loads
 from placeopt.model import Instance
 from placeopt.service import Service
 

@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from placeopt.formats import read_slurm
+from placeopt.importers import read_slurm
 from placeopt.model import Instance
 
 DATA = Path(__file__).resolve().parents[2] / "examples"

@@ -13,7 +13,7 @@ from helpers.kubernetes_objects import node as k8s_node
 from helpers.kubernetes_objects import pod
 from helpers.live_engine import assert_as_if_fresh, engine_of, step
 from placeopt import BadInput, Engine, StaleSnapshot
-from placeopt.formats import read_kubernetes, read_slurm
+from placeopt.importers import read_kubernetes, read_slurm
 from placeopt.live_cluster import changes_between, without_groups
 from placeopt.model import Instance, Node
 from strategies import Choice, choices, rounds, seeded

@@ -12,7 +12,8 @@ from helpers.live_engine import assert_as_if_fresh, engine_of, places, refuses, 
 from helpers.plans import plan_for
 from placeopt import BadInput, Engine, Instance, Policy, StaleSnapshot, Unsupported, solve, violations
 from placeopt.build import instance, job, machine, node
-from placeopt.formats import dumps, loads, read_kubernetes
+from placeopt.documents import dumps, loads
+from placeopt.importers import read_kubernetes
 from placeopt.live_cluster import changes_between
 from strategies import Choice, choices
 

@@ -11,8 +11,8 @@ from helpers.live_engine import engine_of, places, refuses, runs
 from helpers.scenarios import two_sockets
 from placeopt import BadInput, Engine, Instance, Plan, Policy, StaleSnapshot, Unsupported, audit, solve, violations
 from placeopt.build import instance, job, machine, node, option, running
+from placeopt.documents import dumps, loads
 from placeopt.explain import explain
-from placeopt.formats import dumps, loads
 from placeopt.model import Changes, Communication, Domain, Fragmentation, Postpone, Queue, Quota, Split, Weights
 from strategies import Choice, choices, rounds
 

@@ -7,7 +7,7 @@ from hypothesis import given
 
 from made_rounds import generate
 from placeopt.build import instance, job
-from placeopt.formats import dumps, loads
+from placeopt.documents import dumps, loads
 from placeopt.model import Instance, JobOrigin
 from strategies import rounds
 

@@ -9,7 +9,7 @@ from pydantic import ValidationError
 
 from placeopt import read_instance
 from placeopt.build import job, option
-from placeopt.formats import dumps, loads
+from placeopt.documents import dumps, loads
 from placeopt.model import Instance, Job
 
 FOLDER = Path(__file__).parents[2] / "instances"

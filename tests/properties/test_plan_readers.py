@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from placeopt import BadInput, Engine, Instance, Plan, audit, violations, whatif
 from placeopt.check import Ledger, Violation
+from placeopt.documents import dumps, loads
 from placeopt.explain import explain
-from placeopt.formats import dumps, loads
 from placeopt.report.text import ASCII, plan_data, plan_page, plan_summary
 from strategies import any_plans, odd_rounds, rounds
 

@@ -7,7 +7,7 @@ from helpers.brute_force import optimum
 from helpers.granted_shares import wrong_shares
 from helpers.live_engine import engine_of, runs
 from placeopt import Engine, Instance, audit, violations
-from placeopt.formats import dumps, loads
+from placeopt.documents import dumps, loads
 from placeopt.problem import compile_problem
 from strategies import Choice, choices, policies, rounds
 

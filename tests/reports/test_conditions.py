@@ -7,8 +7,9 @@ from typing import Any
 import pytest
 
 from placeopt import Instance, solve, violations
+from placeopt.documents import dumps, loads
 from placeopt.explain import explain_all
-from placeopt.formats import dumps, loads, read_kubernetes
+from placeopt.importers import read_kubernetes
 from placeopt.whatif import Limits, add, defrag, fail, fit, parse_job, parse_variation, price, sweep
 
 REPORTS = Path(__file__).parents[1] / "data" / "reports" / "kubernetes"

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from placeopt import solve
-from placeopt.formats import read_kubernetes
+from placeopt.importers import read_kubernetes
 
 REPORTS = Path(__file__).parents[1] / "data" / "reports" / "kubernetes"
 

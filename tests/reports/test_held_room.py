@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from placeopt import solve
-from placeopt.formats import read_kubernetes
+from placeopt.importers import read_kubernetes
 
 REPORTS = Path(__file__).parents[1] / "data" / "reports" / "kubernetes"
 Json = dict[str, Any]

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from placeopt import BadInput
-from placeopt.formats import ImportNotes
-from placeopt.formats.job_table import TableJob, read_jobs
+from placeopt.importers import ImportNotes
+from placeopt.importers.job_table import TableJob, read_jobs
 
 DATA = Path(__file__).parents[1] / "data" / "reports" / "jobs"
 TIMES = "id=job,submit=submit,start=start,end=end,gpus=gpus"

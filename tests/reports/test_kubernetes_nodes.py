@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from placeopt import Plan, solve
-from placeopt.formats import read_kubernetes
+from placeopt.importers import read_kubernetes
 from placeopt.whatif import Limits, add
 
 REPORTS = Path(__file__).parents[1] / "data" / "reports" / "kubernetes"

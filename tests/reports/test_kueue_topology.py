@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from placeopt import solve
-from placeopt.formats import read_kubernetes
+from placeopt.importers import read_kubernetes
 
 LEVELS = ("zone", "block", "rack", "host")
 KEYS = {level: f"example.com/{level}" for level in LEVELS} | {"host": "kubernetes.io/hostname"}

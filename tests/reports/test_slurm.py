@@ -8,8 +8,8 @@ import pytest
 
 from placeopt import Instance, solve, violations
 from placeopt.build import cluster, instance, job, machine, node
-from placeopt.formats import read_slurm
-from placeopt.formats.topo import read_topo
+from placeopt.importers import read_slurm
+from placeopt.importers.topo import read_topo
 from placeopt.model import BlockSize, Demand, Group
 from placeopt.whatif import Limits, fit, parse_job
 

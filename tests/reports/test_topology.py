@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from placeopt import BadInput, Unsupported
-from placeopt.formats.topo import read_machine, read_topo
+from placeopt.importers.topo import read_machine, read_topo
 from placeopt.topology import gpu_distances
 
 DATA = Path(__file__).parents[1] / "data" / "reports" / "topo"

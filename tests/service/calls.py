@@ -6,7 +6,7 @@ import time
 import pytest
 
 from placeopt import generate
-from placeopt.formats import loads
+from placeopt.documents import loads
 from placeopt.model import Instance
 from placeopt.service import Refused
 

@@ -13,7 +13,7 @@ from helpers.kube_scheduler import Bindings, args, binding, node, pod
 from helpers.kube_scheduler_run import Host, Run
 from helpers.night import nightly
 from placeopt import Engine, PlaceoptError
-from placeopt.formats import read_kubernetes
+from placeopt.importers import read_kubernetes
 from placeopt.service import Refused
 from placeopt.service.extender import Extender
 

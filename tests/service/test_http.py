@@ -23,8 +23,8 @@ from typing import Any
 import pytest
 
 from placeopt import BadInput, generate
+from placeopt.documents import dumps
 from placeopt.errors import BadArgument
-from placeopt.formats import dumps
 from placeopt.model import Instance
 
 pytest.importorskip("uvicorn")

@@ -11,7 +11,7 @@ import pytest
 
 from helpers.accessibility import CHROMIUM, MISSING, checked, contrast, schemes
 from placeopt import generate
-from placeopt.formats import dumps
+from placeopt.documents import dumps
 
 pytest.importorskip("uvicorn")
 import httpx

@@ -7,7 +7,7 @@ import time
 import pytest
 
 from placeopt import Engine, violations
-from placeopt.formats import dumps, loads
+from placeopt.documents import dumps, loads
 from placeopt.model import Plan
 from placeopt.service import Refused, Service
 from service.calls import ROUND, WAITING, ask, change, now, refusal, running, solved

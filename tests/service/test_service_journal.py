@@ -13,7 +13,7 @@ import pytest
 
 from helpers.full_disk import full_disk
 from placeopt import BadInput, generate
-from placeopt.formats import dumps
+from placeopt.documents import dumps
 from placeopt.service import Refused, Service
 from service.calls import ROUND, WAITING, ask, change, now, solved
 

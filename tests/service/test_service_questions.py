@@ -13,8 +13,8 @@ from collections.abc import Iterator
 import pytest
 
 from placeopt import generate, solve
+from placeopt.documents import dumps
 from placeopt.explain import explain, explain_all
-from placeopt.formats import dumps
 from placeopt.whatif import Limits, defrag, fail, fit, parse_job
 
 pytest.importorskip("uvicorn")

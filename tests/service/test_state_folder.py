@@ -14,7 +14,7 @@ import pytest
 
 from helpers.service_child import SERVE
 from placeopt import BadInput
-from placeopt.formats import dumps
+from placeopt.documents import dumps
 from placeopt.service import Refused, Service
 from service.calls import ROUND, WAITING, ask, change, now
 

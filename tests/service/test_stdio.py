@@ -9,7 +9,7 @@ import sys
 import pytest
 
 from helpers.service_child import SERVE
-from placeopt.formats import dumps
+from placeopt.documents import dumps
 from placeopt.service import Service, serve_lines
 from service.calls import ROUND
 

@@ -10,7 +10,7 @@ import pytest
 
 from helpers.scenarios import log_lines, policy, scenario, timed
 from placeopt import BadInput
-from placeopt.formats import dumps, loads
+from placeopt.documents import dumps, loads
 from placeopt.model import Arrival, Autoscaler, Demand, Endpoint, Job, LoadStep, Replica, Scenario
 from placeopt.simulation import History, named_policy, round_at, simulate, summarise
 from placeopt_papers.scenarios.dynamoml import LAGGING, POD_START_MS, dynamoml_scenario

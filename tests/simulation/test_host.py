@@ -7,7 +7,7 @@ import pytest
 from helpers.scenarios import policy, scenario, timed
 from placeopt import BadInput
 from placeopt.build import running
-from placeopt.formats import loads
+from placeopt.documents import loads
 from placeopt.model import CoreCurve, Job, Scenario, Throttle
 from placeopt.simulation import History, simulate, summarise
 

@@ -6,7 +6,7 @@ import pytest
 
 from placeopt import BadInput
 from placeopt.build import instance, job, machine
-from placeopt.formats import loads
+from placeopt.documents import loads
 from placeopt.model import Gpu, Horus, Interference, Policy
 from placeopt.problem import Placement, compile_problem
 from placeopt.terms.costs import HorusCost

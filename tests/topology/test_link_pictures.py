@@ -6,7 +6,7 @@ import pytest
 
 from placeopt import BadInput
 from placeopt.build import machine
-from placeopt.formats.topo import read_machine
+from placeopt.importers.topo import read_machine
 from placeopt.model import Gpu, Part
 from placeopt.report.text import JOB_COLORS, WIDTH, job_links, machine_picture
 from placeopt.topology import MACHINES, dgx1, minsky, pcie_box

@@ -8,7 +8,7 @@ import pytest
 from helpers.plans import plan_for
 from placeopt import BadInput
 from placeopt.build import instance, job, machine, node, running
-from placeopt.formats import loads
+from placeopt.documents import loads
 from placeopt.model import Domain, Instance, Policy, Queue, Quota
 from placeopt.whatif import Limits, Patch, Patched, after_plan, apply_patch, fail
 

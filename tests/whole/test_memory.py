@@ -7,8 +7,8 @@ from unittest.mock import Mock
 import pytest
 
 from placeopt import Engine, Instance, build, generate, solve
+from placeopt.documents import dumps, loads
 from placeopt.explain import explain
-from placeopt.formats import dumps, loads
 from placeopt.model import Scenario
 from placeopt.simulation import named_policy, simulate
 from placeopt.whatif import Limits, fail

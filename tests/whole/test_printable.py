@@ -12,7 +12,7 @@ from placeopt import BadInput, PlaceoptError, read_instance
 from placeopt.benchmark import Table, csv_text
 from placeopt.cli.run import run
 from placeopt.errors import printable
-from placeopt.formats import read_openb
+from placeopt.importers import read_openb
 from placeopt.model import Job
 
 UNSAFE = ["\0", "\x1b", "\x7f", "\x85", "\x9b", "\u061c", "\u200b", "\u200e", "\u202e", "\u2028", "\u2066", "\ufeff"]

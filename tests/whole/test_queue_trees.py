@@ -10,8 +10,8 @@ from helpers.referee_messages import findings
 from placeopt import BadInput, solve
 from placeopt.build import instance, job, running
 from placeopt.check import Ledger, violations
+from placeopt.documents import loads
 from placeopt.explain import explain
-from placeopt.formats import loads
 from placeopt.model import Changes, Instance, Policy, Queue, Quota
 from strategies.choice import Choice, seeded
 

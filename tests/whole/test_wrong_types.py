@@ -10,11 +10,12 @@ from typing import Any
 import pytest
 
 import placeopt
-from placeopt import BadInput, PlaceoptError, audit, formats, generate, read_instance, solve, violations, whatif
+from placeopt import BadInput, PlaceoptError, audit, generate, importers, read_instance, solve, violations, whatif
 from placeopt.arguments import checked
 from placeopt.benchmark import read_solu
+from placeopt.documents import dumps, loads
 from placeopt.explain import explain
-from placeopt.formats import dumps, loads, topo
+from placeopt.importers import topo
 from placeopt.live_cluster import changes_between
 from placeopt.model import Instance, Plan
 from placeopt.partition import split
@@ -28,8 +29,8 @@ WRONG: list[Any] = [None, 5, "x", 3.5, {}, [1], object(), b"x", True]
 CALLS = [
     *(one for room in (placeopt, whatif) for one in (getattr(room, name) for name in room.__all__)
       if inspect.isfunction(one)),
-    formats.KubernetesObjects,
-    *(getattr(formats, f"read_{name}") for name in ("openb", "slurm", "kubernetes")),
+    importers.KubernetesObjects,
+    *(getattr(importers, f"read_{name}") for name in ("openb", "slurm", "kubernetes")),
     *(read_solu, topo.read_topo, topo.read_machine, explain, split, loads, dumps, named_policy, round_at, summarise),
     *(running_as_plan, changes_between, placeopt.instance_from_columns, placeopt.cluster_from_columns),
 ]  # fmt: skip

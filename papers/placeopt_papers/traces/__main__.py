@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from placeopt import PlaceoptError, write_scenario
-from placeopt.formats import read_openb
+from placeopt.importers import read_openb
 from placeopt.model import Scenario
 from placeopt_papers.traces.openb import openb_scenario, read_openb_run_times
 from placeopt_papers.traces.philly import philly_scenario, read_philly

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from placeopt import BadInput
-from placeopt.formats import read_bytes
+from placeopt.documents import read_bytes
 from placeopt.model import (
     Arrival,
     Cluster,

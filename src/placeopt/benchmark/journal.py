@@ -10,8 +10,8 @@ from pydantic import Field
 
 from placeopt.arguments import MAX_SEED
 from placeopt.benchmark.solu import Known, Number
+from placeopt.documents.files import make_folder
 from placeopt.errors import BadInput
-from placeopt.formats.files import make_folder
 from placeopt.model.base import Name, Record
 from placeopt.solving.params import SolveParams
 from placeopt.whatif.json_lines import JsonLinesFile, read_json_lines

@@ -13,8 +13,8 @@ from placeopt.benchmark.journal import Case, CaseAnswer, Status
 from placeopt.benchmark.linear_files import permuted, read_model
 from placeopt.benchmark.mixed_case import solve_mixed
 from placeopt.benchmark.mixed_model import MixedModel
+from placeopt.documents.files import write_bytes
 from placeopt.errors import Unsupported
-from placeopt.formats.files import write_bytes
 from placeopt.linear import IntArray, LinearModel, ModelBuilder
 from placeopt.solvers.pool import Worker
 from placeopt.solvers.result import Progress, Solution, SolveOptions

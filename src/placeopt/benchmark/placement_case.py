@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from placeopt.benchmark.journal import Case, CaseAnswer
 from placeopt.check import violations
-from placeopt.formats.documents import read_instance, write_plan
+from placeopt.documents.documents import read_instance, write_plan
 from placeopt.live_cluster.engine import Engine
 from placeopt.model import Instance
 from placeopt.solving.audit import audit

@@ -10,8 +10,8 @@ import numpy as np
 
 from placeopt.benchmark.journal import MAP, Case, CaseAnswer
 from placeopt.benchmark.linear_case import run_solver, status_of, store_values
+from placeopt.documents.files import read_bytes
 from placeopt.errors import Unsupported
-from placeopt.formats.files import read_bytes
 from placeopt.linear import NO_UPPER, IntArray, LinearModel, ModelBuilder
 from placeopt.rank_mapping.qaplib import parse_qaplib
 from placeopt.rank_mapping.quadratic import QuadraticResult, solve_quadratic

@@ -16,9 +16,9 @@ from placeopt.benchmark.mixed_model import MixedModel
 from placeopt.benchmark.scored_cases import NO_ANSWER, contradiction, judge
 from placeopt.benchmark.sets import entry_of
 from placeopt.benchmark.solu import COST, Known, Number
+from placeopt.documents.bounds import parse_json
+from placeopt.documents.files import read_bytes
 from placeopt.errors import BadInput, PlaceoptError
-from placeopt.formats.bounds import parse_json
-from placeopt.formats.files import read_bytes
 from placeopt.linear import Sense
 from placeopt.parallel import run_parallel
 
@@ -122,7 +122,7 @@ def _faults(row: Row, folder: Path) -> list[str]:
 def _plan_faults(row: Row, path: Path) -> list[str]:
     from placeopt.benchmark.placement_case import shuffled
     from placeopt.check import violations
-    from placeopt.formats.documents import read_instance, read_plan
+    from placeopt.documents.documents import read_instance, read_plan
     from placeopt.solving.audit import audit
 
     instance, plan = read_instance(row.case.path), read_plan(path)

@@ -15,8 +15,8 @@ from placeopt.benchmark.journal import Row, RunRecord, read_journal
 from placeopt.benchmark.scored_cases import ScoredCase, score_rows
 from placeopt.benchmark.solu import Known
 from placeopt.benchmark.table import Table, readable
+from placeopt.documents.files import make_folder, write_bytes
 from placeopt.errors import BadArgument, BadInput, Unsupported
-from placeopt.formats.files import make_folder, write_bytes
 
 CASES = "cases"
 PICTURES = ("svg", "pdf")

@@ -14,10 +14,10 @@ from pathlib import Path
 
 from placeopt import __version__
 from placeopt.benchmark.journal import Kind
+from placeopt.documents.bounds import check_lines
+from placeopt.documents.documents import write_instance
+from placeopt.documents.files import make_folder, read_bytes
 from placeopt.errors import BadArgument, BadInput
-from placeopt.formats.bounds import check_lines
-from placeopt.formats.documents import write_instance
-from placeopt.formats.files import make_folder, read_bytes
 from placeopt.generators import generate
 
 LIST_ENDING = ".test"
@@ -30,7 +30,7 @@ GENERATED = "generate:"
 
 MADE = "made"
 """Folder beside the lists that holds generated rounds."""
-SOURCES = ("generators", "model", "topology", "formats")
+SOURCES = ("generators", "model", "topology", "documents")
 """Packages that determine what a generator writes."""
 DIGITS = 12
 _FORM = re.compile(r"([a-z]+)-([0-9]{1,9})x([0-9]{1,9})x([0-9]{1,9})-s([0-9]{1,18})")

@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any, Literal
 
 from placeopt.arguments import checked
+from placeopt.documents.bounds import check_lines
+from placeopt.documents.files import read_bytes, write_bytes
 from placeopt.errors import BadInput
-from placeopt.formats.bounds import check_lines
-from placeopt.formats.files import read_bytes, write_bytes
 
 Number = int | float
 """A value of an objective: an integer where the model is one of integers, else a float."""

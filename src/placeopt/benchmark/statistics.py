@@ -11,8 +11,8 @@ from placeopt.benchmark.linear_files import read_model
 from placeopt.benchmark.sets import SetEntry
 from placeopt.benchmark.solu import COST, Known
 from placeopt.benchmark.table import markdown_table
-from placeopt.formats.documents import read_instance
-from placeopt.formats.files import read_bytes
+from placeopt.documents.documents import read_instance
+from placeopt.documents.files import read_bytes
 from placeopt.model import Instance, Job
 from placeopt.rank_mapping.qaplib import parse_qaplib
 from placeopt.whatif.instance_edit import requested_gpu_milli

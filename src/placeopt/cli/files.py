@@ -49,7 +49,7 @@ def check_target(path: str | None, sources: Iterable[str | None] = ()) -> None:
 
 def write_document(path: str, data: bytes) -> None:
     """Write a document to a file, all or nothing, or to standard output."""
-    from placeopt.formats.files import write_bytes
+    from placeopt.documents.files import write_bytes
 
     if path == STREAM:
         write_bytes_out(data)
@@ -61,7 +61,7 @@ def read_policy(text: str | None) -> Policy | None:
     """Return the policy of that name, or the one in that file; None for None."""
     if text is None:
         return None
-    from placeopt.formats.documents import read_document
+    from placeopt.documents.documents import read_document
     from placeopt.model import Policy
 
     known = {"placeopt": Policy()}
@@ -74,7 +74,7 @@ def read_policy(text: str | None) -> Policy | None:
 
 def read_scheduling(text: str) -> Scheduling:
     """Return the scheduling policy of that name, or the one in that file."""
-    from placeopt.formats.documents import read_document
+    from placeopt.documents.documents import read_document
     from placeopt.model.scheduling import Scheduling
     from placeopt.simulation import named_policy, policy_names
 
@@ -110,7 +110,7 @@ def summary(document: Instance | Scenario, unit: str = "node") -> str:
 
 def write_made(path: str, document: Instance | Scenario) -> None:
     """Write a round or a scenario, and print a line about it."""
-    from placeopt.formats.documents import dumps
+    from placeopt.documents.documents import dumps
 
     write_document(path, dumps(document))
     say(summary(document), path)
@@ -118,8 +118,8 @@ def write_made(path: str, document: Instance | Scenario) -> None:
 
 def peek(path: str) -> tuple[bytes, str, KeysView[str] | None]:
     """Return a file's content, its name for messages, and the keys at its top, as `top_keys` does."""
-    from placeopt.formats.bounds import top_keys
-    from placeopt.formats.files import label, read_bytes
+    from placeopt.documents.bounds import top_keys
+    from placeopt.documents.files import label, read_bytes
 
     data, source = read_bytes(path), label(path)
     return data, source, top_keys(data, source)
@@ -131,7 +131,7 @@ def read_cluster(path: str, *, or_machine: bool = False) -> Cluster:
 
     ``or_machine``: a machine alone becomes a cluster of one node.
     """
-    from placeopt.formats.documents import loads
+    from placeopt.documents.documents import loads
     from placeopt.model import Cluster, Machine, Node, Plan
 
     data, source, keys = peek(path)
@@ -147,7 +147,7 @@ def read_cluster(path: str, *, or_machine: bool = False) -> Cluster:
 
 def read_any(path: str) -> Instance | Plan | Machine | Scenario:
     """Read an instance, a plan, a machine or a scenario, by the keys at the top of the file."""
-    from placeopt.formats.documents import loads
+    from placeopt.documents.documents import loads
     from placeopt.model import Instance, Machine, Plan
     from placeopt.model.scenario import Scenario
 

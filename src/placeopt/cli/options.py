@@ -296,8 +296,8 @@ def read_base(instance: str, plan: str | None, patches: list[str] | None, ticker
     """Return the instance after a plan and patches."""
     named = {"INSTANCE": instance, "--plan": plan, **{f"--patch {n}": p for n, p in enumerate(patches or [], 1)}}
     check_sources(named)
-    from placeopt.formats.documents import read_instance, read_plan
-    from placeopt.formats.files import label
+    from placeopt.documents.documents import read_instance, read_plan
+    from placeopt.documents.files import label
     from placeopt.whatif.from_running import after_plan
     from placeopt.whatif.patch import apply_patch
 
@@ -332,7 +332,7 @@ def named_amounts(given: Iterable[str]) -> dict[str, int]:
 
 def read_patch(path: str) -> Patch:
     """Return a patch, the steps that change an instance, from a file."""
-    from placeopt.formats.documents import read_document
+    from placeopt.documents.documents import read_document
     from placeopt.whatif.steps import Patch
 
     return read_document(Patch, path)

@@ -9,7 +9,7 @@ import numpy as np
 from placeopt.model import Assignment, Machine, Running, WorkerGpus
 
 Columns = dict[str, list[Any]]
-"""Column name of ``placeopt.formats.columns`` -> one value per job; all of the same length."""
+"""Column name of ``placeopt.documents.columns`` -> one value per job; all of the same length."""
 
 BUSY_SHARE = 0.35
 """Share of the GPUs that running jobs hold, in GPU-milli; never more, and less where the draw does not fit."""

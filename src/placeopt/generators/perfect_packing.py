@@ -5,8 +5,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from placeopt.documents.columns import instance_from_columns
 from placeopt.errors import BadArgument
-from placeopt.formats.columns import instance_from_columns
 from placeopt.generators.shared import NODES_PER_RACK, Size, arrivals, racks, two_socket_machine, value_policy
 from placeopt.model import Instance
 

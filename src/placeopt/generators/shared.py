@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from placeopt.documents.columns import cluster_from_columns, instance_from_columns
 from placeopt.errors import BadArgument
-from placeopt.formats.columns import cluster_from_columns, instance_from_columns
 from placeopt.generators.busy import BUSY_SHARE, Columns, busy
 from placeopt.generators.job_kinds import PROFILES, WEIGHTS
 from placeopt.model import Cluster, Domain, Gpu, Instance, Machine, Node, Part, Policy, Slowdown

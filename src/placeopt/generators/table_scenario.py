@@ -9,10 +9,10 @@ from fractions import Fraction
 import numpy as np
 
 from placeopt.errors import BadInput
-from placeopt.formats.import_notes import ImportNotes
-from placeopt.formats.job_table.read import TableJob
 from placeopt.generators.assumed_interference import Assumed, assumed_kind, assumed_slowdowns
 from placeopt.generators.job_kinds import PROFILES
+from placeopt.importers.import_notes import ImportNotes
+from placeopt.importers.job_table.read import TableJob
 from placeopt.model import Cluster, Communication, Demand, Job, Option, Slowdown
 from placeopt.model.base import MAX_MS, MAX_VALUE
 from placeopt.model.scenario import Arrival, Physics, Scenario

@@ -8,9 +8,9 @@ from typing import TypeVar
 
 import numpy as np
 
+from placeopt.documents.documents import dumps, loads
+from placeopt.documents.files import label, read_bytes, write_bytes
 from placeopt.errors import BadInput
-from placeopt.formats.documents import dumps, loads
-from placeopt.formats.files import label, read_bytes, write_bytes
 from placeopt.model.base import FormatVersion, Record
 
 

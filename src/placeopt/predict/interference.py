@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from placeopt.documents.bounds import check_bounds
 from placeopt.errors import BadInput
-from placeopt.formats.bounds import check_bounds
 from placeopt.model import Slowdown
 from placeopt.predict.fitted import Fitted, Provenance, predicted_out_of_fold, relative_errors
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from placeopt.documents.bounds import parse_json
 from placeopt.errors import BadInput, Unsupported
-from placeopt.formats.bounds import parse_json
 
 MAX_SIZE = 1_024
 

@@ -15,8 +15,8 @@ from typing import NamedTuple
 
 from pydantic import BaseModel
 
+from placeopt.documents.documents import dumps, loads
 from placeopt.errors import BadInput, PlaceoptError
-from placeopt.formats.documents import dumps, loads
 from placeopt.live_cluster.engine import Engine
 from placeopt.model import Instance, Policy
 from placeopt.service.intact import WAY_OUT

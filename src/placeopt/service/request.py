@@ -7,8 +7,8 @@ import threading
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
+from placeopt.documents.documents import loads
 from placeopt.errors import BadInput
-from placeopt.formats.documents import loads
 from placeopt.service.calls import CALLS
 from placeopt.service.refused import Refused, malformed
 

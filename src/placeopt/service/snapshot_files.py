@@ -6,7 +6,7 @@ import threading
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 
-from placeopt.formats.documents import dumps
+from placeopt.documents.documents import dumps
 from placeopt.model import Instance
 from placeopt.service.journal import Journal
 from placeopt.service.refused import Refused

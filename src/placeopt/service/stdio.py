@@ -14,8 +14,8 @@ import threading
 from collections.abc import Callable
 from typing import Any, BinaryIO, NoReturn
 
+from placeopt.documents.bounds import check_bounds
 from placeopt.errors import BadInput
-from placeopt.formats.bounds import check_bounds
 from placeopt.service.calls import CALLS
 from placeopt.service.refused import Refused
 from placeopt.service.service import Service

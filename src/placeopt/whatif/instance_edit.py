@@ -9,8 +9,8 @@ from typing import Any, TypeVar
 
 from pydantic import ValidationError
 
+from placeopt.documents.faults import validation_fault
 from placeopt.errors import BadInput
-from placeopt.formats.faults import validation_fault
 from placeopt.model import Cluster, Instance, Job, Machine, Node, Record, Running, WorkerGpus
 from placeopt.model.base import trusted
 

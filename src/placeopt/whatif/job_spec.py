@@ -8,8 +8,8 @@ from collections.abc import Mapping, Sequence
 from pydantic import ValidationError
 
 from placeopt.arguments import checked
+from placeopt.documents.faults import expectation
 from placeopt.errors import BadArgument
-from placeopt.formats.faults import expectation
 from placeopt.model import Cluster, Demand, Instance, Job, Option, Split, Toleration
 from placeopt.model.job import JobKind
 from placeopt.whatif.domain_levels import levels_of

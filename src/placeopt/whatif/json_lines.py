@@ -9,9 +9,9 @@ from typing import Generic, Self, TypeVar
 
 from pydantic import ValidationError
 
+from placeopt.documents.bounds import check_lines
+from placeopt.documents.files import read_bytes
 from placeopt.errors import BadInput
-from placeopt.formats.bounds import check_lines
-from placeopt.formats.files import read_bytes
 from placeopt.model.base import Record
 
 R = TypeVar("R", bound=Record)

@@ -9,8 +9,8 @@ from dataclasses import replace
 from typing import Any, TypeVar
 
 from placeopt.arguments import checked
+from placeopt.documents.documents import loads
 from placeopt.errors import BadInput
-from placeopt.formats.documents import loads
 from placeopt.model import Instance, Node, Queue
 from placeopt.model.base import Record
 from placeopt.whatif import steps

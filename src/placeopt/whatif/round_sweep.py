@@ -13,8 +13,8 @@ from pydantic import ValidationError
 
 from placeopt.arguments import checked
 from placeopt.deadline import Deadline
+from placeopt.documents.faults import validation_fault
 from placeopt.errors import BadArgument
-from placeopt.formats.faults import validation_fault
 from placeopt.live_cluster.engine import Engine
 from placeopt.model import Instance
 from placeopt.model.policy import Quota

@@ -3,7 +3,7 @@
 import pyarrow
 import pyarrow.parquet
 
-from placeopt.formats.job_table import read_jobs
+from placeopt.importers.job_table import read_jobs
 
 pyarrow.parquet.write_table(pyarrow.table({"submit": [0, 60], "duration": [10, 20], "gpus": [1, 2]}), "jobs.parquet")
 jobs, _ = read_jobs("jobs.parquet", "submit=submit,duration=duration,gpus=gpus")

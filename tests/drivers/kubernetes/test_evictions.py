@@ -3,7 +3,7 @@
 import pytest
 
 from helpers.kubernetes_cluster import pod
-from placeopt.formats import PriorityRule
+from placeopt.importers import PriorityRule
 
 RULE = PriorityRule(value_per_gpu_of={"batch": 1})
 """By which low jobs are worth little."""

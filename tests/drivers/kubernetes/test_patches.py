@@ -3,7 +3,7 @@
 import pytest
 
 from helpers.kubernetes_cluster import node, pod
-from placeopt.formats import read_kubernetes
+from placeopt.importers import read_kubernetes
 
 ZONE = {"key": "zone", "operator": "In", "values": ["a", "b"]}
 NAMES = {"key": "metadata.name", "operator": "NotIn", "values": ["n7"]}

@@ -10,7 +10,7 @@ from joblib import parallel_config
 from placeopt import BadInput
 from placeopt.build import job, machine, nodes
 from placeopt.build import scenario as build_scenario
-from placeopt.formats import loads
+from placeopt.documents import loads
 from placeopt.model import Arrival, Scenario
 from placeopt.report.text import curve_page
 from placeopt.simulation import named_policy, simulate

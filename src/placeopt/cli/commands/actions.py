@@ -38,7 +38,7 @@ def actions(
     check_target(out, [instance, plan])
     from placeopt.actions import plan_actions
     from placeopt.actions.forms import as_bindings, as_scontrol
-    from placeopt.formats.documents import read_instance, read_plan
+    from placeopt.documents.documents import read_instance, read_plan
 
     found = plan_actions(read_instance(instance), read_plan(plan))
     if form == "scontrol":

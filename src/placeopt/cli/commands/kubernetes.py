@@ -45,7 +45,7 @@ def run(
     from placeopt.drivers.kubernetes.api import Api
     from placeopt.drivers.kubernetes.driver import DriverOptions
     from placeopt.drivers.kubernetes.run import run as drive
-    from placeopt.formats.priority_rule import priority_rule as read_rule
+    from placeopt.importers.priority_rule import priority_rule as read_rule
 
     expect(1 <= max_actions <= MAX_ACTIONS, "--max-actions", max_actions, f"1 to {MAX_ACTIONS:,}")
     expect(rounds is None or rounds >= 1, "--rounds", rounds, "1 or more")

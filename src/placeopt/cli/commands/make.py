@@ -72,7 +72,7 @@ def export(
     """
     check_sources({"INSTANCE": instance, "--policy": policy})
     check_target(out, [instance, policy])
-    from placeopt.formats.documents import read_instance
+    from placeopt.documents.documents import read_instance
     from placeopt.solvers.export import FORMATS
     from placeopt.solving.stages.exact import MAX_PRODUCT, level_model
 

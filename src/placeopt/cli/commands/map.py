@@ -57,7 +57,7 @@ def map(  # noqa: A001 - the command's name
 
 
 def _map_problem(file: str, time_limit_s: float, seed: int, as_json: bool) -> int:
-    from placeopt.formats.files import label, read_bytes
+    from placeopt.documents.files import label, read_bytes
     from placeopt.rank_mapping.qaplib import parse_qaplib
     from placeopt.rank_mapping.quadratic import solve_quadratic
 
@@ -74,7 +74,7 @@ def _map_problem(file: str, time_limit_s: float, seed: int, as_json: bool) -> in
 
 
 def _map_traffic(file: str, machine: str, time_limit_s: float, seed: int, as_json: bool) -> int:
-    from placeopt.formats.files import label
+    from placeopt.documents.files import label
     from placeopt.rank_mapping import map_ranks
     from placeopt.rank_mapping.ranks import MAX_GPUS
     from placeopt.topology import ClusterTopology
@@ -119,8 +119,8 @@ def _map_traffic(file: str, machine: str, time_limit_s: float, seed: int, as_jso
 
 def _read_traffic(file: str) -> tuple[IntArray, int, int]:
     """Return what `map_ranks` takes: weights between ranks, GPUs of a rank, traffic inside it."""
-    from placeopt.formats.documents import loads
-    from placeopt.formats.files import label, read_bytes
+    from placeopt.documents.documents import loads
+    from placeopt.documents.files import label, read_bytes
     from placeopt.model import Job
     from placeopt.rank_mapping.qaplib import parse_traffic
     from placeopt.rank_mapping.ranks import traffic_weights

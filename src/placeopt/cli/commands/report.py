@@ -81,7 +81,7 @@ def report(
     )
     write_document(out, page(title, command, now.facts(), drawn, tables, now.results()).encode())
     if figures is not None:
-        from placeopt.formats.files import make_folder
+        from placeopt.documents.files import make_folder
 
         folder = make_folder(figures)
         for figure in drawn:
@@ -132,7 +132,7 @@ class _Inputs:
         elif path.endswith(LOG):
             self._log_files.append(Path(path))
         elif path.lower().endswith((".html", ".htm")):
-            from placeopt.formats.files import read_bytes
+            from placeopt.documents.files import read_bytes
             from placeopt.report.html import read_results
 
             self.stored += read_results(read_bytes(path).decode("utf-8", "replace"), path)
@@ -154,7 +154,7 @@ class _Inputs:
         return sorted(logs, key=lambda log: order.get(log.policy, len(order)))
 
     def _read_document(self, path: str) -> None:
-        from placeopt.formats.documents import loads
+        from placeopt.documents.documents import loads
         from placeopt.model import Instance, Plan
         from placeopt.model.scenario import Scenario
         from placeopt.report.html import answer_type

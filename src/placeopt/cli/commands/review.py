@@ -47,7 +47,7 @@ def check(
     """
     check_sources({"INSTANCE": instance, "PLAN": plan})
     from placeopt.check import judge
-    from placeopt.formats.documents import read_instance, read_plan
+    from placeopt.documents.documents import read_instance, read_plan
     from placeopt.readable import plain, plural
     from placeopt.solving.audit import audit
 
@@ -120,7 +120,7 @@ def audit(
     expect(moves >= 0, "--moves", moves, "0 or more")
     check_sources({"INSTANCE": instance, "PLAN": plan})
     started = time.monotonic()
-    from placeopt.formats.documents import read_instance
+    from placeopt.documents.documents import read_instance
     from placeopt.report.text.whatif_rounds import review_page
     from placeopt.whatif import running_as_plan
     from placeopt.whatif.plan_review import review
@@ -140,7 +140,7 @@ def audit(
 
 def _read(path: str, instance: Instance) -> Plan:
     """Read a plan, or placements alone."""
-    from placeopt.formats.documents import loads
+    from placeopt.documents.documents import loads
     from placeopt.model import Plan
     from placeopt.whatif.plan_review import Placements, plan_of
 
@@ -178,8 +178,8 @@ def explain(
     seconds = time_limit if time_limit is not None else 30.0 if job is None else 5.0
     check_seconds("--time-limit", seconds)
     check_sources({"INSTANCE": instance, "PLAN": plan})
+    from placeopt.documents.documents import read_instance, read_plan
     from placeopt.explain import explain as explain_job
-    from placeopt.formats.documents import read_instance, read_plan
 
     if job is None:
         from placeopt.explain import explain_all

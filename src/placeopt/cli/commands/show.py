@@ -80,7 +80,7 @@ def show(
 
 def _round_of(plan: Plan, source: str, path: str | None) -> Instance:
     """Read the instance that a plan belongs to, and refuse any other."""
-    from placeopt.formats.documents import read_instance
+    from placeopt.documents.documents import read_instance
 
     if path is None:
         raise UsageError(f"{source} is a plan; name its round too: --instance INSTANCE")

@@ -189,7 +189,7 @@ def warn_of_estimates(played: Iterable[tuple[Scenario, Scheduling]], remedy: str
 
 
 def _write_round(history: History, at_s: float | None, path: str) -> None:
-    from placeopt.formats.documents import dumps
+    from placeopt.documents.documents import dumps
     from placeopt.simulation import longest_queue_ms, round_at
 
     at_ms = longest_queue_ms(history) if at_s is None else round(1000 * min(at_s, history.now_ms / 1000))
@@ -208,7 +208,7 @@ def _refuse_twins(policies: list[Scheduling]) -> None:
 
 
 def _read(path: str, rule: str | None) -> Scenario:
-    from placeopt.formats.documents import read_scenario
+    from placeopt.documents.documents import read_scenario
 
     world = read_scenario(path)
     if rule is None or rule == world.physics.rule:
@@ -221,7 +221,7 @@ def _folder(out: str | None) -> Path | None:
         return None
     if out == STREAM:
         raise UsageError("--out: '-', expected a folder; --json prints the summaries")
-    from placeopt.formats.files import make_folder
+    from placeopt.documents.files import make_folder
 
     return make_folder(out)
 

@@ -60,7 +60,7 @@ def run(
     from placeopt.drivers.slurm.driver import DriverOptions, SlurmDriver
     from placeopt.drivers.slurm.job_view import Ownership
     from placeopt.drivers.slurm.restd import ReadThroughRestd
-    from placeopt.formats.priority_rule import priority_rule as read_rule
+    from placeopt.importers.priority_rule import priority_rule as read_rule
     from placeopt.live_cluster.engine import Engine
 
     slurm: Slurm = SlurmCommands()

@@ -185,7 +185,7 @@ def solve(
 
         worker = stack.enter_context(Worker((FIRST_SOLVER,), copied=True))  # it loads its solver beside what follows
         check_params(params)
-        from placeopt.formats.documents import read_instance, read_plan
+        from placeopt.documents.documents import read_instance, read_plan
         from placeopt.solving.api import Solver
 
         solver = stack.enter_context(Solver(read_policy(policy), worker=worker))
@@ -228,7 +228,7 @@ def solve(
 
 def _deliver(plan: Plan, out: str | None, *, as_json: bool, quiet: bool, verbose: bool, total_s: float) -> None:
     """Write the plan, then print the summary, also where writing failed."""
-    from placeopt.formats.documents import dumps
+    from placeopt.documents.documents import dumps
 
     data = dumps(plan) if out is not None or as_json else b""
     to_screen = as_json or out == STREAM

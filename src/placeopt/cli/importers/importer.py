@@ -88,7 +88,7 @@ class Importer:
             check_target(out, sources.values())
             check_sources(sources)
             imported = self.read(**options)
-            from placeopt.formats.documents import dumps
+            from placeopt.documents.documents import dumps
 
             document = with_prices(imported.document, price)
             write_document(out, (imported.write or dumps)(document))

@@ -80,10 +80,10 @@ def jobs(
     """
     if (cluster is None) == (nodes is None):
         raise UsageError("expected --cluster FILE or --nodes, such as --nodes 32x8xA100")
-    from placeopt.formats.job_table.column_choice import parse_columns
-    from placeopt.formats.job_table.read import read_jobs
     from placeopt.generators.node_list import parse_nodes
     from placeopt.generators.table_scenario import table_scenario
+    from placeopt.importers.job_table.column_choice import parse_columns
+    from placeopt.importers.job_table.read import read_jobs
 
     wanted = parse_columns(columns)
     hardware = read_cluster(cluster) if cluster is not None else parse_nodes(nodes or "")

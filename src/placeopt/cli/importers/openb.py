@@ -20,7 +20,7 @@ def openb(
     """Read Alibaba's GPU trace of 2023 (openb) as one round in which every pod waits and every node is empty."""
     if limit is not None and limit < 1:
         raise UsageError(f"--limit: {limit}, expected 1 or more")
-    from placeopt.formats.openb import read_openb
+    from placeopt.importers.openb import read_openb
 
     return imported_snapshot(read_openb(nodes, pods, limit))
 

@@ -42,7 +42,7 @@ def slurm(
     Standard error lists, with counts, what was left out, kept although unclear, drained or assumed. placeopt audit
     judges the placement of the running jobs.
     """
-    from placeopt.formats import read_slurm
+    from placeopt.importers import read_slurm
 
     return imported_snapshot(
         read_slurm(nodes, jobs, topology, name=name, rule=priority_rule, preemption=preemption or (), licenses=licenses)
@@ -80,7 +80,7 @@ def kubernetes(
     lists, with counts, what was left out, kept although unclear, drained or assumed. placeopt audit judges the
     placement of the running jobs.
     """
-    from placeopt.formats import read_kubernetes
+    from placeopt.importers import read_kubernetes
 
     labels = None if levels is None else [label for label in levels.split(",") if label]
     return imported_snapshot(read_kubernetes(files, resource=resource, levels=labels, name=name, rule=priority_rule))

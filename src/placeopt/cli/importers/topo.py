@@ -10,7 +10,7 @@ from placeopt.cli.importers.importer import INPUT, Imported, Importer
 from placeopt.cli.output import UsageError
 
 if TYPE_CHECKING:
-    from placeopt.formats.fabric import Fabric, Inventory
+    from placeopt.importers.fabric import Fabric, Inventory
     from placeopt.model import Cluster, Machine
 
 
@@ -40,7 +40,7 @@ def topo(
     One machine: nvidia-smi topo -m, amd-smi topology, rocm-smi --showtopo, lstopo XML, NCCL, lscpu. Or a network:
     topology.conf, ibnetdiscover. Or the nodes of slurmrestd, alone or with their network.
     """
-    from placeopt.formats.topo.read import read_machine, read_topo
+    from placeopt.importers.topo.read import read_machine, read_topo
     from placeopt.report.text.documents import hardware_document, hardware_summary
 
     hardware: Machine | Fabric | Inventory | Cluster

@@ -22,9 +22,9 @@ from placeopt.drivers.live_engine import LiveEngine, plan_digest, value_gap
 from placeopt.drivers.round_line import RoundReport
 from placeopt.drivers.unreachable import Unreachable
 from placeopt.errors import BadInput, Unsupported
-from placeopt.formats import read_kubernetes
-from placeopt.formats.kubernetes.snapshot import GPU
-from placeopt.formats.priority_rule import DEFAULT_RULE, PriorityRule
+from placeopt.importers import read_kubernetes
+from placeopt.importers.kubernetes.snapshot import GPU
+from placeopt.importers.priority_rule import DEFAULT_RULE, PriorityRule
 from placeopt.live_cluster.engine import Engine
 from placeopt.model import Instance, Plan, Policy
 from placeopt.model.policy import Changes

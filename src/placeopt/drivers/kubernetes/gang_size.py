@@ -7,8 +7,8 @@ from typing import NamedTuple
 
 from placeopt.drivers.kubernetes.api import Object
 from placeopt.errors import BadInput
-from placeopt.formats.json_entry import JsonEntry
-from placeopt.formats.kubernetes.pod_groups import gang_membership
+from placeopt.importers.json_entry import JsonEntry
+from placeopt.importers.kubernetes.pod_groups import gang_membership
 
 
 class Gang(NamedTuple):

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from placeopt.formats.priority_rule import PriorityRule
+from placeopt.importers.priority_rule import PriorityRule
 from placeopt.model import Instance, Job, Option
 from placeopt.model.base import MAX_VALUE
 

@@ -20,7 +20,7 @@ from placeopt.drivers.slurm.reading import SlurmRound, make_round, view_jobs
 from placeopt.drivers.slurm.round_record import RoundRecord
 from placeopt.drivers.slurm.score import Gpus, gpus_advised, gpus_held, running_costs
 from placeopt.drivers.unreachable import Unreachable
-from placeopt.formats.priority_rule import DEFAULT_RULE, PriorityRule
+from placeopt.importers.priority_rule import DEFAULT_RULE, PriorityRule
 from placeopt.live_cluster.engine import Engine
 from placeopt.model import Policy
 

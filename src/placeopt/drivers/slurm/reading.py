@@ -12,10 +12,10 @@ from placeopt.drivers.slurm.ageing import Worth, aged
 from placeopt.drivers.slurm.commands import SlurmReading
 from placeopt.drivers.slurm.job_view import JobView, Ownership, Standing, view_job
 from placeopt.errors import BadInput
-from placeopt.formats.json_entry import JsonEntry
-from placeopt.formats.priority_rule import DEFAULT_RULE, PriorityRule
-from placeopt.formats.slurm.job_requests import slurm_number
-from placeopt.formats.slurm.snapshot import read_slurm
+from placeopt.importers.json_entry import JsonEntry
+from placeopt.importers.priority_rule import DEFAULT_RULE, PriorityRule
+from placeopt.importers.slurm.job_requests import slurm_number
+from placeopt.importers.slurm.snapshot import read_slurm
 from placeopt.model import Instance, Running
 
 KEPT = (Standing.HOLDS, Standing.WAITS, Standing.STARTING)

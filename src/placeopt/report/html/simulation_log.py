@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from placeopt.documents.bounds import check_lines
+from placeopt.documents.files import read_bytes
 from placeopt.errors import BadInput
-from placeopt.formats.bounds import check_lines
-from placeopt.formats.files import read_bytes
 from placeopt.model import Running
 from placeopt.simulation.gpu_time import GpuUse
 from placeopt.simulation.journal import logged_policy

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from rich.text import Text
 
 from placeopt.errors import BadInput
-from placeopt.formats.fabric import Fabric, Inventory
+from placeopt.importers.fabric import Fabric, Inventory
 from placeopt.model import Cluster, Machine
 from placeopt.problem.running import find_lost
 from placeopt.readable import amount, gpus, plain, plural

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from placeopt.errors import BadInput
-from placeopt.formats.json_entry import JsonEntry
+from placeopt.importers.json_entry import JsonEntry
 
 MOST_NODES = 100_000
 

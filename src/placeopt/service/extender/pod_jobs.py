@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from placeopt.errors import Unsupported
-from placeopt.formats.json_entry import JsonEntry
-from placeopt.formats.kubernetes.devices import Devices
-from placeopt.formats.kubernetes.pods import Pod, PodReader
-from placeopt.formats.kubernetes.resources import is_accelerator
-from placeopt.formats.kubernetes.single import KubernetesObjects
-from placeopt.formats.kubernetes.snapshot import GPU
+from placeopt.importers.json_entry import JsonEntry
+from placeopt.importers.kubernetes.devices import Devices
+from placeopt.importers.kubernetes.pods import Pod, PodReader
+from placeopt.importers.kubernetes.resources import is_accelerator
+from placeopt.importers.kubernetes.single import KubernetesObjects
+from placeopt.importers.kubernetes.snapshot import GPU
 from placeopt.model import Cluster, Job, Node
 
 CHECKED_BEFORE = ("topologySpreadConstraints", "volumes")

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from placeopt.formats.json_entry import JsonEntry
+from placeopt.importers.json_entry import JsonEntry
 from placeopt.live_cluster.engine import Engine
 from placeopt.model import Instance, Job
 

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
-from placeopt.formats.documents import loads
+from placeopt.documents.documents import loads
 from placeopt.model import Instance
 from placeopt.readable import plural
 from placeopt.report.html.cluster_layout import cluster_layout

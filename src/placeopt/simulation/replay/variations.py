@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 from pydantic import ValidationError
 
+from placeopt.documents.faults import validation_fault
 from placeopt.errors import BadArgument, BadInput
-from placeopt.formats.faults import validation_fault
 from placeopt.model import Job
 from placeopt.model.scenario import Arrival, Scenario
 from placeopt.model.scheduling import Scheduling

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping
 from importlib.resources import files
 from typing import Generic, TypeVar
 
+from placeopt.documents.documents import loads
 from placeopt.errors import BadArgument
-from placeopt.formats.documents import loads
 from placeopt.model.scheduling import RuleNames, Scheduling
 
 R = TypeVar("R")

@@ -1,0 +1,34 @@
+"""
+placeopt's own files: rounds, plans and scenarios as JSON, read strictly and written stably.
+
+``read_document`` and ``loads`` take every record of `placeopt.model`, ``dumps`` writes it.
+"""
+
+from typing import TYPE_CHECKING
+
+from placeopt.lazy import lazy_names
+
+if TYPE_CHECKING:
+    from placeopt.documents.bounds import check_bounds as check_bounds
+    from placeopt.documents.bounds import check_lines as check_lines
+    from placeopt.documents.columns import cluster_from_columns as cluster_from_columns
+    from placeopt.documents.columns import instance_from_columns as instance_from_columns
+    from placeopt.documents.documents import dumps as dumps
+    from placeopt.documents.documents import loads as loads
+    from placeopt.documents.documents import read_document as read_document
+    from placeopt.documents.documents import read_instance as read_instance
+    from placeopt.documents.documents import read_plan as read_plan
+    from placeopt.documents.documents import read_scenario as read_scenario
+    from placeopt.documents.documents import write_instance as write_instance
+    from placeopt.documents.documents import write_plan as write_plan
+    from placeopt.documents.documents import write_scenario as write_scenario
+    from placeopt.documents.faults import make_record as make_record
+    from placeopt.documents.files import MAX_BYTES as MAX_BYTES
+    from placeopt.documents.files import make_folder as make_folder
+    from placeopt.documents.files import read_bytes as read_bytes
+    from placeopt.documents.files import write_bytes as write_bytes
+    from placeopt.documents.schema import DOCUMENTS as DOCUMENTS
+    from placeopt.documents.schema import document_schema as document_schema
+    from placeopt.documents.schema import write_schemas as write_schemas
+
+__getattr__, __dir__ = lazy_names(__name__)

@@ -1,0 +1,119 @@
+"""JSON Schema of the documents, generated from the model; published under ``docs/schema/``."""
+
+import ast
+import inspect
+import json
+import os
+import textwrap
+from functools import cache
+from itertools import pairwise
+from typing import Any, get_args
+
+from placeopt.documents.files import write_bytes
+from placeopt.model import FORMAT_VERSION, Instance, Plan
+from placeopt.model.base import Record
+from placeopt.model.scenario import Scenario
+from placeopt.model.scheduling import Scheduling
+from placeopt.model.templates import OWN, TEMPLATE
+
+DOCUMENTS: dict[str, type[Record]] = {
+    "instance": Instance,
+    "plan": Plan,
+    "scenario": Scenario,
+    "scheduling": Scheduling,
+}
+"""Name of the schema -> record."""
+
+
+def document_schema(name: str) -> dict[str, Any]:
+    """
+    Return the JSON Schema (draft 2020-12) of a document; ``name`` is a key of `DOCUMENTS`.
+
+    The description of a field is the docstring under it in the source of its record. Reading them here, and not with
+    pydantic's ``use_attribute_docstrings``, keeps the cost out of every import of the model.
+    """
+    kind = DOCUMENTS[name]
+    schema = kind.model_json_schema(by_alias=True, mode="validation")
+    records = records_in(kind)
+    for title, definition in [(kind.__name__, schema), *schema.get("$defs", {}).items()]:
+        if title in records:
+            texts = field_descriptions(records[title])
+            for field, prop in definition.get("properties", {}).items():
+                if field in texts:
+                    prop["description"] = texts[field]
+    if kind in (Instance, Scenario):
+        _add_templates(schema)
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "$id": f"{name}-{FORMAT_VERSION}.json",
+        "$comment": "Placeopt also refuses references to nothing, keys that appear twice, and 3.0 for 3.",
+        **schema,
+    }
+
+
+def _add_templates(schema: dict[str, Any]) -> None:
+    """Add what jobs have in common, and how they name it: records in memory are whole."""
+    job = schema["$defs"]["Job"]
+    name = {
+        "description": "The template that the job is of: then it states no other field of one.",
+        **job["properties"]["id"],
+    }
+    shared = {field: prop for field, prop in job["properties"].items() if field not in OWN}
+    job["properties"] = {"id": job["properties"]["id"], TEMPLATE: {**name, "title": "Template"}, **job["properties"]}
+    schema["$defs"]["Template"] = {
+        "additionalProperties": False,
+        "description": "What jobs have in common: all of a job but its id, times, user and origin.",
+        "properties": shared,
+        "title": "Template",
+        "type": "object",
+    }
+    schema["properties"]["templates"] = {
+        "additionalProperties": {"$ref": "#/$defs/Template"},
+        "description": "What jobs have in common, by a name that they state.",
+        "title": "Templates",
+        "type": "object",
+    }
+
+
+def write_schemas(folder: str | os.PathLike[str]) -> None:
+    """Write all schemas into ``folder``; run it, and review the difference, whenever the model changes."""
+    for name in DOCUMENTS:
+        text = json.dumps(document_schema(name), indent=2) + "\n"
+        write_bytes(os.path.join(folder, f"{name}-{FORMAT_VERSION}.json"), text.encode())
+
+
+@cache
+def field_descriptions(kind: type[Record]) -> dict[str, str]:
+    """Return field (by its key in files) -> docstring under it in the source, inherited fields included."""
+    texts: dict[str, str] = {}
+    for base in reversed(kind.__mro__):
+        if base is Record or not issubclass(base, Record):
+            continue
+        tree = ast.parse(textwrap.dedent(inspect.getsource(base))).body[0]
+        body = tree.body if isinstance(tree, ast.ClassDef) else []
+        for statement, following in pairwise(body):
+            if (
+                isinstance(statement, ast.AnnAssign)
+                and isinstance(statement.target, ast.Name)
+                and isinstance(following, ast.Expr)
+                and isinstance(following.value, ast.Constant)
+                and isinstance(following.value.value, str)
+                and statement.target.id in kind.model_fields
+            ):
+                name = statement.target.id
+                texts[kind.model_fields[name].alias or name] = " ".join(following.value.value.split())
+    return texts
+
+
+def records_in(kind: type[Record]) -> dict[str, type[Record]]:
+    """Return the records that a document may hold, itself included, by name: no others, since names are used twice."""
+    found: dict[str, type[Record]] = {}
+    left: list[object] = [kind]
+    while left:
+        annotation = left.pop()
+        if not (isinstance(annotation, type) and issubclass(annotation, Record)):
+            left += get_args(annotation)
+        elif annotation.__name__ not in found:
+            found[annotation.__name__] = annotation
+            left += [field.annotation for field in annotation.model_fields.values()]
+    return found

@@ -1,0 +1,444 @@
+"""
+A round from the nodes and jobs that a resource manager lists: one rule for what cannot be read.
+
+An unreadable waiting job is left out and counted by reason. An unreadable running job is kept, and everything that it
+may hold counts as used, in doubt the whole node. An unreadable node is drained. The instance's note lists all of these,
+and the command line prints them on standard error.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from operator import attrgetter
+from types import MappingProxyType
+from typing import Any, NamedTuple, TypeVar
+
+from pydantic import ValidationError
+
+from placeopt.documents.faults import make_record, validation_fault
+from placeopt.errors import BadInput
+from placeopt.importers.import_notes import ImportNotes
+from placeopt.importers.known_machines import with_known_machines
+from placeopt.model import (
+    Assignment,
+    Cluster,
+    Demand,
+    Hold,
+    Instance,
+    Job,
+    JobOrigin,
+    Option,
+    Origin,
+    Policy,
+    Running,
+    WorkerGpus,
+)
+from placeopt.model.base import MAX_JOBS, MAX_MS, Record, one_line, trusted
+from placeopt.model.failed_gpu import is_failed_gpu
+from placeopt.model.instance import job_fault
+from placeopt.model.policy import Fragmentation, Weights
+
+R = TypeVar("R", bound=Record)
+WHOLE_GPU_MILLI = 1000
+MAX_GPUS = 1024
+"""GPU indices of a node are below it."""
+
+
+class ObservedWorker(NamedTuple):
+    """A running worker: its node and the indices of its GPUs there, None if the resource manager does not list them."""
+
+    node: str
+    gpus: tuple[int, ...] | None = None
+
+
+class ObservedJob(NamedTuple):
+    """
+    A job as the resource manager lists it.
+
+    ``job``: With one option, if it runs. ``workers``: Empty if the job waits. ``priority``: In the manager's own scale;
+    the job of the round gets its rank among all jobs. ``where``: File and path, for messages. ``unreadable_reason``:
+    Why the amounts that the job holds are unknown. Its nodes are drained, and it holds all their remaining GPUs.
+    ``movable``, ``preemptible``: Of a running job.
+    """
+
+    job: Job
+    workers: tuple[ObservedWorker, ...] = ()
+    started_ms: int = 0
+    expected_end_ms: int | None = None
+    priority: int = 0
+    where: str = ""
+    unreadable_reason: str | None = None
+    movable: bool = False
+    preemptible: bool = False
+
+
+class ObservedHold(NamedTuple):
+    """
+    Room of a node that is held without a job; ``gpus``: how many. ``priority``: As of `ObservedJob`.
+
+    ``jobs``: Those that it is held for.
+    """
+
+    id: str
+    node: str
+    gpus: int = 0
+    cpu_millicores: int = 0
+    memory_mib: int = 0
+    resources: Mapping[str, int] = MappingProxyType({})
+    priority: int | None = None
+    jobs: tuple[str, ...] = ()
+    until_ms: int | None = None
+
+
+_PLAIN = re.compile(r"[!-~]{1,250}\Z")
+"""Names that every record takes: a part of those that the model's own patterns allow."""
+
+
+def is_plain(*names: str | None) -> bool:
+    """Return whether names are None, or of visible ASCII characters and short, so that records take them unseen."""
+    return all([name is None or _PLAIN.match(name) for name in names])  # noqa: C419 - half the time of a generator
+
+
+def origin_of(
+    name: str, own_id: str | None = None, workers: Iterable[tuple[str, str | None]] = (), *, plain: bool = False
+) -> JobOrigin:
+    """Return what a job, and its workers by (name, id), are called where they were read; ``plain``: all `is_plain`."""
+    make = trusted if plain else _origin
+    known = tuple([make(Origin, {"name": worker, "id": uid}) for worker, uid in workers])
+    return make(JobOrigin, {"name": name, "id": own_id, "workers": known})
+
+
+def _origin(kind: type[R], fields: dict[str, Any]) -> R:
+    if is_plain(fields["name"], fields["id"]):
+        return trusted(kind, fields)
+    return kind(**{**fields, "name": one_line(fields["name"])})
+
+
+def snapshot_policy(name: str, levels: Iterable[str]) -> Policy:
+    """
+    Return the policy of a snapshot: the fewest GPUs stranded on partly used nodes and domains.
+
+    Traffic and interference cost nothing: resource managers do not report them.
+    """
+    weights = {"node": 1, **dict.fromkeys(levels, 1)}
+    return Policy(
+        name=name,
+        weights=Weights(communication=0, interference=0, fragmentation=1000),
+        fragmentation=Fragmentation(level_weights=weights),
+    )
+
+
+def observed_instance(
+    name: str,
+    source: str,
+    notes: ImportNotes,
+    now_ms: int,
+    cluster: Cluster,
+    jobs: Sequence[ObservedJob],
+    policy: Policy,
+    previous: Instance | None = None,
+    holds: Sequence[ObservedHold] = (),
+) -> Instance:
+    """
+    Return the round of the observed nodes and jobs; raises `BadInput` if jobs hold more than 1024 GPUs of a node.
+
+    ``source`` states where the data come from; it is the first line of the instance's note, and ``notes`` are the
+    others. Nodes that ``notes`` lists as drained get the flag. Jobs with an ``unreadable_reason`` hold every GPU of
+    their nodes that no other job holds.
+
+    A running job stays where it is, also on a node, or on GPUs, that the cluster does not list: managers often list
+    nodes and jobs at slightly different moments. Where the manager does not list a worker's GPUs, it gets the lowest
+    ones with room, after all listed ones; if a node has too few, the indices go beyond the node's last. If two jobs are
+    listed on one GPU beyond its whole, the one that started last keeps it, and the GPUs of the other on that node count
+    as not listed, so that everything that either may hold counts as used. ``notes`` counts each of these cases.
+
+    Of a node on which room is held, the lowest idle GPUs are held; where there are fewer, these.
+
+    ``previous``: An earlier instance of the cluster. Jobs whose GPUs are not listed keep those that they have there,
+    records that are equal are the same objects, which makes the two quick to compare, and machine types keep their ids.
+    Its failed GPUs (`placeopt.model.failed_gpu`) remain so, unless a job holds them now.
+    """
+    if previous is not None:
+        cluster = with_known_machines(cluster, previous.cluster)
+    gpus = _GpuLedger(cluster.gpus_by_node, notes)
+    placed = list(jobs)
+    readable = [i for i, job in enumerate(jobs) if job.unreadable_reason is None]
+    with_gpus = [i for i in readable if any([worker.gpus for worker in jobs[i].workers])]  # noqa: C419 - half the time
+    for i in sorted(with_gpus, key=lambda i: -jobs[i].started_ms):
+        placed[i] = gpus.claim_listed(jobs[i])
+    held = {} if previous is None else {record.job: record for record in previous.running}
+    failed = [] if previous is None else gpus.claim_failed(previous, min((job.priority for job in jobs), default=0))
+    for i in readable if held else ():
+        placed[i] = gpus.claim_former(placed[i], held.get(placed[i].job.id))
+    for i in readable:
+        placed[i] = gpus.assign_missing(placed[i])
+    for i, job in enumerate(jobs):
+        if job.unreadable_reason is not None:
+            placed[i] = gpus.claim_remaining(job, job.unreadable_reason)
+    placed += failed
+    kept = tuple([_hold(hold, gpus.claim_idle(hold), placed) for hold in holds])
+    if drained := notes.drained:
+        nodes = tuple(
+            node.model_copy(update={"drained": True}) if node.id in drained else node for node in cluster.nodes
+        )
+        cluster = cluster.model_copy(update={"nodes": nodes})
+    ranked = _with_ranked_priorities(placed)
+    listed = {node.id for node in cluster.nodes}
+    running = tuple([_running(job, listed) for job in placed if job.workers])
+    if previous is not None:
+        nodes = _kept(previous.cluster.nodes, cluster.nodes, "id")
+        cluster = cluster.model_copy(update={"nodes": nodes})
+        ranked = _kept(previous.jobs, ranked, "id")
+        running = _kept(previous.running, running, "job")
+    fields: dict[str, Any] = {
+        "name": name,
+        "now_ms": now_ms,
+        "note": f"{source[:900]}\n{notes.text()}".strip(),
+        "cluster": cluster,
+        "holds": kept,
+        "policy": policy,
+    }
+    observed: dict[str, Any] = {"jobs": ranked, "running": running}
+    fits = not failed and all(map(_is_placed_here, jobs)) and _refers_to_what_is_there(ranked, cluster, policy)
+    try:
+        return Instance(**fields).model_copy(update=observed) if fits else Instance(**fields, **observed)
+    except ValidationError as error:
+        raise validation_fault(Instance, error, name) from None
+
+
+def _is_placed_here(observed: ObservedJob) -> bool:
+    """Whether the running placement of a job is made of its option here, so that the two cannot contradict."""
+    if not observed.workers:
+        return True
+    option = observed.job.options[0]
+    if observed.unreadable_reason is not None or len(observed.workers) != option.workers:
+        return False
+    no_gpus = None if option.demand.gpus else ()
+    return all([gpus == no_gpus for _, gpus in observed.workers])  # noqa: C419 - half the time of a generator
+
+
+def _refers_to_what_is_there(jobs: Sequence[Job], cluster: Cluster, policy: Policy) -> bool:
+    """Whether all jobs have ids of their own, and name queues and levels that there are."""
+    queues = {queue.id for queue in policy.queues}
+    levels = {"node"} | {domain.level for domain in cluster.domains}
+    alone = len({job.id for job in jobs}) == len(jobs) <= MAX_JOBS
+    return alone and not any([job_fault(job, queues, levels) for job in jobs])  # noqa: C419 - half the time
+
+
+class _GpuLedger:
+    """Thousandths held of each GPU of each node; finds GPUs for workers whose GPUs are not listed."""
+
+    def __init__(self, sizes: dict[str, int], notes: ImportNotes) -> None:
+        self._sizes, self._notes = sizes, notes
+        self._held_milli: dict[str, dict[int, int]] = defaultdict(lambda: defaultdict(int))
+
+    def claim_listed(self, observed: ObservedJob) -> ObservedJob:
+        """Claim a job's listed GPUs; return it with those of a node removed if one of them has no room left."""
+        share = observed.job.options[0].demand.gpu_milli
+        listed = Counter((worker.node, gpu) for worker in observed.workers for gpu in worker.gpus or ())
+        conflicts = {
+            node
+            for (node, gpu), times in listed.items()
+            if times > 1 or self._held_milli[node][gpu] + share > WHOLE_GPU_MILLI
+        }
+        if conflicts:
+            self._notes.keep("GPUs are listed as held twice; others counted as used instead", observed.job.id)
+            workers = tuple(
+                ObservedWorker(worker.node) if worker.gpus and worker.node in conflicts else worker
+                for worker in observed.workers
+            )
+            observed = observed._replace(workers=workers)
+        for worker in observed.workers:
+            for gpu in worker.gpus or ():
+                self._held_milli[worker.node][gpu] += share
+        return observed
+
+    def claim_failed(self, before: Instance, priority: int) -> list[ObservedJob]:
+        """Return the jobs of before that stand for failed GPUs, as far as these are there and no job holds them."""
+        records = {job.id: job for job in before.jobs if is_failed_gpu(job.id)}
+        failed = []
+        for held in before.running if records else ():
+            if held.job not in records:
+                continue
+            node, gpus = held.assignments[0].node, held.assignments[0].workers[0].gpus
+            if all(gpu < self._sizes.get(node, 0) and not self._held_milli[node][gpu] for gpu in gpus):
+                self._held_milli[node].update(dict.fromkeys(gpus, WHOLE_GPU_MILLI))
+                worker = ObservedWorker(node, gpus)
+                failed.append(ObservedJob(records[held.job], (worker,), held.started_ms, priority=priority))
+        return failed
+
+    def claim_former(self, observed: ObservedJob, before: Running | None) -> ObservedJob:
+        """Return a job whose workers, where no GPUs are listed, have those of before: if all of these have room."""
+        if before is None or all(worker.gpus is not None for worker in observed.workers):
+            return observed
+        demand = observed.job.options[0].demand
+        former = {worker.rank: (held.node, worker.gpus) for held in before.assignments for worker in held.workers}
+        listed = {(worker.node, gpu) for worker in observed.workers for gpu in worker.gpus or ()}
+        workers = list(observed.workers)
+        for rank, worker in enumerate(workers):
+            node, gpus = former.get(rank, ("", ()))
+            if worker.gpus is not None or worker.node != node or len(gpus) != demand.gpus:
+                continue
+            held = self._held_milli[node]
+            if any(
+                held[gpu] + demand.gpu_milli > WHOLE_GPU_MILLI
+                or (node, gpu) in listed
+                or gpu >= self._sizes.get(node, 0)
+                for gpu in gpus
+            ):
+                continue
+            for gpu in gpus:
+                held[gpu] += demand.gpu_milli
+                listed.add((node, gpu))
+            workers[rank] = ObservedWorker(node, gpus)
+        return observed._replace(workers=tuple(workers))
+
+    def assign_missing(self, observed: ObservedJob) -> ObservedJob:
+        """Return a job with GPUs for every worker: the lowest with room where they are not listed."""
+        if not observed.workers:
+            return observed
+        demand = observed.job.options[0].demand
+        workers = []
+        own: dict[str, set[int]] = {worker.node: set() for worker in observed.workers}
+        for worker in observed.workers:
+            own[worker.node].update(worker.gpus or ())
+        for worker in observed.workers:
+            gpus = worker.gpus
+            if gpus is None:
+                gpus = self._claim_free(observed, worker.node, demand.gpus, demand.gpu_milli, own[worker.node])
+                own[worker.node].update(gpus)
+                worker = ObservedWorker(worker.node, gpus)
+            workers.append(worker)
+            size = self._sizes.get(worker.node)
+            if size is None:
+                self._notes.keep("on a node that is not listed", observed.job.id)
+            elif gpus and max(gpus) >= size:
+                self._notes.keep("on more GPUs than its node has or has left", observed.job.id)
+        return observed._replace(workers=tuple(workers))
+
+    def claim_idle(self, hold: ObservedHold) -> tuple[int, ...]:
+        """Return idle GPUs for a hold, the lowest, as far as there are as many; they count as taken."""
+        held = self._held_milli[hold.node]
+        idle = [gpu for gpu in range(self._sizes.get(hold.node, 0)) if not held[gpu]][: hold.gpus]
+        held.update(dict.fromkeys(idle, WHOLE_GPU_MILLI))
+        if len(idle) < hold.gpus:
+            self._notes.assume("Where more GPUs are held than are idle, the idle ones are.")
+        return tuple(idle)
+
+    def claim_remaining(self, observed: ObservedJob, reason: str) -> ObservedJob:
+        """Return an unreadable job with all remaining GPUs of its nodes, which are drained."""
+        nodes = tuple(dict.fromkeys(worker.node for worker in observed.workers))
+        remaining: dict[str, list[int]] = {}
+        for node in nodes:
+            remaining[node] = [gpu for gpu in range(self._sizes.get(node, 0)) if not self._held_milli[node][gpu]]
+            self._held_milli[node].update(dict.fromkeys(remaining[node], WHOLE_GPU_MILLI))
+            if node in self._sizes:
+                self._notes.drain("a job there holds what cannot be read", node)
+            else:
+                self._notes.keep("on a node that is not listed", observed.job.id)
+        self._notes.keep(f"{reason}: holds all GPUs left on its nodes", observed.job.id)
+        old = observed.job.options[0]
+        numbers = {len(gpus) for gpus in remaining.values()}
+        if len(numbers) == 1:  # one worker a node, with the CPU and memory that are listed
+            workers = [ObservedWorker(node, tuple(remaining[node])) for node in nodes]
+            demand = Demand(
+                gpus=numbers.pop(), cpu_millicores=old.demand.cpu_millicores, memory_mib=old.demand.memory_mib
+            )
+        else:
+            workers = [ObservedWorker(node, (gpu,)) for node, gpus in remaining.items() for gpu in gpus]
+            demand = Demand(gpus=1)
+        option = make_record(
+            Option,
+            observed.where,
+            id=old.id,
+            workers=len(workers),
+            demand=demand,
+            value=WHOLE_GPU_MILLI * len(workers) * demand.gpus or 1,
+            run_time_ms=old.run_time_ms,
+        )
+        job = observed.job.model_copy(update={"options": (option,), "kind": "training" if demand.gpus else "cpu"})
+        return observed._replace(job=job, workers=tuple(workers))
+
+    def _claim_free(self, observed: ObservedJob, node: str, count: int, share: int, own: set[int]) -> tuple[int, ...]:
+        held = self._held_milli[node]
+        free: list[int] = []
+        for gpu in range(MAX_GPUS):
+            if len(free) == count:
+                break
+            if held[gpu] + share <= WHOLE_GPU_MILLI and gpu not in own:
+                free.append(gpu)
+        if len(free) < count:
+            raise BadInput(f"{observed.where}: with it, jobs hold more than {MAX_GPUS} GPUs of node {node!r}")
+        for gpu in free:
+            held[gpu] += share
+        return tuple(free)
+
+
+def _kept(before: Iterable[R], after: Sequence[R], key: str) -> tuple[R, ...]:
+    """Return the records ``after``, each of them replaced by the equal one ``before`` with the same ``key``, if any."""
+    name = attrgetter(key)
+    known = {name(record): record for record in before}
+    return tuple(old if (old := known.get(name(record))) == record and old is not None else record for record in after)
+
+
+def _with_ranked_priorities(jobs: Sequence[ObservedJob]) -> tuple[Job, ...]:
+    """Return the jobs with ranks as priorities, 0 for the lowest: a manager's own may exceed the model's range."""
+    rank = {priority: i for i, priority in enumerate(sorted({job.priority for job in jobs}))}
+    return tuple(
+        trusted(Job, {**observed.job.__dict__, "priority": rank[observed.priority]})
+        if rank[observed.priority]
+        else observed.job
+        for observed in jobs
+    )
+
+
+def _hold(observed: ObservedHold, gpus: tuple[int, ...], jobs: Sequence[ObservedJob]) -> Hold:
+    """Return the record of a hold, with the rank of its priority among those of the jobs."""
+    fields = {**observed._asdict(), "gpus": gpus}
+    fields["for"] = fields.pop("jobs")
+    if observed.priority is not None:
+        fields["priority"] = len({job.priority for job in jobs if job.priority <= observed.priority}) - 1
+    return make_record(Hold, observed.id, **fields)
+
+
+def _running(observed: ObservedJob, listed: AbstractSet[str]) -> Running:
+    """Return the running placement of a job: its workers grouped by node; ``listed``: nodes whose names are records."""
+    option = observed.job.options[0]
+    demand = option.demand
+    by_node: dict[str, list[WorkerGpus]] = {}
+    for rank, worker in enumerate(observed.workers):
+        record = trusted(WorkerGpus, {"rank": rank, "gpus": worker.gpus or ()})
+        by_node.setdefault(worker.node, []).append(record)
+    assignments = [
+        {
+            "node": node,
+            "group": None,
+            "gpus": {str(gpu): demand.gpu_milli for worker in workers for gpu in worker.gpus},
+            "cpu_millicores": len(workers) * demand.cpu_millicores,
+            "memory_mib": len(workers) * demand.memory_mib,
+            "workers": tuple(workers),
+        }
+        for node, workers in by_node.items()
+    ]
+    known = by_node.keys() <= listed and max(observed.started_ms, observed.expected_end_ms or 0) <= MAX_MS
+    fields = {
+        "job": observed.job.id,
+        "option": option.id,
+        "assignments": tuple(
+            [
+                trusted(Assignment, held) if known else make_record(Assignment, observed.where, **held)
+                for held in assignments
+            ]
+        ),
+        "reached": {},
+        "started_ms": observed.started_ms,
+        "expected_end_ms": observed.expected_end_ms,
+        "movable": observed.movable,
+        "shrinkable": False,
+        "preemptible": observed.preemptible,
+        "protected_until_ms": None,
+    }
+    return trusted(Running, fields) if known else make_record(Running, observed.where, **fields)

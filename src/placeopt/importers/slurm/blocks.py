@@ -1,0 +1,69 @@
+"""How the nodes of Slurm's jobs lie in blocks, beyond the cluster's own rule (`placeopt.model.BlockSize`)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from placeopt.importers.json_entry import JsonEntry
+from placeopt.importers.slurm.job_requests import JobLeftOut, WorkerShape, slurm_number
+from placeopt.importers.slurm.unread_fields import is_set
+from placeopt.model import Cluster, Split, Spread
+
+
+class BlockRules(NamedTuple):
+    """What an option states of the domains in which its workers lie."""
+
+    splits: tuple[Split, ...] = ()
+    spread: tuple[Spread, ...] = ()
+
+
+def block_rules(entry: JsonEntry, shapes: Sequence[WorkerShape], cluster: Cluster | None) -> list[BlockRules]:
+    """
+    Return the rules of each shape of a job.
+
+    Slurm takes a block that holds the least number of nodes: of a range, and one node for any number of tasks. The
+    nodes of a job with ``--segment`` are in blocks that hold a segment, several of which may share one; a segment that
+    is larger than the job counts as none. ``--spread-segments``: each in a block of its own. With
+    ``--consolidate-segments`` all are in one block of a size that holds the job. Raises `JobLeftOut` if a rule cannot
+    be stated.
+    """
+    sizes = [] if cluster is None else [(one.level, one.nodes) for one in cluster.block_sizes if one.nodes is not None]
+    segment, flags = slurm_number(entry, "segment_size") or 0, entry.words("flags")
+    numbers = [shape.workers if shape.alone else shape.nodes for shape in shapes]
+    least = min(number or 1 for number in numbers)
+    ranges = not is_set(entry.raw("job_size_str")) and (len(numbers) > 1 or numbers == [None])
+    if 0 < segment <= least and (cluster is None or not cluster.domains):
+        raise JobLeftOut("states segment_size, and no topology is given")
+    if not sizes:
+        return [BlockRules()] * len(shapes)
+    if 0 < segment <= least and (ranges or not all(shape.alone for shape in shapes)):
+        raise JobLeftOut("states segment_size, and no fixed number of equal workers a node")
+    if ranges:
+        return [BlockRules(_together(sizes, least))] * len(shapes)
+    return [
+        _segments(sizes, segment, number or 1, flags) if 0 < segment <= (number or 1) else BlockRules()
+        for number in numbers
+    ]
+
+
+def _together(sizes: Sequence[tuple[str, int]], nodes: int) -> tuple[Split, ...]:
+    """Return the split that keeps so many nodes in one block; none where no block is that large."""
+    return tuple(Split(level=level, domains=1) for level, size in sizes if size >= nodes)[:1]
+
+
+def _segments(sizes: Sequence[tuple[str, int]], segment: int, nodes: int, flags: Sequence[str]) -> BlockRules:
+    if nodes % segment:
+        raise JobLeftOut("asks for segments that do not divide its nodes")
+    place = next((place for place, (_, size) in enumerate(sizes) if size >= segment), len(sizes))
+    if place == len(sizes) or (place and sizes[place][1] > 2 * sizes[place - 1][1]):
+        raise JobLeftOut("asks for segments over several blocks")
+    level, base = sizes[place][0], sizes[0][1]
+    splits, whole = [], nodes
+    if "SPREAD_SEGMENTS" in flags:
+        if place:
+            raise JobLeftOut("asks for segments over several blocks")
+        splits, whole = [Split(level=level, domains=nodes // segment, workers=segment)], nodes // segment * base
+    if "CONSOLIDATE_SEGMENTS" in flags:
+        splits += _together(sizes, whole)
+    return BlockRules(tuple(splits), (Spread(level=level, segment=segment),))

@@ -1,0 +1,256 @@
+"""The requests of Slurm jobs: numbers as Slurm writes them, and the workers that a request needs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from placeopt.errors import BadInput
+from placeopt.importers.json_entry import JsonEntry
+from placeopt.importers.slurm.fields import GresRequest, parse_gres, parse_gres_request, parse_indices, parse_tres
+from placeopt.importers.slurm.unread_fields import is_set
+from placeopt.model.base import MAX_MS
+
+NO_NUMBER = 0xFFFFFFFE
+"""What Slurm writes for 'none' where a number must stand."""
+MAX_RANGE = 64
+"""Most alternative numbers of nodes of one job (``-N2-4`` has three); each becomes an option."""
+
+
+class JobLeftOut(Exception):
+    """A waiting job has a request that is not read; the text is the reason."""
+
+
+def reason_of(entry: JsonEntry, error: JobLeftOut | BadInput) -> str:
+    """Return the reason for a job that is not read: the text, or the name of the field that cannot be read."""
+    text = str(error)
+    if isinstance(error, JobLeftOut):
+        return text
+    text = text[text.index(entry.where) + len(entry.where) :] if entry.where in text else text
+    return f"cannot be read: {text.lstrip('.: ').split(':')[0][:60]}"
+
+
+def slurm_number(entry: JsonEntry, key: str) -> int | None:
+    """Return a number as Slurm writes it: plain, or ``{"set": ..., "infinite": ..., "number": ...}``; None if unset."""
+    value = entry.raw(key)
+    if isinstance(value, dict):
+        inner = entry.entry(key)
+        if not inner.flag("set") or inner.flag("infinite"):
+            return None
+        return inner.integer("number", 0, 2**64)
+    if value is None:
+        return None
+    count = entry.integer(key, 0, 2**64)
+    return None if count >= NO_NUMBER and count in (NO_NUMBER, NO_NUMBER + 1, 2**64 - 2, 2**64 - 1) else count
+
+
+def milliseconds(entry: JsonEntry, key: str, unit: int) -> int | None:
+    """Return a time in ms, from a number of ``unit`` ms each; None if it is unset or beyond the model's range."""
+    count = slurm_number(entry, key)
+    return None if count is None or unit * count > MAX_MS else unit * count
+
+
+def gres_requests(entry: JsonEntry, *parts: str) -> dict[str, GresRequest]:
+    """Return what a job requests per node, task, job or socket, by the name of the part."""
+    return {part: entry.parsed(f"tres_per_{part}", parse_gres_request) for part in parts}
+
+
+def is_exclusive(entry: JsonEntry) -> bool:
+    """Return whether a job has its nodes to itself; `JobLeftOut` where only to its user, account group or topology."""
+    words = {word.lower() for key in ("shared", "exclusive") for word in entry.words(key)}
+    if odd := words - {"", "none", "exclusive", "true", "false", "shared", "oversubscribe", "ok", "no"}:
+        raise JobLeftOut(f"asks for --exclusive={min(odd)[:30]}")
+    return bool(words & {"none", "exclusive", "true"})
+
+
+@dataclass(frozen=True)
+class WorkerShape:
+    """Workers of equal size, each on a node of its own or anywhere."""
+
+    workers: int
+    gpus: int
+    cpus: int = 0
+    memory_mib: int = 0
+    models: tuple[str, ...] = ()
+    alone: bool = False
+    """Each worker has a node of its own."""
+    nodes: int | None = None
+    """Exact number of nodes, with any number of workers each; None: any number."""
+    per_node: int | None = None
+    """Most workers of a node."""
+    named: tuple[tuple[str, int], ...] = ()
+    """Other generic resources of one worker."""
+
+
+class _Request:
+    """What a job asks for, as Slurm's fields state it; 0 where it asks for nothing."""
+
+    def __init__(self, entry: JsonEntry) -> None:
+        total = entry.parsed("tres_req_str", parse_tres)
+        requests = gres_requests(entry, "node", "task", "job")
+        every = [total, *requests.values()]
+        counted = "license/" if is_set(entry.raw("licenses")) else ()  # of which that field is the sum
+        if others := [name for one in every for name in one.others if not name.startswith(counted)]:
+            raise JobLeftOut(f"asks for {others[0][:60]}")
+        self.models = tuple(dict.fromkeys(model for one in every for model in one.models))
+        if len(self.models) > 1:
+            raise JobLeftOut("asks for several types of GPUs")
+        self.named = requests["node"].named
+        elsewhere = [name for one in every if one is not requests["node"] for name, _ in one.named]
+        by_node = {name for name, _ in self.named}
+        if requests["task"].named or requests["job"].named or not by_node.issuperset(elsewhere):
+            raise JobLeftOut(f"asks for {elsewhere[0][:60]}, and not by node")
+
+        self.tasks = max(1, slurm_number(entry, "tasks") or 1)
+        self.tasks_per_node = slurm_number(entry, "tasks_per_node") or 0
+        self.least = max(1, total.nodes or slurm_number(entry, "node_count") or 1)
+        self.nodes = _numbers_of_nodes(entry, self.least)
+        self.gpus_per_node, self.gpus_per_task = requests["node"].gpus, requests["task"].gpus
+        per_job = requests["job"].gpus or (0 if self.gpus_per_node or self.gpus_per_task else total.gpus)
+        if self.gpus_per_task:
+            together = self.gpus_per_task * self.tasks
+        else:
+            together = self.gpus_per_node * self.least if self.nodes == (self.least,) else 0
+        self.gpus_per_job = 0 if per_job == together else per_job
+        if bool(self.gpus_per_node) + bool(self.gpus_per_task) + bool(self.gpus_per_job) > 1:
+            raise JobLeftOut("asks for GPUs in several ways")
+        if self.nodes is None and self.tasks <= self.least and not self.gpus_per_job:
+            self.nodes = (self.least,)  # a task is on one node
+
+        self.cpus_per_task = max(1, slurm_number(entry, "cpus_per_task") or -(-total.cpus // self.tasks))
+        self.cpus_per_gpu = _per_gpu(entry, "cpus_per_tres")
+        self.least_cpus = slurm_number(entry, "minimum_cpus_per_node") or 0
+        self._memory_per_gpu = _per_gpu(entry, "memory_per_tres")
+        self._memory_per_cpu = slurm_number(entry, "memory_per_cpu") or 0
+        stated = self._memory_per_gpu or self._memory_per_cpu
+        self.memory_per_node = 0 if stated else slurm_number(entry, "memory_per_node") or 0
+        if not (stated or self.memory_per_node) and total.memory_mib:
+            self.memory_per_node = -(-total.memory_mib // max(1, total.nodes))
+
+    @property
+    def tasks_of_each_node(self) -> int:
+        """The tasks of each node, where all have equally many on the least number of nodes; else 0."""
+        if self.tasks == self.least:
+            return 1
+        return self.tasks_per_node if self.tasks == self.least * self.tasks_per_node else 0
+
+    def cpus(self, tasks: int, gpus: int, nodes: int) -> int:
+        """Return CPUs; ``--mincpus`` counts where the worker has a whole number of nodes."""
+        own = self.cpus_per_gpu * gpus if self.cpus_per_gpu and gpus else self.cpus_per_task * tasks
+        return max(own, self.least_cpus * nodes)
+
+    def memory(self, tasks: int, gpus: int) -> int:
+        """Return MiB."""
+        if self._memory_per_gpu:
+            return self._memory_per_gpu * gpus
+        return self._memory_per_cpu * self.cpus(tasks, gpus, 0) if self._memory_per_cpu else self.memory_per_node
+
+
+def _numbers_of_nodes(entry: JsonEntry, least: int) -> tuple[int, ...] | None:
+    """Return the numbers of nodes on which a job may run: a list (``-N2,4,8``) or a range; None: any number."""
+    sizes, most = entry.words("job_size_str"), slurm_number(entry, "max_nodes")
+    try:
+        numbers = parse_indices(",".join(sizes)) if sizes else range(least, most + 1) if most else None
+    except ValueError as error:
+        raise BadInput(f"{entry.path('job_size_str')}: {error}") from None
+    if numbers is not None and not 1 <= len(numbers) <= MAX_RANGE:
+        raise JobLeftOut("a range of nodes that is empty or too wide")
+    return None if numbers is None else tuple(numbers)
+
+
+def _per_gpu(entry: JsonEntry, key: str) -> int:
+    """Return the count of ``gres:gpu:4``, per GPU; 0 if the field is empty."""
+    return max((gres.count for gres in entry.parsed(key, parse_gres) if gres.name == "gpu"), default=0)
+
+
+def requested_shapes(entry: JsonEntry) -> list[WorkerShape]:
+    """
+    Return the alternative shapes of a request: one for each number of nodes that it allows.
+
+    Of the ways to ask in Slurm the first that applies decides what a worker is:
+
+    ========================================================  =========  ===========================================
+    the job asks for                                          a worker   with
+    ========================================================  =========  ===========================================
+    one node (``-N1``), in whatever way for GPUs              the node   all that the job asks for
+    GPUs of the job (``--gpus``)                              a GPU      ``--cpus-per-gpu``, memory by CPU or by GPU
+    GPUs or other resources of a node (``--gres``,            a node     these, and the CPUs of its tasks
+    ``--gpus-per-node``); as many tasks on each of its nodes
+    GPUs of a task (``--gpus-per-task``), or none             a task     these and its CPUs, memory by CPU or by GPU
+    ========================================================  =========  ===========================================
+
+    GPUs of the job beside those of a task or node repeat them, if they are as many. GPUs of a socket are not read. CPUs
+    of a task are the job's divided by its tasks, where Slurm (22.05) does not list them. Raises `JobLeftOut` if the
+    request is none of these: workers would have to differ, or the model lacks the rule; `BadInput` if a field is none
+    that Slurm writes.
+    """
+    asked = _Request(entry)
+    if asked.nodes == (1,):
+        gpus = asked.gpus_per_node or asked.gpus_per_task * asked.tasks or asked.gpus_per_job
+        memory = asked.memory(asked.tasks, gpus)
+        shapes = [WorkerShape(1, gpus, asked.cpus(asked.tasks, gpus, 1), memory, alone=True)]
+    elif asked.gpus_per_job:
+        shapes = _gpus_anywhere(asked)
+    elif asked.gpus_per_node or asked.named or (asked.nodes == (asked.least,) and asked.tasks_of_each_node):
+        shapes = _worker_a_node(asked)
+    else:
+        shapes = _tasks_anywhere(asked)
+    if asked.named and not all(shape.alone for shape in shapes):
+        raise JobLeftOut(f"asks for {asked.named[0][0][:60]} by node, and for workers that are not whole nodes")
+    return [replace(shape, models=asked.models if shape.gpus else (), named=asked.named) for shape in shapes]
+
+
+def _worker_a_node(asked: _Request) -> list[WorkerShape]:
+    tasks = asked.tasks_of_each_node
+    if asked.nodes is None:
+        raise JobLeftOut("asks for GPUs or memory by node, and any number of nodes")
+    if not tasks or (tasks > 1 and len(asked.nodes) > 1):
+        raise JobLeftOut("may have more tasks on one of its nodes than on another")
+    gpus = asked.gpus_per_node or asked.gpus_per_task * tasks
+    cpus, memory = asked.cpus(tasks, gpus, 1), asked.memory(tasks, gpus)
+    return [WorkerShape(count, gpus, cpus, memory, alone=True) for count in asked.nodes]
+
+
+def _gpus_anywhere(asked: _Request) -> list[WorkerShape]:
+    if not asked.cpus_per_gpu:
+        raise JobLeftOut("asks for --gpus without --cpus-per-gpu, and not for one node")
+    return _anywhere(asked, asked.gpus_per_job, 0, 1, None)
+
+
+def _tasks_anywhere(asked: _Request) -> list[WorkerShape]:
+    return _anywhere(asked, asked.tasks, 1, asked.gpus_per_task, asked.tasks_per_node or None)
+
+
+def _anywhere(asked: _Request, workers: int, tasks: int, gpus: int, per_node: int | None) -> list[WorkerShape]:
+    """Return the shapes of workers of ``tasks`` tasks and ``gpus`` GPUs each, at most ``per_node`` on a node."""
+    if asked.memory_per_node:
+        raise JobLeftOut("asks for memory by node, and any number of nodes or of tasks a node")
+    cpus = asked.cpus(tasks, gpus, 0)
+    if asked.least_cpus > max(1, asked.tasks_per_node) * cpus:
+        raise JobLeftOut("asks for --mincpus")
+    if asked.nodes is None and asked.least > 1:
+        raise JobLeftOut("asks for a minimum number of nodes")
+    shape = WorkerShape(workers, gpus, cpus, asked.memory(tasks, gpus), per_node=per_node)
+    if asked.nodes is None:
+        return [shape]
+    return [replace(shape, nodes=count) for count in asked.nodes if count <= workers]
+
+
+def whole_nodes(shapes: Sequence[WorkerShape], node_gpus: Sequence[str], node_cpus: int) -> list[WorkerShape]:
+    """
+    Return the shapes of a job that has its nodes to itself (``--exclusive``): workers are nodes, with all of each.
+    """
+    whole = []
+    for shape in shapes:
+        nodes = shape.workers if shape.alone else shape.nodes
+        if nodes is None:
+            raise JobLeftOut("--exclusive on any number of nodes")
+        if not shape.alone and (shape.workers * shape.gpus > nodes * len(node_gpus) or shape.per_node is not None):
+            raise JobLeftOut("--exclusive with tasks or GPUs in unequal numbers")
+        cpus = shape.cpus if shape.alone else -(-shape.workers * shape.cpus // nodes)
+        memory = shape.memory_mib if shape.alone else -(-shape.workers * shape.memory_mib // nodes)
+        gpus = shape.gpus if shape.alone else -(-shape.workers * shape.gpus // nodes)
+        if gpus > len(node_gpus) or cpus > node_cpus or (shape.models and not set(node_gpus) <= set(shape.models)):
+            raise JobLeftOut("--exclusive with more than its nodes have")
+        whole.append(WorkerShape(nodes, len(node_gpus), node_cpus, memory, shape.models, alone=True, named=shape.named))
+    return whole

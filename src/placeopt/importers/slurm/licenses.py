@@ -1,0 +1,92 @@
+"""Slurm's licences: how many the cluster has left for the jobs of a list, and how many of them each takes."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from placeopt.errors import BadInput
+from placeopt.importers.json_entry import JsonEntry, read_json
+from placeopt.importers.observed_round import ObservedJob
+from placeopt.importers.slurm.fields import MOST_NAMED
+from placeopt.importers.slurm.job_requests import JobLeftOut
+from placeopt.model import Job
+from placeopt.model.base import Amounts
+
+LICENSE = "license/"
+"""Before a licence's name, in trackable resources and in named resources of a round."""
+_ITEM = re.compile(r"([^\s:=|,]+)(?:[:=]([0-9]{1,9}))?\Z")
+
+
+class Licenses:
+    """
+    The licences of a cluster, as ``scontrol show licenses --json`` lists them, and what jobs take of them.
+
+    Workers share a job's licences evenly. A running job whose licences cannot be divided has none of its own: they are
+    missing in `left`, as those are that hidden jobs hold.
+    """
+
+    def __init__(self, source: str | Path | dict[str, Any]) -> None:
+        document = read_json(source, "licenses")
+        if "licenses" not in document:
+            raise BadInput(
+                f"{document.where}: no list 'licenses'; expected the output of scontrol show licenses --json"
+            )
+        self._total: dict[str, int] = {}
+        self._used: dict[str, int] = {}
+        self._held: Counter[str] = Counter()
+        for entry in document.entries("licenses"):
+            name = LICENSE + entry.text("LicenseName")
+            total, used, reserved = (entry.integer(key, 0, 2**32, 0) for key in ("Total", "Used", "Reserved"))
+            self._total[name], self._used[name] = min(total, MOST_NAMED) - reserved, used
+
+    def waiting(self, entry: JsonEntry, job: Job) -> Job:
+        """Return a job with its licences; raises `JobLeftOut` where it has none of that name, or they are not even."""
+        asked = entry.parsed("licenses", parse_licenses)
+        if unknown := asked.keys() - self._total.keys():
+            raise JobLeftOut(f"asks for {min(unknown)[:60]}, which is not listed")
+        shared = _shared(job, asked)
+        if shared is None:
+            raise JobLeftOut("asks for licenses that its workers cannot share evenly")
+        return shared
+
+    def running(self, entry: JsonEntry, observed: ObservedJob) -> ObservedJob:
+        """Return a running job with its licences, where they can be divided."""
+        asked = entry.parsed("licenses", parse_licenses)
+        shared = _shared(observed.job, asked)
+        if shared is None or observed.unreadable_reason is not None:
+            return observed
+        self._held.update(asked)
+        return observed._replace(job=shared)
+
+    def left(self) -> Amounts:
+        """Return the licences that the jobs which were read may hold together."""
+        hidden = {name: max(0, used - self._held[name]) for name, used in self._used.items()}
+        return Amounts((name, max(0, total - hidden[name])) for name, total in sorted(self._total.items()))
+
+
+def parse_licenses(text: str) -> dict[str, int]:
+    """Return how many of each licence a job asks for: ``a:2,b``; raises ``ValueError`` for alternatives (``a|b``)."""
+    asked: Counter[str] = Counter()
+    for item in filter(None, text.split(",")) if text != "(null)" else ():
+        match = _ITEM.match(item)
+        if match is None:
+            raise ValueError(f"{item[:60]!r}, expected a licence such as matlab:2")
+        asked[LICENSE + match[1]] += int(match[2] or 1)
+    return dict(asked)
+
+
+def _shared(job: Job, asked: Mapping[str, int]) -> Job | None:
+    """Return a job whose workers share licences evenly; None where they cannot."""
+    if any(count % option.workers for option in job.options for count in asked.values()):
+        return None
+    options = []
+    for option in job.options:
+        each = {name: count // option.workers for name, count in asked.items()}
+        resources = Amounts(sorted({**option.demand.resources, **each}.items()))
+        demand = option.demand.model_copy(update={"resources": resources})
+        options.append(option.model_copy(update={"demand": demand}))
+    return job.model_copy(update={"options": tuple(options)}) if asked else job

@@ -1,0 +1,323 @@
+"""Slurm's nodes: hardware, partitions, features, reservations, and the switches above them."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from placeopt.documents.bounds import parse_json
+from placeopt.documents.faults import make_record
+from placeopt.errors import BadInput, Unsupported
+from placeopt.importers.fabric import Inventory
+from placeopt.importers.import_notes import ImportNotes
+from placeopt.importers.json_entry import JsonEntry, read_json
+from placeopt.importers.observed_round import ObservedJob
+from placeopt.importers.slurm.fields import named_gres, parse_gres
+from placeopt.importers.slurm.topology import is_slurm_topology, read_slurm_topology
+from placeopt.importers.slurm.unread_fields import NODE_FIELDS, NODE_LIMITS, UNSET_TEXTS, UnreadFields, is_set
+from placeopt.importers.source_file import SourceFile, read_source
+from placeopt.model import Cluster, Gpu, Machine, Node, Part, Taint
+from placeopt.model.base import MAX_NODES
+
+MAX_GPUS = 1024
+MAX_SOCKETS = 64
+MAX_CPUS = 100_000
+MAX_MEMORY_MIB = 1_000_000_000
+
+
+TAKES_WORK = {
+    **dict.fromkeys(("IDLE", "MIXED", "MIX", "ALLOCATED", "ALLOC"), True),  # base states
+    **dict.fromkeys(("DOWN", "ERROR", "FUTURE", "UNKNOWN", "INVALID", "INVAL"), False),
+    **dict.fromkeys(("DRAIN", "DRAINED", "DRAINING", "FAIL", "FAILING", "NOT_RESPONDING", "NO_RESPOND"), False),
+    **dict.fromkeys(("MAINTENANCE", "MAINT", "INVALID_REG", "BLOCKED", "PERFCTRS"), False),
+    **dict.fromkeys(("REBOOT", "REBOOT_REQUESTED", "REBOOT_ISSUED", "REBOOT_CANCELED"), False),
+    **dict.fromkeys(("POWER_DOWN", "POWER_DRAIN", "POWERING_DOWN"), False),
+    **dict.fromkeys(("POWERED_DOWN", "POWERING_UP", "POWER_UP", "CLOUD", "DYNAMIC_NORM", "DYNAMIC_FUTURE"), True),
+    **dict.fromkeys(("COMPLETING", "COMP", "PLANNED", "PLND", "RESERVED", "RESV"), True),
+}
+"""
+State or flag -> whether a node with it takes new work, by Slurm's manual pages of sinfo and scontrol.
+
+Slurm starts jobs on nodes that it has powered down (it resumes them) and while they power up, not while they power
+down. A node that completes a job gives away the rest of itself. A reservation keeps a node for its jobs, which the
+snapshot reader expresses as a taint; under maintenance it takes none. A node that is to be rebooted may take jobs until
+then, but need not: it counts as drained.
+"""
+_SIGNS = {
+    "*": "NOT_RESPONDING",
+    "~": "POWERED_DOWN",
+    "#": "POWERING_UP",
+    "!": "POWER_DOWN",
+    "%": "POWERING_DOWN",
+    "$": "MAINTENANCE",
+    "@": "REBOOT_REQUESTED",
+    "^": "REBOOT_ISSUED",
+    "-": "PLANNED",
+}
+"""Signs that Slurm's text puts behind a state."""
+
+
+def node_flags(words: Iterable[str]) -> list[str]:
+    """Return states and flags in capitals, each once; ``IDLE+DRAIN`` and ``idle*`` count as two."""
+    flags: dict[str, None] = {}
+    for word in words:
+        for part in filter(None, word.upper().split("+")):
+            signs = re.search(r"[*~#!%$@^-]*\Z", part)
+            tail = signs[0] if signs else ""
+            flags |= dict.fromkeys(filter(None, [part[: len(part) - len(tail)], *(_SIGNS[sign] for sign in tail)]))
+    return list(flags)
+
+
+def why_drained(words: Iterable[str]) -> list[str]:
+    """Return the reasons why a node takes no new work, none where it does; a flag that is not known is one."""
+    flags = node_flags(words)
+    if not flags:
+        return ["no state"]
+    return [
+        f"state {flag}" if flag in TAKES_WORK else f"state {flag}, which is not known"
+        for flag in flags
+        if not TAKES_WORK.get(flag, False)
+    ]
+
+
+class NodeShape(NamedTuple):
+    """What two nodes of one machine type have in common."""
+
+    cpus: int
+    memory_mib: int
+    sockets: int
+    gpus: tuple[tuple[str, int], ...]
+    """Model and socket of each GPU; -1: unknown socket."""
+    named: tuple[tuple[str, int], ...] = ()
+    """Other generic resources."""
+
+
+UNREADABLE = NodeShape(0, 0, 0, ())
+
+
+COMMANDS = "'scontrol show nodes --json', of Slurm before 23.02 'sinfo --json', or slurmrestd's reply of .../nodes"
+RESERVED = Taint(key="reservation")
+"""Taint of a node that is kept for a reservation."""
+YES = "yes"
+"""Value of the labels of nodes."""
+FOR_ALL = "cpu/unrestricted"
+"""Named resource: CPUs that jobs without GPUs may have, too (``RestrictedCoresPerGPU`` keeps the others)."""
+
+
+@dataclass(frozen=True)
+class SlurmNode:
+    """Properties of a node that requests of jobs refer to."""
+
+    labels: frozenset[str]
+    partitions: frozenset[str]
+    cpus: int
+    models: tuple[str, ...]
+    """Of its GPUs, by index."""
+    threads: int
+    used_cpus: int
+    used_gpus: int
+    cpus_per_gpu: int
+    """CPUs that are kept for the job that has a GPU."""
+    extra: bool
+    """Whether it states values that jobs may filter by (``--extra``)."""
+
+
+def is_json(source: SourceFile) -> bool:
+    """Return whether the file begins like a JSON object or list."""
+    return source.data[:1000].removeprefix(b"\xef\xbb\xbf").lstrip()[:1] in (b"{", b"[")
+
+
+def node_entries(document: JsonEntry) -> list[JsonEntry]:
+    """Return the nodes of slurmrestd's reply of ``.../nodes``, and of the other output that `COMMANDS` names."""
+    if not isinstance(document.raw("nodes"), list):
+        other = next((key for key in ("jobs", "partitions", "sinfo") if key in document), None)
+        if other is None:
+            raise BadInput(f"{document.where}: no list 'nodes'; expected the output of {COMMANDS}")
+        raise Unsupported(
+            f"{document.where}: no list 'nodes', but Slurm's list of {other}; give the output of {COMMANDS}"
+        )
+    entries = document.entries("nodes")
+    if not 1 <= len(entries) <= MAX_NODES:
+        raise BadInput(f"{document.where}: {len(entries)} nodes, expected 1 to {MAX_NODES}")
+    return entries
+
+
+def read_slurm_nodes(source: SourceFile) -> Inventory:
+    """Return the inventory of a file; raises as `node_entries`, or `BadInput` if a value is malformed."""
+    document = JsonEntry(source.name, parse_json(source.text, source.name))
+    return make_inventory(source.name, node_entries(document))[0]
+
+
+def make_inventory(
+    source: str, entries: list[JsonEntry], notes: ImportNotes | None = None
+) -> tuple[Inventory, Mapping[str, SlurmNode]]:
+    """
+    Return nodes and their machine types, and what requests of jobs refer to; raises `BadInput` if a name repeats.
+
+    ``effective_cpus``, else ``cpus`` without specialized cores, are logical CPUs of 1000 millicores; ``real_memory``
+    without ``specialized_memory`` is MiB; ``gres`` lists the GPUs and, with ``(S:n)``, their socket, and other
+    resources, which become named ones (``gres/nic``). Nodes of equal shape share a machine type. Partitions and active
+    features become labels ``partition:NAME`` and ``feature:NAME`` = ``yes``; a reservation is a label, too, and the
+    taint `RESERVED` while it lasts. Slurm reports no GPU memory, links or network.
+
+    A node is ``drained`` if a word of ``state`` or ``state_flags`` means so, or is unknown (`TAKES_WORK`), if some of
+    its resources are drained, or if a field is set that is not read. ``notes`` list these nodes with the reason; None:
+    a node with malformed hardware is bad input, otherwise it is kept, drained, without CPU, memory and GPUs.
+    """
+    machines: dict[NodeShape, Machine] = {}
+    nodes: dict[str, Node] = {}
+    slurm_nodes: dict[str, SlurmNode] = {}
+    told = ImportNotes() if notes is None else notes
+    unread = UnreadFields(entries, NODE_FIELDS, NODE_LIMITS, told, "nodes")
+    keeps = any(map(_kept_per_gpu, entries))
+    for entry in entries:
+        name = entry.text("name")
+        if name in nodes:
+            raise BadInput(f"{entry.where}.name: {name!r} appears twice; names are unique")
+        words = [*entry.words("state"), *entry.words("state_flags")]
+        reasons = why_drained(words)
+        if field := unread.of(entry):
+            reasons.append(f"{field[:60]} is set, which is not read")
+        if entry.text("gres_drained", "") not in UNSET_TEXTS:
+            reasons.append("some of its generic resources are drained")
+        try:
+            shape = _shape(entry, keeps=keeps)
+        except BadInput:
+            if notes is None:
+                raise
+            shape = UNREADABLE
+            reasons.append("its hardware cannot be read")
+        if shape not in machines:
+            machines[shape] = _machine(source, entry.where, shape, len(machines))
+        try:
+            used_gpus = sum(gres.count for gres in parse_gres(entry.text("gres_used", "")) if gres.name == "gpu")
+        except ValueError:
+            used_gpus = 0
+            reasons.append("what is used there cannot be read")
+        for reason in reasons:
+            told.drain(reason, name)
+        partitions = entry.words("partitions")
+        features = [word for text in entry.words("active_features") for word in text.split(",") if word]
+        marks = [("partition", partitions), ("feature", features)]
+        marks.append(("reservation", [entry.text("reservation", "")] if is_set(entry.raw("reservation")) else []))
+        labels = [f"{kind}:{word}" for kind, listed in marks for word in listed]
+        slurm_nodes[name] = SlurmNode(
+            labels=frozenset(labels),
+            partitions=frozenset(partitions),
+            cpus=shape.cpus,
+            models=tuple(model for model, _ in shape.gpus),
+            threads=entry.integer("threads", 0, 2**31, 1),
+            used_cpus=entry.integer("alloc_cpus", 0, 2**31, 0),
+            used_gpus=used_gpus,
+            cpus_per_gpu=_kept_per_gpu(entry),
+            extra=is_set(entry.raw("extra")),
+        )
+        nodes[name] = make_record(
+            Node,
+            entry.where,
+            id=name,
+            machine=machines[shape].id,
+            labels=dict.fromkeys(labels, YES),
+            taints=(RESERVED,) if {"RESERVED", "RESV"} & set(node_flags(words)) else (),
+            drained=bool(reasons),
+        )
+    return Inventory(tuple(machines.values()), tuple(nodes.values()), source), slurm_nodes
+
+
+def _kept_per_gpu(entry: JsonEntry) -> int:
+    return entry.integer("res_cores_per_gpu", 0, MAX_CPUS, 0) * entry.integer("threads", 0, MAX_CPUS, 1)
+
+
+def _shape(entry: JsonEntry, *, keeps: bool) -> NodeShape:
+    listed = entry.parsed("gres", parse_gres) if entry.raw("gres") else []
+    gres = [item for item in listed if item.name == "gpu"]
+    if sum(item.count for item in gres) > MAX_GPUS:
+        raise BadInput(f"{entry.path('gres')}: {entry.text('gres')[:60]!r}; expected at most {MAX_GPUS} GPUs")
+    gpus = [
+        (item.type or "gpu", -1 if item.socket is None else item.socket) for item in gres for _ in range(item.count)
+    ]
+    sockets = entry.integer("sockets", 0, MAX_SOCKETS, 0)
+    cpus, memory = entry.integer("cpus", 0, MAX_CPUS), entry.integer("real_memory", 0, MAX_MEMORY_MIB)
+    of_system = entry.integer("specialized_cores", 0, MAX_CPUS, 0) * entry.integer("threads", 0, MAX_CPUS, 1)
+    cpus = entry.integer("effective_cpus", 0, MAX_CPUS, 0) or max(0, cpus - of_system)
+    named = named_gres(listed)
+    if keeps:
+        named[FOR_ALL] = max(0, cpus - len(gpus) * _kept_per_gpu(entry))
+    return NodeShape(
+        cpus,
+        max(0, memory - entry.integer("specialized_memory", 0, MAX_MEMORY_MIB, 0)),
+        max([sockets, *(socket + 1 for _, socket in gpus)]),
+        tuple(gpus),
+        tuple(sorted(named.items())),
+    )
+
+
+def _machine(source: str, where: str, shape: NodeShape, number: int) -> Machine:
+    models = dict.fromkeys(model for model, _ in shape.gpus)
+    names = [f"{sum(model == other for other, _ in shape.gpus)}x{model}" for model in models]
+    return make_record(
+        Machine,
+        where,
+        id="-".join([f"type{number}", f"{shape.cpus}cpu", *names]),
+        cpu_millicores=1000 * shape.cpus,
+        memory_mib=shape.memory_mib,
+        parts=tuple(Part(id=f"socket{s}", level="socket") for s in range(shape.sockets)),
+        gpus=tuple(
+            make_record(Gpu, where, model=model, part=f"socket{socket}" if socket >= 0 else None)
+            for model, socket in shape.gpus
+        ),
+        resources=dict(shape.named),
+        source=f"slurmrestd nodes: {source.rsplit('/', 1)[-1]}"[:253],
+    )
+
+
+def read_nodes(
+    listed: str | Path | dict[str, Any], topology: str | Path | None, notes: ImportNotes
+) -> tuple[Cluster, Mapping[str, SlurmNode]]:
+    """
+    Read the list of nodes, a file or parsed, and the switches above them.
+
+    Nodes that take no new work are entered in ``notes``.
+    """
+    document = read_json(listed, "nodes")
+    inventory, slurm_nodes = make_inventory(document.where, node_entries(document), notes)
+    if any(node.threads > 1 for node in slurm_nodes.values()):
+        notes.assume(
+            "Nodes have several threads a core: waiting jobs count CPUs one by one, though Slurm may give whole cores."
+        )
+    if topology is None:
+        return inventory.cluster(), slurm_nodes
+    network = read_source(topology)
+    if not is_slurm_topology(network):
+        raise Unsupported(
+            f"{network.name}: no SwitchName= or BlockName=; expected Slurm's topology.conf, topology.yaml or "
+            "'scontrol show topology'"
+        )
+    fabric = read_slurm_topology(network)
+    for remark in fabric.unresolved:
+        notes.assume(remark)
+    if any(block.nodes is None for block in fabric.block_sizes):
+        notes.assume("Switches have several roots: a job lies under one of them (but with TopoOptional).")
+    for name in slurm_nodes:
+        if name not in fabric.node_domains:
+            notes.drain("in no switch or block of the topology", name)
+    return inventory.cluster(fabric), slurm_nodes
+
+
+def drain_unaccounted(nodes: Mapping[str, SlurmNode], seen: Sequence[ObservedJob], notes: ImportNotes) -> None:
+    """Drain nodes of which more CPUs or GPUs are in use than the listed jobs hold: another user's job may be hidden."""
+    millicores: Counter[str] = Counter()
+    gpus: Counter[str] = Counter()
+    for observed in seen:
+        demand = observed.job.options[0].demand
+        for worker in observed.workers:
+            millicores[worker.node] += demand.cpu_millicores
+            gpus[worker.node] += demand.gpus
+    unread = {worker.node for observed in seen if observed.unreadable_reason is not None for worker in observed.workers}
+    for name, node in nodes.items():
+        if name not in unread and (1000 * node.used_cpus > millicores[name] or node.used_gpus > gpus[name]):
+            notes.drain("more is in use there than the listed jobs hold", name)

@@ -1,0 +1,61 @@
+"""Slurm's licences: counted for the whole cluster, beside what nodes have."""
+
+from typing import Any
+
+import pytest
+
+from helpers.imported_rounds import left_out
+from helpers.slurm_files import RUNS, WAITS, replies
+from placeopt import BadInput, Instance, solve
+from placeopt.importers import read_slurm
+
+PAIR = {"tasks": 2, "max_nodes": 2, "tres_req_str": "cpu=2,mem=2G,node=2,license/a=2", "tres_per_node": "gres:gpu:1"}
+
+
+def listed(**fields: int) -> dict[str, Any]:
+    """Return what Slurm prints of the licence ``a``."""
+    return {"licenses": [{"LicenseName": "a", "Total": 3, "Used": 0, "Free": 3, "Reserved": 0, **fields}]}
+
+
+def read(*jobs: dict[str, Any], **fields: int) -> Instance:
+    return read_slurm(*replies(*jobs), licenses=listed(**fields))
+
+
+@pytest.mark.parametrize(
+    ("fields", "running", "started"),
+    [
+        ({}, "", 3),
+        ({"Reserved": 2}, "", 1),
+        ({"Used": 2}, "", 1),  # by jobs that are not listed
+        ({"Used": 2}, "a:2", 1),
+        ({"Used": 3}, "a:2", 0),
+    ],
+)
+def test_as_many_jobs_start_as_licences_are_left(fields: dict[str, int], running: str, started: int) -> None:
+    waiting = [WAITS | {"job_id": n, "licenses": "a", "state_reason": "Licenses"} for n in range(2, 7)]
+    found = read(RUNS | {"licenses": running}, *waiting, **fields)
+    assert left_out(found) == []
+    plan = solve(found, time_limit_s=5)
+    assert len({one.job for one in plan.placements} - {"1"}) == started
+
+
+@pytest.mark.parametrize(
+    ("licenses", "of_each", "reason"),
+    [
+        ("a:2", 1, None),
+        ("a:1,a:1", 1, None),
+        ("a:3", None, "asks for licenses that its workers cannot share evenly"),
+        ("b:2", None, "asks for license/b, which is not listed"),
+        ("a:2|b:2", None, "cannot be read: licenses"),
+    ],
+)
+def test_workers_share_licences_evenly(licenses: str, of_each: int | None, reason: str | None) -> None:
+    found = read(WAITS | PAIR | {"licenses": licenses}, WAITS | {"job_id": 9})
+    assert left_out(found) == ([] if reason is None else [f"{reason}: 1 (2)."])
+    shares = {job.id: job.options[0].demand.resources.get("license/a") for job in found.jobs}
+    assert shares == {"9": None} | ({} if of_each is None else {"2": of_each})
+
+
+def test_another_list_is_refused() -> None:
+    with pytest.raises(BadInput, match="no list 'licenses'; expected the output of scontrol show licenses"):
+        read_slurm(*replies(WAITS), licenses={"jobs": []})
