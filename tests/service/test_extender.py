@@ -80,6 +80,22 @@ def test_a_pod_alone_through_all_calls(host):
     assert host.client.get("/v1/actions", params={"outcome": "done"}).json()["actions"][0]["action"]["job"] == "team/a"
 
 
+def test_a_pod_of_a_name_that_was_given_before_is_another_job(host):
+    """kubernetes #60966, PR #91126: a StatefulSet gives the name again, before the host reports that the first is gone."""
+    small, large, third = (pod("web-0", gpus) for gpus in (1, 6, 8))
+    small["metadata"]["uid"], large["metadata"]["uid"], third["metadata"]["uid"] = "uid-A", "uid-B", "uid-C"
+    assert nodes_for(host, small) == NODES  # never bound
+    assert nodes_for(host, large) == NODES
+    assert bind(host, large, "n0") == ""
+    assert nodes_for(host, pod("b", 3)) == ["n1", "n2", "n3"]  # 6 of the 8 GPUs are taken
+    assert "no filter call named the pod" in bind(host, small, "n1")
+    assert nodes_for(host, third) == ["n1", "n2", "n3"]  # no longer bound to the node of the second
+    assert host.restart()
+    assert bind(host, third, "n1") == ""
+    assert running(host) == ["team/web-0", "team/web-0~uid-C"]
+    assert nodes_for(host, third) == ["n1"]
+
+
 def test_an_extender_on_an_engine_alone():
     with Engine(isolation="thread") as engine:
         engine.load(read_kubernetes([node(name) for name in NODES]))

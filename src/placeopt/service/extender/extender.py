@@ -204,8 +204,15 @@ class Extender(Reservations):
         return self._waiting[name].options[0].workers > 1 if name in self._waiting else False
 
     def _job_name(self, pod: Pod) -> str | None:
+        """Return the job of a pod: by its UID, its gang, or its name, unless that is the name of another UID's job."""
         gang = None if pod.group is None else job_id(pod.group.id)
-        return self._job_of.get(_uid(pod)) or self._job_of.get(gang or pod.id)
+        name = self._job_of.get(_uid(pod)) or self._job_of.get(gang or pod.id)
+        return None if gang is None and self._is_of_another(name, pod) else name
+
+    def _is_of_another(self, name: str | None, pod: Pod) -> bool:
+        record = self._waiting.get(name or "") or (self._decisions[name].record if name in self._decisions else None)
+        pods = () if record is None or record.origin is None else record.origin.workers
+        return pod.uid is not None and any(known.name == pod.id and known.id not in (None, pod.uid) for known in pods)
 
     def _decision(self, pod: Pod) -> Decision | None:
         name = self._job_name(pod)
@@ -247,11 +254,18 @@ class Extender(Reservations):
         return decision.node_of(_uid(pod), known) not in known
 
     def _single(self, jobs: PodJobs, pod: Pod, pod_object: dict[str, Any]) -> str:
-        """Return the job of a pod alone, added if it is new."""
+        """
+        Return the job of a pod alone, added if it is new.
+
+        The API server gives a name again once its pod is gone. What waits under it is then the new pod's; what runs
+        under it holds its room until the host says that it has ended, and the new pod's job is called by its UID, too.
+        """
         name = self._job_name(pod)
         if name is None:
             job = jobs.single(pod_object)
-            self._add(job)
+            if job.id in self._decisions:
+                job = job.model_copy(update={"id": job_id(f"{job.id}~{_uid(pod)}")})
+            self._add(job, remove=tuple({job.id} & self._waiting.keys()))
             name = job.id
         self._job_of[_uid(pod)] = name
         return name

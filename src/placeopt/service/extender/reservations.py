@@ -121,9 +121,11 @@ class Reservations:
         for name in () if job.origin is None else job.origin.names:
             self._job_of[name] = job.id
 
-    def _add(self, job: Job) -> None:
-        self._engine.update(add_jobs=[job])
-        self._note(Update(do="update", add_jobs=(job,)), job.id)
+    def _add(self, job: Job, remove: tuple[str, ...] = ()) -> None:
+        """Add a job; ``remove``: the waiting one of the same name, in whose place it comes."""
+        self._engine.update(add_jobs=[job], remove_jobs=remove)
+        self._note(Update(do="update", add_jobs=(job,), remove_jobs=remove), job.id)
+        self._job_of = {name: of for name, of in self._job_of.items() if of not in remove}
         self._waiting[job.id] = job
         self._index(job)
 
