@@ -69,14 +69,16 @@ class Cluster:
     A pod without gates is bound to a node that its required ``metadata.name`` allows and that has the GPUs; it runs at
     once. Pods that are being deleted go. A pod with an owner that goes, or fails, is made anew under another name,
     gated as it was. ``bindings``: UID -> the nodes to which the pod was bound: more than one would be a double start.
-    ``refusing``: Nodes whose kubelet admits no pod. ``blind``: Nodes that kube-scheduler does not use. ``holds``:
-    Names of pods that never end once they are being deleted.
+    ``refusing``: Nodes whose kubelet admits no pod; ``refused_gpus``: numbers of GPUs that no kubelet
+    admits. ``blind``: Nodes that kube-scheduler does not use. ``holds``: Names of pods that never end once they are
+    being deleted.
     """
 
     def __init__(self, api: KubernetesApi) -> None:
         self.api = api
         self.bindings: dict[str, list[str]] = {}
         self.refusing: set[str] = set()
+        self.refused_gpus: set[int] = set()
         self.blind: set[str] = set()
         self.holds: set[str] = set()
         self.templates: dict[str, Object] = {}
@@ -117,7 +119,7 @@ class Cluster:
                         self.bindings.setdefault(found["metadata"]["uid"], []).append(where)
                         free[where] -= gpus_of(found)
                 elif spec.get("nodeName") and phase == "Pending":
-                    if spec["nodeName"] in self.refusing:
+                    if spec["nodeName"] in self.refusing or gpus_of(found) in self.refused_gpus:
                         self._fail(found)
                     else:
                         self.api.change("pods", name, _runs)

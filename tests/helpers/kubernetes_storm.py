@@ -260,7 +260,7 @@ class _Connected:
         if self._driver is None:
             try:
                 api = Api(str(self._storm._config))
-                options = DriverOptions(every_s=1.0, settle_s=0.0, bind_s=1.5, node_closed_s=0.2)
+                options = DriverOptions(every_s=1.0, settle_s=0.0, bind_s=1.5, refused_s=0.2)
                 self._driver = Driver(api, self._engine, options, self._stop)
             except Unreachable:
                 return

@@ -81,7 +81,7 @@ def test_a_pod_alone_through_all_calls(host):
 
 
 def test_a_pod_of_a_name_that_was_given_before_is_another_job(host):
-    """kubernetes #60966, PR #91126: a StatefulSet gives the name again, before the host reports that the first is gone."""
+    """kubernetes #60966, PR #91126: a StatefulSet gives a name again, before the host reports the end of the first."""
     small, large, third = (pod("web-0", gpus) for gpus in (1, 6, 8))
     small["metadata"]["uid"], large["metadata"]["uid"], third["metadata"]["uid"] = "uid-A", "uid-B", "uid-C"
     assert nodes_for(host, small) == NODES  # never bound

@@ -1,4 +1,4 @@
-"""Started pods are followed until they are bound; nodes that refuse them are closed for a while."""
+"""Started pods are followed until they are bound; what nodes refuse is kept from them for a while."""
 
 import pytest
 
@@ -25,9 +25,24 @@ def test_a_node_that_refuses_is_closed_and_the_gang_starts_elsewhere(world, seen
         driven.turn()
     world.cluster.turn()
     world.add_nodes("n1")
-    assert driven.turn().notes[0].startswith("n0 closed for 30 s: pod g-")
+    assert driven.turn().notes[0].startswith("n0 closed for 30 s to pods as g-")
     world.turns(driven, 4)
     assert list(world.running().values()) == ["n1", "n1"]
+
+
+def test_a_pod_that_every_node_refuses_closes_none_to_other_pods(world):
+    """pytorch/ci-infra #696: the pod comes again and again, and is kept from the nodes that have refused it."""
+    world.cluster.refused_gpus.add(3)
+    driven = started(world, pod("bad", 3))
+    world.add_nodes("n1")
+    world.settle()
+    for _ in range(3):
+        world.turns(driven, 2)
+    bad = [where for of in world.cluster.bindings.values() for where in of]
+    assert sorted(bad) == ["n0", "n1"]  # each has refused it once
+    world.submit(*(pod(f"good-{i}", 8) for i in range(2)))
+    world.turns(driven, 2)
+    assert sorted(world.running().values()) == ["n0", "n1"]
 
 
 def test_a_pod_that_nobody_binds_in_time_is_evicted_and_placed_anew(world):
@@ -81,7 +96,7 @@ def test_a_driver_that_starts_anew_goes_on_following(world):
     second = world.connect()
     second.turn()
     world.settle()
-    assert second.turn().notes[0].startswith("n0 closed for 30 s")
+    assert second.turn().notes[0].startswith("n0 closed for 30 s to pods as g-")
 
 
 def test_a_member_that_fails_later_does_not_end_its_gang(world):

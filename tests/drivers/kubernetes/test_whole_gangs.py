@@ -66,7 +66,7 @@ def test_a_pod_that_its_kubelet_rejects_takes_its_gang_back_after_a_restart(worl
     world.cluster.refusing = {"n1"}
     world.settle()
     assert sorted(found["status"]["phase"] for found in world.api.all("pods")) == ["Failed", "Pending", "Running"]
-    assert world.connect().turn().notes[0].startswith("n1 closed for 30 s: pod g-")
+    assert world.connect().turn().notes[0].startswith("n1 closed for 30 s to pods as g-")
     assert len(world.written("eviction")) == 1
 
 

@@ -8,7 +8,6 @@ import uuid
 from dataclasses import dataclass
 
 from placeopt.actions import plan_actions
-from placeopt.drivers.backoff import Backoff
 from placeopt.drivers.kubernetes.api import Api, ApiFault, Object
 from placeopt.drivers.kubernetes.apply import Applier
 from placeopt.drivers.kubernetes.cluster_mirror import ClusterMirror
@@ -18,6 +17,7 @@ from placeopt.drivers.kubernetes.observe import Observed, Settling, observe, usa
 from placeopt.drivers.kubernetes.outcomes import OutcomeWatch
 from placeopt.drivers.kubernetes.pods import PodCalls
 from placeopt.drivers.kubernetes.recovery import evict_incomplete, finish_half_lifted, record_whole
+from placeopt.drivers.kubernetes.refusals import Refusals
 from placeopt.drivers.live_engine import LiveEngine, plan_digest, value_gap
 from placeopt.drivers.round_line import RoundReport
 from placeopt.drivers.unreachable import Unreachable
@@ -33,7 +33,6 @@ from placeopt.readable import plural
 SOLVE_SHARE = 0.6
 """Share of an interval within which a round is read and decided; the rest is for its actions."""
 LEAST_SOLVE_S = 0.2
-NODE_CLOSED_MOST_S = 1800.0
 CHANGES = Changes(moves_max=100, preemptions_max=100, move_price=1000, preemption_price=1000)
 """What a round may do to running jobs that allow it; each change must gain more than a GPU of priority 0 is worth."""
 
@@ -46,7 +45,8 @@ class DriverOptions:
     ``every_s``: Seconds from the beginning of one turn to that of the next. ``max_actions``: Most actions of one turn.
     ``dry_run``: Decide, and write nothing. ``resource``: The extended resource that counts GPUs. ``settle_s``: How long
     a gang that does not state its size must be without new pods. ``bind_s``: How long a started pod may be without a
-    node. ``node_closed_s``: How long a node that refused a pod is closed; twice as long at each further time.
+    node. ``refused_s``: How long pods that request what a node refused are kept from it; twice as long at each further
+    time.
     ``policy``: Of the rounds; None: that of the reader, with `CHANGES`. ``rule``: What priorities and classes are
     worth, and which may be preempted.
     """
@@ -57,7 +57,7 @@ class DriverOptions:
     resource: str = GPU
     settle_s: float = 10.0
     bind_s: float = 60.0
-    node_closed_s: float = 30.0
+    refused_s: float = 30.0
     policy: Policy | None = None
     rule: PriorityRule = DEFAULT_RULE
 
@@ -96,7 +96,7 @@ class Driver:
         self.mirror = ClusterMirror(api, stop)
         self._calls = PodCalls(api, self.mirror.pods)
         self._outcomes = OutcomeWatch(options.bind_s)
-        self._nodes: Backoff[str] = Backoff(options.node_closed_s, NODE_CLOSED_MOST_S)
+        self._refusals = Refusals(options.refused_s)
         self._settling = Settling(options.settle_s, self._gang)
         self._applier = Applier(self._calls, self._outcomes, options.max_actions, self._may_act)
         self._said: frozenset[str] = frozenset()
@@ -150,12 +150,12 @@ class Driver:
         seen = self._outcomes.look(self.mirror.pods.objects, now)
         for outcome in seen.outcomes:
             if outcome.result == "bound":
-                self._nodes.succeed(outcome.node)
+                self._refusals.taken(outcome.pod, outcome.node)
         for outcome in seen.outcomes:
             if outcome.result in ("refused", "unbound"):
-                seconds = self._nodes.fail(outcome.node, now) - now
+                seconds = self._refusals.refused(outcome.pod, outcome.node, now)
                 name = outcome.pod["metadata"]["name"]
-                report.notes.append(f"{outcome.node} closed for {seconds:.0f} s: pod {name}: {outcome.why}")
+                report.notes.append(f"{outcome.node} closed for {seconds:.0f} s to pods as {name}: {outcome.why}")
         for pods_left in seen.incomplete:
             report.notes += evict_incomplete(self._calls, pods_left)
         record_whole(self._calls, seen.whole)
@@ -167,7 +167,6 @@ class Driver:
             self.mirror.nodes.objects,
             pods,
             self.mirror.others,
-            closed=self._nodes.paused(now),
             evicted=self._applier.evicted(now),
             unsettled=self._settling.unsettled(pods, now),
             now_s=time.time(),
@@ -180,6 +179,7 @@ class Driver:
         )
         policy = instance.policy.model_copy(update={"changes": CHANGES})
         instance = instance.model_copy(update={"policy": policy})
+        instance = self._refusals.keep_from_nodes(instance, pods, now)
         return observed, self._applier.with_changeable_jobs(instance, now)
 
     def _carry_out(self, plan: Plan, observed: Observed, report: RoundReport) -> None:

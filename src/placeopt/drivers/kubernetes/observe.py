@@ -50,7 +50,6 @@ def observe(
     pods: Sequence[Object],
     others: Iterable[Object],
     *,
-    closed: Collection[str],
     evicted: Collection[str],
     unsettled: Collection[str],
     now_s: float,
@@ -62,8 +61,6 @@ def observe(
     ----------
     nodes, pods, others
         As the API server has them.
-    closed
-        Nodes that are not to be used for now.
     evicted
         UIDs of pods whose eviction was accepted.
     unsettled
@@ -75,7 +72,7 @@ def observe(
     found = Observed([])
     for node in nodes:
         names.add(node["metadata"]["name"])
-        found.objects.append(_closed(node) if node["metadata"]["name"] in closed else node)
+        found.objects.append(node)
     found.objects += others
     for pod in pods:
         node_name, mark = bound_node(pod), mark_of(pod)
@@ -156,10 +153,6 @@ def _is_about_to_go(pod: Object, now_s: float) -> bool:
     if text is None:
         return False
     return now_s < datetime.fromisoformat(text.replace("Z", "+00:00")).timestamp() + LEAVING_S
-
-
-def _closed(node: Object) -> Object:
-    return {**node, "spec": {**(node.get("spec") or {}), "unschedulable": True}}
 
 
 def _with_spec(pod: Object, **fields: Any) -> Object:
