@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from helpers.live_engine import engine_of
 from helpers.scenarios import two_sockets
-from placeopt import Engine, Instance, violations
+from placeopt import Instance, violations
 from placeopt.build import instance, job, running
 from placeopt.check import Ledger, Violation
 from placeopt.model import Changes, Communication, Policy, Postpone
@@ -56,20 +56,6 @@ def test_look_ahead_decides_the_same() -> None:
 def test_greedy_decides_the_same(loaded: Instance, method: str) -> None:
     """With minimal utilities, queues and links; traffic graphs and jobs that may change leave more to decide."""
     both(loaded, method=method, prove=False, seed=7)
-
-
-@given(rounds(minima=True))
-def test_the_ledger_judges_minimal_utility_as_the_referee_does(loaded: Instance) -> None:
-    """Of plans for some jobs that were made as if nobody had a minimum, beside those that run."""
-    held = {one.job for one in loaded.running}
-    ignored = loaded.policy.model_copy(update={"postpone": Postpone()})
-    with Engine(ignored, isolation="thread") as engine:
-        engine.load(loaded)
-        plan = engine.place([one.id for one in loaded.jobs if one.id not in held], explain=False)
-    values = plan.policy.model_copy(update={"values": loaded.policy, "digest": loaded.policy.digest})
-    plan = plan.model_copy(update={"policy": values})
-    found = Ledger(loaded, loaded.policy).violations(loaded, plan)
-    assert [str(one) for one in found] == [str(one) for one in violations(loaded, plan)]
 
 
 def test_rounds_that_may_change_what_runs_are_whole() -> None:

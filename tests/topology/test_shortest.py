@@ -1,19 +1,13 @@
-"""Shortest paths in machines of many GPUs: by the engine, by the referee, by networkx."""
-
-from types import SimpleNamespace
-from typing import Any
+"""Shortest paths in machines of many GPUs: by hand and by networkx."""
 
 import networkx as nx
 import numpy as np
 import pytest
-from hypothesis import given
 
 from placeopt import Unsupported
 from placeopt.build import cluster, machine, node
-from placeopt.check.distances import Distances
 from placeopt.model import Gpu, Link, Machine
 from placeopt.topology import ClusterTopology, gpu_distances
-from strategies import wired_machines
 
 
 def wired(pairs: list[tuple[int, int]], gpus: int, name: str = "m", weight: int = 1) -> Machine:
@@ -26,20 +20,8 @@ def ring(gpus: int, name: str = "m", weight: int = 1) -> Machine:
     return wired([(i, (i + 1) % gpus) for i in range(gpus)], gpus, name, weight)
 
 
-def judged(kind: Machine) -> list[list[int]]:
-    """The distances of the referee."""
-    directory: Any = SimpleNamespace(nodes={}, machines={kind.id: kind}, domains=())
-    return [list(row) for row in Distances(directory).table(kind.id)]
-
-
-@given(kind=wired_machines(most_gpus=14))
-def test_the_referee_finds_the_same_distances(kind: Machine) -> None:
-    """Two algorithms, one answer."""
-    assert judged(kind) == gpu_distances(kind).tolist()
-
-
 def test_a_machine_of_many_links() -> None:
-    """A third route, for 40 GPUs with 80 random links."""
+    """40 GPUs with 80 random links, by a second route."""
     rng = np.random.default_rng(5)
     pairs = sorted({tuple(sorted(rng.choice(40, 2, replace=False).tolist())) for _ in range(80)})
     kind = wired(pairs, 40, weight=300)
@@ -48,13 +30,13 @@ def test_a_machine_of_many_links() -> None:
     graph.add_weighted_edges_from((f"g{a}", f"g{b}", 300) for a, b in pairs)
     length = dict(nx.all_pairs_dijkstra_path_length(graph))
     expected = [[length[f"g{a}"][f"g{b}"] for b in range(40)] for a in range(40)]
-    assert gpu_distances(kind).tolist() == judged(kind) == expected
+    assert gpu_distances(kind).tolist() == expected
 
 
 def test_links_of_weight_0_are_links() -> None:
     """0 and 1 are one place: from 2 the way to either costs the same."""
     kind = machine("m", 3, links=(Link(gpus=(0, 1), weight=0), Link(gpus=(1, 2), weight=1)))
-    assert gpu_distances(kind).tolist() == judged(kind) == [[0, 0, 1], [0, 0, 1], [1, 1, 0]]
+    assert gpu_distances(kind).tolist() == [[0, 0, 1], [0, 0, 1], [1, 1, 0]]
 
 
 @pytest.mark.parametrize("around", [True, False])
@@ -62,11 +44,6 @@ def test_rings_and_chains_of_1024_gpus(around: bool) -> None:
     """Half of the way around at most, or 500 up and 500 down."""
     links = [(i, (i + 1) % 1024) for i in range(1024 if around else 1023)]
     assert gpu_distances(wired(links, 1024))[0, [1, 400, 512, 1023]].tolist() == [1, 400, 512, 1 if around else 1000]
-
-
-def test_a_ring_for_the_referee() -> None:
-    found = judged(ring(300))
-    assert (found[0][150], found[0][299]) == (150, 1)
 
 
 def test_machine_types_that_are_alike_share_a_table() -> None:

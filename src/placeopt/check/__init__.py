@@ -3,8 +3,8 @@ The referee: does a plan keep every hard constraint of its instance?
 
 This is the second statement of the hard rules, on purpose: in plain Python integers, from the instance and the plan
 as written, importing nothing but the model. No fault of the compiled arrays, of a formulation, of a decoder or of a
-solver can hide from it. Judged by the policy that the plan carries. Objective, costs, bounds and gap are not judged
-here.
+solver can hide from it. Judged by the policy that the plan carries. Scores are judged by
+``placeopt.audit``, not here: objective, costs, bounds, gap and minimal utility.
 
 Every rule is one function, in a module of its family; `Violation.rule` holds one of these names:
 
@@ -28,7 +28,6 @@ Every rule is one function, in a module of its family; `Violation.rule` holds on
 ``single_node`` ``workers_per_node`` ``split`` ``spread``                    how a job's workers lie
 ``reached``                     the plan says that a preferred level holds a group that it does not
 ``queue_quota`` ``queue_share`` what one queue may hold
-``minimal_utility``             a job that starts below its minimal utility, where the policy postpones by it
 ``running``                     a running job changed without the plan saying so
 ``moved`` ``shrunk`` ``preempted``                                          a change that is not allowed or not true
 ``protected``                   a change of a job that is protected at this time

@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from placeopt.model import Assignment, Group, Hold, Instance, Job, Machine, Node, Option, Placement, Running, Slowdown
+from placeopt.model import Assignment, Group, Hold, Instance, Job, Machine, Node, Option, Placement, Running
 
 
 class PlacedJob(NamedTuple):
@@ -27,8 +27,6 @@ class Directory:
     ----------
     jobs, nodes, machine_of, running
         By id: of the job, the node, the node, the job.
-    slowdowns
-        By profile of the job and of the one beside it.
     uplinks, domains_above
         By id of the domain: its uplink's capacity, and level -> domain for itself and all above it.
     domain_resources, cluster_resources
@@ -53,13 +51,9 @@ class Directory:
             self._add_up(self.machines[machine], number)
         self.now_ms = instance.now_ms
         self.running: dict[str, Running] = {running.job: running for running in instance.running}
-        self.slowdowns: dict[tuple[str | None, str | None], Slowdown] = {
-            (slowdown.profile, slowdown.beside): slowdown for slowdown in instance.slowdowns
-        }
-        self.domains = instance.cluster.domains
         self.splits_of = instance.cluster.splits_of
         self.uplinks: dict[str, int | None] = {domain.id: domain.uplink_mbps for domain in instance.cluster.domains}
-        self.domain_resources = {domain.id: domain.resources for domain in self.domains if domain.resources}
+        self.domain_resources = {domain.id: domain.resources for domain in instance.cluster.domains if domain.resources}
         self.cluster_resources = instance.cluster.resources
         beyond = {*self.cluster_resources, *(name for of in self.domain_resources.values() for name in of)}
         self.named = {name for machine in self.machines.values() for name in machine.resources}

@@ -4,8 +4,7 @@ from collections.abc import Callable, Mapping
 
 from placeopt.check.case import CheckCase
 from placeopt.check.directory import PlacedJob, gpu_number
-from placeopt.check.utility import part_of
-from placeopt.model import Group, Job, LabelExpression, Node, Option, Placement, Spread, Taint, Toleration
+from placeopt.model import Group, Job, LabelExpression, Machine, Node, Option, Placement, Spread, Taint, Toleration
 from placeopt.model.machine import PART_LEVELS
 
 
@@ -203,7 +202,7 @@ class _Shape:
         for assignment in self._placement.assignments:
             machine = self._case.machine_of.get(assignment.node)
             if machine is not None and assignment.group in (None, group.id):
-                found |= {part_of(machine, gpu_number(gpu), level) for gpu in assignment.gpus}
+                found |= {_part_of(machine, gpu_number(gpu), level) for gpu in assignment.gpus}
         return found
 
     def _check_reached(self, group: Group, on_node: Mapping[str, int], where: str) -> None:
@@ -247,3 +246,12 @@ class _Shape:
             most = max(workers_in.values(), default=0)
             if most - fewest > spread.skew_max:
                 add("spread", f"{most} workers in one {level}, {fewest} in another, must differ by {spread.skew_max}")
+
+
+def _part_of(machine: Machine, gpu: int, level: str) -> str | None:
+    """Return the id of the closest part of a level above a GPU; None if there is no such part or GPU."""
+    parts = {part.id: part for part in machine.parts}
+    at = machine.gpus[gpu].part if 0 <= gpu < len(machine.gpus) else None
+    while at is not None and parts[at].level != level:
+        at = parts[at].parent
+    return at

@@ -9,7 +9,6 @@ from placeopt.check.form import check_account, check_form, check_reference
 from placeopt.check.grants import check_grants
 from placeopt.check.place import check_shape, check_where
 from placeopt.check.priority import check_priorities
-from placeopt.check.utility import check_utility
 
 RULES: tuple[Callable[[CheckCase], None], ...] = (
     check_reference,
@@ -21,7 +20,6 @@ RULES: tuple[Callable[[CheckCase], None], ...] = (
     check_shape,
     check_changes,
     check_priorities,
-    check_utility,
     check_standing,
 )
 

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from placeopt.heuristics.lookahead import LookaheadDecision
 from placeopt.live_cluster.cluster_record import ClusterRecord
-from placeopt.live_cluster.partial_plan import plan_fields
+from placeopt.live_cluster.partial_plan import faults_of, plan_fields
 from placeopt.model import Plan, Policy
 from placeopt.model.base import trusted
 from placeopt.model.plan import Stage
@@ -60,7 +60,7 @@ def fast_path_plan(record: ClusterRecord, policy: Policy, problem: Problem, choi
     """
     Return the checked plan for the jobs that start now, and no others; ``problem`` is that of the record's snapshot.
 
-    None where the ledger, which judges the plan as it does any for some jobs, refuses it.
+    None where ledger or audit, which judge the plan as they do any for some jobs, refuse it.
     """
     placed = choice.starts
     starts = sorted(placed)
@@ -89,4 +89,4 @@ def fast_path_plan(record: ClusterRecord, policy: Policy, problem: Problem, choi
         stages=(stage,),
     )
     plan = trusted(Plan, fields)
-    return None if record.ledger.violations(record, plan) else plan
+    return None if faults_of(record, problem, plan, placed) else plan

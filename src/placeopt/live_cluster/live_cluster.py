@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 import numpy as np
 
 from placeopt.actions import kept_ranks
-from placeopt.check import Violation, violations
+from placeopt.check import violations
 from placeopt.check.case import names
 from placeopt.errors import BadInput, Unsupported
 from placeopt.formulations.node_patterns import CarriedPrices
@@ -26,6 +26,7 @@ from placeopt.live_cluster.waiting_round import WaitingPlan, needs_running_jobs
 from placeopt.model import Instance, Plan, Policy
 from placeopt.problem import BoolArray
 from placeopt.solving.api import RoundInput, Solver
+from placeopt.solving.audit import allocation_of, below_minimum
 from placeopt.solving.methods import method_of
 from placeopt.solving.params import SolveParams
 
@@ -184,6 +185,9 @@ class LiveCluster:
         elif plan is not self._issued:
             whole = plan.asked is None
             self._refuse(violations(self.state.snapshot, plan) if whole else record.ledger.violations(record, plan))
+            if self.state.policy.postpone.rule == "utility":
+                problem = self.state.problem()
+                self._refuse(below_minimum(problem, allocation_of(plan, problem)))
         moved = {entry.job for entry in plan.moved}
         changed = [*(entry.job for entry in plan.moved), *(entry.job for entry in plan.shrunk)]
         starting = [p for p in plan.placements if p.job not in record.running]
@@ -213,6 +217,6 @@ class LiveCluster:
         return Committed(committed=(*(placement.job for placement in starting), *changed, *stopped), refused=refused)
 
     @staticmethod
-    def _refuse(broken: list[Violation]) -> None:
+    def _refuse(broken: Sequence[object]) -> None:
         if broken:
             raise BadInput(f"plan: {broken[0]}")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
 from typing import Any
 
 from placeopt.environment import versions
@@ -14,7 +15,8 @@ from placeopt.model import Job, Plan, Policy
 from placeopt.model import Placement as PlacementRecord
 from placeopt.model.base import trusted
 from placeopt.model.plan import InstanceRef, Level, PolicyRef, Seconds, Stage, Unplaced, UnplacedReason
-from placeopt.problem import BoolArray, Placement
+from placeopt.problem import BoolArray, Placement, Problem
+from placeopt.solving.audit import below_minimum
 from placeopt.solving.greedy_rule import GreedyRule
 from placeopt.solving.methods import Method
 from placeopt.solving.waiting_reasons import (
@@ -25,6 +27,7 @@ from placeopt.solving.waiting_reasons import (
     queue_is_full,
     utility_is_low,
 )
+from placeopt.terms.rules.minimal_utility import applies
 
 NO_SECONDS = Seconds()
 RELAXES = ("everything but that each job fits alone",)
@@ -79,6 +82,15 @@ def plan_fields(record: ClusterRecord, policy: Policy, value: int, bound: int | 
         "versions": versions(),
         **stated,
     }
+
+
+def faults_of(record: ClusterRecord, problem: Problem, plan: Plan, starts: Mapping[int, Placement]) -> list[str]:
+    """Return what ledger and audit find wrong with a plan for jobs that start, whose placements are ``starts``."""
+    faults = [str(violation) for violation in record.ledger.violations(record, plan)]
+    if applies(problem):
+        after = (starts.get(job, problem.running.get(job)) for job in range(problem.num_jobs))
+        faults += below_minimum(problem, tuple(after))
+    return faults
 
 
 def plan_for(
@@ -140,7 +152,8 @@ def plan_for(
         placements=tuple(placements),
         unplaced=tuple(unplaced),
     )
-    broken = record.ledger.violations(record, trusted(Plan, fields))
+    starts = {jobs[job_id]: placement for job_id, placement in placement_of.items() if placement is not None}
+    broken = faults_of(record, placer.problem, trusted(Plan, fields), starts)
     if broken:
         raise InternalFault(f"a decision was refused by the referee: {broken[0]}")
     now = time.monotonic()

@@ -104,7 +104,7 @@ def grown_paths(distance: IntArray, most: int) -> IntArray:
     Shape (most + 1,): path length of 0 .. ``most`` GPUs taken nearest first, from the best GPU to begin with.
 
     ``most`` is at most the number of GPUs. Every GPU is a beginning where there are up to 256; of more, evenly spaced
-    ones are, so that all of them together take ``STEPS`` steps. The referee does the same.
+    ones are, so that all of them together take ``STEPS`` steps.
     """
     out = np.zeros(most + 1, dtype=np.int64)
     if most > 1:

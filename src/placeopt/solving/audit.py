@@ -1,4 +1,9 @@
-"""The audit: rescore a plan with the terms, and compare objective, costs and gap arithmetic with what it states."""
+"""
+The audit: judge and rescore a plan with the terms.
+
+Objective, costs and gap arithmetic are compared with what the plan states. Minimal utility is judged here and not by
+the referee: how well a job runs at a place is a score, which has one definition.
+"""
 
 from __future__ import annotations
 
@@ -8,10 +13,11 @@ from placeopt.arguments import checked
 from placeopt.check import violations
 from placeopt.errors import PlaceoptError
 from placeopt.model import Instance, Plan
-from placeopt.problem import Allocation, Placement, Problem, compile_problem
+from placeopt.problem import Allocation, Placement, Problem, State, compile_problem
 from placeopt.problem.changes import restarted
 from placeopt.problem.running import placed_in, running_placement
 from placeopt.terms.objective import Weighted, value, weighted_costs
+from placeopt.terms.rules.minimal_utility import applies, shortfalls
 
 
 class Scored(NamedTuple):
@@ -26,7 +32,7 @@ class Scored(NamedTuple):
 @checked
 def audit(instance: Instance, plan: Plan, problem: Problem | None = None, *, scored: Scored | None = None) -> list[str]:
     """
-    Return what a plan states wrongly of itself: objective, costs, facts, gap.
+    Return what a plan states wrongly of itself: objective, costs, gap; and the jobs below their minimal utility.
 
     It judges by the plan's own policy. Costs are defined for allowed placements only: of a plan that breaks a rule only
     this is returned.
@@ -58,7 +64,7 @@ def audit(instance: Instance, plan: Plan, problem: Problem | None = None, *, sco
             allocation = allocation_of(plan, problem)
     except PlaceoptError as error:
         return [f"cannot be rescored: {error}"]
-    faults: list[str] = []
+    faults = below_minimum(problem, allocation)
     weighted: tuple[Weighted, ...] = ()
     raws: tuple[int, ...] = ()
     if plan.asked is None and scored is not None and allocation == scored.allocation:
@@ -74,7 +80,7 @@ def audit(instance: Instance, plan: Plan, problem: Problem | None = None, *, sco
         actual["cost"] = sum(w.weight * raw for w, raw in zip(weighted, raws, strict=True))
     stated = {level.name: level for level in plan.levels}
     if list(stated) != list(actual) or len(stated) != len(plan.levels):
-        return [f"levels: {[level.name for level in plan.levels]}, expected {list(actual)}"]
+        return [*faults, f"levels: {[level.name for level in plan.levels]}, expected {list(actual)}"]
     for name, level in stated.items():
         if level.objective != actual[name]:
             faults.append(f"levels: {name} is stated as {level.objective}, but the plan's is {actual[name]}")
@@ -91,6 +97,18 @@ def audit(instance: Instance, plan: Plan, problem: Problem | None = None, *, sco
     if extra:
         faults.append(f"costs: {sorted(extra)} do not count under the policy")
     return faults + _arithmetic(plan)
+
+
+def below_minimum(problem: Problem, allocation: Allocation) -> list[str]:
+    """Return a statement for each job that starts, or is moved, below its minimal utility; see `MinimalUtility`."""
+    if not applies(problem):
+        return []
+    form, faults = problem.policy.postpone.utility, list[str]()
+    for job, lack in shortfalls(State(problem, allocation)).items():
+        least = problem.instance.jobs[job].utility_min_thousandths or 0
+        which = f"job {problem.job_ids[job]!r}: its utility ({form}) is {least - lack}"
+        faults.append(f"minimal utility: {which}, below its minimum of {least} thousandths")
+    return faults
 
 
 def _arithmetic(plan: Plan) -> list[str]:

@@ -10,6 +10,7 @@ from placeopt.heuristics import greedy
 from placeopt.heuristics.job_orders import order_jobs
 from placeopt.model import Plan
 from placeopt.problem import Allocation, Problem, State
+from placeopt.solving.audit import below_minimum
 from placeopt.solving.bounds import Bounds
 from placeopt.solving.budget import Budget
 from placeopt.solving.draft import Recorder, standing_records
@@ -147,7 +148,7 @@ class Incumbent:
         return raw, sum(w.weight * score for w, score in zip(self._weighted, raw, strict=True))
 
     def _judged(self, allocation: Allocation) -> tuple[Plan, str | None]:
-        """Return the draft of a plan, and the referee's first fault."""
+        """Return the draft of a plan, and the first fault: the referee's, or a job below its minimal utility."""
         began = time.monotonic()
         recorder = self.prepare()
         before = time.monotonic()  # what is done once is no part of what another offer, or the end, will take
@@ -157,4 +158,5 @@ class Incumbent:
             draft = draft.model_copy(update={"standing": standing_records(standing)})
         self._budget.offer_s = time.monotonic() - before
         self._budget.check_s += before - began + self._budget.offer_s
-        return draft, f"{faults[0].rule}: {faults[0].message}" if faults else None
+        why = [f"{fault.rule}: {fault.message}" for fault in faults[:1]] or below_minimum(self._problem, allocation)
+        return draft, why[0] if why else None

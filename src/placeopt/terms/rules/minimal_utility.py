@@ -93,6 +93,12 @@ def falls_short(state: State, job: int) -> bool:
     return utility(state, job) < least
 
 
+def shortfalls(state: State) -> dict[int, int]:
+    """Return the jobs of a state that fall short of their minimum, and by how much, in thousandths."""
+    least = [job.utility_min_thousandths or 0 for job in state.problem.instance.jobs]
+    return {job: low - utility(state, job) for job, low in enumerate(least) if falls_short(state, job)}
+
+
 def withdrawn(problem: Problem, allocation: Allocation) -> Allocation:
     """
     Return ``allocation`` without the jobs that fall short: one after the other, the one that lacks most first.
@@ -102,17 +108,10 @@ def withdrawn(problem: Problem, allocation: Allocation) -> Allocation:
     """
     if not applies(problem):
         return allocation
-    state = State(problem)
-    state.load(allocation)
-    while True:
-        short = [
-            (utility(state, job) - (problem.instance.jobs[job].utility_min_thousandths or 0), job)
-            for job, placement in enumerate(state.placements)
-            if placement is not None and job not in problem.running and falls_short(state, job)
-        ]
-        if not short:
-            return state.allocation()
-        state.apply(Move(min(short)[1], None))
+    state = State(problem, allocation)
+    while short := {job: lack for job, lack in shortfalls(state).items() if job not in problem.running}:
+        state.apply(Move(max(short, key=lambda job: short[job]), None))
+    return state.allocation()
 
 
 def _moved(problem: Problem, job: int, placement: Placement) -> bool:

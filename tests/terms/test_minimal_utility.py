@@ -1,16 +1,21 @@
-"""Rule ``minimal_utility``: who is asked for it, and what the sum of eq. 2 and the artifact's formula give, by hand."""
+"""Minimal utility: who is asked for it, and what the sum of eq. 2 and the artifact's formula give, by hand."""
 
+from collections.abc import Mapping
 from typing import Any
 
 import pytest
 
 from helpers.machines import SC17_MATRIX, sockets
 from helpers.plans import plan_for
-from helpers.referee_messages import places, rules, rules_of
-from helpers.referee_utility import TRAFFIC, utility_of, utility_policy
-from placeopt.build import instance, job, machine, node, running
-from placeopt.check import violations
-from placeopt.model import Domain, Gpu, Instance, Machine, Moved, Policy, Postpone, Slowdown
+from helpers.utilities import TRAFFIC, below_minimum, utility_of, utility_policy
+from placeopt import audit
+from placeopt.build import Where, instance, job, machine, node, running
+from placeopt.model import Domain, Gpu, Instance, Machine, Policy, Postpone, Slowdown
+
+
+def short(round_: Instance, placed: Mapping[str, Where], **changes: Any) -> list[str]:
+    """Return the jobs below their minimum in the plan that places these."""
+    return below_minimum(round_, plan_for(round_, placed, **changes))
 
 
 def minsky() -> Machine:
@@ -32,32 +37,32 @@ class TestWho:
     where = {"a": [("n0", [0, 2])]}  # noqa: RUF012
 
     def test_a_job_that_starts_below_its_minimum(self) -> None:
-        expected = "job 'a': its utility (sc17) is below its minimum of 254 thousandths [minimal_utility]"
-        assert [str(one) for one in violations(self.round(), plan_for(self.round(), self.where))] == [expected]
+        expected = "minimal utility: job 'a': its utility (sc17) is 253, below its minimum of 254 thousandths"
+        assert audit(self.round(), plan_for(self.round(), self.where))[0] == expected
         for fine in (self.round(253), self.round(None)):
-            assert rules(fine, self.where) == []
+            assert short(fine, self.where) == []
 
     @pytest.mark.parametrize("rule", ["none", "lookahead"])
     def test_another_rule_checks_no_job(self, rule: Any) -> None:
-        assert rules(self.round(policy=Policy(postpone=Postpone(rule=rule))), self.where) == []
+        assert short(self.round(policy=Policy(postpone=Postpone(rule=rule))), self.where) == []
 
     def test_what_runs_and_stays_is_not_asked_but_what_moves_is(self) -> None:
         round_ = self.round(runs=True)
-        assert rules(round_, {}) == []
-        assert rules(round_, {"a": [("n1", [0, 2])]}, moved="a") == ["minimal_utility"]
-        assert rules(round_, {"a": [("n1", [0, 1])]}, moved="a") == []
+        assert short(round_, {}) == []
+        assert short(round_, {"a": [("n1", [0, 2])]}, moved="a") == ["a"]
+        assert short(round_, {"a": [("n1", [0, 1])]}, moved="a") == []
 
-    @pytest.mark.parametrize(("change", "expected"), [("shrunk", []), ("moved", ["minimal_utility"])])
+    @pytest.mark.parametrize(("change", "expected"), [("shrunk", []), ("moved", ["a"])])
     def test_a_job_on_a_part_of_its_gpus(self, change: str, expected: list[str]) -> None:
         """Two workers left are across sockets, too: a shrunk job is not asked, one that is restarted starts anew."""
         gang = job("a", workers=3, workers_min=2, communication=TRAFFIC, utility_min_thousandths=900)
         runs = running(gang, [("n0", [0]), ("n0", [2]), ("n0", [3])], shrinkable=True, movable=True)
         policy = utility_policy(utility="sc17", changes={"shrinks_max": 1, "moves_max": 1})
         round_ = instance(1, [gang], machines=[minsky()], running=[runs], policy=policy)
-        assert rules(round_, {"a": [("n0", [0]), ("n0", [2])]}, **{change: "a"}) == expected
+        assert short(round_, {"a": [("n0", [0]), ("n0", [2])]}, **{change: "a"}) == expected
 
     @pytest.mark.parametrize("utility", ["sum", "sc17"])
-    @pytest.mark.parametrize(("least", "expected"), [(1000, []), (1001, ["minimal_utility"])])
+    @pytest.mark.parametrize(("least", "expected"), [(1000, []), (1001, ["a"])])
     @pytest.mark.parametrize("gpus", [[], [0]])
     def test_a_minimum_above_one_is_never_reached(
         self, gpus: list[int], least: int, expected: list[str], utility: str
@@ -65,7 +70,7 @@ class TestWho:
         """Also without GPUs, where the utility is 1."""
         one = job("a", gpus=len(gpus), utility_min_thousandths=least)
         round_ = instance(1, [one], machines=[minsky()], policy=utility_policy(utility=utility))
-        assert rules(round_, {"a": [("n0", gpus)]}) == expected
+        assert short(round_, {"a": [("n0", gpus)]}) == expected
 
     def test_each_job_that_starts_is_asked(self) -> None:
         """One that runs, one without a minimum and one that has what it asks for come before."""
@@ -74,68 +79,7 @@ class TestWho:
         there = {"running": [running(runs, [("n0", [0, 2])])], "policy": utility_policy(utility="sc17")}
         round_ = instance(3, [runs, job("free"), fine, pair], machines=[minsky()], **there)
         placed = {"free": [("n0", [1])], "fine": [("n1", [0, 1])], "a": [("n2", [0, 2])]}
-        assert places(round_, placed) == [("minimal_utility", "job 'a'")]
-
-    @pytest.mark.parametrize(("where", "rule"), [(("n0", [0, 4]), "gpu_indexes"), (("n9", [0, 2]), "unknown_node")])
-    def test_places_that_are_not_there_have_no_utility(self, where: Any, rule: str) -> None:
-        """Told by the rule that they break, and nothing is raised."""
-        round_ = self.round(1000)
-        assert rules(round_, {"a": [where]}) == [rule]
-
-    def test_of_a_gang_all_places_must_be_there(self) -> None:
-        """One of its nodes is, the other is not; likewise its GPUs."""
-        gang = job("a", workers=2, communication=TRAFFIC, utility_min_thousandths=1000)
-        round_ = instance(2, [gang], machines=[minsky()], policy=utility_policy(utility="sc17"))
-        for lost, rule in ((("n9", [0]), "unknown_node"), (("n1", [4]), "gpu_indexes")):
-            for where in ([("n0", [0]), lost], [lost, ("n0", [0])]):
-                assert rules(round_, {"a": where}) == [rule]
-
-    @pytest.mark.parametrize(
-        ("form", "least", "low"),
-        [("pairwise", 700, []), ("pairwise", 800, ["minimal_utility"]), ("curve", 700, []), ("curve", 800, [])],
-    )
-    @pytest.mark.parametrize(
-        ("theirs", "rule"), [([("n0", [1]), ("n9", [0])], "unknown_node"), ([("n0", [1]), ("n0", [4])], "gpu_indexes")]
-    )
-    def test_a_neighbour_that_is_partly_nowhere(
-        self, theirs: Any, rule: str, form: str, least: int, low: list[str]
-    ) -> None:
-        """Where it is, it disturbs; where it is not, it is told. 1000/1333 is below 0.8, above 0.7."""
-        slow = Slowdown(profile="calm", beside="loud", socket_thousandths=333)
-        policy = utility_policy(interference=1000)
-        policy = policy.model_copy(update={"interference": policy.interference.model_copy(update={"model": form})})
-        jobs = [job("a", profile="calm", utility_min_thousandths=least), job("b", workers=2, profile="loud")]
-        round_ = instance(1, jobs, machines=[minsky()], policy=policy, slowdowns=(slow,))
-        assert rules(round_, {"a": [("n0", [0])], "b": theirs}) == [rule, *low]
-
-    @pytest.mark.parametrize(
-        ("fields", "where", "rule"),
-        [
-            ({"gpus": 2, "gpu_models": ("X",)}, [("n0", [0, 2])], "gpu_model"),
-            ({"workers": 2, "gpu_models": ("X",)}, [("n0", [0]), ("n0", [2])], "gpu_model"),
-            ({"gpus": 0}, [("n0", [0, 2])], "gpu_indexes"),
-        ],
-    )
-    def test_infeasible_jobs_are_reported_by_other_rules(self, fields: dict, where: Any, rule: str) -> None:
-        """No GPU of the model asked for, or none requested, so no best path: the path does not count against them."""
-        one = job("a", communication=TRAFFIC, utility_min_thousandths=1000, **fields)
-        round_ = instance(2, [one], machines=[minsky()], policy=utility_policy(communication=1000))
-        assert set(rules(round_, {"a": where})) == {rule}
-
-    def test_a_shape_that_contradicts_itself(self) -> None:
-        """All on one node, and one on each: the first says how near they could be, 1 of 20 here."""
-        both = job("a", workers=2, single_node=True, workers_per_node_max=1, communication=TRAFFIC)
-        both = both.model_copy(update={"utility_min_thousandths": 51})
-        round_ = instance(2, [both], machines=[minsky()], policy=utility_policy(communication=1000))
-        plan = plan_for(round_, {"a": [("n0", [0]), ("n0", [2])]})
-        assert rules_of(round_, plan) == ["workers_per_node", "minimal_utility"]
-
-    def test_a_move_that_is_none_does_not_raise(self) -> None:
-        """A false entry of a job that waits is a violation of ``moved``, and the job is asked all the same."""
-        round_ = self.round()
-        lie = Moved.model_validate({"job": "a", "from": ("n0",), "to": ("n0",)})
-        plan = plan_for(round_, self.where).model_copy(update={"moved": (lie,)})
-        assert rules_of(round_, plan) == ["moved", "minimal_utility"]
+        assert short(round_, placed) == ["a"]
 
 
 class TestArtifact:

@@ -1,12 +1,14 @@
-"""The utility of a job by the referee, found as the greatest minimum that it accepts; by the engine it is the same."""
+"""The utility of a job: the greatest minimum that the audit accepts, and the rules of the engine as well."""
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
 from helpers.plans import plan_for
+from helpers.referee_messages import rules_of
+from placeopt import audit
 from placeopt.build import Where
-from placeopt.check import violations
-from placeopt.model import Communication, Instance, Placement, Policy, Running, Weights
+from placeopt.model import Communication, Instance, Placement, Plan, Policy, Running, Weights
 from placeopt.problem import State, compile_problem
 from placeopt.terms.rules import fits
 
@@ -32,10 +34,11 @@ def utility_of(round_: Instance, placed: Mapping[str, Where | Placement], name: 
 
     def accepts(least: int) -> bool:
         asked = with_minimum(round_, name, least)
-        broken = violations(asked, plan_for(asked, placed, **changes))
-        assert [violation.where for violation in broken if violation.rule != "minimal_utility"] == []
-        assert {violation.where for violation in broken} <= {f"job {name!r}"}
-        return not broken
+        plan = plan_for(asked, placed, **changes)
+        assert rules_of(asked, plan) == []
+        short = below_minimum(asked, plan)
+        assert short in ([], [name])
+        return not short
 
     assert accepts(0)
     low, high = 0, 1001
@@ -46,6 +49,12 @@ def utility_of(round_: Instance, placed: Mapping[str, Where | Placement], name: 
         assert engine_allows(round_, placed, name, low)
         assert low == 1000 or not engine_allows(round_, placed, name, low + 1)
     return low
+
+
+def below_minimum(round_: Instance, plan: Plan) -> list[str]:
+    """Return the jobs that the audit finds below their minimal utility."""
+    found = (re.match(r"minimal utility: job '([^']*)'", fault) for fault in audit(round_, plan))
+    return [one[1] for one in found if one]
 
 
 def with_minimum(round_: Instance, name: str, least: int) -> Instance:

@@ -1,18 +1,15 @@
 """
-How far the referee takes a job's GPUs to be apart, and how near they could be, by hand.
+How far a job's GPUs are apart, and how near they could be, by hand.
 
 With the whole weight on communication, a job's utility is best path / actual path, in thousandths, rounded down.
 """
 
-import random
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from helpers.referee_utility import TRAFFIC, utility_of, utility_policy
+from helpers.utilities import TRAFFIC, utility_of, utility_policy
 from placeopt.build import instance, job, machine, node
-from placeopt.check.distances import Distances
 from placeopt.model import Communication, Domain, Edge, Gpu, Instance, Link, Machine, Part
 
 POLICY = utility_policy(communication=1000)
@@ -117,84 +114,6 @@ class TestAcross:
     def test_a_machine_uplink_of_0_is_stated(self) -> None:
         """2 in a rack, 402 across racks."""
         assert self.utility((0, 2), uplink_weight=0) == 2000 // 402
-
-    def test_no_default_weight_is_above_a_million(self) -> None:
-        """5,000 levels of domains above one another: only the referee's own tables, the rest is not made for it."""
-        chain = [Domain(id=f"d{i}", level=f"l{i}", parent=f"d{i - 1}" if i else None) for i in range(5001)]
-        chain[1:] = [domain.model_copy(update={"uplink_weight": 0}) for domain in chain[1:]]
-        nodes = {"deep": node("deep", domain="d5000"), "top": node("top")}
-        directory: Any = SimpleNamespace(nodes=nodes, machines={"m": machine(gpus=1)}, domains=chain)
-        assert Distances(directory).between(("deep", 0), ("top", 0)) == 101 + 1_000_000 + 101
-        chain[:] = chain[:4999]
-        nodes["deep"] = node("deep", domain="d4998")
-        assert Distances(directory).between(("deep", 0), ("top", 0)) == 101 + 200 * 4999 + 101
-
-
-class TestTables:
-    """Tables of whole machines against the plainest algorithm: all paths by way of every vertex in turn."""
-
-    weights = {"gpu": 1, "switch": 10, "numa": 10, "socket": 20}  # noqa: RUF012
-
-    def plain(self, kind: Machine) -> list[list[int]]:
-        """Floyd and Warshall over the machine, its parts and its GPUs."""
-        names = [None, *(part.id for part in kind.parts), *range(len(kind.gpus))]
-        at = {name: i for i, name in enumerate(names)}
-        edges = [(part.id, part.parent, part.uplink_weight, part.level) for part in kind.parts]
-        edges += [(g, one.part, one.uplink_weight, "gpu") for g, one in enumerate(kind.gpus)]
-        paths = [[0 if a == b else 10**9 for b in names] for a in names]
-        for below, above, stated, level in edges:
-            weight = self.weights[level] if stated is None else stated
-            paths[at[below]][at[above]] = paths[at[above]][at[below]] = weight
-        for link in kind.links:
-            a, b = (at[g] for g in link.gpus)
-            paths[a][b] = paths[b][a] = min(paths[a][b], link.weight)
-        for via in range(len(names)):
-            for row in paths:
-                for b in range(len(names)):
-                    row[b] = min(row[b], row[via] + paths[via][b])
-        first = 1 + len(kind.parts)
-        return [row[first:] for row in paths[first:]]
-
-    def table(self, kind: Machine) -> list[list[int]]:
-        directory: Any = SimpleNamespace(nodes={}, machines={kind.id: kind}, domains=())
-        return [list(row) for row in Distances(directory).table(kind.id)]
-
-    @pytest.mark.parametrize("seed", range(30))
-    def test_random_machines(self, seed: int) -> None:
-        """Up to 16 GPUs on random trees, with few links, with many, and all linked; weights from 0 on."""
-        rng = random.Random(seed)
-        parts: list[Part] = []
-        for i in range(rng.randrange(5)):
-            parent = rng.choice([None, *(part.id for part in parts)])
-            level: Any = rng.choice(["socket", "numa", "switch"])
-            parts.append(Part(id=f"p{i}", level=level, parent=parent, uplink_weight=rng.choice([None, 0, 3, 40])))
-        above = [None, *(part.id for part in parts)]
-        gpus = [
-            gpu(rng.choice(above), uplink_weight=rng.choice([None, None, 0, 5, 30])) for _ in range(rng.randint(1, 16))
-        ]
-        pairs = [(a, b) for b in range(len(gpus)) for a in range(b)]
-        share = rng.choice([0.0, 0.1, 0.5, 1.0])
-        links = [
-            Link(gpus=rng.choice([(a, b), (b, a)]), weight=rng.randrange(60)) for a, b in pairs if rng.random() < share
-        ]
-        kind = machine(gpus=gpus, parts=tuple(parts), links=tuple(links))
-        assert self.table(kind) == self.plain(kind)
-
-    def test_all_linked(self) -> None:
-        """20 GPUs, each linked with each, on one switch: every vertex has too many neighbours to be taken out first."""
-        rng = random.Random(7)
-        links = [Link(gpus=(a, b), weight=rng.randint(1, 90)) for b in range(20) for a in range(b)]
-        kind = machine(
-            gpus=[gpu("w", uplink_weight=25)] * 20, parts=(Part(id="w", level="switch"),), links=tuple(links)
-        )
-        assert self.table(kind) == self.plain(kind)
-
-    def test_a_ring_under_a_switch(self) -> None:
-        """40 GPUs: 1 to each neighbour, 2 x 3 by the switch."""
-        links = [Link(gpus=(a, (a + 1) % 40), weight=1) for a in range(40)]
-        kind = machine(gpus=[gpu("w", uplink_weight=3)] * 40, parts=(Part(id="w", level="switch"),), links=tuple(links))
-        found = self.table(kind)
-        assert found == [[min(abs(a - b), 40 - abs(a - b), 6) for b in range(40)] for a in range(40)]
 
 
 def flat(*paths: int) -> Machine:

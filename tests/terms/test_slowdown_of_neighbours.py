@@ -1,5 +1,5 @@
 """
-By how much the referee takes a job to be slowed by those beside it, by hand.
+By how much a job is slowed by those beside it, by hand.
 
 With the whole weight on interference, a job's utility is 1 / (1 + excess): 10^6 // (1000 + excess in thousandths).
 """
@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 import pytest
 
-from helpers.referee_utility import utility_of, utility_policy
+from helpers.utilities import utility_of, utility_policy
 from placeopt.build import instance, job, machine
 from placeopt.model import Gpu, Instance, Interference, Part, Policy, Slowdown, SlowdownCurve
 
