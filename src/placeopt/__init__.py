@@ -35,6 +35,7 @@ if TYPE_CHECKING:  # the public names, each loaded where it is first asked for
     from placeopt.solving.api import solve as solve
     from placeopt.solving.audit import audit as audit
     from placeopt.solving.bounds import Progress as Progress
+    from placeopt.solving.held_room import hold_room as hold_room
 
 __version__ = "0.1.0"
 

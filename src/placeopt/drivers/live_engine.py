@@ -11,6 +11,10 @@ from placeopt.live_cluster.engine import Engine
 from placeopt.live_cluster.groups import without_groups
 from placeopt.model import Instance, Plan
 from placeopt.solving.bounds import relative_gap
+from placeopt.solving.held_room import hold_room
+
+HOLD_AFTER_S = 3600.0
+"""Waiting time after which both drivers hold room for the job that has waited longest, unless told otherwise."""
 
 
 class LiveEngine:
@@ -18,11 +22,11 @@ class LiveEngine:
     Readings of one cluster, and rounds over the last one.
 
     Nothing that a plan decided is committed: what the host system shows is what happened. ``engine``: Its caller closes
-    it.
+    it. ``hold_after_s``: Waiting time after which room is held for the job that has waited longest; None: never.
     """
 
-    def __init__(self, engine: Engine) -> None:
-        self._engine = engine
+    def __init__(self, engine: Engine, hold_after_s: float | None = None) -> None:
+        self._engine, self._hold_after_s = engine, hold_after_s
         self.before: Instance | None = None
         """The last reading."""
         self.left_out: tuple[str, ...] = ()
@@ -38,6 +42,8 @@ class LiveEngine:
     def follow(self, now: Instance) -> None:
         """Bring the engine to a reading; what runs of jobs with groups is jobs of its own, which stay."""
         self.before = now
+        if self._hold_after_s is not None:
+            now = hold_room(now, after_ms=round(1000 * self._hold_after_s))
         now, self.left_out = without_groups(now)
         if self.loads == 0 or not self._changed(now):
             self._engine.load(keep_prices(self._engine.snapshot, now) if self.loads else now)

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from placeopt.solving.api import solve as solve
     from placeopt.solving.audit import allocation_of as allocation_of
     from placeopt.solving.bounds import Progress as Progress
+    from placeopt.solving.held_room import hold_room as hold_room
     from placeopt.solving.methods import METHODS as METHODS
     from placeopt.solving.methods import Method as Method
     from placeopt.solving.params import SolveOptions as SolveOptions

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from placeopt.cli.driving import MAX_ACTIONS, Every, Rounds, RoundTable, RuleChoice
+from placeopt.cli.driving import MAX_ACTIONS, Every, HoldAfter, Rounds, RoundTable, RuleChoice
 from placeopt.cli.files import read_policy
 from placeopt.cli.options import AsJson, PolicyChoice, expect
 from placeopt.cli.output import ExitCode
@@ -21,6 +21,7 @@ def run(
         ),
     ] = None,
     every: Every = "15s",
+    hold_after: HoldAfter = "1h",
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Decide and say what would be done; write nothing.")
     ] = False,
@@ -51,6 +52,7 @@ def run(
     expect(rounds is None or rounds >= 1, "--rounds", rounds, "1 or more")
     options = DriverOptions(
         every_s=seconds_of("every", every),
+        hold_after_s=None if hold_after == "never" else seconds_of("hold_after", hold_after),
         max_actions=max_actions,
         dry_run=dry_run,
         resource=resource,

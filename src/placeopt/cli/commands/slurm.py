@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from placeopt.cli.driving import MAX_ACTIONS, Every, Rounds, RoundTable, RuleChoice
+from placeopt.cli.driving import MAX_ACTIONS, Every, HoldAfter, Rounds, RoundTable, RuleChoice
 from placeopt.cli.files import read_policy
 from placeopt.cli.options import AsJson, PolicyChoice, expect
 from placeopt.cli.output import ExitCode, write_out
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 def run(
     every: Every = "15s",
+    hold_after: HoldAfter = "1h",
     own: Annotated[
         str,
         typer.Option(
@@ -69,6 +70,7 @@ def run(
     options = DriverOptions(
         own=Ownership.parse(own),
         every_s=seconds_of("every", every),
+        hold_after_s=None if hold_after == "never" else seconds_of("hold_after", hold_after),
         dry_run=dry_run,
         max_actions=max_actions,
         rule=read_rule(priority_rule),

@@ -18,7 +18,7 @@ from placeopt.drivers.kubernetes.outcomes import OutcomeWatch
 from placeopt.drivers.kubernetes.pods import PodCalls
 from placeopt.drivers.kubernetes.recovery import evict_incomplete, finish_half_lifted, record_whole
 from placeopt.drivers.kubernetes.refusals import Refusals
-from placeopt.drivers.live_engine import LiveEngine, plan_digest, value_gap
+from placeopt.drivers.live_engine import HOLD_AFTER_S, LiveEngine, plan_digest, value_gap
 from placeopt.drivers.round_line import RoundReport
 from placeopt.drivers.unreachable import Unreachable
 from placeopt.errors import BadInput, Unsupported
@@ -48,7 +48,7 @@ class DriverOptions:
     node. ``refused_s``: How long pods that request what a node refused are kept from it; twice as long at each further
     time.
     ``policy``: Of the rounds; None: that of the reader, with `CHANGES`. ``rule``: What priorities and classes are
-    worth, and which may be preempted.
+    worth, and which may be preempted. ``hold_after_s``: As of `LiveEngine`.
     """
 
     every_s: float = 15.0
@@ -60,6 +60,7 @@ class DriverOptions:
     refused_s: float = 30.0
     policy: Policy | None = None
     rule: PriorityRule = DEFAULT_RULE
+    hold_after_s: float | None = HOLD_AFTER_S
 
 
 class Driver:
@@ -91,7 +92,7 @@ class Driver:
     """
 
     def __init__(self, api: Api, engine: Engine, options: DriverOptions, stop: threading.Event) -> None:
-        self._live, self._options, self._stop = LiveEngine(engine), options, stop
+        self._live, self._options, self._stop = LiveEngine(engine, options.hold_after_s), options, stop
         self.lease: Lease | None = None
         self.mirror = ClusterMirror(api, stop)
         self._calls = PodCalls(api, self.mirror.pods)

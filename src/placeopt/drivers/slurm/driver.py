@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 
 from placeopt.actions import plan_actions
 from placeopt.drivers.backoff import pause_s
-from placeopt.drivers.live_engine import LiveEngine, plan_digest
+from placeopt.drivers.live_engine import HOLD_AFTER_S, LiveEngine, plan_digest
 from placeopt.drivers.slurm.ageing import Worth
 from placeopt.drivers.slurm.apply import Applied, JobChanges, range_to_pin, taken_back
 from placeopt.drivers.slurm.commands import Slurm
@@ -44,7 +44,7 @@ class DriverOptions:
     ``every_s``: Interval of rounds. ``max_actions``: Most changes of jobs in a round. ``patience_s``: How long a
     released job may take to run, None: two intervals, at least 20 s. ``policy``: Of the rounds, None: the importer's.
     ``rule``: What a GPU of each QOS and partition is worth. ``worth``: What waiting jobs are worth by it, see
-    `ageing.aged`. ``deterministic``: Rounds stop on work, not on time.
+    `ageing.aged`. ``deterministic``: Rounds stop on work, not on time. ``hold_after_s``: As of `LiveEngine`.
     """
 
     own: Ownership = field(default_factory=Ownership)
@@ -56,6 +56,7 @@ class DriverOptions:
     rule: PriorityRule = DEFAULT_RULE
     worth: Worth = "jobs"
     deterministic: bool = False
+    hold_after_s: float | None = HOLD_AFTER_S
 
 
 class SlurmDriver:
@@ -81,7 +82,7 @@ class SlurmDriver:
         patience = max(20.0, 2 * options.every_s) if options.patience_s is None else options.patience_s
         self._watch = OutcomeWatch(patience, NODE_PAUSES * max(1.0, options.every_s), LONGEST_PAUSE_S)
         self._changes = JobChanges(slurm, on_command, dry_run=options.dry_run)
-        self._live = LiveEngine(engine)
+        self._live = LiveEngine(engine, options.hold_after_s)
         self._advised: dict[str, Gpus] = {}
         self._left_out: Mapping[str, int] = {}
         self._name, self._number = f"{int(clock()):x}", 0

@@ -1,0 +1,140 @@
+"""Room that is held for the job that has waited longest, so that no stream of smaller jobs keeps it out for ever."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Iterator
+
+from placeopt.arguments import INSTANCE, expect
+from placeopt.errors import BadInput
+from placeopt.model import Assignment, Hold, Instance, Job, Placement, Policy
+from placeopt.model.policy import Changes, Weights
+from placeopt.solving.api import solve
+
+PREFIX = "waiting:"
+"""Of the ids of holds that are made here."""
+ID_LENGTH = 253
+
+
+def hold_room(instance: Instance, *, after_ms: int, time_limit_s: float = 1.0, seed: int = 0) -> Instance:
+    """
+    Return a round in which room is held for the job that has waited longest.
+
+    Among jobs that have waited for ``after_ms`` or more, those of the highest priority come first, then the earliest.
+    The first that fits at all gets the room where the fewest GPUs of running jobs have to end first: a hold for it on
+    each node, against jobs of its priority or a lower one. What runs there stays. Called for each round anew, it needs
+    no memory: while the room is held no GPU of it is taken by others, so what has to end first never grows, and the
+    job starts as soon as it has ended. Former holds of this function are replaced.
+
+    Parameters
+    ----------
+    instance
+        The round.
+    after_ms
+        Waiting time, from the job's arrival to ``instance.now_ms``, after which room is held.
+    time_limit_s
+        Of the call. What is tried is one job of each kind, in their order; where the time is too short, none is held.
+    seed
+        As in ``placeopt.solve``.
+
+    Returns
+    -------
+    Instance
+        The round with the holds; without any where no job has waited so long, or none fits.
+
+    Raises
+    ------
+    BadInput
+        If ``after_ms`` is below 0, or the running jobs contradict each other.
+    """
+    expect("instance", instance, Instance, INSTANCE)
+    if after_ms < 0:
+        raise BadInput(f"after_ms: {after_ms}, expected a time of 0 or more")
+    deadline = time.monotonic() + time_limit_s
+    instance = _with_holds(instance, ())
+    placed = {held.job for held in instance.running}
+    late = [job for job in instance.jobs if job.id not in placed and instance.now_ms - job.arrival_ms >= after_ms]
+    tried: set[object] = set()
+    for job in sorted(late, key=lambda job: (-job.priority, job.arrival_ms)):
+        left_s = deadline - time.monotonic()
+        if left_s <= 0:
+            break
+        if (shape := _shape(job)) in tried:
+            continue
+        tried.add(shape)
+        placement = solve(room_round(instance, job), time_limit_s=left_s, seed=seed).placement_of(job.id)
+        if placement is not None:
+            return _with_holds(instance, tuple(_holds(job, placement)))
+    return instance
+
+
+def room_round(instance: Instance, job: Job) -> Instance:
+    """
+    Return a round that asks where a job fits if running ones end, and as few GPUs as can be.
+
+    The job waits alone and is worth more than all that runs, each of which may be stopped and is worth the GPU share
+    that it has. All rules hold but those about changes.
+    """
+    running = {held.job: held for held in instance.running}
+    jobs = [_worth(one, max(1, _share(running[one.id]))) for one in instance.jobs if one.id in running]
+    most = sum(one.options[0].value for one in jobs) + 1
+    free = {"movable": False, "shrinkable": False, "preemptible": True, "protected_until_ms": None}
+    policy = instance.policy.model_copy(
+        update={
+            "weights": Weights(**{name: 0 for name in Weights.model_fields if name != "prefer"}),
+            "changes": Changes(preemptions_max=len(running)),
+            "priorities": "price",
+            "postpone": Policy().postpone,
+        }
+    )
+    return instance.model_copy(
+        update={
+            "jobs": (*jobs, _worth(job, most)),
+            "running": tuple(held.model_copy(update=free) for held in instance.running),
+            "policy": policy,
+        }
+    )
+
+
+def _worth(job: Job, value: int) -> Job:
+    options = tuple(option.model_copy(update={"value": value, "value_per_worker": 0}) for option in job.options)
+    return job.model_copy(update={"options": options})
+
+
+def _share(placement: Placement) -> int:
+    return sum(milli for assignment in placement.assignments for milli in assignment.gpus.values())
+
+
+def _shape(job: Job) -> object:
+    """Return what decides whether a job fits; equal jobs fit alike."""
+    return job.model_copy(update={"id": "", "arrival_ms": 0, "user": None, "origin": None}).model_dump_json()
+
+
+def _holds(job: Job, placement: Placement) -> Iterator[Hold]:
+    demands = {leaf.id: leaf.demand for leaf in job.option(placement.option).leaves}
+    by_node: dict[str, list[Assignment]] = {}
+    for assignment in placement.assignments:
+        by_node.setdefault(assignment.node, []).append(assignment)
+    for number, (node, parts) in enumerate(by_node.items()):
+        resources: Counter[str] = Counter()
+        for part in parts:
+            for name, each in demands[part.group or placement.option].resources.items():
+                resources[name] += each * len(part.workers)
+        yield Hold.model_validate(
+            {
+                "id": f"{PREFIX}{number}:{job.id}"[:ID_LENGTH],
+                "node": node,
+                "gpus": tuple(sorted({int(gpu) for part in parts for gpu in part.gpus})),
+                "cpu_millicores": sum(part.cpu_millicores for part in parts),
+                "memory_mib": sum(part.memory_mib for part in parts),
+                "resources": dict(resources),
+                "priority": job.priority,
+                "for": (job.id,),
+            }
+        )
+
+
+def _with_holds(instance: Instance, holds: tuple[Hold, ...]) -> Instance:
+    others = tuple(hold for hold in instance.holds if not hold.id.startswith(PREFIX))
+    return instance.model_copy(update={"holds": (*others, *holds)})
