@@ -6,7 +6,7 @@ import time
 from collections import Counter
 from collections.abc import Iterator
 
-from placeopt.arguments import INSTANCE, expect
+from placeopt.arguments import checked
 from placeopt.errors import BadInput
 from placeopt.model import Assignment, Hold, Instance, Job, Placement, Policy
 from placeopt.model.policy import Changes, Weights
@@ -17,6 +17,7 @@ PREFIX = "waiting:"
 ID_LENGTH = 253
 
 
+@checked
 def hold_room(instance: Instance, *, after_ms: int, time_limit_s: float = 1.0, seed: int = 0) -> Instance:
     """
     Return a round in which room is held for the job that has waited longest.
@@ -48,7 +49,6 @@ def hold_room(instance: Instance, *, after_ms: int, time_limit_s: float = 1.0, s
     BadInput
         If ``after_ms`` is below 0, or the running jobs contradict each other.
     """
-    expect("instance", instance, Instance, INSTANCE)
     if after_ms < 0:
         raise BadInput(f"after_ms: {after_ms}, expected a time of 0 or more")
     deadline = time.monotonic() + time_limit_s
