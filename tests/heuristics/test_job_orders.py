@@ -30,3 +30,10 @@ def test_what_a_queue_holds_already_counts() -> None:
     jobs = [here, *(job(f"a{i}", queue="a") for i in (1, 2, 3)), job("b1", queue="b"), job("none", gpus=3)]
     held = running(here, [("n0", [0, 1])])
     assert ids(instance(2, jobs, policy=policy, running=[held])) == ["a1", "a2", "a3", "b1", "none"]
+
+
+def test_what_a_queue_has_used_lately_counts() -> None:
+    """a had four GPUs on the mean, b none: b takes four turns, and at 5000 the job that came first goes first."""
+    policy = Policy(queues=(Queue(id="a", usage_gpu_milli=4000), Queue(id="b")))
+    jobs = [job("a1", queue="a"), *(job(f"b{i}", queue="b", arrival_ms=9) for i in (1, 2, 3, 4, 5))]
+    assert ids(instance(2, jobs, policy=policy)) == ["b1", "b2", "b3", "b4", "a1", "b5"]

@@ -153,7 +153,7 @@ def weighted_fair(problem: Problem, jobs: IntArray) -> IntArray:
     """
     Each queue in proportion to its ``weight``: next comes the job with which a queue holds least GPU share per weight.
 
-    What a queue's running jobs hold counts from the start; its waiting jobs come in order of arrival, each with the
+    What a queue's running jobs hold, and its stated usage, count from the start; its waiting jobs come in order of arrival, each with the
     most that any of its options asks for (self-clocked fair queuing of a backlog that is all there, after Demers,
     Keshav and Shenker 1989). Jobs of no queue are one queue of weight 1. Ties: first come, first served.
     """
@@ -161,7 +161,7 @@ def weighted_fair(problem: Problem, jobs: IntArray) -> IntArray:
     most = problem.most_of_class(options.total_milli)
     of_job = problem.class_queue[problem.job_class]  # -1, the last entry below, is no queue
     weight = np.array([*(queue.weight for queue in queues), 1], dtype=np.int64)
-    held = np.zeros(len(weight), dtype=np.int64)
+    held = np.array([*(queue.usage_gpu_milli for queue in queues), 0], dtype=np.int64)
     for job, placement in problem.running.items():
         held[of_job[job]] += options.total_milli[placement.option]
     arrival = problem.job_arrival_ms[jobs]

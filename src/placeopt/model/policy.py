@@ -201,6 +201,11 @@ class Queue(Record):
     """Percentage points above ``dominant_share_percent``."""
     weight: PositiveCount = 1
     """How much of the GPUs the queue's jobs are due, beside the other queues, in the order ``weighted_fair``."""
+    usage_gpu_milli: Annotated[int, Field(ge=0, le=10**12)] = 0
+    """
+    Mean GPU share that its jobs have held lately, in thousandths of a GPU, with any half-life: who states it keeps it.
+    In the order ``weighted_fair`` it counts beside what they hold.
+    """
 
 
 class Changes(Record):
