@@ -13,9 +13,9 @@ from placeopt import BadInput, read_instance, read_plan, write_instance, write_p
 from placeopt.build import instance, job, machine
 from placeopt.check import violations
 from placeopt.documents import DOCUMENTS, document_schema, dumps, loads
+from placeopt.edits import Patch
 from placeopt.model import Instance, Plan, Policy, Record, Scenario, Scheduling
 from placeopt.simulation import simulate, summarise
-from placeopt.whatif import Patch
 
 GOLDEN = Path(__file__).parents[1] / "data" / "golden"
 DOCS = Path(__file__).parents[2] / "docs"

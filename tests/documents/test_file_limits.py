@@ -8,8 +8,8 @@ import pytest
 
 from placeopt import BadInput, Instance, build, solve
 from placeopt.documents import dumps, loads
+from placeopt.edits import Patch, apply
 from placeopt.model import Communication, Domain, Edge
-from placeopt.whatif import Patch, apply_patch
 
 STEPS = 200
 
@@ -67,9 +67,9 @@ def test_a_long_patch_is_checked_once() -> None:
     made = build.instance(STEPS, [build.job("a")], machines=machines)
     steps = [{"do": "replace_nodes", "nodes": [f"n{i}"], "machine": "other"} for i in range(STEPS)]
     patch = Patch.model_validate({"steps": steps})
-    assert calls_of(lambda: apply_patch(made, patch), "_references") < 10
-    after = apply_patch(made, patch)
-    assert {node.machine for node in after.instance.cluster.nodes} == {"other"}
+    assert calls_of(lambda: apply(made, patch.steps), "_references") < 10
+    after = apply(made, patch.steps)
+    assert {node.machine for node in after.cluster.nodes} == {"other"}
 
 
 def test_a_wrong_step_of_a_patch_is_named() -> None:
@@ -80,4 +80,4 @@ def test_a_wrong_step_of_a_patch_is_named() -> None:
         {"do": "add_nodes", "count": 1, "like": "n0", "domain": "nowhere", "prefix": "lost"},
     ]
     with pytest.raises(BadInput, match=r"steps\[1\] \(add_nodes\).*nowhere"):
-        apply_patch(made, Patch.model_validate({"steps": steps}))
+        apply(made, Patch.model_validate({"steps": steps}).steps)

@@ -7,6 +7,7 @@ from helpers.node_conditions import admits, chosen, meets, tolerates
 from helpers.plans import plan_for
 from placeopt import Engine, build, violations
 from placeopt.build import placement
+from placeopt.edits import copy_of
 from placeopt.model import Job, Toleration
 from placeopt.problem import compile_problem
 from placeopt.whatif import Limits, add, fail
@@ -78,7 +79,7 @@ def test_nodes_to_add_are_judged_as_all_others(choice: Choice) -> None:
     )
     (job,) = round_.jobs
     for node in round_.cluster.nodes:
-        copy = node.copied("one-more")
+        copy = copy_of(node, "one-more")
         larger = round_.cluster.model_copy(update={"nodes": (*round_.cluster.nodes, copy)})
         starts = admits(round_.model_copy(update={"cluster": larger}), job, copy)
         assert add(full, node.id, limits=LIMITS).found == (1 if starts else None)

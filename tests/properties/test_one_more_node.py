@@ -4,9 +4,10 @@ from hypothesis import event, given, settings
 
 from helpers.node_conditions import admits
 from placeopt import Engine, Instance, build
+from placeopt.edits import AddNodes, apply
 from placeopt.explain import explain_all
 from placeopt.model import Policy, Queue, Quota
-from placeopt.whatif import Limits, Patch, add, apply_patch, parse_variation, price, sweep
+from placeopt.whatif import Limits, add, parse_variation, price, sweep
 from strategies import Choice, choices, rounds
 from strategies.conditions import make_choosy_round, make_tolerations
 
@@ -15,8 +16,7 @@ LIMITS = Limits(time_limit_s=20, threads=1)
 
 def with_one(round_: Instance, machine: str) -> Instance:
     """Return the round with one more node of a machine type, by a patch."""
-    step = {"do": "add_nodes", "machine": machine, "count": 1}
-    return apply_patch(round_, Patch.model_validate({"steps": [step]})).instance
+    return apply(round_, [AddNodes(do="add_nodes", machine=machine)])
 
 
 def counted(round_: Instance) -> Instance:

@@ -10,8 +10,9 @@ from hypothesis import given, settings
 
 from placeopt import BadInput, Engine
 from placeopt.build import instance, job, machine, node, running
+from placeopt.edits import Patch, apply, displaced
 from placeopt.model import Domain, Gpu, Instance, Job, Node, Part, Policy, Postpone, Queue, Quota, Weights
-from placeopt.whatif import Limits, NodesNeeded, Patch, add, apply_patch, cheapest, defrag, fail, fit, parse_job, slots
+from placeopt.whatif import Limits, NodesNeeded, add, cheapest, defrag, fail, fit, parse_job, slots
 from strategies import Choice, choices
 
 SHORT = Limits(time_limit_s=5.0, threads=1)
@@ -199,14 +200,14 @@ def test_what_stays_beside_a_failed_switch_is_counted_anew() -> None:
     """GPUs 2 and 3 become 0 and 1, and the job on them keeps its place; links and distances go with them."""
     base = _switches((2, 3))
     step = {"do": "fail", "level": "switch", "domains": ("n0/sw0",)}
-    after = apply_patch(base, Patch.model_validate({"steps": (step,)}))
-    assert after.displaced == ()
-    [assignment] = after.instance.running[0].assignments
+    after = apply(base, Patch.model_validate({"steps": (step,)}).steps)
+    assert displaced(base, after) == ()
+    [assignment] = after.running[0].assignments
     assert (dict(assignment.gpus), assignment.workers[0].gpus) == ({"0": 1000, "1": 1000}, (0, 1))
-    box = next(m for m in after.instance.cluster.machines if m.id == after.instance.cluster.nodes[0].machine)
+    box = next(m for m in after.cluster.machines if m.id == after.cluster.nodes[0].machine)
     assert [gpu.part for gpu in box.gpus] == ["sw1", "sw1"]
     with pytest.raises(BadInput, match="n0/sw7"):
-        apply_patch(base, Patch.model_validate({"steps": ({**step, "domains": ("n0/sw7",)},)}))
+        apply(base, Patch.model_validate({"steps": ({**step, "domains": ("n0/sw7",)},)}).steps)
 
 
 def test_failures_side_by_side() -> None:

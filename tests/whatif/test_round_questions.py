@@ -7,8 +7,9 @@ import pytest
 
 from placeopt import BadInput, Engine, generate
 from placeopt.build import instance, job, machine, node, running
+from placeopt.edits import AddMachines, Patch, apply
 from placeopt.model import Domain, Gpu, Instance, Policy, Queue, Quota, Weights
-from placeopt.whatif import AddMachines, Limits, Patch, apply_patch, parse_variation, price, swap, sweep
+from placeopt.whatif import Limits, parse_variation, price, swap, sweep
 
 SHORT = Limits(time_limit_s=5.0, threads=1)
 VALUE_ALONE = Policy(weights=Weights(communication=0, interference=0, fragmentation=0))
@@ -66,8 +67,8 @@ EXPECTED = r"expected|neither a number"
 ODD = ("", "nodes=1", "demand:x=1", "jobs:x=1", "nodes:m=", "nodes:m=3-1", "nodes:m=a", "demand=0-9999", "quota=3")
 REFUSED: list[tuple[str, Callable[[], object]]] = [
     *((EXPECTED, partial(parse_variation, text)) for text in ODD),
-    ("no machine type or node 'x'", lambda: sweep(waiting(), parse_variation("nodes:x=1"))),
-    ("no machine type or node 'x'", lambda: sweep(waiting(), parse_variation("nodes:x=0"))),
+    ("no machine type and no node of that name", lambda: sweep(waiting(), parse_variation("nodes:x=1"))),
+    ("no machine type and no node of that name", lambda: sweep(waiting(), parse_variation("nodes:x=0"))),
     ("no queue 'x'", lambda: sweep(waiting(), parse_variation("quota:x=1"))),
     ("of type 'm' already", lambda: swap(waiting(), "m", of="m")),  # what runs there would wait for nothing
     ("no machine type 'x'", lambda: swap(waiting(), "x", of="m")),
@@ -86,11 +87,11 @@ def test_what_is_refused(words: str, call: Callable[[], object]) -> None:
 def test_a_swap_by_hand() -> None:
     """A node of eight GPUs for one of four: four jobs in place of two, 20 more. Back again: worse."""
     big = AddMachines(do="add_machines", machines=(machine("big", gpus=8),))
-    base = apply_patch(waiting(), Patch(steps=(big,))).instance
+    base = apply(waiting(), [big])
     found = swap(base, "big", of="m", limits=SHORT)
     assert (found.exchanged, found.gain_low, found.gain_high, found.answer) == (1, 20, 20, "better")
     turn = {"do": "replace_nodes", "of": "m", "machine": "big"}
-    turned = apply_patch(base, Patch.model_validate({"steps": (turn,)})).instance
+    turned = apply(base, Patch.model_validate({"steps": (turn,)}).steps)
     assert swap(turned, "m", nodes=("n0",), limits=SHORT).answer == "worse"
 
 

@@ -10,7 +10,18 @@ from typing import Any
 import pytest
 
 import placeopt
-from placeopt import BadInput, PlaceoptError, audit, generate, importers, read_instance, solve, violations, whatif
+from placeopt import (
+    BadInput,
+    PlaceoptError,
+    audit,
+    edits,
+    generate,
+    importers,
+    read_instance,
+    solve,
+    violations,
+    whatif,
+)
 from placeopt.arguments import checked
 from placeopt.benchmark import read_solu
 from placeopt.documents import dumps, loads
@@ -61,7 +72,7 @@ TOLD: list[tuple[Callable[..., object], tuple[Any, ...], str]] = [
     (whatif.slots, ({},), "instance: dict, expected an Instance, as read_instance gives it"),
     (partial(whatif.slots, sizes=[1, "2"]), (ROUND,), "sizes: list of int, str, expected a Sequence of int"),
     (whatif.fit, (ROUND, "8xH100"), "job: str, expected a Job"),
-    (whatif.apply_patch, (ROUND, {}), "patches: dict, expected a Patch"),
+    (edits.apply, (ROUND, 1), "steps: int, expected a Sequence of Step"),
     (read_instance, (None,), "path: NoneType, expected the name of a file"),
     (placeopt.write_instance, ("x", PLAN), "instance: Plan, expected an Instance"),
     (loads, (Instance, 5), "data: int, expected a bytes, or text"),

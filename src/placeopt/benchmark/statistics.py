@@ -15,7 +15,6 @@ from placeopt.documents.documents import read_instance
 from placeopt.documents.files import read_bytes
 from placeopt.model import Instance, Job
 from placeopt.rank_mapping.qaplib import parse_qaplib
-from placeopt.whatif.instance_edit import requested_gpu_milli
 
 DIGITS = 12
 """Digits of a checksum on the page."""
@@ -57,7 +56,7 @@ def round_statistics(instance: Instance) -> RoundStatistics:
     waiting = [job for job in instance.jobs if job.id not in runs]
     gpus = sum(instance.cluster.gpus_by_node.values())
     free = 1000 * gpus - instance.running_gpu_milli
-    asked = sum(map(requested_gpu_milli, waiting))
+    asked = sum(job.gpu_milli for job in waiting)
     return RoundStatistics(
         waiting=len(waiting),
         running=len(runs),

@@ -26,11 +26,11 @@ from placeopt.readable import plain
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
+    from placeopt.edits import Patch
     from placeopt.model import Instance, Plan
     from placeopt.model.base import Record
     from placeopt.solving.params import SolveParams
     from placeopt.whatif.round_solving import Limits
-    from placeopt.whatif.steps import Patch
 
 
 Document = TypeVar("Document")
@@ -298,8 +298,8 @@ def read_base(instance: str, plan: str | None, patches: list[str] | None, ticker
     check_sources(named)
     from placeopt.documents.documents import read_instance, read_plan
     from placeopt.documents.files import label
+    from placeopt.edits import apply
     from placeopt.whatif.from_running import after_plan
-    from placeopt.whatif.patch import apply_patch
 
     changes = [(path, read_patch(path)) for path in patches or []]
     base = read_instance(instance)
@@ -313,7 +313,7 @@ def read_base(instance: str, plan: str | None, patches: list[str] | None, ticker
         ticker.doing("working")
     for path, patch in changes:
         try:
-            base = apply_patch(base, patch).instance
+            base = apply(base, patch.steps)
         except BadInput as error:
             raise BadInput(f"{label(path)}: {error}") from None
     return base
@@ -333,7 +333,7 @@ def named_amounts(given: Iterable[str]) -> dict[str, int]:
 def read_patch(path: str) -> Patch:
     """Return a patch, the steps that change an instance, from a file."""
     from placeopt.documents.documents import read_document
-    from placeopt.whatif.steps import Patch
+    from placeopt.edits import Patch
 
     return read_document(Patch, path)
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from placeopt.arguments import checked
 from placeopt.check import violations
 from placeopt.deadline import Deadline
+from placeopt.edits import apply
 from placeopt.errors import BadInput, OutOfTime
 from placeopt.explain.changes import QueueChange, single_changes
 from placeopt.explain.question import ExplainRound, compile_round
@@ -202,7 +203,15 @@ def _freed_by(
         except OutOfTime:
             return _ranked(freed), False
         if alone:
-            freed.append(Freed(change=change.said, jobs_alone=alone, jobs_together=together, gpu_milli=gpu_milli))
+            freed.append(
+                Freed(
+                    change=change.said,
+                    steps=change.steps,
+                    jobs_alone=alone,
+                    jobs_together=together,
+                    gpu_milli=gpu_milli,
+                )
+            )
     return _ranked(freed), True
 
 
@@ -216,7 +225,8 @@ def _counted(
     """Return how many jobs fit alone after a change, how many greedy starts together, and their GPU-milli."""
     if not touched:
         return 0, 0, 0
-    edited, by = change.edit(instance, plan.policy.values)
+    edited = apply(instance.model_copy(update={"policy": plan.policy.values}), change.steps)
+    by = edited.policy
     by = by.model_copy(update={"postpone": by.postpone.model_copy(update={"rule": "none"})})
     judged = plan.model_copy(update={"policy": plan.policy.model_copy(update={"values": by})})
     round_ = compile_round(edited, judged, [kind.first.id for kind in touched])

@@ -6,6 +6,7 @@ from typing import Literal
 
 from pydantic import Field
 
+from placeopt.edits import AnyStep
 from placeopt.model.base import Id, Name, Record
 from placeopt.model.plan import UnplacedReason
 
@@ -176,6 +177,8 @@ class Freed(Record):
     """
 
     change: str
+    steps: tuple[AnyStep, ...] = ()
+    """The change as a patch has it."""
     jobs_alone: int
     jobs_together: int
     gpu_milli: int

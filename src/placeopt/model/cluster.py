@@ -26,10 +26,6 @@ from placeopt.model.job import Option
 from placeopt.model.machine import Machine
 from placeopt.model.origin import Origin
 
-HOSTNAME = "kubernetes.io/hostname"
-"""Label of a node's host, which may differ from the node's name."""
-STATE_TAINTS = ("node.kubernetes.io/", "node.cloudprovider.kubernetes.io/", "karpenter.sh/", "ToBeDeletedByCluster")
-"""Keys, by their beginning, of taints that say in which state a node is: not ready, under pressure, to be deleted."""
 DEFAULT_PRICE = 1000
 """Of a node, in thousandths an hour, where neither it nor its machine type states another."""
 
@@ -73,19 +69,6 @@ class Node(Record):
     """
     origin: Origin | None = None
     """The node in the system that it comes from."""
-
-    def copied(self, new_id: Id) -> Self:
-        """
-        Return a node like this one that takes new work.
-
-        A label that holds its id or its hostname is its own, and it is in no state that taints tell of.
-        """
-        labels = {
-            name: new_id if value == self.id or name == HOSTNAME else value for name, value in self.labels.items()
-        }
-        taints = tuple(taint for taint in self.taints if not taint.key.startswith(STATE_TAINTS))
-        own = {"id": new_id, "labels": labels, "taints": taints, "drained": False, "origin": None}
-        return self.model_copy(update=own)
 
 
 class BlockSize(Record):
@@ -185,28 +168,6 @@ class Cluster(Record):
             if price is not None:
                 return price
         return DEFAULT_PRICE
-
-    def node_of_type(self, machine: Id, new_id: Id = "added") -> Node:
-        """
-        Return one more node of a machine type: what all nodes of the type share, and nothing else.
-
-        These are labels (one that holds each node's id, as a hostname, is the new node's own), taints and the domain;
-        the price is the lowest of theirs.
-        """
-        of_type = [node.copied(new_id) for node in self.nodes if node.machine == machine]
-        if not of_type:
-            return Node(id=new_id, machine=machine)
-        labels = set.intersection(*(set(node.labels.items()) for node in of_type))
-        taints = set.intersection(*(set(node.taints) for node in of_type))
-        domains = {node.domain for node in of_type}
-        return Node(
-            id=new_id,
-            machine=machine,
-            domain=domains.pop() if len(domains) == 1 else None,
-            labels=dict(sorted(labels)),
-            taints=tuple(taint for taint in of_type[0].taints if taint in taints),
-            price_milli_per_hour=min(map(self.price_of, of_type)),
-        )
 
     def with_prices(self, prices: Mapping[str, int]) -> Self:
         """Return the cluster with prices by machine type, in thousandths an hour, for all nodes of these types."""

@@ -202,6 +202,11 @@ class Job(Record):
     origin: JobOrigin | None = None
     """The job in the system that it comes from."""
 
+    @property
+    def gpu_milli(self) -> int:
+        """GPU share that the job requests in its largest option, in thousandths of a GPU."""
+        return max(option.gpu_milli for option in self.options)
+
     def option(self, option_id: Id) -> Option:
         """Return the option of that id; raises ``KeyError`` where there is none."""
         for option in self.options:

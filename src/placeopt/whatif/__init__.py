@@ -1,7 +1,7 @@
 """
 Questions about capacity, each answered on a copy of an instance, with a proof wherever there is one.
 
-`apply_patch` makes scenarios, `after_plan` the cluster after a plan is carried out, `running_as_plan` the running
+`placeopt.edits` makes scenarios, `after_plan` the cluster after a plan is carried out, `running_as_plan` the running
 jobs as a plan. `fit` and `slots` count what still fits, `fail` returns the effect of lost nodes or racks, `add` the
 number of missing nodes. `sweep` and `swap` compare whole rounds, `price` returns the value of one more node, rack or
 GPU of quota. `review` compares a given placement with the best one, `defrag` empties nodes by moving running jobs.
@@ -37,17 +37,13 @@ from placeopt.whatif.defragmentation import defrag
 from placeopt.whatif.failures import fail
 from placeopt.whatif.fit_copies import fit, slots
 from placeopt.whatif.from_running import after_plan, running_as_plan
-from placeopt.whatif.instance_edit import Patched
 from placeopt.whatif.job_spec import parse_job
 from placeopt.whatif.marginal_prices import price
-from placeopt.whatif.patch import apply_patch
 from placeopt.whatif.plan_review import Placements, plan_of, review
 from placeopt.whatif.round_solving import Limits
 from placeopt.whatif.round_sweep import parse_variation, swap, sweep
-from placeopt.whatif.steps import AddMachines, Patch
 
 __all__ = [
-    "AddMachines",
     "Binding",
     "Cheapest",
     "CostComparison",
@@ -61,8 +57,6 @@ __all__ = [
     "MixtureTrial",
     "NodeTrial",
     "NodesNeeded",
-    "Patch",
-    "Patched",
     "Placements",
     "Price",
     "Prices",
@@ -75,7 +69,6 @@ __all__ = [
     "SweepPoint",
     "add",
     "after_plan",
-    "apply_patch",
     "cheapest",
     "defrag",
     "fail",

@@ -8,16 +8,15 @@ from dataclasses import replace
 
 from placeopt.arguments import checked
 from placeopt.deadline import Deadline
-from placeopt.errors import BadArgument, OutOfTime
+from placeopt.edits import apply, more_nodes
+from placeopt.errors import OutOfTime
 from placeopt.feasibility.fit import fit as fit_alone
 from placeopt.feasibility.free_capacity import free_capacity_of
 from placeopt.feasibility.requirement import requirements_of
 from placeopt.live_cluster.engine import Engine
-from placeopt.model import Instance, Node
+from placeopt.model import Instance
 from placeopt.problem import State, compile_problem
 from placeopt.whatif.answers import NodesNeeded, NodeTrial
-from placeopt.whatif.domain_levels import free_prefix
-from placeopt.whatif.instance_edit import requested_gpu_milli, with_nodes
 from placeopt.whatif.round_solving import ROUND_SHARE, Limits, Trial, attempt, placing_only
 
 QUICK = "stranding"
@@ -67,10 +66,9 @@ def add(
     More nodes never place less, so a number that is proven insufficient refutes all smaller ones, and a plan for one
     number holds for all larger ones. The next number follows from the missing GPUs, then from halving.
     """
-    template = template_node(instance, node_type)
     with Engine() as engine:
-        trials = NodeTrials(engine, instance, [template], limits or Limits(60.0), cancel)
-        return _NodeSearch(trials, template, on_news).run(node_type)
+        trials = NodeTrials(engine, instance, [node_type], limits or Limits(60.0), cancel)
+        return _NodeSearch(trials, on_news).run(node_type)
 
 
 class NodeTrials:
@@ -80,45 +78,44 @@ class NodeTrials:
         self,
         engine: Engine,
         instance: Instance,
-        templates: Sequence[Node],
+        node_types: Sequence[str],
         limits: Limits,
         cancel: threading.Event | None,
     ) -> None:
         self.instance, self.time_limit_s = placing_only(instance), limits.time_limit_s
         self.clock = Deadline(limits.time_limit_s, cancel)
-        self._engine, self._templates, self._limits = engine, templates, limits
+        self._engine, self._types, self._limits = engine, node_types, limits
+        self.nodes = self.with_nodes([1] * len(node_types)).cluster.nodes[-len(node_types) :]
+        """One more node of each type."""
         runs = {held.job for held in instance.running}
         self.waiting = [job for job in self.instance.jobs if job.id not in runs]
         self.workers = sum(max(option.most_workers for option in job.options) for job in self.waiting)
         """Of the waiting jobs; more nodes than that never help, since each worker is on one node."""
 
     def solve(self, counts: Sequence[int], time_limit_s: float, *, thorough: bool) -> Trial:
-        """Solve the round with a number of nodes like each template, by a quick method with a bound unless thorough."""
+        """Solve the round with a number of nodes of each type, by a quick method with a bound unless thorough."""
         method = self._limits.method if thorough else QUICK
         limits = replace(self._limits, time_limit_s=time_limit_s, method=method)
         return attempt(self._engine, self.with_nodes(counts), limits, self.clock)
 
     def with_nodes(self, counts: Sequence[int]) -> Instance:
-        """Return the round with a number of nodes like each template."""
-        present = self.instance.cluster.nodes
-        prefix = free_prefix(node.id for node in present)
-        more = (
-            template.copied(f"{prefix}-{kind}.{i}")
-            for kind, (template, count) in enumerate(zip(self._templates, counts, strict=True))
-            for i in range(count)
-        )
-        return with_nodes(self.instance, (*present, *more))
+        """Return the round with a number of nodes of each type."""
+        kinds = enumerate(zip(self._types, counts, strict=True))
+        steps = [
+            more_nodes(self.instance, node_type, count, mark=f"-{kind}") for kind, (node_type, count) in kinds if count
+        ]
+        return apply(self.instance, steps)
 
 
 class _NodeSearch:
     """``refuted`` is the largest number proven insufficient, ``found`` the smallest sufficient one; others are open."""
 
-    def __init__(self, trials: NodeTrials, template: Node, on_news: Callable[[NodeTrial], None] | None) -> None:
+    def __init__(self, trials: NodeTrials, on_news: Callable[[NodeTrial], None] | None) -> None:
         self._trials, self._on_news = trials, on_news
-        self._price = trials.instance.cluster.price_of(template)
-        machine = next(m for m in trials.instance.cluster.machines if m.id == template.machine)
-        self._node_milli = 1000 * len(machine.gpus)
-        self._milli = {job.id: requested_gpu_milli(job) for job in trials.instance.jobs}
+        cluster, [node] = trials.instance.cluster, trials.nodes
+        self._price = cluster.price_of(node)
+        self._node_milli = 1000 * len(cluster.machine_of(node).gpus)
+        self._milli = {job.id: job.gpu_milli for job in trials.instance.jobs}
         self._quick_s = 0.0
         """Duration of the longest quick round."""
         self._tried: dict[tuple[int, bool], NodeTrial] = {}
@@ -249,14 +246,3 @@ class _NodeSearch:
     def _over(self) -> bool:
         """Return whether the search was cancelled, or no time is left for one more round."""
         return not self._trials.clock.leaves(self._quick_s)
-
-
-def template_node(instance: Instance, node_type: str) -> Node:
-    """Return the node to copy: the one of that id, or `Cluster.node_of_type`."""
-    named = next((node for node in instance.cluster.nodes if node.id == node_type), None)
-    if named is not None:
-        return named
-    if all(machine.id != node_type for machine in instance.cluster.machines):
-        known = ", ".join(machine.id for machine in instance.cluster.machines[:20])
-        raise BadArgument(f"node type {node_type!r}: no machine type and no node of that name; machine types: {known}")
-    return instance.cluster.node_of_type(node_type)

@@ -13,8 +13,8 @@ from placeopt.arguments import checked
 from placeopt.deadline import Deadline
 from placeopt.errors import BadArgument, BadInput
 from placeopt.live_cluster.engine import Engine
-from placeopt.model import Instance, Node
-from placeopt.whatif.add_nodes import NodeTrials, add, template_node
+from placeopt.model import Instance
+from placeopt.whatif.add_nodes import NodeTrials, add
 from placeopt.whatif.answers import Cheapest, MixtureTrial, NodesNeeded, NodeTrial
 from placeopt.whatif.round_solving import ROUND_SHARE, Limits
 
@@ -62,10 +62,9 @@ def cheapest(
         alone = clock.left_s - MIXED * limits.time_limit_s if len(node_types) > 1 else clock.left_s
         part = replace(limits, time_limit_s=max(0.5, alone / (len(node_types) - number)))
         choices.append(add(instance, kind, limits=part, cancel=cancel, on_news=on_news))
-    templates = [template_node(instance, kind) for kind in node_types]
     with Engine() as engine:
         rest = replace(limits, time_limit_s=max(0.5, clock.left_s))
-        mixtures = MixtureSearch(NodeTrials(engine, instance, templates, rest, cancel), templates, choices, on_mixture)
+        mixtures = MixtureSearch(NodeTrials(engine, instance, node_types, rest, cancel), choices, on_mixture)
         mixtures.run()
     choices = [with_mixture_results(choice, axis, mixtures.tried) for axis, choice in enumerate(choices)]
     prices = {
@@ -111,16 +110,16 @@ class MixtureSearch:
     def __init__(
         self,
         trials: NodeTrials,
-        templates: Sequence[Node],
         choices: Sequence[NodesNeeded],
         on_news: Callable[[MixtureTrial], None] | None,
     ) -> None:
         self._trials, self._on_news, self._choices = trials, on_news, choices
-        self._prices = np.array([trials.instance.cluster.price_of(template) for template in templates], dtype=np.int64)
+        cluster = trials.instance.cluster
+        self._prices = np.array([cluster.price_of(node) for node in trials.nodes], dtype=np.int64)
         if not self._prices.all():
-            free = templates[int(np.argmin(self._prices))].machine
+            free = trials.nodes[int(np.argmin(self._prices))].machine
             raise BadInput(f"node type {free!r}: price_milli_per_hour is 0; the cheapest mixture needs prices")
-        self._gpus = np.array([len(trials.instance.cluster.machine_of(template).gpus) for template in templates])
+        self._gpus = np.array([len(cluster.machine_of(node).gpus) for node in trials.nodes])
         self.tried: list[MixtureTrial] = []
         single = [
             (choice.found * choice.price_milli_per_hour, i)
@@ -132,7 +131,7 @@ class MixtureSearch:
         self._open: Grid | None = None
         if single:
             self.price, best = min(single)
-            self.found = tuple((choices[best].found or 0) * (i == best) for i in range(len(templates)))
+            self.found = tuple((choices[best].found or 0) * (i == best) for i in range(len(choices)))
 
     @property
     def at_least(self) -> int | None:

@@ -15,6 +15,9 @@ import numpy as np
 from placeopt.arguments import checked
 from placeopt.check import violations
 from placeopt.deadline import Deadline
+from placeopt.edits import displaced, edit_instance
+from placeopt.edits.levels import nodes_under
+from placeopt.edits.steps import without_nodes
 from placeopt.errors import BadInput, InternalFault
 from placeopt.feasibility.free_capacity import free_capacity_of
 from placeopt.feasibility.requirement import requirements_of
@@ -25,9 +28,7 @@ from placeopt.problem import Placement as Indexed
 from placeopt.problem.running import find_lost, placed_in, running_placement
 from placeopt.terms.rules import fits
 from placeopt.whatif.answers import Defrag, EmptiedDomains, Relocation
-from placeopt.whatif.domain_levels import nodes_under
 from placeopt.whatif.from_running import only_running
-from placeopt.whatif.instance_edit import Patched, edit_instance, requested_gpu_milli, without_nodes
 from placeopt.whatif.plan_review import plan_of
 from placeopt.whatif.round_solving import Limits, attempt, placing_only
 
@@ -219,7 +220,7 @@ def _occupation(instance: Instance, level: str, exempt: Collection[str], *, ever
         under=under,
         free=tuple(name for name, on in jobs.items() if not on),
         candidates={name: frozenset(on) for name, on in jobs.items() if on and on <= may},
-        milli={job.id: requested_gpu_milli(job) for job in base.jobs},
+        milli={job.id: job.gpu_milli for job in base.jobs},
         capacity=capacity,
         gpus=sum(gpus.values()),
         problem=problem,
@@ -290,12 +291,12 @@ def _try(
     ]  # empty domains stay empty
     if len(gone) == len(occupation.base.cluster.nodes):
         return None
-    patched = without_nodes(Patched(occupation.base), gone)
-    trial = attempt(engine, patched.instance, limits, deadline)
+    after = without_nodes(occupation.base, gone)
+    trial = attempt(engine, after, limits, deadline)
     if not trial.fits:
         return None
-    displaced = set(patched.displaced)
-    return {placement.job: placement for placement in trial.plan.placements if placement.job in displaced}
+    moved = set(displaced(occupation.base, after))
+    return {placement.job: placement for placement in trial.plan.placements if placement.job in moved}
 
 
 def _in_order(occupation: _Occupation, moved: dict[str, Placement]) -> tuple[tuple[Relocation, ...], bool]:

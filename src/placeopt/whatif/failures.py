@@ -12,14 +12,16 @@ from pathlib import Path
 
 from placeopt.arguments import checked
 from placeopt.deadline import Deadline
+from placeopt.edits import displaced, edit_instance
+from placeopt.edits.gpus import without_gpus
+from placeopt.edits.levels import INSIDE, LostHardware, joined, lost_hardware
+from placeopt.edits.steps import without_nodes
 from placeopt.errors import BadArgument
 from placeopt.live_cluster.engine import Engine
 from placeopt.model import Instance, Job, Toleration
 from placeopt.whatif.answer_cache import AnswerCache
 from placeopt.whatif.answers import Failure, Failures
-from placeopt.whatif.domain_levels import INSIDE, LostHardware, joined, lost_hardware
 from placeopt.whatif.from_running import only_running
-from placeopt.whatif.instance_edit import Patched, edit_instance, requested_gpu_milli, without_gpus, without_nodes
 from placeopt.whatif.round_solving import LEAST_S, ROUND_SHARE, Limits, attempt, placing_only
 
 TOGETHER = 8
@@ -137,28 +139,28 @@ def _failure(
     gpus_of = base.cluster.gpus_by_node
     whole = sum(gpus_of[node] for node in set(gone))
     if len(gone) == len(base.cluster.nodes):
-        displaced = tuple(held.job for held in base.running)
-        lost, least, unread = displaced, len(displaced), set[str]()
+        moved = tuple(held.job for held in base.running)
+        lost, least, unread = moved, len(moved), set[str]()
     else:
-        patched = without_nodes(Patched(base), gone) if gone else without_gpus(Patched(base), hardware.gpus)
-        displaced = patched.displaced
+        after = without_nodes(base, gone) if gone else without_gpus(base, hardware.gpus)
+        moved = displaced(base, after)
         lost, least = (), 0
-        unread = {job.id for job in base.jobs if job.conditions_unread and (changes or job.id in displaced)}
-        if displaced:
-            round_ = placing_only(patched.instance, _worth, changes=changes)
+        unread = {job.id for job in base.jobs if job.conditions_unread and (changes or job.id in moved)}
+        if moved:
+            round_ = placing_only(after, _worth, changes=changes)
             share = replace(limits, time_limit_s=max(LEAST_S, ROUND_SHARE * deadline.left_s))
             trial = attempt(engine, round_, share, deadline)
             lost = tuple(unplaced.job for unplaced in trial.plan.unplaced)
-            may_go = round_.jobs if changes else [job for job in round_.jobs if job.id in set(displaced)]
+            may_go = round_.jobs if changes else [job for job in round_.jobs if job.id in set(moved)]
             if lost and unread:
                 trial = attempt(engine, _anywhere(round_, unread), share, deadline)
             least = _fewest(map(_worth, may_go), trial.total - trial.most)
-    milli = {job.id: requested_gpu_milli(job) for job in base.jobs}
+    milli = {job.id: job.gpu_milli for job in base.jobs}
     return Failure(
         domains=domains,
         nodes=len(gone),
-        displaced=len(displaced),
-        displaced_gpu_milli=sum(milli[name] for name in displaced),
+        displaced=len(moved),
+        displaced_gpu_milli=sum(milli[name] for name in moved),
         lost=len(lost),
         lost_at_least=min(least, len(lost)),
         lost_gpu_milli=sum(milli[name] for name in lost),

@@ -11,6 +11,8 @@ import numpy as np
 
 from placeopt.arguments import checked
 from placeopt.deadline import Deadline
+from placeopt.edits import edit_instance, free_name
+from placeopt.edits.levels import levels_of, nodes_under
 from placeopt.errors import BadArgument, OutOfTime
 from placeopt.explain import explain
 from placeopt.feasibility.fit import largest
@@ -22,9 +24,7 @@ from placeopt.model.group import MAX_WORKERS, Split
 from placeopt.problem import State, compile_problem
 from placeopt.problem.gpu_parts import gpu_parts
 from placeopt.whatif.answers import Binding, Fit, LargestGang, SlotCount, Slots
-from placeopt.whatif.domain_levels import levels_of, nodes_under
 from placeopt.whatif.from_running import only_running
-from placeopt.whatif.instance_edit import edit_instance, requested_gpu_milli
 from placeopt.whatif.round_solving import LEAST_S, Limits, attempt, placing_only
 
 MOST_COPIES = 20_000
@@ -67,13 +67,13 @@ def fit(instance: Instance, job: Job, limits: Limits | None = None, cancel: thre
     deadline = Deadline(limits.time_limit_s, cancel)
     base = only_running(instance)
     used = {job.id for job in base.jobs}
-    copied = job.model_copy(update={"id": _free_name("asked", used)})
+    copied = job.model_copy(update={"id": free_name("asked", used)})
     free = free_capacity_of(State(compile_problem(edit_instance(base, jobs=(*base.jobs, copied)))), copied)
     requirements = requirements_of(free.problem, copied)
     gangs = _gangs(free, requirements, instance, deadline)
     at_most = max((_most_of(free, requirement) for requirement in requirements), default=0)
     count = min(at_most, MOST_COPIES)
-    copies = tuple(copied.model_copy(update={"id": _free_name(f"asked-{number}", used)}) for number in range(count + 1))
+    copies = tuple(copied.model_copy(update={"id": free_name(f"asked-{number}", used)}) for number in range(count + 1))
     names = {copy.id for copy in copies}
     round_ = placing_only(edit_instance(base, jobs=(*base.jobs, *copies)), lambda _: 1)
     with Engine() as engine:
@@ -92,7 +92,7 @@ def fit(instance: Instance, job: Job, limits: Limits | None = None, cancel: thre
     return Fit(
         found=found,
         most=max(min(most, at_most), found),
-        gpu_milli_each=requested_gpu_milli(job),
+        gpu_milli_each=job.gpu_milli,
         gangs=gangs,
         binds=binds,
         tolerated=tuple(taint.text for taint in taints if any(one.tolerates(taint) for one in job.tolerations)),
@@ -147,12 +147,6 @@ def _most_of(free: FreeCapacity, requirement: Requirement) -> int:
         else:
             most = min(most, int(jobs[usable].sum()))
     return most // requirement.fewest
-
-
-def _free_name(name: str, used: set[str]) -> str:
-    while name in used:
-        name += "'"
-    return name
 
 
 @checked

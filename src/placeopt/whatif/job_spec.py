@@ -9,10 +9,11 @@ from pydantic import ValidationError
 
 from placeopt.arguments import checked
 from placeopt.documents.faults import expectation
+from placeopt.edits import node_of_type
+from placeopt.edits.levels import levels_of
 from placeopt.errors import BadArgument
 from placeopt.model import Cluster, Demand, Instance, Job, Option, Split, Toleration
 from placeopt.model.job import JobKind
-from placeopt.whatif.domain_levels import levels_of
 
 SHAPE = re.compile(
     r"(?:(?P<workers>[1-9]\d*)x)?(?P<gpus>\d+(?:\.\d+)?)(?:x(?P<model>[^\s]*[^\s\d.x][^\s]*))?", re.ASCII
@@ -112,7 +113,7 @@ def _taints_of_types(cluster: Cluster, demand: Demand) -> tuple[Toleration, ...]
         taint
         for machine in cluster.machines
         if not demand.gpus or any(gpu.model in (demand.gpu_models or (gpu.model,)) for gpu in machine.gpus)
-        for taint in cluster.node_of_type(machine.id).taints
+        for taint in node_of_type(cluster, machine.id).taints
     )
     return tuple(Toleration(key=taint.key, value=taint.value, effect=taint.effect) for taint in taints)
 

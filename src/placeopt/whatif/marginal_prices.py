@@ -14,19 +14,19 @@ from numpy.typing import NDArray
 
 from placeopt.arguments import checked
 from placeopt.deadline import Deadline
+from placeopt.edits import AddDomains, ChangeQueue, Step, apply, free_name, more_nodes
+from placeopt.edits.levels import levels_of, nodes_under
 from placeopt.errors import BadArgument, BadInput
 from placeopt.formulations.gpu_patterns import build_gpu_patterns
 from placeopt.linear import LinearModel
 from placeopt.live_cluster.engine import Engine
-from placeopt.model import Cluster, Instance, Node
+from placeopt.model import Instance, Node
 from placeopt.problem import compile_problem, open_state
 from placeopt.solvers.certify import dual_bound
 from placeopt.solvers.pool import Worker
 from placeopt.solvers.result import SolveOptions
 from placeopt.whatif.answer_cache import AnswerCache
 from placeopt.whatif.answers import Price, Prices, RoundOutcome
-from placeopt.whatif.domain_levels import free_prefix, levels_of, nodes_under
-from placeopt.whatif.instance_edit import edit_instance, with_nodes
 from placeopt.whatif.round_solving import Limits, gain, outcome_of, without_costs
 
 Kind = Literal["node", "domain", "quota"]
@@ -174,11 +174,8 @@ def _more(base: Instance, what: str) -> Iterator[Addition]:
 
 def _nodes(base: Instance) -> Iterator[Addition]:
     """Yield one more node of each machine type that there are nodes of."""
-    nodes = base.cluster.nodes
-    name = f"{free_prefix(node.id for node in nodes)}-0"
-    for machine in dict.fromkeys(node.machine for node in nodes):
-        more = base.cluster.node_of_type(machine, name)
-        yield Addition("node", machine, with_nodes(base, (*nodes, more)), (more,))
+    for machine in dict.fromkeys(node.machine for node in base.cluster.nodes):
+        yield _addition("node", machine, base, [more_nodes(base, machine)])
 
 
 def _domains(base: Instance, level: str) -> Iterator[Addition]:
@@ -191,26 +188,23 @@ def _domains(base: Instance, level: str) -> Iterator[Addition]:
         if composition in seen:
             continue
         seen.add(composition)
-        copy = domains[name].model_copy(update={"id": f"{name}+"})
-        copied = [nodes[node].copied(f"{node}+").model_copy(update={"domain": copy.id}) for node in under]
-        cluster = Cluster(
-            machines=base.cluster.machines,
-            domains=(*base.cluster.domains, copy),
-            nodes=(*base.cluster.nodes, *copied),
-            block_sizes=base.cluster.block_sizes,
-        )
-        yield Addition("domain", name, edit_instance(base, cluster=cluster), tuple(copied))
+        copy = domains[name].model_copy(update={"id": free_name(f"{name}+", domains)})
+        copies = [
+            more_nodes(base, node, mark=f"-{number}").model_copy(update={"domain": copy.id})
+            for number, node in enumerate(under)
+        ]
+        yield _addition("domain", name, base, [AddDomains(do="add_domains", domains=(copy,)), *copies])
 
 
 def _quotas(base: Instance) -> Iterator[Addition]:
-    policy, any_quota = base.policy, False
-    for queue in policy.queues:
-        if queue.quota.gpu_milli is not None:
-            any_quota = True
-            quota = queue.quota.model_copy(update={"gpu_milli": queue.quota.gpu_milli + UNIT_MILLI})
-            queues = tuple(
-                known.model_copy(update={"quota": quota}) if known.id == queue.id else known for known in policy.queues
-            )
-            yield Addition("quota", queue.id, edit_instance(base, policy=policy.model_copy(update={"queues": queues})))
-    if not any_quota:
+    limited = [queue for queue in base.policy.queues if queue.quota.gpu_milli is not None]
+    if not limited:
         raise BadInput("quota: no queue of the policy has a quota of GPUs")
+    for queue in limited:
+        fields = {"quota": {"gpu_milli": (queue.quota.gpu_milli or 0) + UNIT_MILLI}}
+        yield _addition("quota", queue.id, base, [ChangeQueue(do="change_queue", queue=queue.id, fields=fields)])
+
+
+def _addition(of: Kind, name: str, base: Instance, steps: Sequence[Step]) -> Addition:
+    after = apply(base, steps)
+    return Addition(of, name, after, after.cluster.nodes[len(base.cluster.nodes) :])

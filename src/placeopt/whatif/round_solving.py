@@ -6,12 +6,12 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from placeopt.deadline import FOREVER, Deadline
+from placeopt.edits import edit_instance
 from placeopt.live_cluster.engine import Engine
 from placeopt.model import Instance, Job, Plan
 from placeopt.model.policy import Changes, Postpone, Weights
 from placeopt.solving.params import SolveParams
 from placeopt.whatif.answers import RoundOutcome
-from placeopt.whatif.instance_edit import edit_instance, requested_gpu_milli
 
 LEAST_S = 0.001
 """Time limit of a round that begins as its question ends: rounds take no limit of 0."""
@@ -75,7 +75,7 @@ def placing_only(instance: Instance, weight: Callable[[Job], int] | None = None,
     running jobs may be moved, shrunk and preempted as the policy allows, at no price; otherwise they stay. Minimal
     utilities hold as the policy states; look-ahead does not.
     """
-    of = weight or (lambda job: max(1, requested_gpu_milli(job)))
+    of = weight or (lambda job: max(1, job.gpu_milli))
     jobs = tuple(_with_value(job, of(job)) for job in instance.jobs)
     policy = instance.policy
     allowed = Changes()

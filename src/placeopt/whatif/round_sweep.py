@@ -9,22 +9,16 @@ from functools import partial
 from pathlib import Path
 from typing import Literal, NamedTuple
 
-from pydantic import ValidationError
-
 from placeopt.arguments import checked
 from placeopt.deadline import Deadline
-from placeopt.documents.faults import validation_fault
+from placeopt.documents.faults import make_record
+from placeopt.edits import ChangeQueue, ReplaceNodes, ScaleDemand, Step, apply, displaced, more_nodes
 from placeopt.errors import BadArgument
 from placeopt.live_cluster.engine import Engine
 from placeopt.model import Instance
-from placeopt.model.policy import Quota
 from placeopt.whatif.answer_cache import AnswerCache
 from placeopt.whatif.answers import Swap, Sweep, SweepPoint
-from placeopt.whatif.domain_levels import free_prefix
-from placeopt.whatif.instance_edit import Patched
-from placeopt.whatif.patch import apply_step
 from placeopt.whatif.round_solving import Limits, gain, outcome_of, without_costs
-from placeopt.whatif.steps import AddNodes, ReplaceNodes, ScaleDemand, SetQuota
 
 MOST_POINTS = 1000
 FORM = re.compile(r"(?P<what>nodes|demand|quota)(?::(?P<name>[^=]+))?=(?P<settings>.+)", re.ASCII)
@@ -102,13 +96,13 @@ def sweep(
     """
     deadline, limits = Deadline(cancel=cancel), limits or Limits()
     base = without_costs(instance)
-    _refuse_unknown(instance, variation)
-    for setting in variation.settings[:1]:
-        varied(base, variation, setting, limits.seed)  # refuses a wrong setting before any round is solved
-    task = partial(_point, base=base, variation=variation, limits=limits)
+    variants = {
+        str(setting): (setting, _steps(base, variation, setting, limits.seed)) for setting in variation.settings
+    }
+    task = partial(_point, base=base, limits=limits)
     words = ("sweep", variation.what, variation.name)
     with AnswerCache(rows, SweepPoint, base, limits, words, jobs, deadline) as cache:
-        points = cache.answers(task, {str(setting): setting for setting in variation.settings}, on_news)
+        points = cache.answers(task, variants, on_news)
     return Sweep(
         varied=f"{variation.what}:{variation.name}" if variation.name else variation.what,
         points=tuple(points),
@@ -117,57 +111,31 @@ def sweep(
     )
 
 
-def _refuse_unknown(instance: Instance, variation: Variation) -> None:
-    """Refuse an unknown machine type, node or queue."""
-    there = {
-        "nodes": [
-            *(machine.id for machine in instance.cluster.machines),
-            *(node.id for node in instance.cluster.nodes),
-        ],
-        "quota": [queue.id for queue in instance.policy.queues],
-    }.get(variation.what)
-    if there is not None and variation.name not in there:
-        known = ", ".join(there[:20]) or "none"
-        kind = "machine type or node" if variation.what == "nodes" else "queue"
-        raise BadArgument(f"vary: no {kind} {variation.name!r}; there are: {known}")
-
-
-def varied(base: Instance, variation: Variation, setting: int, seed: int) -> Instance:
-    """Return the round under one setting."""
+def _steps(base: Instance, variation: Variation, setting: int, seed: int) -> list[Step]:
+    """Return the steps of one setting."""
     if variation.what == "demand":
-        return apply_step(Patched(base), ScaleDemand(do="scale_demand", percent=_percent(setting), seed=seed)).instance
+        if setting > MOST_POINTS:
+            raise BadArgument(f"demand: {setting} percent, at most {MOST_POINTS}")
+        return [ScaleDemand(do="scale_demand", percent=setting, seed=seed)]
     if variation.what == "quota":
-        quota = Quota(gpu_milli=1000 * setting)
-        return apply_step(Patched(base), SetQuota(do="set_quota", queue=variation.name, quota=quota)).instance
-    is_node = any(node.id == variation.name for node in base.cluster.nodes)
-    step = AddNodes(
-        do="add_nodes",
-        count=max(1, setting),
-        like=variation.name if is_node else None,
-        machine=None if is_node else variation.name,
-        prefix=free_prefix(node.id for node in base.cluster.nodes),
-    )
-    added = apply_step(Patched(base), step).instance
-    return added if setting else base
+        queues = [queue.id for queue in base.policy.queues]
+        if variation.name not in queues:
+            raise BadArgument(f"vary: no queue {variation.name!r}; there are: {', '.join(queues[:20]) or 'none'}")
+        return [ChangeQueue(do="change_queue", queue=variation.name, fields={"quota": {"gpu_milli": 1000 * setting}})]
+    more = more_nodes(base, variation.name, max(1, setting))
+    return [more] if setting else []
 
 
 def _point(
     engine: Engine,
-    setting: int,
+    part: tuple[int, list[Step]],
     deadline: Deadline,
     *,
     base: Instance,
-    variation: Variation,
     limits: Limits,
 ) -> SweepPoint:
-    outcome = outcome_of(engine, varied(base, variation, setting, limits.seed), limits, deadline)
-    return SweepPoint(setting=setting, outcome=outcome)
-
-
-def _percent(setting: int) -> int:
-    if setting > MOST_POINTS:
-        raise BadArgument(f"demand: {setting} percent, at most {MOST_POINTS}")
-    return setting
+    setting, steps = part
+    return SweepPoint(setting=setting, outcome=outcome_of(engine, apply(base, steps), limits, deadline))
 
 
 @checked
@@ -214,16 +182,13 @@ def swap(
     missing = next((name for name in nodes if name not in there), None)
     if missing is not None:
         raise BadArgument(f"nodes: no node {missing!r} in the cluster")
-    try:
-        step = ReplaceNodes(do="replace_nodes", nodes=nodes, of=of, machine=by)
-    except ValidationError as error:
-        raise validation_fault(ReplaceNodes, error, "swap") from None
-    changed = apply_step(Patched(base), step)
+    step = make_record(ReplaceNodes, "swap", do="replace_nodes", nodes=nodes, of=of, machine=by)
+    changed = apply(base, [step])
     machine = {node.id: node.machine for node in instance.cluster.nodes}
-    exchanged = sum(node.machine != machine[node.id] for node in changed.instance.cluster.nodes)
+    exchanged = sum(node.machine != machine[node.id] for node in changed.cluster.nodes)
     with Engine() as engine:
         before = outcome_of(engine, base, limits, deadline)
-        after = outcome_of(engine, changed.instance, limits, deadline, len(changed.displaced))
+        after = outcome_of(engine, changed, limits, deadline, len(displaced(base, changed)))
     low, high = gain(before, after)
     return Swap(
         before=before,

@@ -11,6 +11,7 @@ from placeopt import BadInput
 from placeopt.build import job, machine, nodes
 from placeopt.build import scenario as build_scenario
 from placeopt.documents import loads
+from placeopt.edits import Patch
 from placeopt.model import Arrival, Scenario
 from placeopt.report.text import curve_page
 from placeopt.simulation import named_policy, simulate
@@ -25,7 +26,6 @@ from placeopt.simulation.replay import (
     sweep,
     with_drawn_arrivals,
 )
-from placeopt.whatif import Patch
 
 FCFS = named_policy("fcfs")
 
@@ -267,7 +267,7 @@ def test_services_stay_as_long_whenever_they_come() -> None:
 def test_a_changed_job_of_a_trace_is_one_of_a_trace() -> None:
     """It still says how long it runs."""
     change = {"do": "change_job", "job": "j0", "fields": {"options": [{"demand": {"gpus": 1}}]}}
-    with pytest.raises(BadInput, match=r"steps\[0\] \(change_job\): job 'j0' as it is then: .*run_time_ms"):
+    with pytest.raises(BadInput, match=r"changes: job 'j0' as it is then: .*run_time_ms"):
         patch_scenario(FOUR, FCFS, patch(change))
     change["fields"] = {"options": [{"demand": {"gpus": 1}, "run_time_ms": 7}]}
     assert patch_scenario(FOUR, FCFS, patch(change))[0].arrivals[0].job.options[0].run_time_ms == 7

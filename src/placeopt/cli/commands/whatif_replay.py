@@ -110,7 +110,7 @@ def apply_to_scenario(path: str, plan: str | None, patch: list[str] | None, out:
     before = read_scheduling(DEFAULT_POLICY)
     world, after = patch_scenario(read_scenario(path), before, *(read_patch(path_) for path_ in patch or ()))
     if after != before:
-        raise UsageError("--patch: set_policy and set_quota change a policy, and a scenario has none")
+        raise UsageError("--patch: set_policy and change_queue change a policy, and a scenario has none")
     write_made(out, world)
     return ExitCode.DONE
 

@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from pydantic import ValidationError
 
 from placeopt.documents.faults import validation_fault
+from placeopt.edits import Patch, ScaleArrivals, ScaleDemand, Step, apply, edit_instance, job_arriving_at, more_nodes
 from placeopt.errors import BadArgument, BadInput
 from placeopt.model import Job
 from placeopt.model.scenario import Arrival, Scenario
 from placeopt.model.scheduling import Scheduling
-from placeopt.whatif.domain_levels import free_prefix
-from placeopt.whatif.instance_edit import Patched, edit_instance, job_arriving_at
-from placeopt.whatif.patch import apply_step
 from placeopt.whatif.round_sweep import MOST_POINTS, parse_range
-from placeopt.whatif.steps import AddNodes, Patch, ScaleArrivals, ScaleDemand, Step
 
 VARIED = ("nodes", "arrivals", "policy", "patch")
 KINDS = ("nodes:TYPE=0-10", "arrivals=80-130:10", "policy=fcfs,srtf", "patch=a.json,b.json")
@@ -80,21 +77,8 @@ def parse_settings(
 
 def with_added_nodes(scenario: Scenario, node_type: str, count: int) -> Scenario:
     """Return the scenario with more nodes of a machine type, or copies of a node; raises `BadInput`."""
-    names = [node.id for node in scenario.cluster.nodes]
-    known = {machine.id for machine in scenario.cluster.machines}
-    if node_type not in names and node_type not in known:
-        types = ", ".join(sorted(known))
-        raise BadArgument(f"node type {node_type!r}: no machine type and no node of that name; machine types: {types}")
-    if not count:
-        return scenario
-    step = AddNodes(
-        do="add_nodes",
-        count=count,
-        like=node_type if node_type in names else None,
-        machine=None if node_type in names else node_type,
-        prefix=free_prefix(names),
-    )
-    return apply_scenario_step(scenario, Scheduling(name="none"), step)[0]
+    more = more_nodes(scenario.instance(), node_type, max(1, count))
+    return _edited(scenario, [more]) if count else scenario
 
 
 def with_arrival_rate(scenario: Scenario, percent: int) -> Scenario:
@@ -103,8 +87,7 @@ def with_arrival_rate(scenario: Scenario, percent: int) -> Scenario:
         raise BadArgument(f"arrivals: {percent} percent, expected 1 to {MOST_POINTS}")
     if percent == 100:
         return scenario
-    step = ScaleArrivals(do="scale_arrivals", percent=percent)
-    return apply_scenario_step(scenario, Scheduling(name="none"), step)[0]
+    return _edited(scenario, [ScaleArrivals(do="scale_arrivals", percent=percent)])
 
 
 def patch_scenario(scenario: Scenario, scheduling: Scheduling, *patches: Patch) -> tuple[Scenario, Scheduling]:
@@ -115,20 +98,21 @@ def patch_scenario(scenario: Scenario, scheduling: Scheduling, *patches: Patch) 
     Jobs that ran at the beginning on removed nodes wait from the beginning. ``scale_demand`` applies to rounds only.
     """
     for patch in patches:
-        for number, step in enumerate(patch.steps):
-            try:
-                scenario, scheduling = apply_scenario_step(scenario, scheduling, step)
-            except BadInput as error:
-                raise BadInput(f"{patch.name}: steps[{number}] ({step.do}): {error}") from None
+        try:
+            scenario, scheduling = edit_scenario(scenario, scheduling, patch.steps)
+        except BadInput as error:
+            raise BadInput(f"{patch.name}: {error}") from None
     return scenario, scheduling
 
 
-def apply_scenario_step(scenario: Scenario, scheduling: Scheduling, step: Step) -> tuple[Scenario, Scheduling]:
-    """Carry out one step; raises `BadInput` where that is impossible."""
-    if isinstance(step, ScaleDemand):
-        raise BadInput("draws waiting jobs of a round; use scale_arrivals for jobs that arrive")
+def edit_scenario(scenario: Scenario, scheduling: Scheduling, steps: Sequence[Step]) -> tuple[Scenario, Scheduling]:
+    """Carry out steps; raises `BadInput` where that is impossible."""
+    for number, step in enumerate(steps):
+        if isinstance(step, ScaleDemand):
+            what = "draws waiting jobs of a round; use scale_arrivals for jobs that arrive"
+            raise BadInput(f"steps[{number}] ({step.do}): {what}")
     round_ = edit_instance(scenario.instance(), policy=scheduling.policy)
-    after = apply_step(Patched(round_), step).instance
+    after = apply(round_, steps)
     if after.jobs == round_.jobs:
         arrivals = scenario.arrivals
     else:
@@ -136,6 +120,10 @@ def apply_scenario_step(scenario: Scenario, scheduling: Scheduling, step: Step) 
         arrivals = tuple(_changed(before[job.id], job) if job.id in before else _arrival(job) for job in after.jobs)
     changed = scenario.model_copy(update={"cluster": after.cluster, "running": after.running, "arrivals": arrivals})
     return changed, scheduling.model_copy(update={"policy": after.policy})
+
+
+def _edited(scenario: Scenario, steps: Sequence[Step]) -> Scenario:
+    return edit_scenario(scenario, Scheduling(name="none"), steps)[0]
 
 
 def _changed(arrival: Arrival, job: Job) -> Arrival:

@@ -71,15 +71,6 @@ def joined(losses: Iterable[LostHardware]) -> LostHardware:
     return LostHardware(tuple(nodes), gpus)
 
 
-def free_prefix(names: Iterable[str]) -> str:
-    """Return ``added``, or that with primes, so that no node's name begins with it."""
-    used = {name.rpartition("-")[0] for name in names}
-    prefix = "added"
-    while prefix in used:
-        prefix += "'"
-    return prefix
-
-
 def gpus_under(instance: Instance, level: str) -> dict[str, tuple[str, tuple[int, ...]]]:
     """
     Return node and GPUs under each part of a level, by ``node/part``; parts without GPUs are left out.

@@ -1,0 +1,69 @@
+"""
+The language of edits: steps that change a round, as records.
+
+`apply` carries steps out on a copy of a round. Patch files hold steps, `placeopt.explain` proposes some,
+`placeopt.whatif` and `placeopt.simulation.replay` compare what variants of steps come to.
+"""
+
+from placeopt.edits.edited_round import added, apply, displaced
+from placeopt.edits.nodes import copy_of, free_name, node_of_type
+from placeopt.edits.records import edit_instance, job_arriving_at
+from placeopt.edits.steps import (
+    AddDomains,
+    AddJobs,
+    AddMachines,
+    AddNodes,
+    AnyStep,
+    ChangeJob,
+    ChangeQueue,
+    Drain,
+    Fail,
+    Label,
+    Patch,
+    RemoveHolds,
+    RemoveJobs,
+    RemoveNodes,
+    ReplaceNodes,
+    ScaleArrivals,
+    ScaleDemand,
+    SetAmount,
+    SetPolicy,
+    Step,
+    Stop,
+    TaintNodes,
+    more_nodes,
+)
+
+__all__ = [
+    "AddDomains",
+    "AddJobs",
+    "AddMachines",
+    "AddNodes",
+    "AnyStep",
+    "ChangeJob",
+    "ChangeQueue",
+    "Drain",
+    "Fail",
+    "Label",
+    "Patch",
+    "RemoveHolds",
+    "RemoveJobs",
+    "RemoveNodes",
+    "ReplaceNodes",
+    "ScaleArrivals",
+    "ScaleDemand",
+    "SetAmount",
+    "SetPolicy",
+    "Step",
+    "Stop",
+    "TaintNodes",
+    "added",
+    "apply",
+    "copy_of",
+    "displaced",
+    "edit_instance",
+    "free_name",
+    "job_arriving_at",
+    "more_nodes",
+    "node_of_type",
+]
