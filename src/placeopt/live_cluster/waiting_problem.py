@@ -9,7 +9,6 @@ import numpy as np
 from placeopt.live_cluster.index_remap import IndexRemap
 from placeopt.model import Cluster, Instance, Policy
 from placeopt.problem import BoolArray, IntArray, Problem, State
-from placeopt.problem.base_load import BaseLoad
 from placeopt.problem.compile import assemble, classes_among
 from placeopt.problem.hardware import compile_hardware, node_domains
 from placeopt.problem.problem import Classes, Jobs
@@ -39,7 +38,7 @@ def waiting_problem(
     nodes = np.flatnonzero(open_nodes(classes, state) | _one_of_each_kind(class_problem))
     if len(nodes) > MOST_OPEN * class_problem.num_nodes:
         problem = assemble(instance, policy, class_problem, classes, jobs, {})
-        return replace(problem, base_load=BaseLoad.of(state))
+        return replace(problem, base_load=state.base_load())
     cluster = instance.cluster
     kept = tuple(cluster.nodes[n] for n in nodes.tolist())
     part = instance.model_copy(update={"cluster": Cluster.model_construct(**{**dict(cluster), "nodes": kept})})
@@ -48,7 +47,7 @@ def waiting_problem(
     classes = replace(classes, node_class=classes.node_class[nodes], split_domain=split_domain)
     problem = assemble(part, policy, hardware, classes, jobs, {})
     held = IndexRemap(class_problem, problem).state(state, ())
-    return replace(problem, base_load=BaseLoad.of(held))
+    return replace(problem, base_load=held.base_load())
 
 
 def open_nodes(classes: Classes, state: State) -> BoolArray:

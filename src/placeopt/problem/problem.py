@@ -11,11 +11,11 @@ import numpy as np
 
 from placeopt.model import Communication, Instance, Policy, Running
 from placeopt.problem.arrays import CPU, MEMORY, BoolArray, Frozen, IntArray, Options, Placement
-from placeopt.problem.base_load import BaseLoad
 from placeopt.problem.gpu_parts import gpu_parts
 from placeopt.problem.growth import best_paths
 from placeopt.problem.places import Place, find_places
 from placeopt.problem.queue_ceilings import ceilings
+from placeopt.problem.room import BaseLoad
 from placeopt.problem.target import Target
 from placeopt.problem.trees import Tree
 from placeopt.topology.cluster_topology import ClusterTopology

@@ -11,6 +11,7 @@ import numpy as np
 
 from placeopt.problem.arrays import CPU, MEMORY, Allocation, IntArray, Placement
 from placeopt.problem.problem import Problem
+from placeopt.problem.room import BaseLoad, Room, Tenant
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,10 +50,6 @@ def holdings(problem: Problem, placed: Iterable[tuple[int, Placement]]) -> Holdi
     )
 
 
-Tenant = tuple[int, tuple[int, ...]]
-"""Profile, -1 for none, and GPUs held on a node."""
-
-
 @dataclass(frozen=True, slots=True)
 class Move:
     """Put ``job`` to ``placement``, or take it away where that is None."""
@@ -61,7 +58,7 @@ class Move:
     placement: Placement | None
 
 
-class State:
+class State(Room):
     """
     Free capacity and placements under construction.
 
@@ -72,21 +69,24 @@ class State:
 
     def __init__(self, problem: Problem, allocation: Allocation | None = None) -> None:
         n, g = problem.num_nodes, problem.num_gpus
+        if problem.base_load is None:
+            super().__init__(
+                node_free=problem.node_capacity.copy(),
+                gpu_free_milli=np.full(g, 1000, dtype=np.int64),
+                gpu_free_memory=problem.gpu_memory_mib.copy(),
+                gpu_jobs=np.zeros(g, dtype=np.int64),
+                gpu_utilisation=np.zeros(g, dtype=np.int64),
+                level_free=[level.total.copy() for level in problem.levels],
+                machine_load=np.zeros((n, 2), dtype=np.int64),
+                domain_load=np.zeros((len(problem.domain_link_mbps), 2), dtype=np.int64),
+                queue_used=np.zeros((len(problem.policy.queues), 3), dtype=np.int64),
+            )
+        else:
+            super().__init__(**problem.base_load.room.arrays())
         self.problem = problem
         self.placements: list[Placement | None] = [None] * problem.num_jobs
-        self.node_free: IntArray = problem.node_capacity.copy()  # (N, R)
-        self.gpu_free_milli: IntArray = np.full(g, 1000, dtype=np.int64)  # (G,) below 0 where overcommitted
-        self.gpu_free_memory: IntArray = problem.gpu_memory_mib.copy()  # (G,)
-        self.gpu_jobs: IntArray = np.zeros(g, dtype=np.int64)  # (G,) number of jobs on it
-        self.gpu_utilisation: IntArray = np.zeros(g, dtype=np.int64)  # (G,) cumulative percent
-        self.level_free: list[IntArray] = [level.total.copy() for level in problem.levels]
         self.node_jobs: list[dict[int, None]] = [{} for _ in range(n)]  # jobs with a GPU there, in order of arrival
         self._tenants: list[dict[Tenant, int]] | None = None
-        self.machine_load: IntArray = np.zeros((n, 2), dtype=np.int64)  # hose load by GPU jobs and CPU jobs
-        self.domain_load: IntArray = np.zeros((len(problem.domain_link_mbps), 2), dtype=np.int64)
-        self.queue_used: IntArray = np.zeros((len(problem.policy.queues), 3), dtype=np.int64)  # milli, cpu, memory
-        if problem.base_load is not None:
-            problem.base_load.put_into(self)
         if allocation is None:
             self._begin(list(problem.running.items()))
         else:
@@ -135,6 +135,10 @@ class State:
         for node in dict.fromkeys(placement.nodes) if placement.gpus else ():
             self.node_jobs[node][job] = None
         self.placements[job] = placement
+
+    def base_load(self) -> BaseLoad:
+        """Return a copy of what is held, for a problem that does not list who holds it."""
+        return BaseLoad(Room(**self.arrays()), [dict(here) for here in self.tenants])
 
     def placed(self, jobs: Iterable[int]) -> dict[int, Placement]:
         """Return the placements of those of some jobs that are placed."""
