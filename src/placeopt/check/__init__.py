@@ -28,6 +28,7 @@ Every rule is one function, in a module of its family; `Violation.rule` holds on
 ``single_node`` ``workers_per_node`` ``split`` ``spread``                    how a job's workers lie
 ``reached``                     the plan says that a preferred level holds a group that it does not
 ``queue_quota`` ``queue_share`` what one queue may hold
+``flavor``                      workers on nodes of no flavor of their queue, or of several
 ``running``                     a running job changed without the plan saying so
 ``moved`` ``shrunk`` ``preempted``                                          a change that is not allowed or not true
 ``protected``                   a change of a job that is protected at this time

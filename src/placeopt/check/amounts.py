@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from placeopt.check.directory import Directory, PlacedJob, gpu_number, leaves_of
+from placeopt.check.queues import QueueLimits
 from placeopt.model import Demand, Hold, Job, Option, Placement, Policy, hold_groups
 
 Resource = tuple[str, ...]
@@ -13,9 +14,6 @@ Resource = tuple[str, ...]
 Amounts = dict[Resource, int]
 
 WHOLE_GPU_MILLI = 1000
-OF_QUEUES = ("gpu_milli", "cpu_millicores", "memory_mib")
-"""What quotas and shares of queues count."""
-
 UNITS = {
     "gpu_share": "milli",
     "gpu_exclusive": "jobs",
@@ -57,20 +55,7 @@ class Limits:
         self._shares_bind = policy.share_mode != "overcommit"
         self._jobs_rule = "gpu_exclusive" if policy.share_mode == "exclusive" else "gpu_jobs"
         self._jobs_per_gpu = 1 if policy.share_mode == "exclusive" else policy.jobs_per_gpu_max
-        self._queues = {queue.id: queue for queue in policy.queues}
-        own = {
-            queue.id: [
-                (number, (rule, queue.id, name))
-                for number, name in enumerate(OF_QUEUES)
-                for rule, limited in (
-                    ("queue_quota", getattr(queue.quota, name) is not None),
-                    ("queue_share", queue.dominant_share_percent is not None),
-                )
-                if limited
-            ]
-            for queue in policy.queues
-        }
-        self._of_queue = {name: [entry for above in policy.queues_above(name) for entry in own[above]] for name in own}
+        self.queues = QueueLimits(directory, policy)
         self._groups: dict[str, dict[str, tuple[Hold, ...]]] = {
             node: {" and ".join(repr(hold.id) for hold in group): group for group in hold_groups(tuple(holds))}
             for node, holds in directory.holds.items()
@@ -103,12 +88,8 @@ class Limits:
         if len(assignments) > 1:
             for resource, mbps in crossing_loads(self._directory, held):
                 used[resource] = used.get(resource, 0) + sign * mbps
-        of_queue = self._of_queue.get(held.job.queue) if held.job.queue is not None else None
-        if of_queue:
-            amounts = _of_queue(held)
-            for number, resource in of_queue:
-                if amounts[number]:
-                    used[resource] = used.get(resource, 0) + sign * amounts[number]
+        for resource, amount in self.queues.taken(held):
+            used[resource] = used.get(resource, 0) + sign * amount
         return used
 
     def add_workers(self, used: Amounts, demand: Demand, node: str, workers: int, gpus: Iterable[str]) -> None:
@@ -191,7 +172,7 @@ class Limits:
         if rule == "uplink":
             return self._uplink(*of)
         if rule in ("queue_quota", "queue_share"):
-            return self._queue(rule, *of)
+            return self.queues.limit(resource)
         if rule == "hold":
             return self._beside_holds(*of), 100
         if rule == "resource" and len(of) == 3:
@@ -230,27 +211,15 @@ class Limits:
         percent = usable.network_gpu_jobs_percent if group == "GPU jobs" else usable.network_cpu_jobs_percent
         return machines[name].network_bandwidth_mbps if kind == "node" else self._directory.uplinks[name], percent
 
-    def _queue(self, rule: str, name: str, amount: str) -> tuple[int, int]:
-        queue = self._queues[name]
-        if rule == "queue_quota":
-            return getattr(queue.quota, amount) + (getattr(queue.borrow, amount) or 0), 100
-        total = self._directory.total[OF_QUEUES.index(amount)]
-        return total, (queue.dominant_share_percent or 0) + queue.borrow_percent
-
     def describe(self, resource: Resource) -> tuple[str, str]:
         """Return where a resource is, and how much of what it is, for messages."""
         rule, *of = resource
+        if rule in ("queue_quota", "queue_share"):
+            return self.queues.describe(resource)
         capacity, percent = self._capacity(resource)
         part = "" if percent == 100 else f"{percent} % of "
         if rule == "uplink":
             return f"{of[1]} {of[2]!r} uplink", f"{part}{capacity} MB/s for {of[0]}"
-        if rule == "queue_quota":
-            quota, borrow = (
-                getattr(part, of[1]) or 0 for part in (self._queues[of[0]].quota, self._queues[of[0]].borrow)
-            )
-            return f"queue {of[0]!r}", f"{capacity} {of[1]} (quota {quota}, {borrow} borrowed)"
-        if rule == "queue_share":
-            return f"queue {of[0]!r}", f"{percent} % of {capacity} {of[1]} of the cluster"
         if rule == "hold":
             what = "jobs" if of[2] == "gpu" else of[3] if of[2] == "resource" else UNITS[of[2]]
             where = f"node {of[0]!r} gpu {of[3]}" if of[2] == "gpu" else f"node {of[0]!r}"
@@ -298,10 +267,3 @@ def _kept(hold: Hold, rule: str, name: str = "") -> int:
     if rule == "resource":
         return hold.resources.get(name, 0)
     return {"cpu": hold.cpu_millicores, "memory": hold.memory_mib}.get(rule, 0)
-
-
-def _of_queue(held: PlacedJob) -> tuple[int, int, int]:
-    """Return what a job holds of its queue, as in `OF_QUEUES`."""
-    demand, assignments = held.option.demand, held.placement.assignments
-    gpus, workers = sum(len(at.gpus) for at in assignments), sum(len(at.workers) for at in assignments)
-    return gpus * demand.gpu_milli, workers * demand.cpu_millicores, workers * demand.memory_mib

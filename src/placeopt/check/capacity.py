@@ -12,18 +12,22 @@ def check_amounts(case: CheckCase) -> None:
     """
     used: Amounts = {}
     limits, elsewhere = case.limits, case.elsewhere
+
+    def taken(resource: Resource) -> int:
+        return used.get(resource, 0) + elsewhere.get(resource, 0)
+
     for held in case.held:
         limits.add(used, held)
     over: Amounts = {}
-    for resource, amount in used.items():
-        most = limits.limit(resource)
-        if most is not None and amount + elsewhere.get(resource, 0) > most:
-            over[resource] = amount + elsewhere.get(resource, 0)
+    for resource in used:
+        most, amount = limits.limit(resource), taken(resource)
+        if most is not None and amount + limits.queues.kept(resource, taken) > most:
+            over[resource] = amount
     if over:
-        _report(case, over)
+        _report(case, over, {resource: limits.queues.kept(resource, taken) for resource in over})
 
 
-def _report(case: CheckCase, over: Amounts) -> None:
+def _report(case: CheckCase, over: Amounts, kept: Amounts) -> None:
     """Record the resources of which too much is taken, in the order of the rules, with the jobs that take of them."""
     holders: dict[Resource, dict[str, int]] = {resource: {} for resource in over}
     known = {id(held): held for held in case.held}
@@ -36,6 +40,7 @@ def _report(case: CheckCase, over: Amounts) -> None:
         jobs = list(holders[resource])
         others = over[resource] - sum(holders[resource].values())
         by = " and ".join([*([names(jobs)] if jobs else []), *([f"others ({others})"] if others else [])])
+        by += f", and {kept[resource]} kept by queues below it" if kept[resource] else ""
         where, limit = case.limits.describe(resource)
         case.add(
             resource[0],

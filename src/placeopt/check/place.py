@@ -10,7 +10,7 @@ from placeopt.model.machine import PART_LEVELS
 
 def check_where(case: CheckCase) -> None:
     """
-    Node selector and affinity, nodes by name, taints, drained nodes and GPU models.
+    Node selector and affinity, nodes by name, taints, drained nodes, flavors of the queue and GPU models.
 
     A running job that stays where it is, whole or shrunk, is exempt from all but the GPU model: labels, taints and
     the drained flag say where work may start. A moved job starts again, even on a part of its own GPUs.
@@ -19,7 +19,9 @@ def check_where(case: CheckCase) -> None:
     for held in case.held:
         job = held.job
         choosy = bool(job.node_selector or job.node_affinity or job.nodes_excluded) or job.nodes_allowed is not None
-        models = held.option.demand.gpu_models
+        models, flavors = held.option.demand.gpu_models, case.limits.queues.flavors(job.queue)
+        if flavors and not case.stays(job.id):
+            _check_flavor(case, held, flavors)
         if not (choosy or models or marked):
             continue
         for assignment in held.placement.assignments:
@@ -39,6 +41,17 @@ def check_where(case: CheckCase) -> None:
                             by=[job.id],
                             node=node.id,
                         )
+
+
+def _check_flavor(case: CheckCase, held: PlacedJob, flavors: frozenset[str]) -> None:
+    """Its workers are on nodes of one flavor, of those of its queue."""
+    charged = case.limits.queues.flavor_of(held)
+    for assignment in held.placement.assignments:
+        flavor = case.limits.queues.flavor_of_node(assignment.node)
+        if assignment.node in case.nodes and (flavor is None or flavor != charged):
+            where, names = f"job {held.job.id!r} on node {assignment.node!r}", ", ".join(map(repr, sorted(flavors)))
+            what = f"the node is of flavor {flavor!r}, expected one of {names} for all workers"
+            case.add("flavor", where, what, by=[held.job.id], node=assignment.node)
 
 
 def _check_node(case: CheckCase, held: PlacedJob, node: Node) -> None:

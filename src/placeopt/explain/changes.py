@@ -19,7 +19,7 @@ PLENTY: dict[str, tuple[str, int | None]] = {
 }
 """Group of a resource -> field of machine types, and an amount of which they never run short."""
 PLENTY_NAMED = 1_000_000_000
-UNLIMITED: dict[str, Any] = {"quota": None, "borrow": None, "dominant_share_percent": None}
+UNLIMITED: dict[str, Any] = dict.fromkeys(("quota", "borrow", "lend", "dominant_share_percent", "flavors"))
 
 
 @dataclass(frozen=True)

@@ -34,7 +34,7 @@ class Items:
     machine: dict[int, list[Gain]] = field(default_factory=dict)  # MB/s of the job's part of the uplink
     domain: dict[int, list[Gain]] = field(default_factory=dict)
     queue: dict[tuple[int, int], list[Gain]] = field(default_factory=dict)
-    """(queue, column of ``FreeCapacity.queue_room``), of the job's queue and those above it."""
+    """(queue, column of ``Problem.queue_tree``): what the queue's own jobs give back."""
     cells: list[Cell] = field(default_factory=list)
     later: list[tuple[int, int]] = field(default_factory=list)
 
@@ -116,10 +116,9 @@ class _RoomRows:
         if requirement.network_mbps and workers > 1:
             self._add_links()
         if requirement.queue >= 0:
-            for queue in now.problem.queues_above[requirement.queue]:
-                left = now.queue_room[queue].tolist()
-                for r, use in enumerate(queue_use(requirement)):
-                    self._at_most([], [], int(left[r]) - workers * use, items.queue.get((queue, r), ()))
+            for r, use in queue_use(requirement):
+                if use:
+                    self._add_queues(r, workers * use)
         for item, other in items.later:
             self._row([self.given[item], self.given[other]], [1, -1], NO_LOWER, 0)
         terms = np.array(self._terms, dtype=np.int64).reshape(-1, 3)
@@ -158,6 +157,26 @@ class _RoomRows:
         for node, x in self.column.items():
             of_node = taken.get(node, [])
             self._at_most([x, *of_node], [self.requirement.gpus, *([-1] * len(of_node))], int(usable[node]))
+
+    def _add_queues(self, r: int, use: int) -> None:
+        """
+        Add limits of column ``r`` of the job's queue, in which it takes ``use``, and of those above.
+
+        What each counts with more than now above it is a column, so that it is never less than what it keeps.
+        """
+        tree, used, mine = self.now.problem.queue_tree, self.now.queue_used[:, r], self.requirement.queue
+        above, changes = tree.above, defaultdict[int, list[tuple[int, int]]](list)
+        for queue in sorted(range(len(used)), key=lambda q: -len(above[q])):
+            changes[queue] += [(self.given[item], -gain) for item, gain in self.items.queue.get((queue, r), ())]
+            columns, each = [x for x, _ in changes[queue]], [c for _, c in changes[queue]]
+            more = use if queue == mine else 0
+            if queue in above[mine]:
+                self._at_most(columns, each, int(tree.ceilings[queue, r] - used[queue]) - more)
+            if (columns or more) and len(above[queue]) > 1:
+                counted = max(int(used[queue]), int(tree.kept[queue, r]))
+                change = int(self.builder.add_variables(int(tree.kept[queue, r]) - counted, use, count=1)[0])
+                self._row([*columns, change], [*each, -1], NO_LOWER, counted - int(used[queue]) - more)
+                changes[above[queue][1]].append((change, 1))
 
     def _add_splits(self) -> None:
         """Add a binary for each domain that is in use."""

@@ -17,7 +17,7 @@ from placeopt.explain.records import Rival
 from placeopt.feasibility.fit import ceiling, fit, sizes
 from placeopt.feasibility.free_capacity import FreeCapacity, free_capacity_of
 from placeopt.feasibility.requirement import Requirement
-from placeopt.problem import CPU, MEMORY, BoolArray, IntArray, Move, State, hose_loads
+from placeopt.problem import BoolArray, IntArray, Move, State, hose_loads
 from placeopt.solvers.result import SolveOptions
 from placeopt.solving.runners import Solve
 
@@ -81,12 +81,8 @@ class RemovableJobs:
                 for kind, at, load in hose_loads(problem, placement):
                     _give(items.machine if kind == "machine" else items.domain, at, item, load)
             queue = int(problem.class_queue[problem.job_class[job]])
-            if requirement.queue >= 0 and queue >= 0:
-                workers = len(placement.nodes)
-                amounts = (milli * len(placement.gpus), workers * demand[CPU], workers * demand[MEMORY])
-                for above in set(problem.queues_above[queue]) & set(problem.queues_above[requirement.queue]):
-                    for r, amount in enumerate(amounts):
-                        _give(items.queue, (above, r), item, amount)
+            for r, amount in enumerate(problem.queue_use[o].tolist() if queue >= 0 else ()):
+                _give(items.queue, (queue, r), item, amount)
         items.cells = _cells(now, self.room(self.most).usable(requirement), requirement, holders)
         return items
 

@@ -31,7 +31,7 @@ class FreeCapacity:
     gpu_jobs: IntArray  # (G,)
     machine_room: IntArray  # (N, 2) MB/s left of each uplink for GPU jobs and for CPU jobs
     domain_room: IntArray  # (D, 2)
-    queue_room: IntArray  # (queues, 3) GPU-milli, millicores, MiB
+    queue_used: IntArray  # (queues, A) what each counts with
     open: dict[str, BoolArray]  # barrier -> (N,)
     exempt: tuple[IntArray, ...]  # of each place, what jobs that do not count take there
     _domains: dict[str, IntArray] = field(default_factory=dict, repr=False)
@@ -154,7 +154,8 @@ class FreeCapacity:
 
     def reachable(self, requirement: Requirement) -> BoolArray:
         """Shape (N,): nodes that no barrier keeps the job off."""
-        reachable = np.ones(self.problem.num_nodes, dtype=bool)
+        problem, flavor = self.problem, requirement.flavor
+        reachable = problem.node_flavor == flavor if flavor >= 0 else np.ones(problem.num_nodes, dtype=bool)
         for barrier in requirement.barriers:
             reachable &= self.open[barrier]
         return reachable
@@ -163,8 +164,9 @@ class FreeCapacity:
         """Most workers that the job's queue may hold beside what it holds; -1: it is over its quota already."""
         most = requirement.most
         if requirement.queue >= 0:
-            room = self.queue_room[self.problem.queues_above[requirement.queue]].min(axis=0)
-            for need, left in zip(queue_use(requirement), room.tolist(), strict=True):
+            room = self.problem.queue_tree.room(self.queue_used, requirement.queue).tolist()
+            for r, need in queue_use(requirement):
+                left = room[r]
                 most = min(most, max(left // need, -1)) if need else most
         return most
 
@@ -174,9 +176,11 @@ def _times(room: IntArray, need: IntArray, most: int) -> int:
     return max(0, int(times_by_resources(room[None, :], need, most)[0]))
 
 
-def queue_use(requirement: Requirement) -> tuple[int, int, int]:
-    """GPU-milli, millicores and MiB that one worker holds of a queue."""
-    return requirement.gpus * requirement.milli, requirement.demand[CPU], requirement.demand[MEMORY]
+def queue_use(requirement: Requirement) -> list[tuple[int, int]]:
+    """Columns of ``Problem.queue_tree``, and what one worker holds of a queue in each."""
+    amounts = (requirement.gpus * requirement.milli, requirement.demand[CPU], requirement.demand[MEMORY])
+    first = len(amounts) * (1 + requirement.flavor)
+    return [*enumerate(amounts), *(enumerate(amounts, first) if requirement.flavor >= 0 else ())]
 
 
 def free_capacity_of(state: State, job: Job) -> FreeCapacity:
@@ -190,7 +194,7 @@ def free_capacity_of(state: State, job: Job) -> FreeCapacity:
         gpu_jobs=state.gpu_jobs.copy(),
         machine_room=link_room(problem, problem.machine_link_mbps, state.machine_load),
         domain_room=link_room(problem, problem.domain_link_mbps, state.domain_load),
-        queue_room=problem.queue_ceilings - state.queue_used,
+        queue_used=state.queue_used.copy(),
         open=_open(problem, job),
         exempt=tuple(place.exempt(state) for place in problem.places),
     )

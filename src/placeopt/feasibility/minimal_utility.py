@@ -79,9 +79,11 @@ def possible_placements(state: State, job: int) -> Iterator[Placement]:
     problem, options = state.problem, state.problem.options
     record = problem.instance.jobs[job]
     room = free_capacity_of(state, record)
-    requirements = {requirement.option: requirement for requirement in requirements_of(problem, record)}
+    requirements = {
+        (requirement.option, requirement.flavor): requirement for requirement in requirements_of(problem, record)
+    }
     for option in problem.options_of(job):
-        requirement, workers = requirements[options.name[option]], int(options.workers[option])
+        requirement, workers = requirements[options.kinds[option]], int(options.workers[option])
         most, usable = room.workers(requirement.resized(workers)), np.flatnonzero(room.usable(requirement))
         nodes = np.flatnonzero(most).tolist()
         gpus = {n: usable[problem.gpu_node[usable] == n].tolist() if requirement.gpus else [] for n in nodes}

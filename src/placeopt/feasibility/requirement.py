@@ -13,6 +13,7 @@ from placeopt.problem import Problem
 from placeopt.problem.admission import BARRIERS
 from placeopt.problem.arrays import resource_demand, unknown_resources
 from placeopt.problem.classes import exempt_of
+from placeopt.problem.queues import flavors_of_queue
 
 RESOURCE_GROUPS = ("cpu", "memory", "memory_bandwidth", "pcie_bandwidth")
 """Groups of the resources of a node, in the order of ``placeopt.problem.RESOURCES``; see `Requirement.resources`."""
@@ -47,7 +48,7 @@ of the last ones: what a job is, rather than what happens to be said about it.
 
 WITHOUT: dict[str, dict[str, Any]] = {
     "utility": {"useful": True},
-    "queue": {"queue": -1},
+    "queue": {"queue": -1, "flavor": -1},
     "hold": {"holds": frozenset()},
     "network_bandwidth": {"network_mbps": 0},
     "jobs_per_gpu": {"jobs_per_gpu": None},
@@ -95,6 +96,8 @@ class Requirement:
     barriers: tuple[str, ...] = ()
     """Which of `BARRIERS` may keep it off nodes."""
     queue: int = -1
+    flavor: int = -1
+    """The flavor of nodes that its queue is charged for, of which all its nodes are; -1: any nodes."""
     holds: frozenset[str] = frozenset()
     """Ids of the holds that count against it."""
     jobs_per_gpu: int | None = None
@@ -196,7 +199,11 @@ def requirements_of(problem: Problem, job: Job) -> tuple[Requirement, ...]:
     barriers = _barriers(problem, job)
     holds = problem.instance.holds_now
     counted = frozenset(hold.id for hold in holds) - exempt_of(job, holds)
-    requirements = [_requirement(problem, option, job, queue, barriers, counted) for option in job.options]
+    requirements = [
+        replace(_requirement(problem, option, job, queue, barriers, counted), flavor=flavor)
+        for option in job.options
+        for flavor in flavors_of_queue(problem.policy, job.queue) or (-1,)
+    ]
     return tuple(sorted(requirements, key=lambda requirement: -requirement.worth(requirement.most)))
 
 

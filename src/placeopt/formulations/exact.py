@@ -106,7 +106,7 @@ class _Columns:
         self._add_where_it_is(unit, held, held.option, STAY, start_value(problem, job, held))
         for option in problem.options_of(job):
             workers = int(options.workers[option])
-            fewer = options.name[option] == options.name[held.option] and workers < len(held.nodes)
+            fewer = options.kinds[option] == options.kinds[held.option] and workers < len(held.nodes)
             if fewer and job in problem.may_shrink:
                 shrunk = part_of(problem, job, option, tuple(range(workers)))
                 self._add_where_it_is(unit, held, option, SHRINK, start_value(problem, job, shrunk))

@@ -18,8 +18,8 @@ from placeopt.linear import NO_LOWER, NO_UPPER, LinearModel, ModelBuilder
 from placeopt.problem import BoolArray, IntArray, Problem, State
 from placeopt.problem.free_capacity import usable_gpus
 from placeopt.terms.objective import value
-from placeopt.terms.rules.capacity import add_queue_limits
 from placeopt.terms.rules.changes import add_change_limits
+from placeopt.terms.rules.queue_share import add_queue_limits
 
 MAX_PATTERNS = 20_000
 """Columns of a class of nodes; where there would be more (openb needs 1,872 on idle GPUs), one row of summed shares."""

@@ -102,7 +102,7 @@ class _Draft:
         self._add((c, held.option, STAY, start_value(problem, first, held), milli, len(jobs)), here)
         for o in problem.options_of(first):
             workers = int(options.workers[o])
-            fewer = options.name[o] == options.name[held.option] and workers < len(held.nodes)
+            fewer = options.kinds[o] == options.kinds[held.option] and workers < len(held.nodes)
             if fewer and first in problem.may_shrink:
                 worth = start_value(problem, first, part_of(problem, first, o, tuple(range(workers))))
                 self._add((c, o, SHRINK, worth, milli, len(jobs)), here)

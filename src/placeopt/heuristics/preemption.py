@@ -137,9 +137,9 @@ class _PreemptionSearch:
         kept = start_value(problem, job, held)
         out = [_Victim(job, None, kept)] if job in problem.may_preempt else []
         if job in problem.may_shrink:
-            name = options.name[held.option]
+            kind = options.kinds[held.option]
             least = min(
-                (o for o in problem.options_of(job) if options.name[o] == name), key=lambda o: int(options.workers[o])
+                (o for o in problem.options_of(job) if options.kinds[o] == kind), key=lambda o: int(options.workers[o])
             )
             left = part_of(problem, job, least, tuple(range(int(options.workers[least]))))
             undo = self.state.apply(Move(job, None))

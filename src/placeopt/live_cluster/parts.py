@@ -297,7 +297,7 @@ class Parts:
             if nodes is None:
                 if len(self._node_classes) >= KEPT_VIEWS:
                     self._node_classes.clear()
-                nodes = self._node_classes[seen] = classes_by_view(instance, seen)
+                nodes = self._node_classes[seen] = classes_by_view(instance, seen, self.hardware.node_flavor.tolist())
             known = self._classes[use] = key, compile_classes(instance, self.policy, self.hardware, members, *nodes)
         return known[1]
 

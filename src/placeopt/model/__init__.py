@@ -33,13 +33,12 @@ from placeopt.model.policy import (
     Interference,
     Policy,
     Postpone,
-    Queue,
-    Quota,
     SlowdownCurve,
     TargetWorker,
     Usable,
     Weights,
 )
+from placeopt.model.queues import Flavor, FlavorAllowance, Queue, Quota
 from placeopt.model.scenario import Arrival, Physics, Scenario
 from placeopt.model.scheduling import Arrays, Goals, Scheduling, Throttle, Watch
 
@@ -63,6 +62,8 @@ __all__ = [
     "Edge",
     "Endpoint",
     "Estimate",
+    "Flavor",
+    "FlavorAllowance",
     "Fragmentation",
     "Goals",
     "Gpu",

@@ -19,8 +19,8 @@ from placeopt.model.base import (
     Thousandths,
     Value,
     Weight,
-    refuse_repeats,
 )
+from placeopt.model.queues import Flavor, FlavorAllowance, Queue, check_queues
 
 ShareMode = Literal["exclusive", "fraction", "overcommit"]
 QueueOrder = Literal["fcfs", "priority", "swaf", "value_density", "weighted_fair"]
@@ -167,47 +167,6 @@ class Horus(Record):
     """w2: weight of GPU utilisation."""
 
 
-class Quota(Record):
-    """Amounts of a queue; what is left out is no limit."""
-
-    gpu_milli: Annotated[int, Field(ge=0, le=10**12)] | None = None
-    """Thousandths of GPUs; null: no limit."""
-    cpu_millicores: Annotated[int, Field(ge=0, le=10**12)] | None = None
-    """Thousandths of CPU cores; null: no limit."""
-    memory_mib: Annotated[int, Field(ge=0, le=10**12)] | None = None
-    """Host memory; null: no limit."""
-
-
-class Queue(Record):
-    """
-    A queue or array (SODA V-C).
-
-    Its jobs hold at most ``quota`` + ``borrow`` of each resource, and at most
-    ``dominant_share_percent`` + ``borrow_percent`` of the cluster's total of any resource. Queues form trees: what the
-    jobs of the queues below it hold counts, too, so a queue above others bounds what these borrow together.
-    """
-
-    id: Id
-    """Unique name of the queue."""
-    parent: Id | None = None
-    """The queue above it, such as a cohort; null: none."""
-    quota: Quota = Quota()
-    """Amounts that its jobs may hold."""
-    borrow: Quota = Quota()
-    """Amounts that they may hold above the quota."""
-    dominant_share_percent: Percent | None = None
-    """Largest share of the cluster's total of any resource; null: no limit."""
-    borrow_percent: Percent = 0
-    """Percentage points above ``dominant_share_percent``."""
-    weight: PositiveCount = 1
-    """How much of the GPUs the queue's jobs are due, beside the other queues, in the order ``weighted_fair``."""
-    usage_gpu_milli: Annotated[int, Field(ge=0, le=10**12)] = 0
-    """
-    Mean GPU share that its jobs have held lately, in thousandths of a GPU, with any half-life: who states it keeps it.
-    In the order ``weighted_fair`` it counts beside what they hold.
-    """
-
-
 class Changes(Record):
     """What may be done to running jobs, on top of what each of them allows, and its price in value."""
 
@@ -275,6 +234,8 @@ class Policy(Record):
     """The order in which greedy considers waiting jobs."""
     queues: Annotated[tuple[Queue, ...], Field(max_length=10_000)] = ()
     """Queues with quotas; empty: no quotas."""
+    flavors: Annotated[tuple[Flavor, ...], Field(max_length=1000)] = ()
+    """Kinds of nodes with quotas of their own. A node is of the first one whose conditions it meets."""
     priorities: Literal["price", "strict"] = "price"
     """
     What decides between jobs of different priority. ``price``: what they are worth, and what changes cost. ``strict``:
@@ -294,37 +255,24 @@ class Policy(Record):
             raise ValueError(f"jobs_per_gpu_max: {self.jobs_per_gpu_max} with share_mode 'exclusive'; leave it out")
         if self.priorities == "strict" and self.postpone.rule == "lookahead":
             raise ValueError("priorities: 'strict' with postpone.rule 'lookahead'; which job goes first is one rule's")
-        self._check_tree()
-        refuse_repeats("queues[].id", (queue.id for queue in self.queues), "ids of queues are unique")
+        check_queues(self.queues, self.flavors)
         return self
-
-    def _check_tree(self) -> None:
-        parents = {queue.id: queue.parent for queue in self.queues}
-        for i, queue in enumerate(self.queues):
-            if queue.parent is not None and queue.parent not in parents:
-                raise ValueError(f"queues[{i}].parent: no queue {queue.parent!r}; list it in 'queues', too")
-        settled: set[str] = set()
-        for name in parents:
-            path: dict[str, None] = {}
-            at: str | None = name
-            while at is not None and at not in settled:
-                if at in path:
-                    raise ValueError(f"queues[].parent: {at!r} is above itself; queues form trees")
-                path[at] = None
-                at = parents.get(at)
-            settled |= path.keys()
 
     def queues_above(self, queue: str | None) -> tuple[str, ...]:
         """Return a queue and those above it, the lowest first; none of one that the policy does not list."""
         found: list[str] = []
-        while queue is not None and queue in self._parents:
+        while queue is not None and queue in self._queues:
             found.append(queue)
-            queue = self._parents[queue]
+            queue = self._queues[queue].parent
         return tuple(found)
 
+    def flavors_of(self, queue: str | None) -> tuple[FlavorAllowance, ...]:
+        """Return what a queue, or else the nearest one above it that names flavors, may hold of these."""
+        return next((of for name in self.queues_above(queue) if (of := self._queues[name].flavors)), ())
+
     @cached_property
-    def _parents(self) -> dict[str, str | None]:
-        return {queue.id: queue.parent for queue in self.queues}
+    def _queues(self) -> dict[str, Queue]:
+        return {queue.id: queue for queue in self.queues}
 
     @cached_property
     def digest(self) -> str:

@@ -78,12 +78,13 @@ class Options(Frozen):
     """
     All ways in which the job classes may run: one row an option and number of workers, O rows.
 
-    An elastic option is one row per number of workers. A *bundle* is what lands on one node together: all
-    workers of a single-node option, one worker otherwise.
+    An elastic option is one row per number of workers; where a queue has flavors, there is a row for each, too. A
+    *bundle* is what lands on one node together: all workers of a single-node option, one worker otherwise.
     """
 
     job_class: IntArray  # (O,)
     name: tuple[str, ...]  # (O,) the option's id in the file
+    flavor: IntArray  # (O,) flavor of the nodes that its job's queue is charged for, -1 without
     value: IntArray  # (O,)
     cost_milli: IntArray  # (O,)
     workers: IntArray  # (O,)
@@ -123,10 +124,15 @@ class Options(Frozen):
         return list(zip(self.name, *columns, strict=True))
 
     @cached_property
-    def numbers(self) -> dict[tuple[int, str, int], int]:
-        """Class of jobs, id of an option and number of workers -> the first such row."""
-        rows = zip(self.job_class.tolist(), self.name, self.workers.tolist(), strict=True)
-        found: dict[tuple[int, str, int], int] = {}
+    def kinds(self) -> list[tuple[str, int]]:
+        """Id and flavor of each option: rows of one class that are equal in both differ in their number of workers."""
+        return list(zip(self.name, self.flavor.tolist(), strict=True))
+
+    @cached_property
+    def numbers(self) -> dict[tuple[int, str, int, int], int]:
+        """Class of jobs, id of an option, number of workers and flavor -> the first such row."""
+        rows = zip(self.job_class.tolist(), self.name, self.workers.tolist(), self.flavor.tolist(), strict=True)
+        found: dict[tuple[int, str, int, int], int] = {}
         for option, key in enumerate(rows):
             found.setdefault(key, option)
         return found
@@ -145,9 +151,3 @@ class Options(Frozen):
     def total_milli(self) -> IntArray:
         """Shape (O,): GPU share that the whole job asks for, in thousandths of a GPU."""
         return self.workers * self.gpus * self.milli
-
-    @cached_property
-    def queue_use(self) -> IntArray:
-        """Shape (O, 3): GPU share in thousandths, millicores and MiB that a whole job holds of its queue."""
-        node = self.demand[:, [CPU, MEMORY]] * self.workers[:, None]
-        return np.concatenate([self.total_milli[:, None], node], axis=1)

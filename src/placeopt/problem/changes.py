@@ -136,7 +136,7 @@ def same_place(problem: Problem, one: Placement, other: Placement) -> bool:
 
 def is_part(problem: Problem, part: Placement, whole: Placement) -> bool:
     """Return whether ``part`` is ``whole`` shrunk: its chief and some of its other workers, as they are."""
-    if problem.options.name[part.option] != problem.options.name[whole.option]:
+    if problem.options.kinds[part.option] != problem.options.kinds[whole.option]:
         return False
     now, then = _workers(problem, part), _workers(problem, whole)
     if len(now) >= len(then) or now[0] != then[0]:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable
+from collections.abc import Hashable, Iterable, Sequence
 
 import numpy as np
 
 from placeopt.model import Hold, Instance, Job, Policy, Split, Spread
-from placeopt.problem.admission import Admission, LabelView, Question, effective_labels, questions
+from placeopt.problem.admission import Admission, LabelView, Question, effective_labels
 from placeopt.problem.arrays import BoolArray, IntArray
 from placeopt.problem.problem import Problem
 from placeopt.problem.state import State
@@ -82,13 +82,10 @@ def _plain(job: Job, policy: Policy, holds: tuple[Hold, ...]) -> tuple[object, .
     )
 
 
-def node_classes(instance: Instance, members: list[Job]) -> tuple[IntArray, list[int]]:
-    """Return the class of every node, and one node of each class."""
-    return classes_by_view(instance, questions(members))
-
-
-def classes_by_view(instance: Instance, asked: frozenset[Question]) -> tuple[IntArray, list[int]]:
-    """Return the class of every node, and one node of each, in the order of the file: those that answer alike."""
+def classes_by_view(
+    instance: Instance, asked: frozenset[Question], flavors: Sequence[int]
+) -> tuple[IntArray, list[int]]:
+    """Return the class of every node, and one node of each, in the order of the file."""
     by_label: dict[str, list[frozenset[str] | int | None]] = {}
     for label, question in asked:
         by_label.setdefault(label, []).append(question)
@@ -102,6 +99,7 @@ def classes_by_view(instance: Instance, asked: frozenset[Question]) -> tuple[Int
             node.machine,
             node.taints,
             node.drained,
+            flavors[n],
             *(view.of(labels[n].get(label)) for label, view in views.items()),
             tuple(held.get(node.id, ())) if held else (),
         )

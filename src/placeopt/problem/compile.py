@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import fields, replace
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import numpy as np
@@ -11,12 +11,14 @@ import numpy as np
 from placeopt.errors import BadInput, Unsupported
 from placeopt.model import Instance, Job, Option, Policy, Split
 from placeopt.model.machine import PART_LEVELS
+from placeopt.problem.admission import questions
 from placeopt.problem.arrays import IntArray, Options, Placement, resource_demand, unknown_resources
 from placeopt.problem.changes import without_fixed
-from placeopt.problem.classes import allowed_nodes, exempt_of, job_classes, node_classes
+from placeopt.problem.classes import allowed_nodes, classes_by_view, exempt_of, job_classes
 from placeopt.problem.grants import refuse_overfull
 from placeopt.problem.hardware import compile_hardware, node_domains
 from placeopt.problem.problem import Classes, Hardware, Jobs, Problem
+from placeopt.problem.queues import flavors_of_queue
 from placeopt.problem.running import Lost, find_lost, running_placement
 from placeopt.problem.target import target_workload
 from placeopt.problem.trees import Tree, levels_of, with_members
@@ -73,7 +75,8 @@ def compile_problem(
         listed = None if lost is None else lost.listed
         hardware = compile_hardware(instance, policy, listed=listed)
     members, job_class = job_classes(instance.jobs, policy, instance.holds_now)
-    classes = compile_classes(instance, policy, hardware, members, *node_classes(instance, members))
+    seen = classes_by_view(instance, questions(members), hardware.node_flavor.tolist())
+    classes = compile_classes(instance, policy, hardware, members, *seen)
     counts = np.bincount(job_class, minlength=len(members))
     refuse_huge_values(classes.options, counts, policy, len(instance.running))
     number = {job.id: j for j, job in enumerate(instance.jobs)}
@@ -140,7 +143,8 @@ def compile_classes(
 
     Raises ``BadInput`` if a job's queue is unknown to the policy, or an elastic range makes too many options.
     """
-    options = _options(instance, _option_rows(members), members, hardware, class_nodes)
+    flavors = [flavors_of_queue(policy, job.queue) for job in members]
+    options = _options(instance, _option_rows(members, flavors), members, hardware, class_nodes)
     profiles = _profiles(instance)
     queues = {queue.id: i for i, queue in enumerate(policy.queues)}
     levels = dict.fromkeys(split.level for splits in options.lies for split in splits)
@@ -213,9 +217,20 @@ def may_change(instance: Instance, policy: Policy, number: dict[str, int]) -> di
     return {"may_move": frozenset(move), "may_shrink": frozenset(shrink), "may_preempt": frozenset(preempt)}
 
 
-def _option_rows(members: list[Job]) -> list[tuple[int, Option, int, int]]:
-    """Return (class, option, number of workers, value) rows; options below the job's utility are left out."""
-    rows: list[tuple[int, Option, int, int]] = []
+@dataclass(frozen=True, slots=True)
+class _Row:
+    job_class: int
+    option: Option
+    workers: int
+    value: int
+    flavor: int
+    starts: bool = True
+    """False: only for jobs that run on nodes of no flavor of their queue."""
+
+
+def _option_rows(members: list[Job], flavors: list[list[int]]) -> list[_Row]:
+    """Return the rows of options, those below the job's utility left out; ``flavors`` of the queue of each class."""
+    rows: list[_Row] = []
     added = 0
     for k, job in enumerate(members):
         for option in job.options:
@@ -229,7 +244,10 @@ def _option_rows(members: list[Job]) -> list[tuple[int, Option, int, int]]:
                     f"job {job.id!r}: elastic range {fewest}..{option.workers} makes more than {MAX_ELASTIC_ROWS} "
                     "options of such ranges in this instance; narrow 'workers_min'..'workers'"
                 )
-            rows.extend((k, option, workers, option.worth(workers)) for workers in range(fewest, option.workers + 1))
+            for workers in range(fewest, option.workers + 1):
+                worth = option.worth(workers)
+                rows.append(_Row(k, option, workers, worth, -1, starts=not flavors[k]))
+                rows.extend(_Row(k, option, workers, worth, flavor) for flavor in flavors[k])
     return rows
 
 
@@ -249,16 +267,17 @@ def refuse_huge_values(options: Options, counts: IntArray, policy: Policy, runni
 
 def _options(
     instance: Instance,
-    rows: list[tuple[int, Option, int, int]],
+    rows: list[_Row],
     members: list[Job],
     hardware: Hardware,
     class_nodes: list[int],
 ) -> Options:
     gpu_type, capacity, start = hardware.gpu_type, hardware.node_capacity, hardware.topology.node_gpu_start
-    demands = [option.demand for _, option, _, _ in rows]
-    workers = _ints([count for _, _, count, _ in rows])
-    part_level = tuple(option.part_level for _, option, _, _ in rows)
-    single = np.array([option.single_node or option.part_level is not None for _, option, _, _ in rows], dtype=bool)
+    chosen = [row.option for row in rows]
+    demands = [option.demand for option in chosen]
+    workers = _ints([row.workers for row in rows])
+    part_level = tuple(option.part_level for option in chosen)
+    single = np.array([option.single_node or option.part_level is not None for option in chosen], dtype=bool)
     bundles = np.where(single, 1, workers)
     named = hardware.named_resources
     demand = np.array([resource_demand(d, named) for d in demands], dtype=np.int64)
@@ -272,25 +291,28 @@ def _options(
     type_ok &= ~hardware.type_lost[None, :]
     for t, holds in enumerate(hardware.type_holds):
         if holds:
-            type_ok[:, t] &= [holds <= exempt_of(members[k], instance.holds_now) for k, _, _, _ in rows]
+            type_ok[:, t] &= [holds <= exempt_of(members[row.job_class], instance.holds_now) for row in rows]
     counts = np.array(  # (C, T) GPUs of each type on a node of the class
         [np.bincount(gpu_type[start[n] : start[n + 1]], minlength=len(hardware.type_model)) for n in class_nodes],
         dtype=np.int64,
     ).reshape(len(class_nodes), len(hardware.type_model))
     per_bundle = workers // np.maximum(bundles, 1)
-    limit = _ints([option.workers_per_node_max or MAX_PER_NODE for _, option, _, _ in rows])
+    limit = _ints([option.workers_per_node_max or MAX_PER_NODE for option in chosen])
     node_ok = type_ok.astype(np.int64) @ counts.T >= (gpus * per_bundle)[:, None]  # (O, C)
     node_ok &= (capacity[class_nodes][None, :, :] >= (demand * per_bundle[:, None])[:, None, :]).all(axis=2)
     node_ok &= (per_bundle <= limit)[:, None]
     node_ok[[bool(unknown_resources(d, named)) for d in demands]] = False
-    job_class = _ints([k for k, _, _, _ in rows])
+    job_class, flavor = _ints([row.job_class for row in rows]), _ints([row.flavor for row in rows])
+    node_ok &= (flavor[:, None] < 0) | (flavor[:, None] == hardware.node_flavor[class_nodes])
+    node_ok[[not row.starts for row in rows]] = False
     if rows:
         node_ok &= allowed_nodes(instance, members, class_nodes)[job_class]
     return Options(
         job_class=job_class,
-        name=tuple(option.id for _, option, _, _ in rows),
-        value=_ints([value for _, _, _, value in rows]),
-        cost_milli=_ints([option.cost_milli for _, option, _, _ in rows]),
+        name=tuple(option.id for option in chosen),
+        flavor=flavor,
+        value=_ints([row.value for row in rows]),
+        cost_milli=_ints([option.cost_milli for option in chosen]),
         workers=workers,
         bundles=bundles,
         gpus=gpus,
@@ -301,9 +323,9 @@ def _options(
         demand=demand,
         network_mbps=_ints([d.network_bandwidth_mbps for d in demands]),
         workers_per_node=np.minimum(limit, workers),
-        splits=tuple(_network_splits(instance, option) for _, option, _, _ in rows),
+        splits=tuple(_network_splits(instance, option) for option in chosen),
         part_level=part_level,
-        spread=tuple(option.spread for _, option, _, _ in rows),
+        spread=tuple(option.spread for option in chosen),
         gpu_type_ok=type_ok,
         node_class_ok=node_ok,
     )

@@ -10,6 +10,7 @@ from placeopt.model import Instance, Policy
 from placeopt.problem.arrays import RESOURCES, UNLIMITED, IntArray, held_amounts
 from placeopt.problem.gpu_parts import gpu_parts
 from placeopt.problem.problem import FragmentationLevel, Hardware
+from placeopt.problem.queues import flavors_of_nodes
 from placeopt.topology.cluster_topology import ClusterTopology
 
 FREE = frozenset[str]()
@@ -91,6 +92,7 @@ def compile_hardware(
         named_resources=named,
         node_capacity=np.maximum(capacity - held, 0),
         node_held=np.minimum(capacity, held),
+        node_flavor=np.array(flavors_of_nodes(instance, policy), dtype=np.int64),
         gpu_type=gpu_type,
         gpu_memory_mib=type_memory[gpu_type],
         type_model=tuple(model for model, _, _, _ in types),

@@ -14,7 +14,7 @@ from placeopt.problem.arrays import CPU, MEMORY, BoolArray, Frozen, IntArray, Op
 from placeopt.problem.gpu_parts import gpu_parts
 from placeopt.problem.growth import best_paths
 from placeopt.problem.places import Place, find_places
-from placeopt.problem.queue_ceilings import ceilings
+from placeopt.problem.queues import AMOUNTS, QueueTree
 from placeopt.problem.room import BaseLoad
 from placeopt.problem.target import Target
 from placeopt.problem.trees import Tree
@@ -46,6 +46,7 @@ class Hardware(Frozen):
     named_resources: tuple[str, ...]  # (R - 4,) names that machine types, domains and the cluster state, in order
     node_capacity: IntArray  # (N, R) usable, beside what is held
     node_held: IntArray  # (N, R) what holds that count against all jobs keep
+    node_flavor: IntArray  # (N,) row in policy.flavors, -1 without
     gpu_type: IntArray  # (G,)
     gpu_memory_mib: IntArray  # (G,)
     type_model: tuple[str, ...]  # (T,)
@@ -223,24 +224,21 @@ class Problem(Hardware, Classes, Jobs):
         return held
 
     @cached_property
-    def queues_above(self) -> list[list[int]]:
-        """Of each queue, itself and those above it."""
-        number = {queue.id: q for q, queue in enumerate(self.policy.queues)}
-        return [[number[name] for name in self.policy.queues_above(queue.id)] for queue in self.policy.queues]
-
-    def queues_of(self, job_class: IntArray) -> tuple[IntArray, IntArray]:
-        """Return pairs of a position in ``job_class`` and a queue that the jobs of this class count in."""
-        queue = self.class_queue[job_class]
-        mine = np.flatnonzero(queue >= 0)
-        depth = np.array([len(above) for above in self.queues_above], dtype=np.int64)[queue[mine]]
-        chains = [self.queues_above[q] for q in queue[mine].tolist()]
-        return np.repeat(mine, depth), np.array([q for chain in chains for q in chain], dtype=np.int64)
+    def queue_tree(self) -> QueueTree:
+        """What each queue of the policy may hold."""
+        node = (int((self.node_capacity + self.node_held)[:, resource].sum()) for resource in (CPU, MEMORY))
+        return QueueTree.of(self.policy, [1000 * self.num_listed_gpus, *node])
 
     @cached_property
-    def queue_ceilings(self) -> IntArray:
-        """Shape (queues, 3): most that each queue may hold, in the units of ``options.queue_use``."""
-        node = (int((self.node_capacity + self.node_held)[:, resource].sum()) for resource in (CPU, MEMORY))
-        return ceilings(self.policy.queues, [1000 * self.num_listed_gpus, *node])
+    def queue_use(self) -> IntArray:
+        """Shape (O, A): what a whole job holds of its queue, in the columns of `queue_tree`."""
+        options, kinds = self.options, len(AMOUNTS)
+        node = options.demand[:, [CPU, MEMORY]] * options.workers[:, None]
+        use = np.zeros((len(options), kinds * (1 + len(self.policy.flavors))), dtype=np.int64)
+        use[:, :kinds] = np.concatenate([options.total_milli[:, None], node], axis=1)
+        for f in range(len(self.policy.flavors)):
+            use[:, kinds * (1 + f) : kinds * (2 + f)] = np.where((options.flavor == f)[:, None], use[:, :kinds], 0)
+        return use
 
     @property
     def shares_bind(self) -> bool:

@@ -25,7 +25,7 @@ class Room:
     level_free: list[IntArray]  # of each level of fragmentation, (domains,)
     machine_load: IntArray  # (N, 2) hose load by GPU jobs and CPU jobs
     domain_load: IntArray  # (D, 2)
-    queue_used: IntArray  # (queues, 3) milli, cpu, memory
+    queue_used: IntArray  # (queues, A) what each counts with
 
     def arrays(self) -> dict[str, Any]:
         """Return copies of the arrays, by name."""

@@ -151,7 +151,9 @@ def running_placement(running: PlacementRecord, problem: Problem, job: int, node
                     )
                 gpus.append(start + index)
             workers.append((worker.rank, n, gpus))
-    option = problem.options.numbers.get((int(problem.job_class[job]), running.option, len(workers)))
+    numbers, key = problem.options.numbers, (int(problem.job_class[job]), running.option, len(workers))
+    flavor = int(problem.node_flavor[min(workers)[1]]) if workers else -1
+    option = numbers.get((*key, flavor), numbers.get((*key, -1)))
     if option is not None:
         each = problem.options.shapes[option][2]
         if any([len(gpus) != each for _, _, gpus in workers]):  # noqa: C419 - half the time of a generator

@@ -9,7 +9,7 @@ from operator import attrgetter
 
 import numpy as np
 
-from placeopt.problem.arrays import CPU, MEMORY, Allocation, IntArray, Placement
+from placeopt.problem.arrays import Allocation, IntArray, Placement
 from placeopt.problem.problem import Problem
 from placeopt.problem.room import BaseLoad, Room, Tenant
 
@@ -79,7 +79,7 @@ class State(Room):
                 level_free=[level.total.copy() for level in problem.levels],
                 machine_load=np.zeros((n, 2), dtype=np.int64),
                 domain_load=np.zeros((len(problem.domain_link_mbps), 2), dtype=np.int64),
-                queue_used=np.zeros((len(problem.policy.queues), 3), dtype=np.int64),
+                queue_used=problem.queue_tree.idle.copy(),
             )
         else:
             super().__init__(**problem.base_load.room.arrays())
@@ -221,12 +221,7 @@ class State(Room):
     def _change_queue(self, job: int, placement: Placement, sign: int) -> None:
         queue = self.problem.class_queue[self.problem.job_class[job]]
         if queue >= 0:
-            options, workers = self.problem.options, len(placement.nodes)
-            demand = options.demand[placement.option]
-            milli = len(placement.gpus) * int(options.milli[placement.option])
-            used = sign * np.array([milli, workers * demand[CPU], workers * demand[MEMORY]])
-            for above in self.problem.queues_above[queue]:
-                self.queue_used[above] += used
+            self.problem.queue_tree.change(self.queue_used, queue, sign * self.problem.queue_use[placement.option])
 
     def load_links(self, placement: Placement, sign: int = 1) -> None:
         """Load uplinks with the traffic of a placement; ``sign`` -1 takes it off."""

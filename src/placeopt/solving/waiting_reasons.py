@@ -187,14 +187,18 @@ def queue_is_full(state: State, job: int, record: Job) -> str | None:
     own = int(problem.class_queue[problem.job_class[job]])
     if own < 0:
         return None
-    use = problem.options.queue_use[list(problem.options_of(job))]
-    for queue in problem.queues_above[own]:
-        room = problem.queue_ceilings[queue] - state.queue_used[queue]
-        if not ((use <= room) | (use == 0)).all(axis=1).any():
-            break
-    else:
+    tree, use = problem.queue_tree, problem.queue_use[list(problem.options_of(job))]
+    fits = (
+        (queue, room, bool(((use <= room) | (use == 0)).all(axis=1).any()))
+        for queue, room in tree.rooms(state.queue_used, own)
+    )
+    full = next(((queue, room) for queue, room, fit in fits if not fit), None)
+    if full is None:
         return None
-    name, units = problem.policy.queues[queue].id, ("GPU-milli", *RESOURCES[:2])
+    queue, room = full
+    flavors = ("", *(f" of flavor {flavor.id!r}" for flavor in problem.policy.flavors))
+    units = [f"{unit}{flavor}" for flavor in flavors for unit in ("GPU-milli", *RESOURCES[:2])]
+    name = problem.policy.queues[queue].id
     left = ", ".join(f"{int(r)} {unit}" for r, unit in zip(room, units, strict=True) if r < UNLIMITED // 2)
     need = need_of(problem, job, record)
     return f"queue {name!r} may hold no more than {left} beside what it holds; the job asks for {need}"

@@ -28,7 +28,7 @@ class Excess:
     node: IntArray  # (N, R)
     gpu_memory: IntArray  # (G,)
     gpu_jobs: IntArray  # (G,)
-    queue: IntArray  # (queues, 3)
+    queue: IntArray  # (queues, A)
     machine_link: IntArray  # (N, 2) MB/s of GPU jobs and of CPU jobs
     domain_link: IntArray  # (D, 2)
 
@@ -44,7 +44,7 @@ def excess_of(problem: Problem, everything: State | None = None) -> Excess:
         node=np.maximum(-state.node_free, 0),
         gpu_memory=np.maximum(-state.gpu_free_memory, 0),
         gpu_jobs=np.maximum(state.gpu_jobs - (problem.num_jobs if most is None else most), 0),
-        queue=np.maximum(state.queue_used - problem.queue_ceilings, 0),
+        queue=np.maximum(state.queue_used - problem.queue_tree.ceilings, 0),
         machine_link=np.maximum(-link_room(problem, problem.machine_link_mbps, state.machine_load), 0),
         domain_link=np.maximum(-link_room(problem, problem.domain_link_mbps, state.domain_load), 0),
     )

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from placeopt.arguments import checked
 from placeopt.deadline import Deadline
-from placeopt.edits import AddDomains, ChangeQueue, Step, apply, free_name, more_nodes
+from placeopt.edits import AddDomains, Step, apply, free_name, more_nodes
 from placeopt.edits.levels import levels_of, nodes_under
 from placeopt.errors import BadArgument, BadInput
 from placeopt.formulations.gpu_patterns import build_gpu_patterns
@@ -28,6 +28,7 @@ from placeopt.solvers.result import SolveOptions
 from placeopt.whatif.answer_cache import AnswerCache
 from placeopt.whatif.answers import Price, Prices, RoundOutcome
 from placeopt.whatif.round_solving import Limits, gain, outcome_of, without_costs
+from placeopt.whatif.round_sweep import gpu_quotas, set_gpu_quota
 
 Kind = Literal["node", "domain", "quota"]
 UNIT_MILLI = 1000
@@ -197,12 +198,11 @@ def _domains(base: Instance, level: str) -> Iterator[Addition]:
 
 
 def _quotas(base: Instance) -> Iterator[Addition]:
-    limited = [queue for queue in base.policy.queues if queue.quota.gpu_milli is not None]
+    limited = {name: milli for name, milli in gpu_quotas(base.policy).items() if milli is not None}
     if not limited:
         raise BadInput("quota: no queue of the policy has a quota of GPUs")
-    for queue in limited:
-        fields = {"quota": {"gpu_milli": (queue.quota.gpu_milli or 0) + UNIT_MILLI}}
-        yield _addition("quota", queue.id, base, [ChangeQueue(do="change_queue", queue=queue.id, fields=fields)])
+    for name, milli in limited.items():
+        yield _addition("quota", name, base, [set_gpu_quota(base.policy, name, milli + UNIT_MILLI)])
 
 
 def _addition(of: Kind, name: str, base: Instance, steps: Sequence[Step]) -> Addition:

@@ -7,15 +7,16 @@ import threading
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from placeopt.arguments import checked
 from placeopt.deadline import Deadline
 from placeopt.documents.faults import make_record
 from placeopt.edits import ChangeQueue, ReplaceNodes, ScaleDemand, Step, apply, displaced, more_nodes
+from placeopt.edits.records import merged
 from placeopt.errors import BadArgument
 from placeopt.live_cluster.engine import Engine
-from placeopt.model import Instance
+from placeopt.model import Instance, Policy
 from placeopt.whatif.answer_cache import AnswerCache
 from placeopt.whatif.answers import Swap, Sweep, SweepPoint
 from placeopt.whatif.round_solving import Limits, gain, outcome_of, without_costs
@@ -36,7 +37,7 @@ class Variation(NamedTuple):
 @checked
 def parse_variation(text: str) -> Variation:
     """
-    Read ``nodes:TYPE=0-10``, ``demand=80-130:10`` or ``quota:QUEUE=8,16,32``.
+    Read ``nodes:TYPE=0-10``, ``demand=80-130:10``, ``quota:QUEUE=8,16,32`` or ``quota:QUEUE@FLAVOR=8,16,32``.
 
     Raises
     ------
@@ -111,6 +112,23 @@ def sweep(
     )
 
 
+def gpu_quotas(policy: Policy) -> dict[str, int | None]:
+    """Return the quota of GPUs, in thousandths, of each queue, and as ``QUEUE@FLAVOR`` those by flavor."""
+    by_flavor = {f"{queue.id}@{of.flavor}": of.quota.gpu_milli for queue in policy.queues for of in queue.flavors}
+    return {**by_flavor, **{queue.id: queue.quota.gpu_milli for queue in policy.queues}}
+
+
+def set_gpu_quota(policy: Policy, name: str, gpu_milli: int) -> ChangeQueue:
+    """Return the step that changes one of `gpu_quotas`."""
+    changed: dict[str, Any] = {"quota": {"gpu_milli": gpu_milli}}
+    if all(queue.id != name for queue in policy.queues):
+        queue = next(one for one in policy.queues for of in one.flavors if name == f"{one.id}@{of.flavor}")
+        flavors = [merged(of, changed, "flavors") if name == f"{queue.id}@{of.flavor}" else of for of in queue.flavors]
+        fields = {"flavors": [of.model_dump(mode="json", exclude_defaults=True) for of in flavors]}
+        return ChangeQueue(do="change_queue", queue=queue.id, fields=fields)
+    return ChangeQueue(do="change_queue", queue=name, fields=changed)
+
+
 def _steps(base: Instance, variation: Variation, setting: int, seed: int) -> list[Step]:
     """Return the steps of one setting."""
     if variation.what == "demand":
@@ -118,10 +136,10 @@ def _steps(base: Instance, variation: Variation, setting: int, seed: int) -> lis
             raise BadArgument(f"demand: {setting} percent, at most {MOST_POINTS}")
         return [ScaleDemand(do="scale_demand", percent=setting, seed=seed)]
     if variation.what == "quota":
-        queues = [queue.id for queue in base.policy.queues]
-        if variation.name not in queues:
-            raise BadArgument(f"vary: no queue {variation.name!r}; there are: {', '.join(queues[:20]) or 'none'}")
-        return [ChangeQueue(do="change_queue", queue=variation.name, fields={"quota": {"gpu_milli": 1000 * setting}})]
+        quotas = list(gpu_quotas(base.policy))
+        if variation.name not in quotas:
+            raise BadArgument(f"vary: no queue {variation.name!r}; there are: {', '.join(quotas[:20]) or 'none'}")
+        return [set_gpu_quota(base.policy, variation.name, 1000 * setting)]
     more = more_nodes(base, variation.name, max(1, setting))
     return [more] if setting else []
 

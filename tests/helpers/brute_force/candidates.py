@@ -8,8 +8,8 @@ from typing import Literal
 
 from placeopt.model import Postpone
 from placeopt.problem import Move, Placement, Problem, open_state
-from placeopt.terms.rules import RULES, fits
-from placeopt.terms.rules.capacity import GpuMemoryCapacity, GpuShare, JobsPerGpu, NodeCapacity, QueueShare
+from placeopt.terms.rules import RULES, QueueShare, fits
+from placeopt.terms.rules.capacity import GpuMemoryCapacity, GpuShare, JobsPerGpu, NodeCapacity
 from placeopt.terms.rules.uplink import Uplink
 
 RULES_ABOUT_SUMS = (GpuShare, JobsPerGpu, GpuMemoryCapacity, NodeCapacity, QueueShare, Uplink)

@@ -16,7 +16,7 @@ from placeopt.problem import Allocation, IntArray
 from placeopt.problem.classes import waiting_per_class
 from placeopt.terms.costs.resource import ResourceCost
 from placeopt.terms.objective import Weighted, cost, value, weight_of
-from placeopt.terms.rules.capacity import add_queue_limits
+from placeopt.terms.rules.queue_share import add_queue_limits
 
 BranchLimits = dict[int, tuple[int, int]]
 """Number of a count (`ColumnMaster.counts`) -> least and most."""

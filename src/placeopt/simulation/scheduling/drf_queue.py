@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable, Iterator
 
 from placeopt.model import Cluster, Job, Placement
-from placeopt.model.policy import Queue as QueueRecord
-from placeopt.model.policy import Quota
+from placeopt.model.queues import Queue as QueueRecord
+from placeopt.model.queues import Quota
 from placeopt.model.scenario import Arrival, Scenario
 from placeopt.model.scheduling import Arrays
 from placeopt.simulation.scheduling.node_arrays import NodeArrays, size_of

@@ -45,8 +45,8 @@ def close_needed(problem: Problem, ahead: LookaheadDecision) -> Problem:
 def renumbered(problem: Problem, job: int, placement: Placement, former: Problem) -> Placement:
     """Return the placement with the option's number in another compilation of the same jobs."""
     options, o = former.options, placement.option
-    same = (options.name[o], int(options.workers[o]))
-    number = next(p for p in problem.options_of(job) if (problem.options.name[p], problem.options.workers[p]) == same)
+    same = (options.kinds[o], int(options.workers[o]))
+    number = next(p for p in problem.options_of(job) if (problem.options.kinds[p], problem.options.workers[p]) == same)
     return replace(placement, option=number)
 
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 from placeopt.linear import ModelBuilder
 from placeopt.problem import Placement, Problem, State
 from placeopt.terms.protocols import Rule
-from placeopt.terms.rules.capacity import GpuMemoryCapacity, GpuShare, JobsPerGpu, NodeCapacity, QueueShare
+from placeopt.terms.rules.capacity import GpuMemoryCapacity, GpuShare, JobsPerGpu, NodeCapacity
 from placeopt.terms.rules.changes import RunningChanges
 from placeopt.terms.rules.minimal_utility import MinimalUtility
 from placeopt.terms.rules.places import PlaceAmounts
+from placeopt.terms.rules.queue_share import QueueShare
 from placeopt.terms.rules.spread import Gang, Spread
 from placeopt.terms.rules.trees import Trees
 from placeopt.terms.rules.uplink import Uplink

@@ -1,4 +1,4 @@
-"""Rules: capacity of GPUs (shares, number of jobs, memory), of nodes (CPU, bandwidths, named resources), of queues."""
+"""Rules: capacity of GPUs (shares, number of jobs, memory), of nodes (CPU, bandwidths, named resources)."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections import Counter
 
 import numpy as np
 
-from placeopt.linear import NO_LOWER, ModelBuilder
+from placeopt.linear import ModelBuilder
 from placeopt.problem import IntArray, Placement, State
 from placeopt.terms.standing import add_limits
 from placeopt.terms.variables import Variables
@@ -106,42 +106,3 @@ class NodeCapacity:
             starts = v.starts_new[v.bundle_start[uses]]
             free, excess = v.state.node_free[nodes, r], v.excess.node[nodes, r]
             add_limits(builder, row, v.bundle[uses], need[uses, r], starts, free, excess)
-
-
-class QueueShare:
-    """SODA V-C: what the jobs of a queue hold together, running ones included."""
-
-    name = "queue_share"
-
-    def fits(self, state: State, job: int, placement: Placement) -> bool:
-        """Return whether the job's queue may hold that much more."""
-        problem = state.problem
-        queue = problem.class_queue[problem.job_class[job]] if problem.policy.queues else -1
-        if queue < 0:
-            return True
-        use = problem.options.queue_use[placement.option]
-        above = problem.queues_above[queue]
-        within = state.queue_used[above] + use <= problem.queue_ceilings[above]
-        return bool((within | (use == 0)).all())
-
-    def add_to(self, builder: ModelBuilder, variables: Variables) -> None:
-        """One row per queue and resource."""
-        v, problem = variables, variables.problem
-        if not problem.policy.queues:
-            return
-        mine, queue = problem.queues_of(problem.options.job_class[v.start_option])
-        use, room = problem.options.queue_use[v.start_option], problem.queue_ceilings - v.state.queue_used
-        for r in range(use.shape[1]):
-            amounts, starts = use[mine, r], v.starts_new[mine]
-            add_limits(builder, queue, v.start[mine], amounts, starts, room[:, r], v.excess.queue[:, r])
-
-
-def add_queue_limits(builder: ModelBuilder, state: State, columns: IntArray, option: IntArray) -> None:
-    """Add a row per queue and resource, over ``columns`` that count whole jobs, each in its ``option``, shape (n,)."""
-    problem = state.problem
-    if not problem.policy.queues:
-        return
-    mine, queue = problem.queues_of(problem.options.job_class[option])
-    use, room = problem.options.queue_use[option], problem.queue_ceilings - state.queue_used
-    for r in range(use.shape[1]):
-        builder.add_rows(queue, columns[mine], use[mine, r], NO_LOWER, room[:, r])
