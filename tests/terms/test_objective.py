@@ -104,4 +104,4 @@ def test_costs_and_weights_of_the_policy_are_the_same() -> None:
 @pytest.mark.parametrize("form", ["partial", "fgd"])
 def test_a_policy_selects_one_form_of_each_cost(form: str) -> None:
     names = [cost.name for cost in costs_of(Policy(fragmentation=Fragmentation.model_validate({"form": form})))]
-    assert names == ["communication", "interference", "fragmentation", "horus", "resource", "prefer"]
+    assert names == ["communication", "interference", "fragmentation", "horus", "resource", "prefer", "relations"]

@@ -26,6 +26,7 @@ Every rule is one function, in a module of its family; `Violation.rule` holds on
 ``hold``                        what is held on a node for other jobs
 ``uplink``                      network load of a machine or a domain, by the hose model
 ``single_node`` ``workers_per_node`` ``split`` ``spread``                    how a job's workers lie
+``near`` ``apart``              relations between jobs that must hold
 ``reached``                     the plan says that a preferred level holds a group that it does not
 ``queue_quota`` ``queue_share`` what one queue may hold
 ``flavor``                      workers on nodes of no flavor of their queue, or of several

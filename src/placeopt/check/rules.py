@@ -9,6 +9,7 @@ from placeopt.check.form import check_account, check_form, check_reference
 from placeopt.check.grants import check_grants
 from placeopt.check.place import check_shape, check_where
 from placeopt.check.priority import check_priorities
+from placeopt.check.relations import check_relations
 
 RULES: tuple[Callable[[CheckCase], None], ...] = (
     check_reference,
@@ -18,6 +19,7 @@ RULES: tuple[Callable[[CheckCase], None], ...] = (
     check_amounts,
     check_grants,
     check_shape,
+    check_relations,
     check_changes,
     check_priorities,
     check_standing,

@@ -24,6 +24,7 @@ class IncrementalPlacer:
         self.state = state
         _ = state.tenants  # followed from here on: placements are not kept
         self.state.problem, self.state.placements = problem, [None] * problem.num_jobs
+        self.state.relations = []  # where jobs have some, decisions are made over a whole problem
         self.held_value = 0
         """Value of what was taken; the caller adds that of what ``state`` held before."""
         self._counts = counts
@@ -42,6 +43,7 @@ class IncrementalPlacer:
     def use_hardware(self, problem: Problem, counts: IntArray, remap: IndexRemap, placed: list[Placement]) -> None:
         """Replace the problem by one of changed hardware; ``placed`` is all that is held, in old numbers."""
         self.state = remap.state(self.state, placed)
+        self.state.relations = []
         self.problem = problem
         self._clear(counts)
 

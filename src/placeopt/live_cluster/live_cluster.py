@@ -79,7 +79,8 @@ class LiveCluster:
         placer = self.state.placer
         open_nodes = None if nodes is None else self._mask(nodes)
         by_neighbours = chosen.greedy.chooser is not None and self.state.policy.interference.model == "curve"
-        if by_neighbours or self.state.policy.postpone.rule == "utility":
+        related = self.state.parts.table.has_relations
+        if by_neighbours or related or self.state.policy.postpone.rule == "utility":
             placer = FullPlacer(self.state.problem())
             numbers = dict(zip(numbers, self.state.parts.table.positions(numbers), strict=True))
         self._issued = plan_for(
@@ -153,6 +154,8 @@ class LiveCluster:
         reason = needs_running_jobs(self.state.record, self.state.policy, method_of(params.method))
         if reason is None and self.state.parts.lost is not None:
             reason = "jobs run on nodes or GPUs that are not listed"
+        if reason is None and self.state.parts.table.has_relations:
+            reason = "relations between jobs look at running jobs"
         if reason is not None:
             raise Unsupported(f"waiting_only: {reason}; call place() without it")
         form = WaitingPlan(self.state.record, self.state.policy, self.state.placer.held_value)

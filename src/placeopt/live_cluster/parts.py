@@ -19,7 +19,17 @@ from placeopt.problem.running import find_lost
 
 NUMBER, ARRIVAL, PRIORITY = range(3)
 
-ALIKE = ("options", "communication", "node_selector", "node_affinity", "nodes_allowed", "nodes_excluded", "tolerations")
+ALIKE = (
+    "options",
+    "communication",
+    "node_selector",
+    "node_affinity",
+    "nodes_allowed",
+    "nodes_excluded",
+    "tolerations",
+    "labels",
+    "relations",
+)
 """Fields of a job that are records or lists, and equal within a class."""
 KEPT_VIEWS = 4
 """Node classes that are kept: those of the class problem and of the whole may differ, and change with the jobs."""
@@ -72,6 +82,11 @@ class JobTable:
     def count(self) -> IntArray:
         """Shape (len(members),): jobs of each class."""
         return np.array(self._count, dtype=np.int64)
+
+    @property
+    def has_relations(self) -> bool:
+        """Whether any job has relations to others."""
+        return any(job.relations and count for job, count in zip(self.members, self._count, strict=True))
 
     def number(self, job_id: str) -> int:
         """Return the number of a job's class."""

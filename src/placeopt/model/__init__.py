@@ -39,6 +39,7 @@ from placeopt.model.policy import (
     Weights,
 )
 from placeopt.model.queues import Flavor, FlavorAllowance, Queue, Quota
+from placeopt.model.relation import Relation
 from placeopt.model.scenario import Arrival, Physics, Scenario
 from placeopt.model.scheduling import Arrays, Goals, Scheduling, Throttle, Watch
 
@@ -95,6 +96,7 @@ __all__ = [
     "Queue",
     "Quota",
     "Record",
+    "Relation",
     "Replica",
     "Running",
     "Scenario",

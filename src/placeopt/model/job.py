@@ -19,6 +19,7 @@ from placeopt.model.base import (
 from placeopt.model.conditions import LabelExpression, Toleration
 from placeopt.model.group import MAX_GROUPS, MAX_WORKERS, Group
 from placeopt.model.origin import JobOrigin
+from placeopt.model.relation import Relation
 
 JobKind = Literal["training", "inference", "modelling", "cpu"]
 MAX_PRIORITY = 1_000_000
@@ -194,6 +195,10 @@ class Job(Record):
     """Names of nodes on which it may not run."""
     tolerations: tuple[Toleration, ...] = ()
     """Taints that the job tolerates."""
+    labels: Labels = Field(default_factory=dict)
+    """By which relations of jobs select it."""
+    relations: Annotated[tuple[Relation, ...], Field(max_length=100)] = ()
+    """Near which jobs, or apart from which, its workers are."""
     conditions_unread: bool = False
     """
     Whether some of its conditions could not be read. ``nodes_allowed`` then names nodes that are known to do; whether

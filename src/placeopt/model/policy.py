@@ -39,12 +39,15 @@ class Usable(Record):
     """Of a network bandwidth, for jobs without GPUs."""
 
 
+BESIDE_THE_SUM = ("prefer", "relations")
+
+
 class Weights(Record):
     """
     Weights of the cost level in thousandths, summing to 1000 (SC'17 eq. 1: a_cc, a_b, a_d; the others are ours).
 
-    A term of weight 0 is not computed. All 0 switches the cost level off. ``prefer`` counts only where jobs prefer
-    levels, and is no part of the sum.
+    A term of weight 0 is not computed. All 0 switches the cost level off. ``prefer`` and ``relations`` count
+    only where jobs prefer levels or have soft relations, and are no part of the sum.
     """
 
     communication: Thousandths = 400
@@ -59,10 +62,12 @@ class Weights(Record):
     """Stated cost of the chosen options."""
     prefer: Thousandths = 300
     """How far down their lists of preferred levels groups are kept together; beside the sum of the others."""
+    relations: Thousandths = 300
+    """Weights of soft relations between jobs that are broken; beside the sum of the others."""
 
     @model_validator(mode="after")
     def _sum(self) -> Self:
-        total = sum(getattr(self, name) for name in type(self).model_fields if name != "prefer")
+        total = sum(getattr(self, name) for name in type(self).model_fields if name not in BESIDE_THE_SUM)
         if total not in (0, 1000):
             raise ValueError(f"sum to {total}, expected 1000 (or all 0 for no cost level)")
         return self
@@ -70,7 +75,7 @@ class Weights(Record):
     @property
     def any_cost(self) -> bool:
         """Whether there is a cost level at all."""
-        return any(getattr(self, name) for name in type(self).model_fields if name != "prefer")
+        return any(getattr(self, name) for name in type(self).model_fields if name not in BESIDE_THE_SUM)
 
 
 Millionths = Annotated[int, Field(ge=0, le=10**9)]

@@ -68,7 +68,7 @@ def exempt_of(job: Job, holds: tuple[Hold, ...]) -> frozenset[str]:
 
 
 def _shareable(job: Job) -> tuple[object, ...]:
-    return job.options, job.communication, job.node_affinity, job.tolerations, job.nodes_allowed
+    return job.options, job.communication, job.node_affinity, job.tolerations, job.nodes_allowed, job.relations
 
 
 def _plain(job: Job, policy: Policy, holds: tuple[Hold, ...]) -> tuple[object, ...]:
@@ -79,6 +79,7 @@ def _plain(job: Job, policy: Policy, holds: tuple[Hold, ...]) -> tuple[object, .
         job.utility_min_thousandths,
         tuple(sorted(job.node_selector.items())) if job.node_selector else (),
         job.nodes_excluded,
+        tuple(job.labels.items()),
     )
 
 

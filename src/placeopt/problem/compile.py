@@ -158,6 +158,8 @@ def compile_classes(
             [-1 if job.utility_min_thousandths is None else job.utility_min_thousandths for job in members]
         ),
         class_exempt=tuple(exempt_of(job, instance.holds_now) for job in members),
+        class_labels=tuple(job.labels for job in members),
+        class_relations=tuple(job.relations for job in members),
         options=options,
         slowdown=_slowdowns(instance, profiles),
         split_domain={level: node_domains(instance, level) for level in levels},
@@ -181,6 +183,8 @@ def classes_among(classes: Classes, chosen: IntArray) -> Classes:
         class_queue=classes.class_queue[chosen],
         class_utility_min=classes.class_utility_min[chosen],
         class_exempt=_chosen(classes.class_exempt, chosen),
+        class_labels=_chosen(classes.class_labels, chosen),
+        class_relations=_chosen(classes.class_relations, chosen),
         options=Options(job_class=np.repeat(np.arange(len(chosen)), length), **columns),
         slowdown=classes.slowdown,
         split_domain=classes.split_domain,

@@ -9,12 +9,13 @@ from functools import cached_property
 
 import numpy as np
 
-from placeopt.model import Communication, Instance, Policy, Running
+from placeopt.model import Communication, Instance, Policy, Relation, Running
 from placeopt.problem.arrays import CPU, MEMORY, BoolArray, Frozen, IntArray, Options, Placement
 from placeopt.problem.gpu_parts import gpu_parts
 from placeopt.problem.growth import best_paths
 from placeopt.problem.places import Place, find_places
 from placeopt.problem.queues import AMOUNTS, QueueTree
+from placeopt.problem.relations import Relations, compile_relations
 from placeopt.problem.room import BaseLoad
 from placeopt.problem.target import Target
 from placeopt.problem.trees import Tree
@@ -76,6 +77,8 @@ class Classes(Frozen):
     class_queue: IntArray  # (K,) row in policy.queues, -1 without
     class_utility_min: IntArray  # (K,) thousandths, -1 without
     class_exempt: tuple[frozenset[str], ...]  # (K,) ids of the holds that do not count against it
+    class_labels: tuple[Mapping[str, str], ...]  # (K,)
+    class_relations: tuple[tuple[Relation, ...], ...]  # (K,)
     options: Options
     slowdown: IntArray  # (4, P, P) excess in thousandths at gpu, switch, socket, node
     split_domain: dict[str, IntArray]  # level that a split names -> (N,) domain of it above each node, -1 without
@@ -121,9 +124,15 @@ class Problem(Hardware, Classes, Jobs):
         return {member: tree for tree in self.trees for member in tree.members}
 
     @cached_property
+    def relations(self) -> Relations:
+        """Relations between jobs."""
+        return compile_relations(self)
+
+    @cached_property
     def is_plain(self) -> bool:
-        """Whether jobs are bound by nothing that only greedy and exact models see: no trees, spread or sockets."""
-        return not self.trees and not any(self.options.spread) and not any(self.options.part_level)
+        """Whether nothing binds jobs that only greedy and exact models see: trees, spread, sockets, relations."""
+        bound = self.trees or any(self.options.spread) or any(self.options.part_level) or any(self.class_relations)
+        return not bound
 
     @cached_property
     def changeable(self) -> frozenset[int]:

@@ -11,6 +11,7 @@ import numpy as np
 
 from placeopt.problem.arrays import Allocation, IntArray, Placement
 from placeopt.problem.problem import Problem
+from placeopt.problem.relations import DomainCounts
 from placeopt.problem.room import BaseLoad, Room, Tenant
 
 
@@ -87,6 +88,7 @@ class State(Room):
         self.placements: list[Placement | None] = [None] * problem.num_jobs
         self.node_jobs: list[dict[int, None]] = [{} for _ in range(n)]  # jobs with a GPU there, in order of arrival
         self._tenants: list[dict[Tenant, int]] | None = None
+        self.relations = [DomainCounts(relation) for relation in problem.relations.every]
         if allocation is None:
             self._begin(list(problem.running.items()))
         else:
@@ -115,6 +117,8 @@ class State(Room):
                 self._change_queue(job, placement, 1)
             if links:
                 self.load_links(placement)
+            if self.relations:
+                self._change_relations(job, placement, 1)
 
     def apply(self, move: Move) -> Move:
         """Carry out ``move`` and return the one that takes it back."""
@@ -169,6 +173,8 @@ class State(Room):
             self._change_queue(job, placement, sign)
         if options.network_mbps[option]:
             self.load_links(placement, sign)
+        if self.relations:
+            self._change_relations(job, placement, sign)
 
     def _change_gpus(self, placement: Placement, sign: int) -> None:
         milli, memory, utilisation = self.problem.options.grants[placement.option]
@@ -222,6 +228,19 @@ class State(Room):
         queue = self.problem.class_queue[self.problem.job_class[job]]
         if queue >= 0:
             self.problem.queue_tree.change(self.queue_used, queue, sign * self.problem.queue_use[placement.option])
+
+    def _change_relations(self, job: int, placement: Placement, sign: int) -> None:
+        k = int(self.problem.job_class[job])
+        concerned = self.problem.relations.of_class[k]
+        stays = bool(concerned) and self.stays(job, placement)
+        for r in concerned:
+            self.relations[r].add(k, placement, ran=job in self.problem.running, stays=stays, sign=sign)
+
+    def stays(self, job: int, placement: Placement) -> bool:
+        """Return whether a placement leaves a running job where it is, whole or shrunk."""
+        from placeopt.problem.changes import change_of  # only here: changes of a problem look at states
+
+        return job in self.problem.running and change_of(self.problem, job, placement) != "moved"
 
     def load_links(self, placement: Placement, sign: int = 1) -> None:
         """Load uplinks with the traffic of a placement; ``sign`` -1 takes it off."""

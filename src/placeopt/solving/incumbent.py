@@ -16,8 +16,8 @@ from placeopt.solving.budget import Budget
 from placeopt.solving.draft import Recorder, standing_records
 from placeopt.solving.plan_form import PlanForm
 from placeopt.terms.objective import Weighted, value
+from placeopt.terms.rules import without_broken
 from placeopt.terms.rules.minimal_utility import withdrawn
-from placeopt.terms.rules.trees import without_broken
 
 
 @dataclass(frozen=True)

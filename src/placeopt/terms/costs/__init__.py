@@ -9,6 +9,7 @@ from placeopt.terms.costs.fragmentation import Fragmentation
 from placeopt.terms.costs.horus import HorusCost
 from placeopt.terms.costs.interference import Interference
 from placeopt.terms.costs.prefer import PreferCost
+from placeopt.terms.costs.relations import RelationsCost
 from placeopt.terms.costs.resource import ResourceCost
 from placeopt.terms.protocols import Cost
 
@@ -20,6 +21,7 @@ COSTS: tuple[Cost, ...] = (
     HorusCost(),
     ResourceCost(),
     PreferCost(),
+    RelationsCost(),
 )
 """A cost of several forms stands once per form; ``selected_by`` chooses one."""
 

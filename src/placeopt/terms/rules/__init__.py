@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from placeopt.linear import ModelBuilder
-from placeopt.problem import Placement, Problem, State
+from placeopt.problem import Allocation, Placement, Problem, State
 from placeopt.terms.protocols import Rule
 from placeopt.terms.rules.capacity import GpuMemoryCapacity, GpuShare, JobsPerGpu, NodeCapacity
 from placeopt.terms.rules.changes import RunningChanges
 from placeopt.terms.rules.minimal_utility import MinimalUtility
 from placeopt.terms.rules.places import PlaceAmounts
 from placeopt.terms.rules.queue_share import QueueShare
+from placeopt.terms.rules.relations import RelationsHold, without_broken_relations
 from placeopt.terms.rules.spread import Gang, Spread
-from placeopt.terms.rules.trees import Trees
+from placeopt.terms.rules.trees import Trees, without_broken_trees
 from placeopt.terms.rules.uplink import Uplink
 from placeopt.terms.rules.where import Where
 from placeopt.terms.variables import Variables
@@ -25,6 +26,7 @@ RULES: tuple[Rule, ...] = (
     NodeCapacity(),
     Spread(),
     Trees(),
+    RelationsHold(),
     QueueShare(),
     PlaceAmounts(),
     Uplink(),
@@ -52,6 +54,16 @@ def fits_beyond_room(state: State, job: int, placement: Placement) -> bool:
 def fits_as_member(state: State, job: int, placement: Placement) -> bool:
     """Return the same as ``fits_beyond_room``, but for the rules of the job's tree: others of it are placed later."""
     return all(rule.fits(state, job, placement) for rule in _BEYOND_ROOM if not isinstance(rule, Trees))
+
+
+def without_broken(problem: Problem, allocation: Allocation) -> Allocation:
+    """Return ``allocation`` without what starts in it against rules that not every stage sees."""
+    kept = allocation
+    while not problem.is_plain:
+        allocation, kept = kept, without_broken_relations(problem, without_broken_trees(problem, kept))
+        if kept == allocation:
+            break
+    return kept
 
 
 GPUS = (Gang, GpuShare, JobsPerGpu, GpuMemoryCapacity)

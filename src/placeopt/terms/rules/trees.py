@@ -92,14 +92,12 @@ def runs_of(builder: ModelBuilder, v: Variables, form: TreeForm, starts: Mapping
     return any_
 
 
-def without_broken(problem: Problem, allocation: Allocation) -> Allocation:
+def without_broken_trees(problem: Problem, allocation: Allocation) -> Allocation:
     """
     Return ``allocation`` without what starts of trees that are not as they must be, and of jobs that lie otherwise.
 
-    For plans of stages that know neither trees nor spread.
+    For plans of stages that see neither trees nor spread.
     """
-    if problem.is_plain:
-        return allocation
     out, lies = list(allocation), Spread()
     for tree in problem.trees:
         placed = {job: held for job in tree.members if (held := allocation[job]) is not None}

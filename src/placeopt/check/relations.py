@@ -1,0 +1,144 @@
+"""Are jobs near those, and apart from those, that they say they must be?"""
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from placeopt.check.case import CheckCase
+from placeopt.model import Job, LabelExpression, Placement, Relation
+
+
+@dataclass
+class _Workers:
+    """Workers of a job in domains of a level; those in none are at None."""
+
+    job: Job
+    stays: Counter[str | None] = field(default_factory=Counter)
+    starts: Counter[str | None] = field(default_factory=Counter)
+
+    def inside(self, domain: str | None) -> int:
+        return self.stays[domain] + self.starts[domain]
+
+
+def check_relations(case: CheckCase) -> None:
+    """Judge every relation that must hold, of what starts or moves; what runs and stays breaks none by itself."""
+    holders: dict[Relation, set[str]] = {}
+    for job in _everybody(case):
+        for relation in job.relations:
+            if relation.weight is None:
+                holders.setdefault(relation, set()).add(job.id)
+    if not holders:
+        return
+    on_nodes = {job.id: (job, *_by_node(case, job, placement)) for job, placement in _placed(case)}
+    for relation, names in holders.items():
+        workers = [
+            _Workers(job, _by_domain(case, relation.level, stays), _by_domain(case, relation.level, starts))
+            for job, stays, starts in on_nodes.values()
+        ]
+        having = [one for one in workers if one.job.id in names]
+        chosen = [one for one in workers if _selects(relation, one.job)]
+        (_check_apart if relation.kind == "apart" else _check_near)(case, relation, having, chosen)
+
+
+def _placed(case: CheckCase) -> Iterator[tuple[Job, Placement]]:
+    """Yield what the plan places, and what runs that a plan for some jobs does not name."""
+    named = set()
+    for job, _, placement in case.known:
+        named.add(job.id)
+        yield job, placement
+    if case.plan.asked is not None:
+        for name, running in case.directory.running.items():
+            if name not in named and name in case.jobs:
+                yield case.jobs[name], running
+
+
+def _everybody(case: CheckCase) -> Iterator[Job]:
+    for job, _ in _placed(case):
+        yield job
+
+
+def _by_node(case: CheckCase, job: Job, placement: Placement) -> tuple[Counter[str], Counter[str]]:
+    """Return the workers of a job on each node: those that stay, and those that start or move."""
+    now: Counter[str] = Counter()
+    for assignment in placement.assignments:
+        now[assignment.node] += len(assignment.workers)
+    if case.stays(job.id):
+        return now, Counter()
+    if job.id not in case.directory.running or case.relation.get(job.id) != "grown":
+        return Counter(), now
+    before: Counter[str] = Counter()
+    for assignment in case.directory.running[job.id].assignments:
+        before[assignment.node] += len(assignment.workers)
+    return now & before, now - before
+
+
+def _by_domain(case: CheckCase, level: str, on_node: Counter[str]) -> Counter[str | None]:
+    found: Counter[str | None] = Counter()
+    for name, count in on_node.items():
+        node = case.nodes.get(name)
+        if level == "node":
+            domain: str | None = name
+        else:
+            domain = None if node is None else node.labels.get(level, case.domains_of(name).get(level))
+        found[domain] += count
+    return found
+
+
+def _selects(relation: Relation, job: Job) -> bool:
+    return all(_is_met(expression, job.labels.get(expression.key)) for expression in relation.selector)
+
+
+def _is_met(expression: LabelExpression, value: str | None) -> bool:
+    match expression.operator:
+        case "Exists":
+            return value is not None
+        case "DoesNotExist":
+            return value is None
+        case "NotIn":
+            return value not in expression.values
+        case "In":
+            return value in expression.values
+    number, bound = _integer(value or ""), int(expression.values[0])
+    return number is not None and (number > bound if expression.operator == "Gt" else number < bound)
+
+
+def _integer(text: str) -> int | None:
+    digits = text[1:] if text[:1] in ("+", "-") else text
+    if not (digits.isascii() and digits.isdigit() and len(text) <= 253):
+        return None
+    return int(text) if -(2**63) <= int(text) < 2**63 else None
+
+
+def _check_apart(case: CheckCase, relation: Relation, having: list[_Workers], chosen: list[_Workers]) -> None:
+    """No worker of one side that starts beside another worker of the other side."""
+    for one in having:
+        for domain, count in (one.stays + one.starts).items():
+            if domain is None:
+                continue
+            for other in chosen:
+                if other is one:
+                    meets = count > 1 and one.starts[domain] > 0
+                else:
+                    meets = other.inside(domain) > 0 and one.starts[domain] + other.starts[domain] > 0
+                if meets:
+                    beside = "another of its workers" if other is one else f"job {other.job.id!r}"
+                    where = f"job {one.job.id!r} in {relation.level} {domain!r}"
+                    case.add("apart", where, f"must be {relation.text}, is with {beside}")
+                    break
+
+
+def _check_near(case: CheckCase, relation: Relation, having: list[_Workers], chosen: list[_Workers]) -> None:
+    """All that starts with the relation is where selected workers stay or start without it, or in one more domain."""
+    names = {one.job.id for one in having}
+    anchored = {domain for one in chosen for domain in one.stays}
+    anchored |= {domain for one in chosen if one.job.id not in names for domain in one.starts}
+    closed = {domain for one in having for domain in one.starts} - (anchored - {None})
+    seeds = {domain for one in chosen if one.job.id in names for domain in one.starts} - {None}
+    ran = {domain for one in chosen if one.job.id in case.directory.running for domain in one.stays + one.starts}
+    if len(closed) == 1 and closed <= seeds and ran <= closed | {None}:
+        return
+    for one in having:
+        for domain in [domain for domain in one.starts if domain in closed]:
+            where = f"job {one.job.id!r}" + ("" if domain is None else f" in {relation.level} {domain!r}")
+            beside = "is in none" if domain is None else "is with none of them"
+            case.add("near", where, f"must be {relation.text}, {beside}")
