@@ -13,7 +13,8 @@ from hypothesis.internal.constants_ast import Constants
 from hypothesis.vendor.pretty import RepresentationPrinter
 
 from placeopt import Engine
-from placeopt.model import Instance, Plan, Scenario
+from placeopt.model import Instance, Plan
+from placeopt.simulation import Scenario
 
 signal.signal(signal.SIGINT, signal.default_int_handler)
 """In the background of a shell it is ignored, and would be in all programs that tests start and interrupt."""

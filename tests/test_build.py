@@ -4,7 +4,8 @@ import pytest
 from pydantic import ValidationError
 
 from placeopt import build, solve, violations
-from placeopt.model import Arrival, Domain, Gpu, Split
+from placeopt.model import Domain, Gpu, Split
+from placeopt.simulation import Arrival
 
 
 def test_a_first_round_in_a_few_lines() -> None:

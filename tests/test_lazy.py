@@ -12,7 +12,7 @@ LAZY = [
     for found in pkgutil.walk_packages(placeopt.__path__, "placeopt.")
     if found.ispkg and "lazy_names" in vars(importlib.import_module(found.name))
 ]
-EAGER = ["generators", "predict", "simulation", "simulation.replay", "whatif"]
+EAGER = ["generators", "predict", "simulation.replay", "whatif"]
 
 
 @pytest.mark.parametrize("room", ["placeopt", *LAZY, *(f"placeopt.{name}" for name in EAGER)])

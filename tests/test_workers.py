@@ -10,8 +10,8 @@ from helpers.worker_places import PACKAGES, elsewhere
 from made_rounds import generate
 from placeopt import BadInput, Unsupported, read_instance, read_scenario, solve_in_parts
 from placeopt.benchmark import plan_cases, run_cases
-from placeopt.model import Scheduling
 from placeopt.parallel import PLACES, run_parallel, width_of, workers
+from placeopt.simulation import Scheduling
 from placeopt.simulation.replay import parse_settings
 from placeopt.simulation.replay import sweep as replay
 from placeopt.whatif import Limits, parse_variation, sweep

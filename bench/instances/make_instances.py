@@ -18,7 +18,7 @@ from pathlib import Path
 
 from hand_instances import hand_instances
 from made_rounds import generate
-from placeopt import read_scenario, write_instance
+from placeopt import read_scenario, write_document
 from placeopt.importers.openb import read_openb
 from placeopt.model import Instance
 from placeopt.simulation import longest_queue_ms, named_policy, round_at, simulate
@@ -216,7 +216,7 @@ def write(instance: Instance, folder: Path, name: str) -> str:
     """Write an instance, compressed if the name ends in ``.gz``; return the name."""
     path = folder / name
     path.parent.mkdir(parents=True, exist_ok=True)
-    write_instance(path, instance)
+    write_document(path, instance)
     print(f"{path.stat().st_size:>9}  {name}")
     return name
 

@@ -16,7 +16,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from placeopt import Engine, Instance, generate, write_instance
+from placeopt import Engine, Instance, generate, write_document
 from spec import BenchSpec, Row
 
 Times = dict[str, list[float]]
@@ -96,7 +96,7 @@ def busy_cluster(nodes: int) -> Instance:
 def served(folder: Path, busy: Instance) -> Iterator[tuple[Path, int]]:
     """Serve the cluster, its journal in a folder; yield the socket and the process."""
     path, file = folder / "s", folder / "cluster.json"
-    write_instance(file, busy)
+    write_document(file, busy)
     where = ("--listen", f"unix:{path}", "--state", str(folder / "state"))
     command = (sys.executable, "-m", "placeopt.cli", "serve", *where)
     process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from command import placeopt_json
-from placeopt import generate, read_instance, write_instance, write_plan
+from placeopt import generate, read_instance, write_document
 from rounds import INSTANCES, warm_engine
 from spec import BenchSpec, Row
 
@@ -50,8 +50,8 @@ def ask(asked: Cluster) -> Iterator[Row]:
     nodes = ",".join(node.id for node in made.cluster.nodes[:8])
     with tempfile.TemporaryDirectory() as folder:
         round_, planned, more = (Path(folder, name) for name in ("round.json.gz", "plan.json.gz", "patch.json"))
-        write_instance(round_, made)
-        write_plan(planned, plan)
+        write_document(round_, made)
+        write_document(planned, plan)
         more.write_text(json.dumps(MORE_DEMAND), encoding="utf-8")
         for name, (verb, *words) in QUESTIONS.items():
             words = [{"TYPE": asked.node_type, "NODES": nodes, "PATCH": str(more)}.get(word, word) for word in words]

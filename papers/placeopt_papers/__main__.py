@@ -7,7 +7,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from placeopt import PlaceoptError, write_scenario
+from placeopt import PlaceoptError, write_document
 from placeopt_papers.one_at_a_time.protocol import OneAtATime
 from placeopt_papers.results import RESULTS, Results, read_rows
 from placeopt_papers.run import cells_of, policies_of, run_cells
@@ -82,7 +82,7 @@ def _scenario(asked: argparse.Namespace) -> int:
     if isinstance(made, OneAtATime):
         print(f"error: {setting.name} is played one job at a time and is no scenario", file=sys.stderr)
         return 3
-    write_scenario(asked.out, made)
+    write_document(asked.out, made)
     print(f"{asked.out}: {made.name}, {len(made.arrivals):,} jobs on {len(made.cluster.nodes):,} nodes")
     return 0
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from placeopt import BadInput
-from placeopt.model import Scenario
+from placeopt.simulation import Scenario
 from placeopt_papers.one_at_a_time.protocol import OneAtATime
 
 INSTANCES = Path(__file__).resolve().parents[2] / "instances"

@@ -9,9 +9,8 @@ import pytest
 from helpers.scenarios import scenario, timed
 from placeopt import solve
 from placeopt.build import instance, job, machine, option
-from placeopt.model import Arrival
-from placeopt.predict import ProfiledRun, best_fit_cores, first_cores
-from placeopt.simulation import simulate
+from placeopt.predict import ProfiledRun
+from placeopt.simulation import Arrival, best_fit_cores, first_cores, simulate
 from placeopt_papers.policies import VARIED, paper_policy
 from placeopt_papers.predict import lightweight
 from placeopt_papers.scenarios.genie import SHAPES, formula_error, genie_models, genie_tasks

@@ -8,8 +8,7 @@ import pytest
 
 from helpers.scenarios import policy, scenario, timed
 from placeopt import BadInput, read_scenario
-from placeopt.model import Scenario
-from placeopt.simulation import simulate, summarise
+from placeopt.simulation import Scenario, simulate, summarise
 from placeopt_papers.__main__ import main
 from placeopt_papers.figures import figures, orders
 from placeopt_papers.measures import MEASURES, measure_all

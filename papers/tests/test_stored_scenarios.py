@@ -3,7 +3,7 @@
 import pytest
 
 from placeopt import read_scenario
-from placeopt.model import Scenario
+from placeopt.simulation import Scenario
 from placeopt_papers.settings import INSTANCES, settings
 
 STORED = (

@@ -13,10 +13,7 @@ if TYPE_CHECKING:  # the public names, each loaded where it is first asked for
     from placeopt.documents.columns import instance_from_columns as instance_from_columns
     from placeopt.documents.documents import read_instance as read_instance
     from placeopt.documents.documents import read_plan as read_plan
-    from placeopt.documents.documents import read_scenario as read_scenario
-    from placeopt.documents.documents import write_instance as write_instance
-    from placeopt.documents.documents import write_plan as write_plan
-    from placeopt.documents.documents import write_scenario as write_scenario
+    from placeopt.documents.documents import write_document as write_document
     from placeopt.errors import BadInput as BadInput
     from placeopt.errors import EngineInUse as EngineInUse
     from placeopt.errors import InternalFault as InternalFault
@@ -31,6 +28,7 @@ if TYPE_CHECKING:  # the public names, each loaded where it is first asked for
     from placeopt.model import Policy as Policy
     from placeopt.partition import solve_in_parts as solve_in_parts
     from placeopt.referee import violations as violations
+    from placeopt.simulation.records.scenario import read_scenario as read_scenario
     from placeopt.solving.api import Interrupted as Interrupted
     from placeopt.solving.api import solve as solve
     from placeopt.solving.audit import audit as audit

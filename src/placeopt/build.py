@@ -22,7 +22,7 @@ from placeopt.model.job import Job, Option
 from placeopt.model.machine import Gpu, Machine
 from placeopt.model.placement import Assignment, Placement, Running, WorkerGpus
 from placeopt.model.policy import Policy
-from placeopt.model.scenario import Arrival, Physics, Scenario
+from placeopt.simulation.records.scenario import Arrival, Physics, Scenario
 
 __all__ = [
     "Where",

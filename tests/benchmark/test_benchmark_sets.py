@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from made_rounds import generate
-from placeopt import BadInput, read_instance, write_instance
+from placeopt import BadInput, read_instance, write_document
 from placeopt.benchmark import Known, read_sets, read_solu, round_statistics, statistics_page
 
 INSTANCES = Path(__file__).resolve().parents[2] / "instances"
@@ -62,7 +62,7 @@ def test_figures_of_a_round() -> None:
 
 def test_the_page(tmp_path: Path) -> None:
     """An instance stands once; who found what; proven values are marked; models have their own table."""
-    write_instance(tmp_path / "a.json", generate("parity", jobs=4, nodes=6, gpus=4, seed=0))
+    write_document(tmp_path / "a.json", generate("parity", jobs=4, nodes=6, gpus=4, seed=0))
     (tmp_path / "one.test").write_text("a.json\n")
     (tmp_path / "two.test").write_text(f"a.json\n{INSTANCES / 'gap' / 'gap1-0.gap'}\n")
     sets = {name: read_sets([name], tmp_path) for name in ("one", "two")}

@@ -27,7 +27,7 @@ from pathlib import Path
 import placeopt
 from campaigns.harness import Campaign, Case
 from made_rounds import generate
-from placeopt import write_instance
+from placeopt import write_document
 
 PACKAGE = str(Path(placeopt.__file__).parent)
 CODES = {signal.SIGINT: 130, signal.SIGTERM: 143}
@@ -43,8 +43,8 @@ def cases(seed: int) -> Iterator[Case]:
     dice = random.Random(seed)
     with tempfile.TemporaryDirectory() as name:
         round_, large = Path(name) / "round.json", Path(name) / "large.json.gz"
-        write_instance(round_, generate("varied", jobs=40, nodes=10, gpus=8, seed=1))
-        write_instance(large, generate("varied", jobs=4000, nodes=800, gpus=8, seed=1))
+        write_document(round_, generate("varied", jobs=40, nodes=10, gpus=8, seed=1))
+        write_document(large, generate("varied", jobs=4000, nodes=800, gpus=8, seed=1))
         commands = (
             ["solve", str(round_), "--time-limit", "30", "--out", str(Path(name) / "plan.json")],
             ["show", str(large)],

@@ -7,7 +7,7 @@ import pytest
 
 from helpers.plans import plan_for, with_assignment
 from helpers.referee_messages import rules_of
-from placeopt import BadInput, audit, violations, write_instance, write_plan
+from placeopt import BadInput, audit, violations, write_document
 from placeopt.build import instance, job, machine, running
 from placeopt.check import Ledger
 from placeopt.cli.run import run as run_command
@@ -122,8 +122,8 @@ def test_commands_after_a_broken_plan(name: str, tmp_path: Path, capfd: pytest.C
     """an answer or one message, never an internal fault."""
     round_, plan = broken_plans()[name]
     files = [str(tmp_path / "round.json"), str(tmp_path / "plan.json")]
-    write_instance(files[0], round_)
-    write_plan(files[1], plan)
+    write_document(files[0], round_)
+    write_document(files[1], plan)
     for codes, command in (
         ({1}, ["check", *files]),
         ({1}, ["audit", *files]),

@@ -10,7 +10,7 @@ import pytest
 
 from helpers.command_line import EXAMPLES, Cli, said
 from placeopt import read_scenario
-from placeopt.model import Arrival
+from placeopt.simulation import Arrival
 
 JOBS = Path(__file__).resolve().parents[1] / "data" / "jobs"
 FILES = {path.name: path for path in (*EXAMPLES.glob("*.csv"), *JOBS.iterdir())}

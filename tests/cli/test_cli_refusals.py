@@ -13,7 +13,7 @@ import pytest
 
 from helpers.broken_files import FAULTS, Fault
 from helpers.command_line import DGX1, EXAMPLES, GANGS, INSTANCES, MINSKY, ROOT, Cli, said
-from placeopt import generate, write_instance
+from placeopt import generate, write_document
 from placeopt.simulation import policy_names
 
 HUGE = 2**63
@@ -352,7 +352,7 @@ IMPORTS: list[Row] = [
 @pytest.fixture(scope="module")
 def round_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("rounds") / "round.json"
-    write_instance(path, generate("uniform", jobs=4, nodes=2, gpus=2, seed=0))
+    write_document(path, generate("uniform", jobs=4, nodes=2, gpus=2, seed=0))
     return path
 
 
@@ -404,6 +404,6 @@ def test_a_broken_file_leaves_the_target_as_it_was(cli: Cli, tmp_path: Path, fau
 def test_a_message_keeps_the_case_of_a_name(cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Only the parser's own messages are put into lower case."""
     monkeypatch.chdir(tmp_path)
-    write_instance("Round.json", generate("uniform", jobs=4, nodes=2, gpus=2, seed=0))
+    write_document("Round.json", generate("uniform", jobs=4, nodes=2, gpus=2, seed=0))
     assert cli("solve", "Round.json", "--out", "Round.json").err.startswith("error: Round.json is also an input")
     assert cli("nonsense").err.startswith("error: no such command")

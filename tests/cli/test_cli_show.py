@@ -7,7 +7,8 @@ import pytest
 from helpers.command_line import DGX1, GANGS, INSTANCES, MINSKY, Cli, said, saved
 from helpers.plans import plan_for
 from placeopt.build import instance, job, machine, node, running, scenario
-from placeopt.model import Arrival, Domain, Gpu, Part
+from placeopt.model import Domain, Gpu, Part
+from placeopt.simulation import Arrival
 
 
 def test_instance_map(cli: Cli, tmp_path: Path) -> None:

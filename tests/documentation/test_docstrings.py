@@ -26,6 +26,8 @@ PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 PYTHON = re.compile(r"^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 SECTION = re.compile(r"^(\w[\w ]*)\n-{3,}$", re.MULTILINE)
 ENTRY = re.compile(r"^(\*{0,2}\w+(?:, \*{0,2}\w+)*)(?: ?:.*)?$", re.MULTILINE)
+SAME = re.compile(r"as `(\w+)` does\.$")
+"""A function that says no more than that has the sections of another public one."""
 TOOLBOX = {"Candidates", "ModelBuilder", "Problem", "State", "SolveContext", "GreedyRule", "Variables"}
 
 
@@ -48,7 +50,9 @@ def public_callables() -> dict[str, Callable[..., Any]]:
     found = {}
     for name, thing in PUBLIC.items():
         if not inspect.isclass(thing):
-            found[name] = thing
+            same = SAME.search(inspect.getdoc(thing) or "")
+            if same is None or not any(other.endswith(f".{same[1]}") for other in PUBLIC):
+                found[name] = thing
         elif thing.__name__ not in TOOLBOX and not issubclass(thing, BaseModel | BaseException | enum.Enum | tuple):
             for attribute, member in vars(thing).items():
                 function = inspect.unwrap(getattr(member, "__func__", member))

@@ -8,7 +8,8 @@ import pytest
 from placeopt import BadInput
 from placeopt.build import instance, job, scenario
 from placeopt.documents import dumps, loads
-from placeopt.model import Arrival, Instance, JobOrigin, Scenario
+from placeopt.model import Instance, JobOrigin
+from placeopt.simulation import Arrival, Scenario
 
 ROUND = instance(
     2,

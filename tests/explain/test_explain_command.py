@@ -9,7 +9,7 @@ import pytest
 from test_large_gang import busy_racks
 
 from helpers.plans import plan_for
-from placeopt import solve, write_instance, write_plan
+from placeopt import solve, write_document
 from placeopt.build import instance, job
 from placeopt.cli.run import run
 from placeopt.explain import Explanation, QueueExplanation
@@ -26,8 +26,8 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, str]:
     """The round of the large gang and its plan."""
     folder = tmp_path_factory.mktemp("gang")
     round_ = busy_racks()
-    write_instance(str(folder / "round.json"), round_)
-    write_plan(str(folder / "plan.json"), solve(round_))
+    write_document(str(folder / "round.json"), round_)
+    write_document(str(folder / "plan.json"), solve(round_))
     return str(folder / "round.json"), str(folder / "plan.json")
 
 
@@ -75,8 +75,8 @@ def test_placed_and_outvoted(tmp_path: Path, capsys: pytest.CaptureFixture[str])
     """One job of many that hold the room, and a job that is placed."""
     round_ = instance(2, [*(job(f"small{i}", value=3) for i in range(8)), job("big", gpus=4, workers=2, value=4)])
     paths = str(tmp_path / "round.json"), str(tmp_path / "plan.json")
-    write_instance(paths[0], round_)
-    write_plan(paths[1], plan_for(round_, {f"small{i}": [(f"n{i // 4}", [i % 4])] for i in range(8)}))
+    write_document(paths[0], round_)
+    write_document(paths[1], plan_for(round_, {f"small{i}": [(f"n{i // 4}", [i % 4])] for i in range(8)}))
     rivals = "small0, small1, small2, small3 and 4 more hold the room it needs and are worth 24 together"
     assert rivals in said(capsys, *paths, "--job", "big")
     text = said(capsys, *paths, "--job", "small0")

@@ -8,19 +8,8 @@ from typing import Any
 from helpers.scenarios import log_lines, scenario, timed
 from placeopt import violations
 from placeopt.build import option
-from placeopt.model import (
-    Arrival,
-    Instance,
-    InstanceRef,
-    Level,
-    Placement,
-    Plan,
-    PolicyRef,
-    Running,
-    Scenario,
-    Scheduling,
-    Unplaced,
-)
+from placeopt.model import Instance, InstanceRef, Level, Placement, Plan, PolicyRef, Running, Unplaced
+from placeopt.simulation import Arrival, Scenario, Scheduling
 
 
 def lively_scenario(seed: int, *, jobs: int = 20, nodes: int = 2, **physics: Any) -> Scenario:

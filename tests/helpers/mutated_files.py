@@ -19,10 +19,9 @@ from placeopt.documents import read_bytes, read_document
 from placeopt.importers import read_kubernetes, read_openb, read_slurm
 from placeopt.importers.job_table import read_jobs
 from placeopt.importers.topo import read_topo
-from placeopt.model import Scheduling
 from placeopt.predict import gavel_pairs
 from placeopt.report.html import read_log
-from placeopt.simulation import named_policy, simulate
+from placeopt.simulation import Scheduling, named_policy, simulate
 from placeopt.whatif import Placements
 
 HERE = Path(__file__).parents[1]

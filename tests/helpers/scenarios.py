@@ -7,21 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from placeopt.build import job, machine, node
-from placeopt.model import (
-    Arrival,
-    Cluster,
-    Communication,
-    Gpu,
-    Interference,
-    Job,
-    Part,
-    Physics,
-    Policy,
-    Scenario,
-    Scheduling,
-    Slowdown,
-    Weights,
-)
+from placeopt.model import Cluster, Communication, Gpu, Interference, Job, Part, Policy, Slowdown, Weights
+from placeopt.simulation import Arrival, Physics, Scenario, Scheduling
 
 PLAIN = Policy(
     weights=Weights(communication=0, interference=0, fragmentation=0), interference=Interference(model="worst")

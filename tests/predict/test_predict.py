@@ -16,8 +16,6 @@ from placeopt.predict import (
     Pair,
     ProfiledRun,
     RateModel,
-    best_fit_cores,
-    first_cores,
     fit_curve,
     fit_interference,
     fit_rate,
@@ -65,8 +63,6 @@ def curve(pairs: list[Pair], use: Mapping[str, float] = USE) -> CurveModel:
         (lambda: relative_errors([], []), "expected two equal lists, not empty"),
         (lambda: relative_errors([1], [1, 2]), "expected two equal lists, not empty"),
         (lambda: relative_errors([1], [0]), "a relative error needs measurements above 0"),
-        (lambda: first_cores(), "category: None; expected one of vision"),
-        (lambda: best_fit_cores(lambda _: 1.0, 9, most=8), "start: 9; expected 1 to 8"),
         (lambda: fit_rate("odd", [ProfiledRun(2, 1, 8, 1.0)], source="test"), "none on one GPU"),
         # what cannot have been is named, and makes neither a fault of linear algebra nor a model of nothing
         *(
@@ -107,25 +103,6 @@ def test_errors() -> None:
     """Off by 10, 0 and 50 percent."""
     found = relative_errors([110, 20, 15], [100, 20, 10])
     assert (found.count, found.mean, found.median, found.worst) == (3, pytest.approx(0.2), pytest.approx(0.1), 0.5)
-
-
-class TestCores:
-    """SODA V-B."""
-
-    def test_where_the_search_begins(self) -> None:
-        """By category, by history, by what else is told; never below one."""
-        assert [first_cores(c) for c in ("vision", "language", "speech")] == [3, 5, 5]
-        assert first_cores("vision", largest_before=8, heavy_preprocessing=True) == 9
-        assert first_cores(largest_before=2, pipelined=True, many_weights=True) == 1
-
-    @pytest.mark.parametrize("start", range(1, 11))
-    @pytest.mark.parametrize("best", [1, 3, 6, 10])
-    def test_the_fewest_cores_at_the_highest_speed(self, start: int, best: int) -> None:
-        """Speed grows up to the best number and stays; from any start. Above its best, a job may slow down slightly."""
-        found, measured = best_fit_cores(lambda cores: min(cores, best), start, most=10)
-        assert found == best
-        assert measured <= abs(start - best) + 3
-        assert best_fit_cores(lambda cores: -abs(cores - 4), 6, most=8) == (4, 4)
 
 
 class TestRate:

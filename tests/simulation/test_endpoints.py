@@ -11,8 +11,20 @@ import pytest
 from helpers.scenarios import log_lines, policy, scenario, timed
 from placeopt import BadInput
 from placeopt.documents import dumps, loads
-from placeopt.model import Arrival, Autoscaler, Demand, Endpoint, Job, LoadStep, Replica, Scenario
-from placeopt.simulation import History, named_policy, round_at, simulate, summarise
+from placeopt.model import Demand, Job
+from placeopt.simulation import (
+    Arrival,
+    Autoscaler,
+    Endpoint,
+    History,
+    LoadStep,
+    Replica,
+    Scenario,
+    named_policy,
+    round_at,
+    simulate,
+    summarise,
+)
 from placeopt_papers.scenarios.dynamoml import LAGGING, POD_START_MS, dynamoml_scenario
 
 GPU = Replica(demand=Demand(gpu_utilisation_percent=80), rate_milli=10_000, latency_ms=100)

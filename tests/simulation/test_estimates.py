@@ -8,8 +8,15 @@ from pydantic import ValidationError
 from helpers.scenarios import policy, random_scenario, scenario, timed
 from placeopt.build import job, option
 from placeopt.errors import BadInput
-from placeopt.model import Arrays, Arrival, Demand, Endpoint, Estimate, LoadStep, Policy, Postpone, Replica, Scenario
+from placeopt.model import Demand, Policy, Postpone
 from placeopt.simulation import (
+    Arrays,
+    Arrival,
+    Endpoint,
+    Estimate,
+    LoadStep,
+    Replica,
+    Scenario,
     missing_estimates,
     named_policy,
     policy_names,

@@ -3,8 +3,7 @@
 import pytest
 
 from helpers.scenarios import policy, scenario, timed
-from placeopt.model import Arrival, Scenario
-from placeopt.simulation import simulate, summarise
+from placeopt.simulation import Arrival, Scenario, simulate, summarise
 
 FAILS = {"memory_failure_ms": 300}
 

@@ -8,8 +8,8 @@ from helpers.scenarios import policy, scenario, timed
 from placeopt import BadInput
 from placeopt.build import running
 from placeopt.documents import loads
-from placeopt.model import CoreCurve, Job, Scenario, Throttle
-from placeopt.simulation import History, simulate, summarise
+from placeopt.model import Job
+from placeopt.simulation import CoreCurve, History, Scenario, Throttle, simulate, summarise
 
 CURVE = CoreCurve(profile="slow", category="vision", speed_thousandths=(250, 500, 1000, 1000))
 BEST_FIT = policy("best-fit", cores="best_fit")

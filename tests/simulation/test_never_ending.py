@@ -10,9 +10,9 @@ from rich.console import Console
 from helpers.scenarios import policy, scenario, timed
 from placeopt import build
 from placeopt.build import machine, node
-from placeopt.model import Arrays, Gpu, Part, Scenario
+from placeopt.model import Gpu, Part
 from placeopt.report.text import simulation_facts, simulation_table
-from placeopt.simulation import Summary, named_policy, simulate, summarise
+from placeopt.simulation import Arrays, Scenario, Summary, named_policy, simulate, summarise
 from placeopt.simulation.replay import measures_of
 
 BLOCKED = scenario([timed("huge", 0, 1000, gpus=5), timed("a", 0, 10_000), timed("b", 1000, 10_000)])

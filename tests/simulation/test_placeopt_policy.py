@@ -11,8 +11,21 @@ from helpers.scenarios import log_lines, policy, random_scenario, scenario, time
 from placeopt import solve
 from placeopt.build import job, option, running
 from placeopt.check import violations
-from placeopt.model import Arrival, Demand, Endpoint, Goals, Job, LoadStep, Replica, Scheduling, Slowdown
-from placeopt.simulation import History, adapted, named_policy, round_at, simulate, summarise
+from placeopt.model import Demand, Job, Slowdown
+from placeopt.simulation import (
+    Arrival,
+    Endpoint,
+    Goals,
+    History,
+    LoadStep,
+    Replica,
+    Scheduling,
+    adapted,
+    named_policy,
+    round_at,
+    simulate,
+    summarise,
+)
 
 PLACEOPT = named_policy("placeopt")
 MINUTE = 60_000

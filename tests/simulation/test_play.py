@@ -12,18 +12,8 @@ from helpers.changing_scenarios import audit, lively_scenario
 from helpers.scenarios import PLAIN, policy, random_scenario, scenario, timed
 from placeopt import BadInput, build
 from placeopt.build import running
-from placeopt.model import (
-    Arrays,
-    Changes,
-    Policy,
-    Postpone,
-    Scenario,
-    Scheduling,
-    Slowdown,
-    Watch,
-    Weights,
-)
-from placeopt.simulation import simulate, summarise
+from placeopt.model import Changes, Policy, Postpone, Slowdown, Weights
+from placeopt.simulation import Arrays, Scenario, Scheduling, Watch, simulate, summarise
 
 NO_COSTS = Weights(communication=0, interference=0, fragmentation=0)
 FREE = Policy(

@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 
 from helpers.scenarios import PLAIN, log_lines, policy, scenario, timed
 from placeopt.build import job, option, running
-from placeopt.model import Arrays, Job, Placement, Scenario, Scheduling
-from placeopt.simulation import QUEUE_ORDERS, JobHistory, simulate, without_utilisation
+from placeopt.model import Job, Placement
+from placeopt.simulation import QUEUE_ORDERS, Arrays, JobHistory, Scenario, Scheduling, simulate, without_utilisation
 from strategies import scenarios
 
 SHIPPED = tuple(QUEUE_ORDERS)

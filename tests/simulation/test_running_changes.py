@@ -7,8 +7,8 @@ import pytest
 from helpers.scenarios import PLAIN, policy, scenario, timed
 from placeopt import BadInput
 from placeopt.build import machine, option
-from placeopt.model import Arrays, Arrival, Job, Scenario, Scheduling, Slowdown, Watch
-from placeopt.simulation import simulate, summarise
+from placeopt.model import Job, Slowdown
+from placeopt.simulation import Arrays, Arrival, Scenario, Scheduling, Watch, simulate, summarise
 
 
 def story(world: Scenario, scheduling: Scheduling) -> dict[str, list[tuple[int, int, int]]]:

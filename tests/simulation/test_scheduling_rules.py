@@ -8,7 +8,6 @@ from pydantic import ValidationError
 
 from helpers.scenarios import policy, scenario, timed
 from placeopt.errors import BadArgument
-from placeopt.model import Scheduling
 from placeopt.simulation import (
     ELASTIC_RULES,
     OPTION_CHOICES,
@@ -18,6 +17,7 @@ from placeopt.simulation import (
     PreemptionRule,
     Request,
     RuleRegistry,
+    Scheduling,
     missing_estimates,
     simulate,
     sorted_by,

@@ -6,8 +6,7 @@ import pytest
 
 from helpers.scenarios import random_scenario
 from placeopt import BadInput, read_scenario
-from placeopt.model import Physics, Scenario
-from placeopt.simulation import named_policy, policy_names, round_at, simulate, summarise
+from placeopt.simulation import Physics, Scenario, named_policy, policy_names, round_at, simulate, summarise
 from placeopt.solving import METHODS
 
 PAPERS = Path(__file__).resolve().parents[2] / "instances" / "papers"

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from placeopt import build
-from placeopt.model import Communication, Gpu, Part, Scenario
+from placeopt.model import Communication, Gpu, Part
+from placeopt.simulation import Scenario
 from strategies.choice import Choice
 from strategies.rounds import make_slowdowns
 

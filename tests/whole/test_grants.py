@@ -14,9 +14,9 @@ from helpers.scenarios import scenario, timed
 from placeopt import BadInput, Engine, audit
 from placeopt.build import instance, job, machine, placement, running
 from placeopt.check import violations
-from placeopt.model import Changes, Instance, Placement, Plan, Policy, Queue, Quota, Scenario, Scheduling
+from placeopt.model import Changes, Instance, Placement, Plan, Policy, Queue, Quota
 from placeopt.problem import compile_problem
-from placeopt.simulation import named_policy, round_at, simulate
+from placeopt.simulation import Scenario, Scheduling, named_policy, round_at, simulate
 from placeopt.whatif import after_plan, plan_of, review
 from strategies import scenarios
 

@@ -9,8 +9,7 @@ import pytest
 from placeopt import Engine, Instance, build, generate, solve
 from placeopt.documents import dumps, loads
 from placeopt.explain import explain
-from placeopt.model import Scenario
-from placeopt.simulation import named_policy, simulate
+from placeopt.simulation import Scenario, named_policy, simulate
 from placeopt.whatif import Limits, fail
 
 CONTROLS = ["collect", "disable", "enable", "freeze", "set_threshold", "unfreeze"]

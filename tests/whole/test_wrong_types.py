@@ -74,7 +74,7 @@ TOLD: list[tuple[Callable[..., object], tuple[Any, ...], str]] = [
     (whatif.fit, (ROUND, "8xH100"), "job: str, expected a Job"),
     (edits.apply, (ROUND, 1), "steps: int, expected a Sequence of Step"),
     (read_instance, (None,), "path: NoneType, expected the name of a file"),
-    (placeopt.write_instance, ("x", PLAN), "instance: Plan, expected an Instance"),
+    (placeopt.write_document, ("x", {}), "document: dict, expected a Record"),
     (loads, (Instance, 5), "data: int, expected a bytes, or text"),
     (whatif.fit, (ROUND,), "fit: missing a required argument: 'job'"),
 ]

@@ -6,21 +6,8 @@ import numpy as np
 
 from placeopt import BadInput
 from placeopt.generators import equal_nodes
-from placeopt.model import (
-    Arrival,
-    Autoscaler,
-    Communication,
-    Demand,
-    Endpoint,
-    Gpu,
-    Job,
-    LoadStep,
-    Machine,
-    Option,
-    Physics,
-    Replica,
-    Scenario,
-)
+from placeopt.model import Communication, Demand, Gpu, Job, Machine, Option
+from placeopt.simulation import Arrival, Autoscaler, Endpoint, LoadStep, Physics, Replica, Scenario
 from placeopt.topology import dgx1
 from placeopt_papers.scenarios.factors import UNCHANGED, Factors, scaled
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from placeopt import BadInput, read_scenario
-from placeopt.model import Physics, Scenario
+from placeopt.simulation import Physics, Scenario
 from placeopt_papers.one_at_a_time.protocol import OneAtATime
 from placeopt_papers.traces.philly import philly_scenario, read_philly
 from placeopt_papers.traces.sia import read_sia, sia_scenario

@@ -10,21 +10,8 @@ import random
 
 from placeopt import BadInput
 from placeopt.generators import equal_nodes
-from placeopt.model import (
-    Arrival,
-    Assignment,
-    Communication,
-    Demand,
-    Gpu,
-    Job,
-    Machine,
-    Option,
-    Part,
-    Physics,
-    Running,
-    Scenario,
-    WorkerGpus,
-)
+from placeopt.model import Assignment, Communication, Demand, Gpu, Job, Machine, Option, Part, Running, WorkerGpus
+from placeopt.simulation import Arrival, Physics, Scenario
 from placeopt_papers.scenarios.sc17_times import sc17_times
 
 PAPER = "Amaral et al., Topology-Aware GPU Scheduling for Learning Workloads in Cloud Environments (SC'17)"

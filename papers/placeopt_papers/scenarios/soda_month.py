@@ -21,23 +21,19 @@ import numpy as np
 
 from placeopt import BadInput
 from placeopt.generators import equal_nodes
-from placeopt.model import (
+from placeopt.model import Communication, Demand, Gpu, Job, Machine, Option
+from placeopt.problem import IntArray
+from placeopt.simulation import (
     Arrival,
-    Communication,
     CoreCurve,
-    Demand,
     Endpoint,
-    Gpu,
-    Job,
     LoadStep,
-    Machine,
-    Option,
     Physics,
     Replica,
     Scenario,
+    best_fit_cores,
+    first_cores,
 )
-from placeopt.predict import best_fit_cores, first_cores
-from placeopt.problem import IntArray
 from placeopt_papers.scenarios.factors import UNCHANGED, Factors, scaled
 
 NODES, DAYS = 80, 30

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import random
 
-from placeopt.model import Replica, Scenario
+from placeopt.simulation import Replica, Scenario
 from placeopt_papers.scenarios.soda_month import soda_month
 
 TRIAL_MS = 60_000

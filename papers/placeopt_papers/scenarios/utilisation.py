@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Literal
 
 from placeopt import Unsupported
-from placeopt.model import Arrival, Estimate, Scenario
+from placeopt.simulation import Arrival, Estimate, Scenario
 from placeopt_papers.predict import fit_regressor, onnx_features
 from placeopt_papers.scenarios.horus import horus_testbed
 from placeopt_papers.scenarios.networks import Graph, networks

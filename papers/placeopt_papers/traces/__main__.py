@@ -7,9 +7,9 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from placeopt import PlaceoptError, write_scenario
+from placeopt import PlaceoptError, write_document
 from placeopt.importers import read_openb
-from placeopt.model import Scenario
+from placeopt.simulation import Scenario
 from placeopt_papers.traces.openb import openb_scenario, read_openb_run_times
 from placeopt_papers.traces.philly import philly_scenario, read_philly
 from placeopt_papers.traces.sc17_artifact import read_sc17
@@ -45,7 +45,7 @@ def main(words: Sequence[str] | None = None) -> int:
     options["sia"].add_argument("--nodes", type=int, default=16, metavar="N", help="nodes of 4 GPUs")
     asked = parser.parse_args(words)
     try:
-        write_scenario(asked.out, _scenario(asked))
+        write_document(asked.out, _scenario(asked))
     except (OSError, PlaceoptError) as error:
         print(f"error: {error}", file=sys.stderr)
         return 3

@@ -9,7 +9,8 @@ from pathlib import Path
 import numpy as np
 
 from placeopt import BadInput
-from placeopt.model import Arrival, Cluster, Instance, Physics, Scenario
+from placeopt.model import Cluster, Instance
+from placeopt.simulation import Arrival, Physics, Scenario
 
 STEPS = 200
 """Bisection steps in the search for the factor."""

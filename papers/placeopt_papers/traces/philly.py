@@ -15,10 +15,11 @@ import numpy as np
 
 from placeopt import BadInput
 from placeopt.generators import equal_nodes
-from placeopt.generators.assumed_interference import Assumed, assumed_kind, assumed_slowdowns
 from placeopt.generators.job_kinds import PROFILES
 from placeopt.importers.job_table import TableJob, read_jobs
-from placeopt.model import Arrival, Demand, Job, Option, Physics, Scenario
+from placeopt.model import Demand, Job, Option
+from placeopt.simulation import Arrival, Physics, Scenario
+from placeopt.simulation.assumed_interference import Assumed, assumed_kind, assumed_slowdowns
 from placeopt.topology import pcie_box
 from placeopt_papers.traces.sia import RESTART_MS, VALUE_PER_GPU
 

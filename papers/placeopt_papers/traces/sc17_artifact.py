@@ -13,21 +13,8 @@ from typing import Any
 
 from placeopt import BadInput
 from placeopt.documents import read_bytes
-from placeopt.model import (
-    Arrival,
-    Cluster,
-    Communication,
-    Demand,
-    Gpu,
-    Job,
-    Machine,
-    Node,
-    Option,
-    Part,
-    Physics,
-    Scenario,
-    Slowdown,
-)
+from placeopt.model import Cluster, Communication, Demand, Gpu, Job, Machine, Node, Option, Part, Slowdown
+from placeopt.simulation import Arrival, Physics, Scenario
 
 MALFORMED = (LookupError, StopIteration, TypeError, ValueError, AttributeError, ArithmeticError)
 """Errors from reading a file of another format, infinities and zeros in place of seconds included."""

@@ -9,7 +9,8 @@ from pathlib import Path
 
 from placeopt import BadInput
 from placeopt.generators import equal_nodes
-from placeopt.model import Arrival, Communication, Demand, Job, Option, Physics, Scenario, Slowdown
+from placeopt.model import Communication, Demand, Job, Option, Slowdown
+from placeopt.simulation import Arrival, Physics, Scenario
 from placeopt.topology import pcie_box
 
 VALUE_PER_GPU = 1000

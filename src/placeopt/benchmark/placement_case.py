@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from placeopt.benchmark.journal import Case, CaseAnswer
 from placeopt.check import violations
-from placeopt.documents.documents import read_instance, write_plan
+from placeopt.documents.documents import read_instance, write_document
 from placeopt.live_cluster.engine import Engine
 from placeopt.model import Instance
 from placeopt.solving.audit import audit
@@ -33,7 +33,7 @@ def place_round(case: Case, target: Path, report: CaseReport) -> CaseAnswer:
         report.solved()
     report.judging()
     refused = [str(violation) for violation in violations(instance, plan)] or audit(instance, plan)
-    write_plan(target, plan)
+    write_document(target, plan)
     levels = {level.name: level for level in plan.levels}
     value = levels["value"]
     cost, cost_bound = (levels["cost"].objective, levels["cost"].bound) if "cost" in levels else (None, None)

@@ -15,7 +15,7 @@ from pathlib import Path
 from placeopt import __version__
 from placeopt.benchmark.journal import Kind
 from placeopt.documents.bounds import check_lines
-from placeopt.documents.documents import write_instance
+from placeopt.documents.documents import write_document
 from placeopt.documents.files import make_folder, read_bytes
 from placeopt.errors import BadArgument, BadInput
 from placeopt.generators import generate
@@ -155,7 +155,7 @@ def generate_round(name: str, path: Path) -> None:
     jobs, nodes, gpus, seed = map(int, form.groups()[1:])
     made = generate(form[1], jobs=jobs, nodes=nodes, gpus=gpus, seed=seed)
     make_folder(path.parent)
-    write_instance(path, made)
+    write_document(path, made)
     for other in (*path.parent.glob(f"{name}~*.json.gz"), path.parent / f"{name}.json.gz"):
         if other != path:
             with contextlib.suppress(OSError):  # deleted by another process, or not ours to delete

@@ -14,8 +14,8 @@ from placeopt.readable import plain, plural
 
 if TYPE_CHECKING:
     from placeopt.model import Cluster, Instance, Machine, Plan, Policy
-    from placeopt.model.scenario import Scenario
-    from placeopt.model.scheduling import Scheduling
+    from placeopt.simulation.records.scenario import Scenario
+    from placeopt.simulation.records.scheduling import Scheduling
 
 STREAM = "-"
 
@@ -75,8 +75,8 @@ def read_policy(text: str | None) -> Policy | None:
 def read_scheduling(text: str) -> Scheduling:
     """Return the scheduling policy of that name, or the one in that file."""
     from placeopt.documents.documents import read_document
-    from placeopt.model.scheduling import Scheduling
     from placeopt.simulation import named_policy, policy_names
+    from placeopt.simulation.records.scheduling import Scheduling
 
     if text in policy_names():
         return named_policy(text)
@@ -149,7 +149,7 @@ def read_any(path: str) -> Instance | Plan | Machine | Scenario:
     """Read an instance, a plan, a machine or a scenario, by the keys at the top of the file."""
     from placeopt.documents.documents import loads
     from placeopt.model import Instance, Machine, Plan
-    from placeopt.model.scenario import Scenario
+    from placeopt.simulation.records.scenario import Scenario
 
     data, source, keys = peek(path)
     if keys is None:

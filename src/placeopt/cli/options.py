@@ -278,7 +278,7 @@ def with_prices(document: Document, texts: list[str] | None) -> Document:
     if not prices:
         return document
     from placeopt.model import Cluster, Instance
-    from placeopt.model.scenario import Scenario
+    from placeopt.simulation.records.scenario import Scenario
 
     try:
         if isinstance(document, Cluster):

@@ -16,7 +16,7 @@ from placeopt.environment import versions
 
 if TYPE_CHECKING:
     from placeopt.model import Instance
-    from placeopt.model.scenario import Scenario
+    from placeopt.simulation.records.scenario import Scenario
 
 KEY = "provenance"
 """Key of an answer in JSON under which it stands."""

@@ -1,7 +1,7 @@
 """
-placeopt's own files: rounds, plans and scenarios as JSON, read strictly and written stably.
+placeopt's own files: rounds, plans and other records as JSON, read strictly and written stably.
 
-``read_document`` and ``loads`` take every record of `placeopt.model`, ``dumps`` writes it.
+``read_document`` and ``loads`` take every record, ``dumps`` and ``write_document`` write it.
 """
 
 from typing import TYPE_CHECKING
@@ -18,17 +18,11 @@ if TYPE_CHECKING:
     from placeopt.documents.documents import read_document as read_document
     from placeopt.documents.documents import read_instance as read_instance
     from placeopt.documents.documents import read_plan as read_plan
-    from placeopt.documents.documents import read_scenario as read_scenario
-    from placeopt.documents.documents import write_instance as write_instance
-    from placeopt.documents.documents import write_plan as write_plan
-    from placeopt.documents.documents import write_scenario as write_scenario
+    from placeopt.documents.documents import write_document as write_document
     from placeopt.documents.faults import make_record as make_record
     from placeopt.documents.files import MAX_BYTES as MAX_BYTES
     from placeopt.documents.files import make_folder as make_folder
     from placeopt.documents.files import read_bytes as read_bytes
     from placeopt.documents.files import write_bytes as write_bytes
-    from placeopt.documents.schema import DOCUMENTS as DOCUMENTS
-    from placeopt.documents.schema import document_schema as document_schema
-    from placeopt.documents.schema import write_schemas as write_schemas
 
 __getattr__, __dir__ = lazy_names(__name__)

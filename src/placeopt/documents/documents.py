@@ -1,5 +1,5 @@
 """
-Instances and plans as JSON documents: strict when read, stable when written.
+Records as JSON documents: strict when read, stable when written.
 
 A text is parsed once, with what JSON readers accept silently (duplicate keys, NaN) refused, and judged by the strict
 records of `placeopt.model`. Every fault becomes part of one `BadInput` that names the file, the path inside it, the
@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Sequence
 from typing import TypeVar
 
 from pydantic import ValidationError
@@ -19,8 +20,8 @@ from placeopt.documents.bounds import check_bounds
 from placeopt.documents.faults import parse_strictly, validation_fault
 from placeopt.documents.files import MAX_BYTES, file_name, label, read_bytes, write_bytes
 from placeopt.errors import BadInput
-from placeopt.model import Instance, Plan, Record, Scenario
-from placeopt.model.templates import job_rows
+from placeopt.model import Instance, Plan, Record
+from placeopt.model.templates import JobsDocument, job_rows
 
 Document = TypeVar("Document", bound=Record)
 UTF8_BOM = b"\xef\xbb\xbf"
@@ -28,169 +29,65 @@ UTF8_BOM = b"\xef\xbb\xbf"
 
 def read_document(kind: type[Document], path: str | os.PathLike[str], *, max_bytes: int = MAX_BYTES) -> Document:
     """
-    Return a record from ``.json``, ``.json.gz`` or ``-``.
+    Read a record from a file.
 
     Parameters
     ----------
     kind
-        `Instance`, `Plan`, or another record of the model, such as `Policy`.
+        `Instance`, `Plan`, or another record, such as `Policy` or a scenario.
     path
-        The file.
+        ``.json`` or ``.json.gz``; ``-`` is standard input.
     max_bytes
-        Largest size, after decompression.
+        Largest size, in bytes after unpacking.
 
     Raises
     ------
     BadInput
-        If the file cannot be read or is not a valid document; at most 20 faults are listed, the others counted.
+        If the file cannot be read, is larger than ``max_bytes``, or is no valid document of this kind. The message
+        lists up to 20 faults, each with its path in the document, and counts the others.
     """
     return loads(kind, read_bytes(path, max_bytes=max_bytes), source=label(file_name(path)))
 
 
 def read_instance(path: str | os.PathLike[str], *, max_bytes: int = MAX_BYTES) -> Instance:
-    """
-    Read an instance from a file.
-
-    Parameters
-    ----------
-    path
-        ``.json`` or ``.json.gz``; ``-`` is standard input.
-    max_bytes
-        Largest size, in bytes after unpacking.
-
-    Returns
-    -------
-    Instance
-        The document; every field is checked.
-
-    Raises
-    ------
-    BadInput
-        If the file cannot be read, is larger than ``max_bytes``, or is no valid document of this kind. The message
-        lists up to 20 faults, each with its path in the document.
-    """
+    """Read an instance from a file, as `read_document` does."""
     return read_document(Instance, path, max_bytes=max_bytes)
 
 
 def read_plan(path: str | os.PathLike[str], *, max_bytes: int = MAX_BYTES) -> Plan:
-    """
-    Read a plan from a file.
-
-    Parameters
-    ----------
-    path
-        ``.json`` or ``.json.gz``; ``-`` is standard input.
-    max_bytes
-        Largest size, in bytes after unpacking.
-
-    Returns
-    -------
-    Plan
-        The document; every field is checked.
-
-    Raises
-    ------
-    BadInput
-        If the file cannot be read, is larger than ``max_bytes``, or is no valid document of this kind. The message
-        lists up to 20 faults, each with its path in the document.
-    """
+    """Read a plan from a file, as `read_document` does."""
     return read_document(Plan, path, max_bytes=max_bytes)
 
 
-def read_scenario(path: str | os.PathLike[str], *, max_bytes: int = MAX_BYTES) -> Scenario:
-    """
-    Read a scenario from a file.
-
-    Parameters
-    ----------
-    path
-        ``.json`` or ``.json.gz``; ``-`` is standard input.
-    max_bytes
-        Largest size, in bytes after unpacking.
-
-    Returns
-    -------
-    Scenario
-        The document; every field is checked.
-
-    Raises
-    ------
-    BadInput
-        If the file cannot be read, is larger than ``max_bytes``, or is no valid document of this kind. The message
-        lists up to 20 faults, each with its path in the document.
-    """
-    return read_document(Scenario, path, max_bytes=max_bytes)
-
-
 @checked
-def write_scenario(path: str | os.PathLike[str], scenario: Scenario) -> None:
+def write_document(path: str | os.PathLike[str], document: Record) -> None:
     """
-    Write a scenario to a file: the whole file or, at a fault, none.
+    Write a record to a file: the whole file or, at a fault, none.
 
     Parameters
     ----------
     path
         A name that ends in ``.gz`` is compressed; ``-`` is standard output.
-    scenario
-        What to write; a field at its default is left out.
+    document
+        What to write, as `dumps` returns it.
 
     Raises
     ------
     BadInput
         If the file cannot be written.
     """
-    write_bytes(path, dumps(scenario))
-
-
-@checked
-def write_instance(path: str | os.PathLike[str], instance: Instance) -> None:
-    """
-    Write an instance to a file: the whole file or, at a fault, none.
-
-    Parameters
-    ----------
-    path
-        A name that ends in ``.gz`` is compressed; ``-`` is standard output.
-    instance
-        What to write; a field at its default is left out.
-
-    Raises
-    ------
-    BadInput
-        If the file cannot be written.
-    """
-    write_bytes(path, dumps(instance))
-
-
-@checked
-def write_plan(path: str | os.PathLike[str], plan: Plan) -> None:
-    """
-    Write a plan to a file: the whole file or, at a fault, none.
-
-    Parameters
-    ----------
-    path
-        A name that ends in ``.gz`` is compressed; ``-`` is standard output.
-    plan
-        What to write; a field at its default is left out.
-
-    Raises
-    ------
-    BadInput
-        If the file cannot be written.
-    """
-    write_bytes(path, dumps(plan))
+    write_bytes(path, dumps(document))
 
 
 @checked
 def loads(kind: type[Document], data: bytes | str, *, source: str = "document") -> Document:
     """
-    Read an instance, a plan or any other record from text.
+    Read a record from text.
 
     Parameters
     ----------
     kind
-        `Instance`, `Plan`, or another record of the model, such as `Policy`.
+        `Instance`, `Plan`, or another record, such as `Policy`.
     data
         JSON in UTF-8, with or without byte order mark.
     source
@@ -243,8 +140,8 @@ def _format_record(record: Record, indent: str, *, sparse: bool) -> str:
         stays = name in ("document", "format_version") or field.is_required() or not (sparse or late)
         if not stays and value == field.get_default(call_default_factory=True):
             continue
-        if isinstance(record, Instance | Scenario) and name in ("jobs", "arrivals"):
-            templates, rows = _job_rows(record)
+        if isinstance(record, JobsDocument) and name == record.JOBS[0]:
+            templates, rows = _job_rows(record, value)
             if templates:
                 shown = [f"{json.dumps(name)}: {text}" for name, text in templates.items()]
                 lines.append(f'{inner}"templates": {_listed(shown, inner, "{}")}')
@@ -259,13 +156,13 @@ def _format_record(record: Record, indent: str, *, sparse: bool) -> str:
     return "{\n" + ",\n".join(lines) + f"\n{indent}}}" if lines else "{}"
 
 
-def _job_rows(record: Instance | Scenario) -> tuple[dict[str, str], list[str]]:
+def _job_rows(record: JobsDocument, entries: Sequence[Record]) -> tuple[dict[str, str], list[str]]:
     """Return the templates of the jobs of a document, and the rows of the list that has them."""
-    if isinstance(record, Instance):
-        return job_rows(record.jobs)
-    templates, rows = job_rows([arrival.job for arrival in record.arrivals])
-    rest = [arrival.model_dump_json(exclude_defaults=True, exclude={"job"})[1:] for arrival in record.arrivals]
-    return templates, [f'{{"job":{row}{"," * (more != "}")}{more}' for row, more in zip(rows, rest, strict=True)]
+    templates, rows = job_rows(record.jobs_of(entries))
+    for key in record.JOBS[1:]:
+        rest = [entry.model_dump_json(exclude_defaults=True, exclude={key})[1:] for entry in entries]
+        rows = [f'{{"{key}":{row}{"," * (more != "}")}{more}' for row, more in zip(rows, rest, strict=True)]
+    return templates, rows
 
 
 def _listed(rows: list[str], indent: str, brackets: str = "[]") -> str:

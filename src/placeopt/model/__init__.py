@@ -1,122 +1,70 @@
-"""What users write and read: rounds, plans, scenarios, scheduling policies, and every record in them."""
+"""What users write and read: rounds and plans, and every record in them."""
 
-from placeopt.model.base import MAX_JOBS, MAX_VALUE, Amounts, Record
-from placeopt.model.cluster import BlockSize, Cluster, Domain, Node
-from placeopt.model.conditions import LabelExpression, Taint, Toleration
-from placeopt.model.endpoint import Autoscaler, CoreCurve, Endpoint, LoadStep, Replica
-from placeopt.model.estimate import Estimate
-from placeopt.model.group import Demand, Group, Split, Spread
-from placeopt.model.hold import Hold, hold_groups
-from placeopt.model.instance import FORMAT_VERSION, Instance, Slowdown
-from placeopt.model.job import Communication, Edge, Job, Option
-from placeopt.model.machine import Gpu, Link, Machine, Part
-from placeopt.model.origin import JobOrigin, Origin
-from placeopt.model.placement import Assignment, Placement, Running, WorkerGpus
-from placeopt.model.plan import (
-    Cost,
-    InstanceRef,
-    Level,
-    Moved,
-    Plan,
-    PolicyRef,
-    Preempted,
-    Seconds,
-    Shrunk,
-    Stage,
-    Standing,
-    Unplaced,
-)
-from placeopt.model.policy import (
-    Changes,
-    Fragmentation,
-    Horus,
-    Interference,
-    Policy,
-    Postpone,
-    SlowdownCurve,
-    TargetWorker,
-    Usable,
-    Weights,
-)
-from placeopt.model.queues import Flavor, FlavorAllowance, Queue, Quota
-from placeopt.model.relation import Relation
-from placeopt.model.scenario import Arrival, Physics, Scenario
-from placeopt.model.scheduling import Arrays, Goals, Scheduling, Throttle, Watch
+from typing import TYPE_CHECKING
 
-__all__ = [
-    "FORMAT_VERSION",
-    "MAX_JOBS",
-    "MAX_VALUE",
-    "Amounts",
-    "Arrays",
-    "Arrival",
-    "Assignment",
-    "Autoscaler",
-    "BlockSize",
-    "Changes",
-    "Cluster",
-    "Communication",
-    "CoreCurve",
-    "Cost",
-    "Demand",
-    "Domain",
-    "Edge",
-    "Endpoint",
-    "Estimate",
-    "Flavor",
-    "FlavorAllowance",
-    "Fragmentation",
-    "Goals",
-    "Gpu",
-    "Group",
-    "Hold",
-    "Horus",
-    "Instance",
-    "InstanceRef",
-    "Interference",
-    "Job",
-    "JobOrigin",
-    "LabelExpression",
-    "Level",
-    "Link",
-    "LoadStep",
-    "Machine",
-    "Moved",
-    "Node",
-    "Option",
-    "Origin",
-    "Part",
-    "Physics",
-    "Placement",
-    "Plan",
-    "Policy",
-    "PolicyRef",
-    "Postpone",
-    "Preempted",
-    "Queue",
-    "Quota",
-    "Record",
-    "Relation",
-    "Replica",
-    "Running",
-    "Scenario",
-    "Scheduling",
-    "Seconds",
-    "Shrunk",
-    "Slowdown",
-    "SlowdownCurve",
-    "Split",
-    "Spread",
-    "Stage",
-    "Standing",
-    "Taint",
-    "TargetWorker",
-    "Throttle",
-    "Toleration",
-    "Unplaced",
-    "Usable",
-    "Watch",
-    "Weights",
-    "WorkerGpus",
-    "hold_groups",
-]
+from placeopt.lazy import lazy_names
+
+if TYPE_CHECKING:
+    from placeopt.model.base import MAX_JOBS as MAX_JOBS
+    from placeopt.model.base import MAX_VALUE as MAX_VALUE
+    from placeopt.model.base import Amounts as Amounts
+    from placeopt.model.base import Record as Record
+    from placeopt.model.cluster import BlockSize as BlockSize
+    from placeopt.model.cluster import Cluster as Cluster
+    from placeopt.model.cluster import Domain as Domain
+    from placeopt.model.cluster import Node as Node
+    from placeopt.model.conditions import LabelExpression as LabelExpression
+    from placeopt.model.conditions import Taint as Taint
+    from placeopt.model.conditions import Toleration as Toleration
+    from placeopt.model.group import Demand as Demand
+    from placeopt.model.group import Group as Group
+    from placeopt.model.group import Split as Split
+    from placeopt.model.group import Spread as Spread
+    from placeopt.model.hold import Hold as Hold
+    from placeopt.model.hold import hold_groups as hold_groups
+    from placeopt.model.instance import FORMAT_VERSION as FORMAT_VERSION
+    from placeopt.model.instance import Instance as Instance
+    from placeopt.model.instance import Slowdown as Slowdown
+    from placeopt.model.job import Communication as Communication
+    from placeopt.model.job import Edge as Edge
+    from placeopt.model.job import Job as Job
+    from placeopt.model.job import Option as Option
+    from placeopt.model.machine import Gpu as Gpu
+    from placeopt.model.machine import Link as Link
+    from placeopt.model.machine import Machine as Machine
+    from placeopt.model.machine import Part as Part
+    from placeopt.model.origin import JobOrigin as JobOrigin
+    from placeopt.model.origin import Origin as Origin
+    from placeopt.model.placement import Assignment as Assignment
+    from placeopt.model.placement import Placement as Placement
+    from placeopt.model.placement import Running as Running
+    from placeopt.model.placement import WorkerGpus as WorkerGpus
+    from placeopt.model.plan import Cost as Cost
+    from placeopt.model.plan import InstanceRef as InstanceRef
+    from placeopt.model.plan import Level as Level
+    from placeopt.model.plan import Moved as Moved
+    from placeopt.model.plan import Plan as Plan
+    from placeopt.model.plan import PolicyRef as PolicyRef
+    from placeopt.model.plan import Preempted as Preempted
+    from placeopt.model.plan import Seconds as Seconds
+    from placeopt.model.plan import Shrunk as Shrunk
+    from placeopt.model.plan import Stage as Stage
+    from placeopt.model.plan import Standing as Standing
+    from placeopt.model.plan import Unplaced as Unplaced
+    from placeopt.model.policy import Changes as Changes
+    from placeopt.model.policy import Fragmentation as Fragmentation
+    from placeopt.model.policy import Horus as Horus
+    from placeopt.model.policy import Interference as Interference
+    from placeopt.model.policy import Policy as Policy
+    from placeopt.model.policy import Postpone as Postpone
+    from placeopt.model.policy import SlowdownCurve as SlowdownCurve
+    from placeopt.model.policy import TargetWorker as TargetWorker
+    from placeopt.model.policy import Usable as Usable
+    from placeopt.model.policy import Weights as Weights
+    from placeopt.model.queues import Flavor as Flavor
+    from placeopt.model.queues import FlavorAllowance as FlavorAllowance
+    from placeopt.model.queues import Queue as Queue
+    from placeopt.model.queues import Quota as Quota
+    from placeopt.model.relation import Relation as Relation
+
+__getattr__, __dir__ = lazy_names(__name__)

@@ -24,7 +24,7 @@ from placeopt.model.job import Job
 from placeopt.model.machine import PART_LEVELS
 from placeopt.model.placement import Placement, Running
 from placeopt.model.policy import Policy
-from placeopt.model.templates import digest_of, with_templates
+from placeopt.model.templates import JobsDocument, digest_of
 
 FORMAT_VERSION: Literal[2] = 2
 
@@ -107,7 +107,7 @@ def running_fault(job: Job, held: Placement) -> str | None:
     return None
 
 
-class Instance(Record):
+class Instance(JobsDocument):
     """A cluster snapshot, the running placements, all jobs (running and waiting), profiles and a default policy."""
 
     document: Literal["round"] = "round"
@@ -134,11 +134,6 @@ class Instance(Record):
     """Interference between profiles; a pair that is missing causes none."""
     policy: Policy = Policy()
     """Policy of the round, unless the caller gives another."""
-
-    @model_validator(mode="before")
-    @classmethod
-    def _templates(cls, document: object) -> object:
-        return with_templates(document, lambda i: ("jobs", i))
 
     @model_validator(mode="after")
     def _references(self) -> Self:

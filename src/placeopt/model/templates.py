@@ -12,9 +12,9 @@ import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache, partial
 from operator import itemgetter
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar
 
-from pydantic import FailFast, TypeAdapter, ValidationError
+from pydantic import FailFast, TypeAdapter, ValidationError, model_validator
 from pydantic_core import InitErrorDetails, PydanticCustomError
 
 from placeopt.model.base import Record, trusted_all
@@ -30,30 +30,38 @@ _DEFAULTS = {name: Job.model_fields[name].get_default() for name in OWN if name 
 Path = tuple[str | int, ...]
 
 
-def with_templates(document: object, path_of: Callable[[int], Path]) -> object:
-    """
-    Return a document as JSON has it without its ``templates``: jobs that name one are records.
+class JobsDocument(Record):
+    """A document with jobs; what they have in common may stand in its ``templates``."""
 
-    ``path_of``: number of an entry -> where its job is: ``("jobs", i)``, ``("arrivals", i, "job")``. What has no
-    ``templates`` comes back as it is. Raises `ValidationError` or ``ValueError``, with a path in the document.
-    """
-    if not isinstance(document, dict) or TEMPLATES not in document:
-        return document
-    rest = dict(document)
-    given = rest.pop(TEMPLATES)
-    if not isinstance(given, dict):
-        raise ValueError(f"{TEMPLATES}: expected an object {{...}}")
-    templates = {name: _template(name, fields) for name, fields in given.items()}
-    name, _, *key = path_of(0)
-    entries = rest.get(name)
-    if isinstance(entries, list):
-        jobs: list[Any] = [entry.get(key[0]) if key and isinstance(entry, dict) else entry for entry in entries]
-        rows = [i for i, job in enumerate(jobs) if isinstance(job, dict) and TEMPLATE in job]
-        filled = list(entries)
-        for i, job in zip(rows, _filled(templates, [jobs[i] for i in rows], lambda j: path_of(rows[j])), strict=True):
-            filled[i] = {**entries[i], key[0]: job} if key else job
-        rest[name] = filled
-    return rest
+    JOBS: ClassVar[tuple[str, ...]] = ("jobs",)
+    """The list that has the jobs, and the field of its entries where these are not the jobs themselves."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _with_templates(cls, document: object) -> object:
+        """Return a document as JSON has it without its ``templates``: jobs that name one are records."""
+        if not isinstance(document, dict) or TEMPLATES not in document:
+            return document
+        rest = dict(document)
+        given = rest.pop(TEMPLATES)
+        if not isinstance(given, dict):
+            raise ValueError(f"{TEMPLATES}: expected an object {{...}}")
+        templates = {name: _template(name, fields) for name, fields in given.items()}
+        name, *key = cls.JOBS
+        entries = rest.get(name)
+        if isinstance(entries, list):
+            jobs: list[Any] = [entry.get(key[0]) if key and isinstance(entry, dict) else entry for entry in entries]
+            rows = [i for i, job in enumerate(jobs) if isinstance(job, dict) and TEMPLATE in job]
+            paths: list[Path] = [(name, i, *key) for i in rows]
+            rest[name] = filled = list(entries)
+            for i, job in zip(rows, _filled(templates, [jobs[i] for i in rows], paths.__getitem__), strict=True):
+                filled[i] = {**entries[i], key[0]: job} if key else job
+        return rest
+
+    @classmethod
+    def jobs_of(cls, entries: Sequence[Any]) -> Sequence[Job]:
+        """Return the jobs of the entries of the list."""
+        return [getattr(entry, cls.JOBS[1]) for entry in entries] if len(cls.JOBS) > 1 else entries
 
 
 def _template(name: str, fields: object) -> dict[str, Any]:

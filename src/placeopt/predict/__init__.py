@@ -13,10 +13,8 @@ from placeopt.predict.fitted import (
 )
 from placeopt.predict.interference import InterferenceModel, Pair, fit_interference, gavel_pairs
 from placeopt.predict.rate import ProfiledRun, RateModel, check_runs, fit_rate
-from placeopt.predict.resources import Category, best_fit_cores, first_cores
 
 __all__ = [
-    "Category",
     "CurveModel",
     "Errors",
     "Fitted",
@@ -25,10 +23,8 @@ __all__ = [
     "ProfiledRun",
     "Provenance",
     "RateModel",
-    "best_fit_cores",
     "check_lists",
     "check_runs",
-    "first_cores",
     "fit_curve",
     "fit_interference",
     "fit_rate",

@@ -1,82 +1,75 @@
 """Simulation of a scenario under a scheduling policy, event by event; and the rules that policies name."""
 
-from placeopt.simulation.estimates import with_actual_estimates, with_scaled_errors
-from placeopt.simulation.gpu_time import GpuUse, Occupancy, fragments_over_time, occupancy, slots_over_time
-from placeopt.simulation.history import History, JobHistory, Rounds, longest_queue_ms, round_at
-from placeopt.simulation.job_warnings import (
-    MissingEstimates,
-    NeverEnds,
-    check_utilisation,
-    missing_estimates,
-    never_ending,
-    without_utilisation,
-)
-from placeopt.simulation.play import Tick, simulate
-from placeopt.simulation.scheduling.adapt import adapted
-from placeopt.simulation.scheduling.elastic import ELASTIC_RULES, ElasticRule
-from placeopt.simulation.scheduling.preemption_policy import Candidate, PreemptionRule, Request
-from placeopt.simulation.scheduling.preemption_rules import PREEMPTION_RULES
-from placeopt.simulation.scheduling.queue_orders import QUEUE_ORDERS, QueueContext, QueueOrder, sorted_by
-from placeopt.simulation.scheduling.resource_estimator import OPTION_CHOICES
-from placeopt.simulation.scheduling.rule_registry import RuleRegistry, named_policy, policy_names
-from placeopt.simulation.scheduling.waiting_queue import JobQueue
-from placeopt.simulation.statistics import (
-    Distribution,
-    Interval,
-    bootstrap_interval,
-    distribution_of,
-    jain_index,
-    paired_interval,
-    t_interval,
-)
-from placeopt.simulation.summary import Summary, UserFigures, occupancy_between, summarise
+from typing import TYPE_CHECKING
 
-__all__ = [
-    "ELASTIC_RULES",
-    "OPTION_CHOICES",
-    "PREEMPTION_RULES",
-    "QUEUE_ORDERS",
-    "Candidate",
-    "Distribution",
-    "ElasticRule",
-    "GpuUse",
-    "History",
-    "Interval",
-    "JobHistory",
-    "JobQueue",
-    "MissingEstimates",
-    "NeverEnds",
-    "Occupancy",
-    "PreemptionRule",
-    "QueueContext",
-    "QueueOrder",
-    "Request",
-    "Rounds",
-    "RuleRegistry",
-    "Summary",
-    "Tick",
-    "UserFigures",
-    "adapted",
-    "bootstrap_interval",
-    "check_utilisation",
-    "distribution_of",
-    "fragments_over_time",
-    "jain_index",
-    "longest_queue_ms",
-    "missing_estimates",
-    "named_policy",
-    "never_ending",
-    "occupancy",
-    "occupancy_between",
-    "paired_interval",
-    "policy_names",
-    "round_at",
-    "simulate",
-    "slots_over_time",
-    "sorted_by",
-    "summarise",
-    "t_interval",
-    "with_actual_estimates",
-    "with_scaled_errors",
-    "without_utilisation",
-]
+from placeopt.lazy import lazy_names
+
+if TYPE_CHECKING:
+    from placeopt.simulation.assumed_interference import assumed_kind as assumed_kind
+    from placeopt.simulation.assumed_interference import assumed_slowdowns as assumed_slowdowns
+    from placeopt.simulation.estimates import with_actual_estimates as with_actual_estimates
+    from placeopt.simulation.estimates import with_scaled_errors as with_scaled_errors
+    from placeopt.simulation.gpu_time import GpuUse as GpuUse
+    from placeopt.simulation.gpu_time import Occupancy as Occupancy
+    from placeopt.simulation.gpu_time import fragments_over_time as fragments_over_time
+    from placeopt.simulation.gpu_time import occupancy as occupancy
+    from placeopt.simulation.gpu_time import slots_over_time as slots_over_time
+    from placeopt.simulation.history import History as History
+    from placeopt.simulation.history import JobHistory as JobHistory
+    from placeopt.simulation.history import Rounds as Rounds
+    from placeopt.simulation.history import longest_queue_ms as longest_queue_ms
+    from placeopt.simulation.history import round_at as round_at
+    from placeopt.simulation.job_warnings import MissingEstimates as MissingEstimates
+    from placeopt.simulation.job_warnings import NeverEnds as NeverEnds
+    from placeopt.simulation.job_warnings import check_utilisation as check_utilisation
+    from placeopt.simulation.job_warnings import missing_estimates as missing_estimates
+    from placeopt.simulation.job_warnings import never_ending as never_ending
+    from placeopt.simulation.job_warnings import without_utilisation as without_utilisation
+    from placeopt.simulation.play import Tick as Tick
+    from placeopt.simulation.play import simulate as simulate
+    from placeopt.simulation.records.endpoint import Autoscaler as Autoscaler
+    from placeopt.simulation.records.endpoint import CoreCurve as CoreCurve
+    from placeopt.simulation.records.endpoint import Endpoint as Endpoint
+    from placeopt.simulation.records.endpoint import LoadStep as LoadStep
+    from placeopt.simulation.records.endpoint import Replica as Replica
+    from placeopt.simulation.records.estimate import Estimate as Estimate
+    from placeopt.simulation.records.scenario import Arrival as Arrival
+    from placeopt.simulation.records.scenario import Physics as Physics
+    from placeopt.simulation.records.scenario import Scenario as Scenario
+    from placeopt.simulation.records.scenario import read_scenario as read_scenario
+    from placeopt.simulation.records.scheduling import Arrays as Arrays
+    from placeopt.simulation.records.scheduling import Goals as Goals
+    from placeopt.simulation.records.scheduling import Scheduling as Scheduling
+    from placeopt.simulation.records.scheduling import Throttle as Throttle
+    from placeopt.simulation.records.scheduling import Watch as Watch
+    from placeopt.simulation.scheduling.adapt import adapted as adapted
+    from placeopt.simulation.scheduling.core_search import best_fit_cores as best_fit_cores
+    from placeopt.simulation.scheduling.core_search import first_cores as first_cores
+    from placeopt.simulation.scheduling.elastic import ELASTIC_RULES as ELASTIC_RULES
+    from placeopt.simulation.scheduling.elastic import ElasticRule as ElasticRule
+    from placeopt.simulation.scheduling.preemption_policy import Candidate as Candidate
+    from placeopt.simulation.scheduling.preemption_policy import PreemptionRule as PreemptionRule
+    from placeopt.simulation.scheduling.preemption_policy import Request as Request
+    from placeopt.simulation.scheduling.preemption_rules import PREEMPTION_RULES as PREEMPTION_RULES
+    from placeopt.simulation.scheduling.queue_orders import QUEUE_ORDERS as QUEUE_ORDERS
+    from placeopt.simulation.scheduling.queue_orders import QueueContext as QueueContext
+    from placeopt.simulation.scheduling.queue_orders import QueueOrder as QueueOrder
+    from placeopt.simulation.scheduling.queue_orders import sorted_by as sorted_by
+    from placeopt.simulation.scheduling.resource_estimator import OPTION_CHOICES as OPTION_CHOICES
+    from placeopt.simulation.scheduling.rule_registry import RuleRegistry as RuleRegistry
+    from placeopt.simulation.scheduling.rule_registry import named_policy as named_policy
+    from placeopt.simulation.scheduling.rule_registry import policy_names as policy_names
+    from placeopt.simulation.scheduling.waiting_queue import JobQueue as JobQueue
+    from placeopt.simulation.statistics import Distribution as Distribution
+    from placeopt.simulation.statistics import Interval as Interval
+    from placeopt.simulation.statistics import bootstrap_interval as bootstrap_interval
+    from placeopt.simulation.statistics import distribution_of as distribution_of
+    from placeopt.simulation.statistics import jain_index as jain_index
+    from placeopt.simulation.statistics import paired_interval as paired_interval
+    from placeopt.simulation.statistics import t_interval as t_interval
+    from placeopt.simulation.summary import Summary as Summary
+    from placeopt.simulation.summary import UserFigures as UserFigures
+    from placeopt.simulation.summary import occupancy_between as occupancy_between
+    from placeopt.simulation.summary import summarise as summarise
+
+__getattr__, __dir__ = lazy_names(__name__)

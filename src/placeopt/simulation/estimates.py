@@ -6,9 +6,9 @@ import math
 
 from placeopt.errors import BadArgument
 from placeopt.model import Option
-from placeopt.model.endpoint import Endpoint
-from placeopt.model.estimate import OF_DEMAND, Estimate
-from placeopt.model.scenario import Arrival, Scenario
+from placeopt.simulation.records.endpoint import Endpoint
+from placeopt.simulation.records.estimate import OF_DEMAND, Estimate
+from placeopt.simulation.records.scenario import Arrival, Scenario
 
 
 def with_actual_estimates(scenario: Scenario) -> Scenario:

@@ -9,9 +9,9 @@ from placeopt.arguments import checked
 from placeopt.errors import BadInput
 from placeopt.model import Instance, Job, Placement, Policy, Running
 from placeopt.model.policy import Interference
-from placeopt.model.scenario import Scenario
-from placeopt.model.scheduling import Scheduling
 from placeopt.problem.grants import granted
+from placeopt.simulation.records.scenario import Scenario
+from placeopt.simulation.records.scheduling import Scheduling
 from placeopt.simulation.scheduling.adapt import adapted
 from placeopt.simulation.scheduling.resource_estimator import ResourceEstimator
 

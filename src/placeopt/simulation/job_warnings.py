@@ -13,12 +13,12 @@ from placeopt.feasibility.free_capacity import free_capacity_of
 from placeopt.feasibility.minimal_utility import reach, utility_binds, without_minima
 from placeopt.feasibility.requirement import requirements_of
 from placeopt.model import Instance, Job, Option
-from placeopt.model.scenario import Scenario
-from placeopt.model.scheduling import Scheduling
 from placeopt.problem import State, compile_problem
 from placeopt.problem.classes import class_key
 from placeopt.readable import gpus, plural
 from placeopt.simulation.history import History, JobHistory
+from placeopt.simulation.records.scenario import Scenario
+from placeopt.simulation.records.scheduling import Scheduling
 from placeopt.simulation.scheduling.adapt import adapted
 from placeopt.simulation.scheduling.drf_queue import ArrayDivision
 from placeopt.simulation.scheduling.preemption_rules import PREEMPTION_RULES

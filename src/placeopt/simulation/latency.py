@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from placeopt.model.endpoint import Replica
+from placeopt.simulation.records.endpoint import Replica
 
 
 def latency_ms(replica: Replica, load: float) -> float:

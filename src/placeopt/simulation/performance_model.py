@@ -8,13 +8,13 @@ from operator import attrgetter
 
 from placeopt.model import Instance, Job, Option, Placement
 from placeopt.model.base import Thousandths
-from placeopt.model.scenario import Scenario
-from placeopt.model.scheduling import Throttle
 from placeopt.problem import Placement as Indexed
 from placeopt.problem import compile_problem
 from placeopt.problem.grants import Bounds, grants
 from placeopt.problem.running import running_placement
 from placeopt.simulation.memory_bandwidth import MemoryBandwidthUse
+from placeopt.simulation.records.scenario import Scenario
+from placeopt.simulation.records.scheduling import Throttle
 from placeopt.simulation.scheduling.placement_amounts import Shares
 from placeopt.terms.costs.horus import excess_table
 from placeopt.terms.costs.utility import path_excess

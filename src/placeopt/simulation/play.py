@@ -11,14 +11,14 @@ from dataclasses import dataclass
 from placeopt import __version__
 from placeopt.arguments import expect
 from placeopt.live_cluster.engine import Engine
-from placeopt.model.scenario import Scenario
-from placeopt.model.scheduling import Scheduling
 from placeopt.simulation.endpoints import with_replicas
 from placeopt.simulation.event_queue import EventQueue, Kind
 from placeopt.simulation.history import History, Rounds
 from placeopt.simulation.job_state import JobState
 from placeopt.simulation.job_warnings import check_utilisation
 from placeopt.simulation.journal import EventLog
+from placeopt.simulation.records.scenario import Scenario
+from placeopt.simulation.records.scheduling import Scheduling
 from placeopt.simulation.replica_choice import ReplicaChoice
 from placeopt.simulation.running_jobs import RunningJobs
 from placeopt.simulation.scheduling.adapt import adapted

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from placeopt.model import Job
-from placeopt.model.endpoint import Endpoint
-from placeopt.model.scheduling import Scheduling
 from placeopt.simulation.endpoints import CoreStay, core_stays
+from placeopt.simulation.records.endpoint import Endpoint
+from placeopt.simulation.records.scheduling import Scheduling
 from placeopt.simulation.scheduling.placement_amounts import requested_amounts
 
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from placeopt.model import Job, Placement
-from placeopt.model.scenario import Arrival, Scenario, largest_gpu_mib
-from placeopt.model.scheduling import Scheduling
 from placeopt.simulation.event_queue import EventQueue
 from placeopt.simulation.job_state import NEVER_MS, ByRate, JobState, LongestObserved, ProgressRule
 from placeopt.simulation.performance_model import PerformanceModel
+from placeopt.simulation.records.scenario import Arrival, Scenario, largest_gpu_mib
+from placeopt.simulation.records.scheduling import Scheduling
 from placeopt.simulation.scheduling.decision import Decision
 from placeopt.simulation.scheduling.elastic import ELASTIC_RULES
 from placeopt.simulation.scheduling.interference_monitor import gpus_of

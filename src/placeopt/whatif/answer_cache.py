@@ -9,8 +9,8 @@ from functools import partial
 from pathlib import Path
 from typing import Generic, TypeVar
 
-from placeopt import __version__
 from placeopt.deadline import Deadline
+from placeopt.environment import versions
 from placeopt.live_cluster.engine import Engine
 from placeopt.model import Instance
 from placeopt.model.base import Record
@@ -70,7 +70,15 @@ class AnswerCache(OptionalRows[CachedAnswer], Generic[A]):
         jobs: int | None,
         deadline: Deadline,
     ) -> None:
-        parts = (instance.digest, limits.time_limit_s, limits.threads, limits.seed, limits.method, *words, __version__)
+        parts = (
+            instance.digest,
+            limits.time_limit_s,
+            limits.threads,
+            limits.seed,
+            limits.method,
+            *words,
+            versions()["placeopt"],
+        )
         self._question = hashlib.sha256("\n".join(map(str, parts)).encode()).hexdigest()
         self._jobs, self._deadline = jobs, deadline
         super().__init__(path, CachedAnswer, "an answer of whatif")

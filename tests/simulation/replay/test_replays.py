@@ -12,9 +12,8 @@ from placeopt.build import job, machine, nodes
 from placeopt.build import scenario as build_scenario
 from placeopt.documents import loads
 from placeopt.edits import Patch
-from placeopt.model import Arrival, Scenario
 from placeopt.report.text import curve_page
-from placeopt.simulation import named_policy, simulate
+from placeopt.simulation import Arrival, Scenario, named_policy, simulate
 from placeopt.simulation.replay import (
     MeasuredRun,
     ReplaySeries,

@@ -20,8 +20,8 @@ from placeopt.readable import duration, plural
 if TYPE_CHECKING:
     from placeopt.benchmark.figure import Figure
     from placeopt.model import Instance, Plan
-    from placeopt.model.scenario import Scenario
     from placeopt.report.html import Fact, ResultTable, SimulationLog, WhatIfAnswer
+    from placeopt.simulation.records.scenario import Scenario
 
 LOG, SUMMARIES = ".jsonl", "summaries.json"
 NEEDED = {"scenario", "policy", "seed", "jobs", "ended", "stranded", "finished", "never_ends", "wait_s", "makespan_s"}
@@ -156,8 +156,8 @@ class _Inputs:
     def _read_document(self, path: str) -> None:
         from placeopt.documents.documents import loads
         from placeopt.model import Instance, Plan
-        from placeopt.model.scenario import Scenario
         from placeopt.report.html import answer_type
+        from placeopt.simulation.records.scenario import Scenario
 
         data, source, top = peek(path)
         keys = set(top or ())

@@ -49,10 +49,10 @@ def show(
         raise UsageError(f"--width: {width}, expected {WIDTHS[0]} to {WIDTHS[1]}")
     check_sources({"FILE": document, "--instance": instance})
     from placeopt.model import Instance, Plan
-    from placeopt.model.scenario import Scenario
     from placeopt.report.text import documents
     from placeopt.report.text.palette import ASCII, BLOCKS
     from placeopt.report.text.scenario import scenario_facts, scenario_page
+    from placeopt.simulation.records.scenario import Scenario
 
     columns, glyphs = width or output_width(), BLOCKS if can_unicode() else ASCII
     content = read_any(document)

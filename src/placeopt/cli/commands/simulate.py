@@ -19,9 +19,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from pathlib import Path
 
-    from placeopt.model.scenario import Scenario
-    from placeopt.model.scheduling import Scheduling
     from placeopt.simulation import History, Summary, Tick
+    from placeopt.simulation.records.scenario import Scenario
+    from placeopt.simulation.records.scheduling import Scheduling
 
 SUMMARIES = "summaries.json"
 
@@ -208,7 +208,7 @@ def _refuse_twins(policies: list[Scheduling]) -> None:
 
 
 def _read(path: str, rule: str | None) -> Scenario:
-    from placeopt.documents.documents import read_scenario
+    from placeopt.simulation import read_scenario
 
     world = read_scenario(path)
     if rule is None or rule == world.physics.rule:

@@ -21,8 +21,8 @@ from placeopt.parallel import workers
 from placeopt.readable import plural
 
 if TYPE_CHECKING:
-    from placeopt.model.scenario import Scenario
-    from placeopt.model.scheduling import Scheduling
+    from placeopt.simulation.records.scenario import Scenario
+    from placeopt.simulation.records.scheduling import Scheduling
     from placeopt.simulation.replay import MeasuredRun
 
 ReplayPolicy = Annotated[
@@ -104,7 +104,7 @@ def apply_to_scenario(path: str, plan: str | None, patch: list[str] | None, out:
     """Write a scenario after patches."""
     if plan is not None:
         raise UsageError(PLAN_OF_A_ROUND)
-    from placeopt.documents.documents import read_scenario
+    from placeopt.simulation import read_scenario
     from placeopt.simulation.replay import patch_scenario
 
     before = read_scheduling(DEFAULT_POLICY)
@@ -125,7 +125,7 @@ def _replaying(replay: Replay) -> Iterator[tuple[Scenario, Scheduling, dict[str,
         raise UsageError(PLAN_OF_A_ROUND)
     check_sources({"SCENARIO": replay.question.instance})
     started = time.monotonic()
-    from placeopt.documents.documents import read_scenario
+    from placeopt.simulation import read_scenario
     from placeopt.simulation.replay import patch_scenario
 
     done = 0

@@ -15,7 +15,7 @@ from placeopt.cli.output import ExitCode, write_error
 
 if TYPE_CHECKING:
     from placeopt.model import Instance
-    from placeopt.model.scenario import Scenario
+    from placeopt.simulation.records.scenario import Scenario
 
 INPUT = "input file"
 """Marks a parameter of a reader as a file that is read: ``Annotated[str, typer.Option(...), INPUT]``."""

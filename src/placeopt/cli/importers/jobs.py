@@ -14,9 +14,9 @@ from placeopt.cli.output import UsageError
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from placeopt.generators.assumed_interference import Assumed
     from placeopt.model import Slowdown
-    from placeopt.model.scenario import Scenario
+    from placeopt.simulation.assumed_interference import Assumed
+    from placeopt.simulation.records.scenario import Scenario
 
 MAX_DAYS = 100_000
 PREVIEW = 10
@@ -81,9 +81,9 @@ def jobs(
     if (cluster is None) == (nodes is None):
         raise UsageError("expected --cluster FILE or --nodes, such as --nodes 32x8xA100")
     from placeopt.generators.node_list import parse_nodes
-    from placeopt.generators.table_scenario import table_scenario
     from placeopt.importers.job_table.column_choice import parse_columns
     from placeopt.importers.job_table.read import read_jobs
+    from placeopt.simulation.table_scenario import table_scenario
 
     wanted = parse_columns(columns)
     hardware = read_cluster(cluster) if cluster is not None else parse_nodes(nodes or "")
@@ -129,7 +129,7 @@ def _interference(text: str, *, named: bool) -> Assumed | Sequence[Slowdown]:
     from placeopt.cli.files import read_any
     from placeopt.errors import BadInput
     from placeopt.model import Instance
-    from placeopt.model.scenario import Scenario
+    from placeopt.simulation.records.scenario import Scenario
 
     document = read_any(text)
     if not isinstance(document, Instance | Scenario) or not document.slowdowns:

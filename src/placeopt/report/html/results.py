@@ -7,13 +7,13 @@ from typing import Any
 
 from placeopt.benchmark.figure import Figure
 from placeopt.model import Plan
-from placeopt.model.scenario import Scenario
 from placeopt.readable import plural
 from placeopt.report.html.result_table import Better, Cell, Column, ResultTable
 from placeopt.report.html.simulation import policy_colours, slowdowns_with_wait
 from placeopt.report.html.simulation_log import SimulationLog, labels_of
 from placeopt.simulation.gpu_time import occupancy
 from placeopt.simulation.journal import log_name
+from placeopt.simulation.records.scenario import Scenario
 from placeopt.simulation.statistics import distribution_of
 
 POLICY_COLUMNS = (

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from placeopt.benchmark.figure import COLOURS, Figure, Tips, ink_on
 from placeopt.errors import BadInput
-from placeopt.model.scenario import Scenario
 from placeopt.readable import amount, time_unit
 from placeopt.report.html.curves import Points, step_figure
 from placeopt.report.html.simulation_log import SimulationLog, labels_of
 from placeopt.simulation.gpu_time import fragments_over_time, slots_over_time
+from placeopt.simulation.records.scenario import Scenario
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

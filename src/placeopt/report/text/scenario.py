@@ -16,8 +16,8 @@ from placeopt.report.text.text_table import TextTable, heading, section
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-    from placeopt.model.scenario import Scenario
     from placeopt.simulation import Summary
+    from placeopt.simulation.records.scenario import Scenario
 
 
 HOUR_S = 3_600

@@ -12,10 +12,10 @@ from pathlib import Path
 
 from placeopt import __version__
 from placeopt.model.cluster import Cluster
-from placeopt.model.scenario import Scenario
-from placeopt.model.scheduling import Scheduling
 from placeopt.parallel import event_of, mark_of, run_parallel
 from placeopt.simulation import simulate
+from placeopt.simulation.records.scenario import Scenario
+from placeopt.simulation.records.scheduling import Scheduling
 from placeopt.simulation.replay.goals import Goal, measures, measures_of
 from placeopt.simulation.replay.series import MeasuredRun, ReplayPoint
 from placeopt.simulation.replay.variations import with_drawn_arrivals

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 from placeopt.errors import BadArgument, BadInput
-from placeopt.model.scenario import Scenario
 from placeopt.simulation import History, summarise
+from placeopt.simulation.records.scenario import Scenario
 
 TIMES = {"s": 1.0, "m": 60.0, "h": 3600.0, "d": 86_400.0}
 STATISTICS = ("mean", "median", "p90", "p95", "p99", "max")

@@ -7,8 +7,8 @@ from typing import Literal
 
 from placeopt.model.instance import Slowdown
 from placeopt.model.policy import ShareMode
-from placeopt.model.scenario import Scenario
-from placeopt.model.scheduling import Elastic, Preempts, Scheduling
+from placeopt.simulation.records.scenario import Scenario
+from placeopt.simulation.records.scheduling import Elastic, Preempts, Scheduling
 
 LOOKAHEAD_GPUS = 32
 """GPUs of a cluster up to which rounds are solved whole: a round of five Minskys takes 0.1 s, one of 94 nodes 1 s."""

@@ -7,8 +7,8 @@ from collections.abc import Hashable, Iterable, Iterator
 from placeopt.model import Cluster, Job, Placement
 from placeopt.model.queues import Queue as QueueRecord
 from placeopt.model.queues import Quota
-from placeopt.model.scenario import Arrival, Scenario
-from placeopt.model.scheduling import Arrays
+from placeopt.simulation.records.scenario import Arrival, Scenario
+from placeopt.simulation.records.scheduling import Arrays
 from placeopt.simulation.scheduling.node_arrays import NodeArrays, size_of
 from placeopt.simulation.scheduling.placement_amounts import (
     Amounts,

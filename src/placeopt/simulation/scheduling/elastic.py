@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from placeopt.model import Job, Option, Placement
-from placeopt.model.scheduling import ELASTIC_NAMES
+from placeopt.simulation.records.scheduling import ELASTIC_NAMES
 from placeopt.simulation.scheduling.free_resources import FreeResources
 from placeopt.simulation.scheduling.placement_amounts import with_added_worker, workers_of
 from placeopt.simulation.scheduling.rule_registry import RuleRegistry

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 
 from placeopt.model import Placement
-from placeopt.model.scheduling import Watch
+from placeopt.simulation.records.scheduling import Watch
 
 
 class InterferenceMonitor:

@@ -7,10 +7,10 @@ from collections.abc import Hashable, Iterable
 
 from placeopt.live_cluster.engine import Engine
 from placeopt.model import Job, Placement
-from placeopt.model.scenario import Scenario
-from placeopt.model.scheduling import Scheduling
 from placeopt.problem.classes import class_key
 from placeopt.simulation.performance_model import PerformanceModel
+from placeopt.simulation.records.scenario import Scenario
+from placeopt.simulation.records.scheduling import Scheduling
 from placeopt.simulation.scheduling.decision import Decision, RoundView
 from placeopt.simulation.scheduling.elastic import ElasticJob, grow_jobs
 from placeopt.simulation.scheduling.evictions import PreemptionPolicy

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Sequence
 
 from placeopt.model import Assignment, Demand, Option, Placement, WorkerGpus
 from placeopt.model.policy import ShareMode
-from placeopt.model.scenario import Scenario
 from placeopt.problem.grants import Bounds, bounds_of, has_limit, with_grants, with_shares
+from placeopt.simulation.records.scenario import Scenario
 
 Amounts = tuple[int, int, int]
 """GPU-milli, CPU millicores, MiB of memory."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterable, Iterator
 
 from placeopt.model import Job, Option
-from placeopt.model.scheduling import PREEMPTION_NAMES
+from placeopt.simulation.records.scheduling import PREEMPTION_NAMES
 from placeopt.simulation.scheduling.drf_queue import JobArrayQueue
 from placeopt.simulation.scheduling.placement_amounts import (
     Amounts,

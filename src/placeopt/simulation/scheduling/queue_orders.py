@@ -6,8 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from placeopt.model import Job
-from placeopt.model.scenario import Scenario
-from placeopt.model.scheduling import ORDER_NAMES, Scheduling
+from placeopt.simulation.records.scenario import Scenario
+from placeopt.simulation.records.scheduling import ORDER_NAMES, Scheduling
 from placeopt.simulation.scheduling.drf_queue import ArrayDivision, DrfQueue, JobArrayQueue
 from placeopt.simulation.scheduling.rule_registry import RuleRegistry
 from placeopt.simulation.scheduling.urgency_queue import UrgencyQueue

@@ -8,8 +8,8 @@ from collections.abc import Hashable, Iterable, Mapping
 from placeopt.errors import BadInput
 from placeopt.live_cluster.engine import Engine
 from placeopt.model import Job, Option, Placement
-from placeopt.model.scenario import Scenario
-from placeopt.model.scheduling import Scheduling
+from placeopt.simulation.records.scenario import Scenario
+from placeopt.simulation.records.scheduling import Scheduling
 from placeopt.simulation.scheduling.attained_service import AttainedService
 from placeopt.simulation.scheduling.decision import Decision, RoundView
 from placeopt.simulation.scheduling.drf_queue import ArrayDivision

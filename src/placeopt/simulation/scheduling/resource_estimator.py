@@ -7,10 +7,10 @@ from collections.abc import Callable
 
 from placeopt.heuristics.job_orders import cost_of, latency_of, nodes_of, rate_of
 from placeopt.model import Cluster, Job, Option
-from placeopt.model.endpoint import CoreCurve
-from placeopt.model.scenario import Scenario
-from placeopt.model.scheduling import CHOICE_NAMES, Scheduling
-from placeopt.predict.resources import best_fit_cores, first_cores
+from placeopt.simulation.records.endpoint import CoreCurve
+from placeopt.simulation.records.scenario import Scenario
+from placeopt.simulation.records.scheduling import CHOICE_NAMES, Scheduling
+from placeopt.simulation.scheduling.core_search import best_fit_cores, first_cores
 from placeopt.simulation.scheduling.rule_registry import RuleRegistry
 
 

@@ -8,7 +8,7 @@ from typing import Generic, TypeVar
 
 from placeopt.documents.documents import loads
 from placeopt.errors import BadArgument
-from placeopt.model.scheduling import RuleNames, Scheduling
+from placeopt.simulation.records.scheduling import RuleNames, Scheduling
 
 R = TypeVar("R")
 

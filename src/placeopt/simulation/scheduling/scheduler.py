@@ -13,8 +13,8 @@ from placeopt.live_cluster.engine import Engine
 from placeopt.model import Instance, Job, Option, Placement, Plan, Policy
 from placeopt.model.base import MAX_VALUE, trusted
 from placeopt.model.plan import InstanceRef, Level, PolicyRef
-from placeopt.model.scenario import Scenario
-from placeopt.model.scheduling import Scheduling
+from placeopt.simulation.records.scenario import Scenario
+from placeopt.simulation.records.scheduling import Scheduling
 from placeopt.simulation.scheduling.decision import Decision, RoundView
 from placeopt.simulation.scheduling.placement_amounts import Shares
 from placeopt.simulation.scheduling.resource_estimator import OPTION_CHOICES, ResourceEstimator, best_option

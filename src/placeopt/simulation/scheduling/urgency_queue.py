@@ -6,8 +6,8 @@ from collections.abc import Hashable, Iterator
 from dataclasses import dataclass
 
 from placeopt.model import Job, Option, Placement
-from placeopt.model.scenario import Scenario
-from placeopt.model.scheduling import Goals
+from placeopt.simulation.records.scenario import Scenario
+from placeopt.simulation.records.scheduling import Goals
 from placeopt.simulation.scheduling.placement_amounts import (
     gpu_milli_of,
     largest_share,
@@ -54,8 +54,8 @@ class UrgencyQueue(JobQueue):
     of it for as long as it runs, on however few GPUs.
 
     GPU time of what takes more of the cluster's CPU or memory than of its GPUs: that of the GPUs that go with it. The
-    urgency by each goal is stated at `placeopt.model.scheduling.Goals`. A job is expected to end last if no more
-    arrivals are expected and it takes longer than all jobs that are left would take on all GPUs.
+    urgency by each goal is stated at `placeopt.simulation.Goals`. A job is expected to end last if no more arrivals are
+    expected and it takes longer than all jobs that are left would take on all GPUs.
     """
 
     def __init__(self, scenario: Scenario, goals: Goals, *, until_end: bool = False) -> None:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Hashable, Iterator
 
 from placeopt.heuristics.job_orders import URGENT, due_ms, latency_of
 from placeopt.model import Job, Placement
-from placeopt.model.scenario import Arrival
+from placeopt.simulation.records.scenario import Arrival
 
 Key = tuple[int, ...]
 

@@ -8,8 +8,8 @@ from collections.abc import Iterable
 from placeopt.live_cluster.engine import Engine
 from placeopt.model import Assignment, Job, Placement, Plan
 from placeopt.model.plan import Moved, Preempted, Shrunk, Unplaced
-from placeopt.model.scenario import Scenario
-from placeopt.model.scheduling import Scheduling
+from placeopt.simulation.records.scenario import Scenario
+from placeopt.simulation.records.scheduling import Scheduling
 from placeopt.simulation.scheduling.decision import Decision, RoundView
 from placeopt.simulation.scheduling.placement_amounts import gpu_milli_of, workers_of
 from placeopt.simulation.scheduling.scheduler import Scheduler, Stopped

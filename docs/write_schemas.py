@@ -1,20 +1,23 @@
-"""JSON Schema of the documents, generated from the model; published under ``docs/schema/``."""
+"""
+JSON Schema of the documents, made from their records: ``python docs/write_schemas.py [FOLDER]``; else docs/schema.
+
+Run it, and review the difference, whenever a record changes.
+"""
 
 import ast
 import inspect
 import json
-import os
+import sys
 import textwrap
 from functools import cache
 from itertools import pairwise
+from pathlib import Path
 from typing import Any, get_args
 
-from placeopt.documents.files import write_bytes
 from placeopt.model import FORMAT_VERSION, Instance, Plan
 from placeopt.model.base import Record
-from placeopt.model.scenario import Scenario
-from placeopt.model.scheduling import Scheduling
-from placeopt.model.templates import OWN, TEMPLATE
+from placeopt.model.templates import OWN, TEMPLATE, JobsDocument
+from placeopt.simulation import Scenario, Scheduling
 
 DOCUMENTS: dict[str, type[Record]] = {
     "instance": Instance,
@@ -41,7 +44,7 @@ def document_schema(name: str) -> dict[str, Any]:
             for field, prop in definition.get("properties", {}).items():
                 if field in texts:
                     prop["description"] = texts[field]
-    if kind in (Instance, Scenario):
+    if issubclass(kind, JobsDocument):
         _add_templates(schema)
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
@@ -73,13 +76,6 @@ def _add_templates(schema: dict[str, Any]) -> None:
         "title": "Templates",
         "type": "object",
     }
-
-
-def write_schemas(folder: str | os.PathLike[str]) -> None:
-    """Write all schemas into ``folder``; run it, and review the difference, whenever the model changes."""
-    for name in DOCUMENTS:
-        text = json.dumps(document_schema(name), indent=2) + "\n"
-        write_bytes(os.path.join(folder, f"{name}-{FORMAT_VERSION}.json"), text.encode())
 
 
 @cache
@@ -117,3 +113,10 @@ def records_in(kind: type[Record]) -> dict[str, type[Record]]:
             found[annotation.__name__] = annotation
             left += [field.annotation for field in annotation.model_fields.values()]
     return found
+
+
+if __name__ == "__main__":
+    folder = Path(sys.argv[1]) if len(sys.argv) > 1 else Path(__file__).parent / "schema"
+    for document in DOCUMENTS:
+        text = json.dumps(document_schema(document), indent=2) + "\n"
+        (folder / f"{document}-{FORMAT_VERSION}.json").write_text(text, encoding="utf-8")

@@ -1,12 +1,15 @@
 """A scenario: a cluster, the jobs that arrive over time, and the rules by which they really run."""
 
 import hashlib
+import os
 import re
 from functools import cached_property
 from typing import Annotated, Literal, Self
 
 from pydantic import Field, ValidationError, model_validator
 
+from placeopt.documents.documents import read_document
+from placeopt.documents.files import MAX_BYTES
 from placeopt.model.base import (
     MAX_JOBS,
     FormatVersion,
@@ -20,13 +23,13 @@ from placeopt.model.base import (
     refuse_repeats,
 )
 from placeopt.model.cluster import Cluster
-from placeopt.model.endpoint import CoreCurve, Endpoint
-from placeopt.model.estimate import Estimate, believed
 from placeopt.model.instance import FORMAT_VERSION, Instance, Slowdown
 from placeopt.model.job import Job, Option
 from placeopt.model.placement import Running
 from placeopt.model.policy import Curve
-from placeopt.model.templates import with_templates
+from placeopt.model.templates import JobsDocument
+from placeopt.simulation.records.endpoint import CoreCurve, Endpoint
+from placeopt.simulation.records.estimate import Estimate, believed
 
 
 class Physics(Record):
@@ -207,8 +210,10 @@ class Arrival(Record):
         return max(1, whole)
 
 
-class Scenario(Record):
+class Scenario(JobsDocument):
     """A cluster and what happens on it, as a file; ``placeopt simulate`` plays it."""
+
+    JOBS = ("arrivals", "job")
 
     document: Literal["scenario"] = "scenario"
     """What the file is."""
@@ -234,11 +239,6 @@ class Scenario(Record):
     """Services that answer requests; their replicas come and leave as the policy lets them follow the load."""
     running: Annotated[tuple[Running, ...], Field(max_length=MAX_JOBS)] = ()
     """What runs when the scenario begins, at time 0; each is one of the ``arrivals``, with ``arrival_ms`` 0."""
-
-    @model_validator(mode="before")
-    @classmethod
-    def _templates(cls, document: object) -> object:
-        return with_templates(document, lambda i: ("arrivals", i, "job"))
 
     @model_validator(mode="after")
     def _references(self) -> Self:
@@ -305,6 +305,11 @@ class Scenario(Record):
     def digest(self) -> str:
         """SHA-256 of the canonical JSON form, which a log states."""
         return hashlib.sha256(self.model_dump_json(exclude_defaults=True).encode()).hexdigest()
+
+
+def read_scenario(path: str | os.PathLike[str], *, max_bytes: int = MAX_BYTES) -> Scenario:
+    """Read a scenario, as `placeopt.documents.read_document` does."""
+    return read_document(Scenario, path, max_bytes=max_bytes)
 
 
 def largest_gpu_mib(cluster: Cluster, option: Option) -> int:

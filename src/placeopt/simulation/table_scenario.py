@@ -9,13 +9,13 @@ from fractions import Fraction
 import numpy as np
 
 from placeopt.errors import BadInput
-from placeopt.generators.assumed_interference import Assumed, assumed_kind, assumed_slowdowns
 from placeopt.generators.job_kinds import PROFILES
 from placeopt.importers.import_notes import ImportNotes
 from placeopt.importers.job_table.read import TableJob
 from placeopt.model import Cluster, Communication, Demand, Job, Option, Slowdown
 from placeopt.model.base import MAX_MS, MAX_VALUE
-from placeopt.model.scenario import Arrival, Physics, Scenario
+from placeopt.simulation.assumed_interference import Assumed, assumed_kind, assumed_slowdowns
+from placeopt.simulation.records.scenario import Arrival, Physics, Scenario
 
 VALUE_PER_GPU = 1000
 MAX_WORKER_GPUS = 1024

@@ -1,0 +1,1 @@
+"""What users write for a simulation: scenarios, scheduling policies, and every record in them."""
