@@ -26,7 +26,7 @@ PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 PYTHON = re.compile(r"^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 SECTION = re.compile(r"^(\w[\w ]*)\n-{3,}$", re.MULTILINE)
 ENTRY = re.compile(r"^(\*{0,2}\w+(?:, \*{0,2}\w+)*)(?: ?:.*)?$", re.MULTILINE)
-SAME = re.compile(r"as `(\w+)` does\.$")
+SAME = re.compile(r"as `(?:[\w.]+\.)?(\w+)` does\.$")
 """A function that says no more than that has the sections of another public one."""
 TOOLBOX = {"Candidates", "ModelBuilder", "Problem", "State", "SolveContext", "GreedyRule", "Variables"}
 
