@@ -40,6 +40,11 @@ def read_document(kind: type[Document], path: str | os.PathLike[str], *, max_byt
     max_bytes
         Largest size, in bytes after unpacking.
 
+    Returns
+    -------
+    Record
+        Of that kind; every field is checked.
+
     Raises
     ------
     BadInput
