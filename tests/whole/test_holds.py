@@ -11,7 +11,7 @@ from placeopt import solve
 from placeopt.build import cluster, instance, job, machine, node, running
 from placeopt.check import Ledger, judge, violations
 from placeopt.explain import explain, explain_all
-from placeopt.live_cluster import changes_between
+from placeopt.live_cluster import Engine, changes_between
 from placeopt.model import Domain, Hold, Instance, Job, Policy, Queue, Quota
 from strategies.choice import Choice, seeded
 
@@ -54,6 +54,18 @@ CASES: dict[str, tuple[list[Job], dict[str, Any], set[str]]] = {
          job("u", gpus=0, cpu_millicores=1)], {**CPU, "of": ["w"]}, {"w", "v"}),
     "it has ended": ([job("w", gpus=4)], {**ALL, "until_ms": 100}, {"w"}),
     "it has not": ([job("w", gpus=4)], {**ALL, "until_ms": 101}, set()),
+    "it begins after the job": ([job("w", gpus=4, run_time_ms=900)], {**ALL, "from_ms": 1000}, {"w"}),
+    "it begins before the job ends": ([job("w", gpus=4, run_time_ms=901)], {**ALL, "from_ms": 1000}, set()),
+    "no run time is stated": ([job("w", gpus=4)], {**ALL, "from_ms": 1000}, set()),
+    "it has begun": ([job("w", gpus=4, run_time_ms=0)], {**ALL, "from_ms": 100}, set()),
+    "it begins, for a job that runs on": (
+        [job("w", gpus=4, run_time_ms=2000)], {**ALL, "from_ms": 1000, "of": ["w"]}, {"w"}),
+    "it begins, against a priority": (
+        [job("w", gpus=2, priority=6), job("v", gpus=2, priority=5), job("u", gpus=1, priority=1, run_time_ms=9)],
+        {**ALL, "from_ms": 1000, "priority": 5}, {"w", "u"}),
+    "cores that are held later": (
+        [job("w", gpus=0, cpu_millicores=12_001, run_time_ms=901), job("v", gpus=0, cpu_millicores=12_000, value=2),
+         job("u", gpus=0, cpu_millicores=20_000, run_time_ms=900)], {**CPU, "from_ms": 1000}, {"v", "u"}),
     "a node that is not listed": ([job("w", gpus=4)], {**ALL, "at": "gone"}, {"w"}),
     "a GPU that is not listed": ([job("w", gpus=4)], {"gpus": (9,)}, {"w"}),
     "named resources": (
@@ -71,6 +83,37 @@ def test_a_hold(name: str) -> None:
     for method in ("fcfs", "best-fit"):
         assert violations(round_, solve(round_, method=method)) == []
     assert explain(round_, solve(round_), jobs[0].id) is not None
+
+
+def test_holds_that_follow_each_other() -> None:
+    """From 1,000 on there are 12 cores, from 2,000 on 2: what is held until then has ended."""
+    held = [
+        hold("a", cpu_millicores=20_000, from_ms=1000, until_ms=2000),
+        hold("b", cpu_millicores=20_000, from_ms=2000),
+        hold("c", cpu_millicores=10_000, from_ms=2000),
+    ]
+    for cores, run_time_ms, starts in (
+        (12, 2000, True), (13, 1001, False), (32, 1000, True), (3, 2001, False), (2, 3000, True)
+    ):  # fmt: skip
+        round_ = instance(1, [job("w", gpus=0, cpu_millicores=1000 * cores, run_time_ms=run_time_ms)], holds=held)
+        assert placed(round_) == {"w"} if starts else not placed(round_), cores
+
+
+def test_an_engine_knows_when_holds_begin_and_end() -> None:
+    """As if the cluster were loaded at that time."""
+    jobs = [job("w", gpus=4, run_time_ms=500), job("r", gpus=0, cpu_millicores=1, run_time_ms=400)]
+    runs = [running(jobs[1], [("n0", [])])]
+    round_ = instance(1, jobs, running=runs, holds=[hold(**ALL, from_ms=1000, until_ms=2000)])
+    with Engine(isolation="thread") as engine:
+        engine.load(round_)
+        for now_ms, starts in ((400, True), (501, False), (1999, False), (2000, True)):
+            engine.update(now_ms=now_ms)
+            plan = engine.place(["w"], time_limit_s=20)
+            assert bool(plan.placements) == starts
+            assert placed(engine.snapshot) == ({"w", "r"} if starts else {"r"})
+        engine.release("r")
+        engine.commit(engine.place(["w"], time_limit_s=20))
+        assert [one.job for one in engine.snapshot.running] == ["w"]
 
 
 def test_what_the_referee_says() -> None:
@@ -180,9 +223,11 @@ def make_small(choice: Choice) -> Instance:
                 resources={name: choice.number(1, 2) for name in choice.some(("dev", "watt", "lic"))},
                 priority=choice.number(0, 2),
                 value=choice.number(1, 9),
+                run_time_ms=choice.maybe(0.6, 1, 4),
                 **own,
             )
         )
+    begins = [choice.number(0, 4) for _ in range(choice.number(0, 3))]
     holds = [
         hold(
             f"h{i}",
@@ -192,8 +237,10 @@ def make_small(choice: Choice) -> Instance:
             resources={"dev": choice.number(0, 2)} if choice.chance(0.4) else {},
             priority=choice.maybe(0.5, 0, 2),
             of=choice.some([one.id for one in jobs], 0.3) if choice.chance(0.5) else (),
+            from_ms=from_ms,
+            until_ms=choice.maybe(0.3, from_ms + 1, 5),
         )
-        for i in range(choice.number(0, 3))
+        for i, from_ms in enumerate(begins)
     ]
     domains = [
         Domain(id=f"r{i}", resources={"watt": choice.number(1, 4)} if choice.chance(0.5) else {}) for i in (0, 1)

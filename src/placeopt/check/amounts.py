@@ -57,7 +57,10 @@ class Limits:
         self._jobs_per_gpu = 1 if policy.share_mode == "exclusive" else policy.jobs_per_gpu_max
         self.queues = QueueLimits(directory, policy)
         self._groups: dict[str, dict[str, tuple[Hold, ...]]] = {
-            node: {" and ".join(repr(hold.id) for hold in group): group for group in hold_groups(tuple(holds))}
+            node: {
+                " and ".join(repr(hold.id) for hold in group): group
+                for group in hold_groups(tuple(holds), directory.now_ms)
+            }
             for node, holds in directory.holds.items()
         }
         """By node: the holds that jobs leave free together, by their names."""
@@ -125,7 +128,7 @@ class Limits:
     ) -> None:
         """Add what a job takes of the room beside the holds that count against it."""
         for label, group in self._groups[node].items():
-            if all(hold.counts_against(job) for hold in group):
+            if all(hold.counts_against(job, self._directory.now_ms) for hold in group):
                 for rule, each in self.of_node(demand):
                     resource = ("hold", node, label, *rule)
                     used[resource] = used.get(resource, 0) + workers * each

@@ -69,6 +69,7 @@ class ClusterRecord:
         self._changes: deque[RecordChange] = deque(maxlen=MOST_CHANGES_KEPT)
         self.has_limits = False
         """Whether any job so far may be granted more than its request."""
+        self.has_timed_holds = any(hold.from_ms or hold.until_ms is not None for hold in instance.holds)
         self.look_for_limits(instance.jobs)
         for job in instance.jobs:
             refuse_groups(job)
@@ -204,7 +205,7 @@ class ClusterRecord:
     def bare(self) -> Instance:
         """Return the instance without its jobs: what the hardware is compiled from."""
         update = {"cluster": self.cluster(), "jobs": (), "running": (), "revision": self.revision}
-        return Instance.model_construct(**{**dict(self._loaded), **update})
+        return Instance.model_construct(**{**dict(self._loaded), **update, "now_ms": self.now_ms})
 
     def waiting(self, ids: Iterable[str]) -> Instance:
         """Return the instance with some waiting jobs and nothing running."""

@@ -7,6 +7,7 @@ from contextlib import contextmanager
 
 import numpy as np
 
+from placeopt.check import Ledger
 from placeopt.errors import BadInput, PlaceoptError
 from placeopt.live_cluster.cluster_record import ClusterRecord
 from placeopt.live_cluster.incremental_placer import IncrementalPlacer
@@ -151,6 +152,13 @@ class ClusterState:
         for job_id, number in priority.items():
             self.record.jobs[job_id] = self.record.jobs[job_id].model_copy(update={"priority": number})
             self.parts.table.prioritise(job_id, number)
+
+    def set_time(self, now_ms: int) -> None:
+        """Let time go on; where holds begin or end, compile everything again."""
+        before, self.record.now_ms = self.record.now_ms, now_ms
+        if now_ms > before and self.record.has_timed_holds:
+            self.record.ledger = Ledger(self.record.snapshot(), self.policy)
+            self._compile(self.snapshot)
 
     def number_classes_anew(self) -> None:
         """Compile everything again where most classes of jobs are empty."""

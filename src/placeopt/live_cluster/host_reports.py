@@ -95,8 +95,8 @@ class HostReports(FailureReports):
         """Let time go on, and nothing else change: schedulers do that before most decisions."""
         self._refuse_earlier(now_ms)
         with self._state.kept():
-            self._state.record.now_ms = now_ms
             self._state.record.note("time went on")
+            self._state.set_time(now_ms)
             self._state.number_classes_anew()
 
     def _refuse_earlier(self, now_ms: int) -> None:
@@ -133,7 +133,6 @@ class HostReports(FailureReports):
             return
         self._state.change(add, (*remove, *repaired), records, repaired)
         self._state.prioritise(priority)
-        record.now_ms = record.now_ms if now_ms is None else now_ms
         record.expect(ends)
         record.allow(flags)
         changes = [
@@ -147,6 +146,7 @@ class HostReports(FailureReports):
         ]
         changed = dict.fromkeys([*(job.id for job in add), *remove, *ends, *flags, *priority])
         record.note(" and ".join(changes) or "time went on", changed, records)
+        self._state.set_time(record.now_ms if now_ms is None else now_ms)
         self._state.number_classes_anew()
 
     def _extend(self, machines: tuple[Machine, ...], domains: tuple[Domain, ...]) -> None:

@@ -50,8 +50,9 @@ class JobTable:
         job_class: IntArray,
         policy: Policy,
         holds: tuple[Hold, ...],
+        now_ms: int,
     ) -> None:
-        self._policy, self._holds = policy, holds
+        self._policy, self._holds, self._now_ms = policy, holds, now_ms
         self._row = {job.id: row for row, job in enumerate(jobs)}
         self._columns: IntArray = np.empty((3, max(len(jobs), 16)), dtype=np.int64)
         self._there: BoolArray = np.zeros(self._columns.shape[1], dtype=bool)
@@ -65,14 +66,14 @@ class JobTable:
         self.waiting = {job.id for job in jobs}
         """Ids of the jobs that do not run; ``Parts`` notes which start and stop."""
         self.members = list(members)
-        self._numbers = {class_key(job, policy, holds): k for k, job in enumerate(members)}
+        self._numbers = {class_key(job, policy, holds, now_ms): k for k, job in enumerate(members)}
         self._count: list[int] = np.bincount(job_class, minlength=len(members)).tolist()
 
     @classmethod
-    def of(cls, jobs: Iterable[Job], policy: Policy, holds: tuple[Hold, ...]) -> JobTable:
+    def of(cls, jobs: Iterable[Job], policy: Policy, holds: tuple[Hold, ...], now_ms: int) -> JobTable:
         """Make the table of some jobs; ``holds`` as in ``job_classes``."""
         listed = tuple(jobs)
-        return cls(listed, *job_classes(listed, policy, holds), policy, holds)
+        return cls(listed, *job_classes(listed, policy, holds, now_ms), policy, holds, now_ms)
 
     def __len__(self) -> int:
         """Return the number of jobs."""
@@ -102,17 +103,20 @@ class JobTable:
         """Return the number of each job's class; classes that are new get theirs."""
         numbers = []
         for job in jobs:
-            number = self._numbers.setdefault(class_key(job, self._policy, self._holds), len(self.members))
+            number = self._numbers.setdefault(self._key(job), len(self.members))
             if number == len(self.members):
                 self.members.append(job)
                 self._count.append(0)
             numbers.append(number)
         return numbers
 
+    def _key(self, job: Job) -> tuple[object, ...]:
+        return class_key(job, self._policy, self._holds, self._now_ms)
+
     def forget_classes(self, known: int) -> None:
         """Drop the classes from number ``known`` on, which have no jobs."""
         for job in self.members[known:]:
-            del self._numbers[class_key(job, self._policy, self._holds)]
+            del self._numbers[self._key(job)]
         del self.members[known:], self._count[known:]
 
     def add(self, job: Job, number: int) -> None:
@@ -199,7 +203,7 @@ class Parts:
 
     def __init__(self, instance: Instance, policy: Policy) -> None:
         self.policy = policy
-        self.table = JobTable.of(instance.jobs, policy, instance.holds_now)
+        self.table = JobTable.of(instance.jobs, policy, instance.holds_now, instance.now_ms)
         self.lost = find_lost(instance)
         """Running jobs on nodes and GPUs that are not listed; their stand-ins stay as long as these parts."""
         listed = None if self.lost is None else self.lost.listed

@@ -175,7 +175,7 @@ class Instance(JobsDocument):
 
     @property
     def holds_now(self) -> tuple[Hold, ...]:
-        """The holds that have not ended."""
+        """The holds that have not ended, also those that have not begun."""
         return tuple(hold for hold in self.holds if hold.until_ms is None or hold.until_ms > self.now_ms)
 
     @property

@@ -40,7 +40,9 @@ def startable_options(state: State) -> tuple[IntArray, IntArray]:
     return startable, waiting[options.job_class[startable]]
 
 
-def job_classes(jobs: tuple[Job, ...], policy: Policy, holds: tuple[Hold, ...] = ()) -> tuple[list[Job], IntArray]:
+def job_classes(
+    jobs: tuple[Job, ...], policy: Policy, holds: tuple[Hold, ...] = (), now_ms: int = 0
+) -> tuple[list[Job], IntArray]:
     """Return one member of each class, and the class of every job; ``holds`` may count against some jobs only."""
     canonical: dict[object, int] = {}
     by_identity: dict[tuple[int, ...], tuple[int, ...]] = {}  # jobs often share these objects: hash them once
@@ -51,29 +53,29 @@ def job_classes(jobs: tuple[Job, ...], policy: Policy, holds: tuple[Hold, ...] =
         shape = by_identity.get(address)
         if shape is None:
             shape = by_identity[address] = tuple([canonical.setdefault(part, len(canonical)) for part in parts])
-        return (*shape, *_plain(job, policy, holds))
+        return (*shape, *_plain(job, policy, holds, now_ms))
 
     job_class, firsts = group_by_key(map(key, jobs))
     return [jobs[j] for j in firsts], np.array(job_class, dtype=np.int64)
 
 
-def class_key(job: Job, policy: Policy, holds: tuple[Hold, ...] = ()) -> tuple[object, ...]:
+def class_key(job: Job, policy: Policy, holds: tuple[Hold, ...] = (), now_ms: int = 0) -> tuple[object, ...]:
     """Return what is equal for two jobs just if they are of one class."""
-    return (*_shareable(job), *_plain(job, policy, holds))
+    return (*_shareable(job), *_plain(job, policy, holds, now_ms))
 
 
-def exempt_of(job: Job, holds: tuple[Hold, ...]) -> frozenset[str]:
+def exempt_of(job: Job, holds: tuple[Hold, ...], now_ms: int) -> frozenset[str]:
     """Return the ids of the holds that do not count against a job."""
-    return frozenset([hold.id for hold in holds if not hold.counts_against(job)])
+    return frozenset([hold.id for hold in holds if not hold.counts_against(job, now_ms)])
 
 
 def _shareable(job: Job) -> tuple[object, ...]:
     return job.options, job.communication, job.node_affinity, job.tolerations, job.nodes_allowed, job.relations
 
 
-def _plain(job: Job, policy: Policy, holds: tuple[Hold, ...]) -> tuple[object, ...]:
+def _plain(job: Job, policy: Policy, holds: tuple[Hold, ...], now_ms: int) -> tuple[object, ...]:
     return (
-        exempt_of(job, holds) if holds else None,
+        exempt_of(job, holds, now_ms) if holds else None,
         job.profile,
         job.queue if policy.queues else None,
         job.utility_min_thousandths,

@@ -124,7 +124,7 @@ def _held_amounts(instance: Instance, named: tuple[str, ...]) -> IntArray:
     number = {node.id: n for n, node in enumerate(instance.cluster.nodes)}
     out = np.zeros((len(number), len(RESOURCES) + len(named)), dtype=np.int64)
     for hold in instance.holds_now:
-        if hold.counts_against_all and hold.node in number:
+        if hold.counts_against_all(instance.now_ms) and hold.node in number:
             out[number[hold.node]] += held_amounts(hold, named)
     return out
 

@@ -93,14 +93,15 @@ def _beside_holds(problem: Problem) -> list[Place]:
         by_node.setdefault(hold.node, []).append(hold)
     number = {name: n for n, name in enumerate(problem.node_ids)} if by_node else {}
     found = []
+    now_ms = problem.instance.now_ms
     for name, holds in by_node.items():
-        for group in hold_groups(tuple(holds)) if name in number else ():
-            some = [hold for hold in group if not hold.counts_against_all]
+        for group in hold_groups(tuple(holds), now_ms) if name in number else ():
+            some = [hold for hold in group if not hold.counts_against_all(now_ms)]
             if some:
                 ids = {hold.id for hold in some}
                 counted = np.array([not ids & exempt for exempt in problem.class_exempt], dtype=bool)
-                free = problem.node_capacity[number[name]]
-                held = np.array([held_amounts(hold, problem.named_resources) for hold in some]).sum(axis=0)
+                free = problem.node_capacity[number[name]] + problem.node_held[number[name]]
+                held = np.array([held_amounts(hold, problem.named_resources) for hold in group]).sum(axis=0)
                 most = np.where(free < UNLIMITED, free - held, UNLIMITED)
                 jobs = tuple(np.flatnonzero(~counted[problem.job_class]).tolist())
                 label = f"node {name!r} beside hold " + " and ".join(repr(hold.id) for hold in group)
