@@ -54,14 +54,23 @@ class Flavor(Record):
     """Models of which a node must have a GPU; empty: any node."""
 
 
-class FlavorAllowance(Allowance):
-    """What a queue may hold on the nodes of one flavor, beside what it may hold of all nodes."""
-
+class _OfFlavor(Record):
     flavor: Id
     """A flavor of the policy."""
 
 
-class Queue(Allowance):
+class FlavorAllowance(Allowance, _OfFlavor):
+    """What a queue may hold on the nodes of one flavor, beside what it may hold of all nodes."""
+
+
+class _InTree(Record):
+    id: Id
+    """Unique name of the queue."""
+    parent: Id | None = None
+    """The queue above it, such as a cohort; null: none."""
+
+
+class Queue(Allowance, _InTree):  # the name comes first in files: fields of the last base class do
     """
     A queue or array (SODA V-C).
 
@@ -70,10 +79,6 @@ class Queue(Allowance):
     jobs of the queues below it hold counts, too, so a queue above others bounds what these borrow together.
     """
 
-    id: Id
-    """Unique name of the queue."""
-    parent: Id | None = None
-    """The queue above it, such as a cohort; null: none."""
     flavors: Annotated[tuple[FlavorAllowance, ...], Field(max_length=1000)] = ()
     """
     What it may hold by flavor. Where a queue names some, the workers of each group of its jobs start on nodes of one
