@@ -97,12 +97,9 @@ class CheckCase:
         self.elsewhere: Mapping[Resource, int] = {}
         self.relation: dict[str, Relation] = {}
         self.names = [placement.job for placement in placements]
-        runs = [i for i, name in enumerate(self.names) if name in running] if running else ()
-        for placement in map(placements.__getitem__, runs):
-            now = running[placement.job]
-            if placement.job not in self.relation:
-                kept = now.assignments is placement.assignments and now.option == placement.option
-                self.relation[placement.job] = "same" if kept else compare(now, placement)
+        for placement in placements if running else ():
+            if placement.job in running and placement.job not in self.relation:
+                self.relation[placement.job] = compare(running[placement.job], placement)
 
     @classmethod
     def of(cls, instance: Instance, plan: Plan, directory: Directory, *, resolve: bool = True) -> Self:
@@ -173,6 +170,13 @@ class CheckCase:
         stands = stands or (by is not None and all(self.stays(job, node) for job in by))
         only = by[0] if by and len(by) == 1 else None
         (self.standing if stands else self.found).append(Violation(rule, where, f"{where}: {what}", only, node))
+
+    def of_job(
+        self, rule: str, job: str, what: str, node: str | None = None, *, held: bool = False, stands: bool = False
+    ) -> None:
+        """Record that a job breaks ``rule``, on a node where one is given; ``held``: by what it holds, as in `add`."""
+        where = f"job {job!r}" if node is None else f"job {job!r} on node {node!r}"
+        self.add(rule, where, what, by=[job] if held else None, node=node, stands=stands)
 
     def stays(self, job: str, node: str | None = None) -> bool:
         """

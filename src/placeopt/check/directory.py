@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterable
+from functools import cached_property
 from typing import NamedTuple
 
 from placeopt.model import Assignment, Group, Hold, Instance, Job, Machine, Node, Option, Placement, Running
@@ -33,10 +34,6 @@ class Directory:
         What all workers in a domain, by its id, and in the cluster may take of named resources.
     holds
         By id of the node: the holds there.
-    total
-        GPU-milli, millicores and MiB of all nodes together.
-    marked
-        The nodes that are tainted or drained.
     """
 
     def __init__(self, instance: Instance) -> None:
@@ -45,10 +42,6 @@ class Directory:
         nodes = instance.cluster.nodes
         self.nodes: dict[str, Node] = {node.id: node for node in nodes}
         self.machine_of: dict[str, Machine] = {node.id: self.machines[node.machine] for node in nodes}
-        self.total = [0, 0, 0]
-        self.marked: set[str] = {node.id for node in nodes if node.taints or node.drained}
-        for machine, number in Counter(node.machine for node in nodes).items():
-            self._add_up(self.machines[machine], number)
         self.now_ms = instance.now_ms
         self.running: dict[str, Running] = {running.job: running for running in instance.running}
         self.splits_of = instance.cluster.splits_of
@@ -64,36 +57,40 @@ class Directory:
             self.holds.setdefault(hold.node, []).append(hold)
         self.domains_above = _domains_above(instance)
 
+    @cached_property
+    def total(self) -> tuple[int, int, int]:
+        """GPU-milli, millicores and MiB of all nodes together."""
+        counts = [(self.machines[name], n) for name, n in Counter(node.machine for node in self.nodes.values()).items()]
+        return (
+            sum(1000 * len(machine.gpus) * n for machine, n in counts),
+            sum(machine.cpu_millicores * n for machine, n in counts),
+            sum(machine.memory_mib * n for machine, n in counts),
+        )
+
+    @cached_property
+    def some_marked(self) -> bool:
+        """Whether any node is tainted or drained."""
+        return any(node.taints or node.drained for node in self.nodes.values())
+
     def put_node(self, node: Node) -> None:
-        """Add a node that is not there yet, last."""
+        """Put a node in the place of the one of the same id, or else last."""
         self.nodes[node.id] = node
         self.machine_of[node.id] = self.machines[node.machine]
-        self._count(node, 1)
-
-    def replace_node(self, node: Node) -> None:
-        """Put a node in the place of the one of the same id."""
-        self._count(self.nodes[node.id], -1)
-        self.put_node(node)
+        self._forget_sums()
 
     def remove_node(self, name: str) -> None:
         """Take a node away."""
-        self._count(self.nodes[name], -1)
         del self.nodes[name], self.machine_of[name]
+        self._forget_sums()
 
     def order_nodes(self, ids: Iterable[str]) -> None:
         """Bring the nodes into this order; ``ids`` names each."""
         for name in ids:
             self.nodes[name] = self.nodes.pop(name)
 
-    def _count(self, node: Node, sign: int) -> None:
-        if node.taints or node.drained:
-            (self.marked.add if sign > 0 else self.marked.remove)(node.id)
-        self._add_up(self.machine_of[node.id], sign)
-
-    def _add_up(self, machine: Machine, number: int) -> None:
-        """Add the capacity of ``number`` nodes of a machine type."""
-        for r, amount in enumerate((1000 * len(machine.gpus), machine.cpu_millicores, machine.memory_mib)):
-            self.total[r] += number * amount
+    def _forget_sums(self) -> None:
+        for name in ("total", "some_marked"):
+            self.__dict__.pop(name, None)
 
     def domains_of(self, node: str) -> dict[str, str]:
         """Return level -> domain id for every domain above a known node."""

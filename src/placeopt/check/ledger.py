@@ -59,7 +59,7 @@ class Ledger:
         there = [directory.running[job] for job in self.on_node(node.id)]
         for running in there:  # the load of uplinks goes by the domain
             self._count(running, -1)
-        (directory.replace_node if node.id in directory.nodes else directory.put_node)(node)
+        directory.put_node(node)
         for running in there:
             self._count(running, 1)
 

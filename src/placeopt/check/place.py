@@ -1,9 +1,9 @@
 """May the job stand on these nodes and GPUs, and do its workers lie together and apart as its option says?"""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 
 from placeopt.check.case import CheckCase
-from placeopt.check.directory import PlacedJob, gpu_number
+from placeopt.check.directory import Directory, PlacedJob, gpu_number
 from placeopt.model import Group, Job, LabelExpression, Machine, Node, Option, Placement, Spread, Taint, Toleration
 from placeopt.model.machine import PART_LEVELS
 
@@ -15,7 +15,7 @@ def check_where(case: CheckCase) -> None:
     A running job that stays where it is, whole or shrunk, is exempt from all but the GPU model: labels, taints and
     the drained flag say where work may start. A moved job starts again, even on a part of its own GPUs.
     """
-    marked = bool(case.directory.marked)
+    marked = case.directory.some_marked
     for held in case.held:
         job = held.job
         choosy = bool(job.node_selector or job.node_affinity or job.nodes_excluded) or job.nodes_allowed is not None
@@ -29,18 +29,14 @@ def check_where(case: CheckCase) -> None:
             if node is None:
                 continue
             if (choosy or node.taints or node.drained) and not case.stays(job.id, node.id):
-                _check_node(case, held, node)
+                for rule, what in barriers(case.directory, job, node):
+                    case.of_job(rule, job.id, what, node.id, held=True)
             if models:
                 gpus = case.machine_of[node.id].gpus
                 for gpu in map(gpu_number, assignment.gpus):
                     if 0 <= gpu < len(gpus) and gpus[gpu].model not in models:
-                        case.add(
-                            "gpu_model",
-                            f"job {held.job.id!r} on node {node.id!r}",
-                            f"GPU {gpu} is a {gpus[gpu].model!r}, allowed are {', '.join(map(repr, models))}",
-                            by=[job.id],
-                            node=node.id,
-                        )
+                        what = f"GPU {gpu} is a {gpus[gpu].model!r}, allowed are {', '.join(map(repr, models))}"
+                        case.of_job("gpu_model", job.id, what, node.id, held=True)
 
 
 def _check_flavor(case: CheckCase, held: PlacedJob, flavors: frozenset[str]) -> None:
@@ -49,56 +45,39 @@ def _check_flavor(case: CheckCase, held: PlacedJob, flavors: frozenset[str]) -> 
     for assignment in held.placement.assignments:
         flavor = case.limits.queues.flavor_of_node(assignment.node)
         if assignment.node in case.nodes and (flavor is None or flavor != charged):
-            where, names = f"job {held.job.id!r} on node {assignment.node!r}", ", ".join(map(repr, sorted(flavors)))
+            names = ", ".join(map(repr, sorted(flavors)))
             what = f"the node is of flavor {flavor!r}, expected one of {names} for all workers"
-            case.add("flavor", where, what, by=[held.job.id], node=assignment.node)
+            case.of_job("flavor", held.job.id, what, assignment.node, held=True)
 
 
-def _check_node(case: CheckCase, held: PlacedJob, node: Node) -> None:
-    job = held.job
-    where = f"job {job.id!r} on node {node.id!r}"
+Barrier = tuple[str, str]
+"""A rule that keeps a job off a node, and how."""
 
-    def add(rule: str, what: str) -> None:
-        case.add(rule, where, what, by=[job.id], node=node.id)
 
+def barriers(directory: Directory, job: Job, node: Node) -> Iterator[Barrier]:
+    """Yield what keeps a job from a start on a node, apart from room."""
     if node.drained:
-        add("drained", "the node is drained and takes no new work")
+        yield "drained", "the node is drained and takes no new work"
     for taint in node.taints:
         if not any(_covers(toleration, taint) for toleration in job.tolerations):
-            add("taints", f"the job does not tolerate {taint.text!r}")
+            yield "taints", f"the job does not tolerate {taint.text!r}"
+    yield from conditions_unmet(directory, job, node)
+
+
+def conditions_unmet(directory: Directory, job: Job, node: Node) -> Iterator[Barrier]:
+    """Yield the job's own conditions that a node does not meet."""
     if job.nodes_allowed is not None and node.id not in job.nodes_allowed:
-        add("nodes_allowed", f"not among the {len(job.nodes_allowed)} nodes allowed")
+        yield "nodes_allowed", f"not among the {len(job.nodes_allowed)} nodes allowed"
     if node.id in job.nodes_excluded:
-        add("nodes_excluded", f"among the {len(job.nodes_excluded)} nodes excluded")
-    labels = _labels(case, node) if job.node_selector or job.node_affinity else {}
+        yield "nodes_excluded", f"among the {len(job.nodes_excluded)} nodes excluded"
+    if not job.node_selector and not job.node_affinity:
+        return
+    labels = {**directory.domains_of(node.id), **node.labels, "metadata.name": node.id}
     for key, wanted in job.node_selector.items():
         if labels.get(key) != wanted:
-            add("node_selector", f"label {key!r} is {labels.get(key)!r}, the job asks for {wanted!r}")
-    if not _has_affinity(job, labels):
-        add("node_affinity", "its labels meet none of the terms")
-
-
-def chooses(case: CheckCase, job: Job, node: Node) -> bool:
-    """Return whether the job's own conditions admit a node, whatever keeps jobs off it."""
-    labels = _labels(case, node)
-    selected = all(labels.get(key) == wanted for key, wanted in job.node_selector.items())
-    named = node.id not in job.nodes_excluded and (job.nodes_allowed is None or node.id in job.nodes_allowed)
-    return selected and named and _has_affinity(job, labels)
-
-
-def admits(case: CheckCase, job: Job, node: Node) -> bool:
-    """Return whether a job may start on a node, apart from room."""
-    tolerated = all(any(_covers(toleration, taint) for toleration in job.tolerations) for taint in node.taints)
-    return not node.drained and tolerated and chooses(case, job, node)
-
-
-def _labels(case: CheckCase, node: Node) -> dict[str, str]:
-    return {**case.domains_of(node.id), **node.labels, "metadata.name": node.id}
-
-
-def _has_affinity(job: Job, labels: Mapping[str, str]) -> bool:
-    terms = job.node_affinity
-    return not terms or any(term and all(_is_met(expression, labels) for expression in term) for term in terms)
+            yield "node_selector", f"label {key!r} is {labels.get(key)!r}, the job asks for {wanted!r}"
+    if job.node_affinity and not any(term and all(_is_met(one, labels) for one in term) for term in job.node_affinity):
+        yield "node_affinity", "its labels meet none of the terms"
 
 
 def _covers(toleration: Toleration, taint: Taint) -> bool:
@@ -253,7 +232,7 @@ class _Shape:
                 add("spread", f"{count} workers in {spread.level} {domain!r}, must be at most {spread.workers_max}")
         if spread.skew_max is not None:
             case, level = self._case, spread.level
-            chosen = [node for node in case.nodes.values() if chooses(case, self._job, node)]
+            chosen = [n for n in case.nodes.values() if not any(conditions_unmet(case.directory, self._job, n))]
             others = {node.id if level == "node" else case.domains_of(node.id).get(level) for node in chosen} - {None}
             fewest = min((workers_in.get(str(domain), 0) for domain in others), default=0)
             most = max(workers_in.values(), default=0)

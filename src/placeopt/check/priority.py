@@ -3,7 +3,7 @@
 from placeopt.check.amounts import Amounts, Resource, on_node
 from placeopt.check.case import CheckCase
 from placeopt.check.directory import PlacedJob, option_of
-from placeopt.check.place import admits
+from placeopt.check.place import barriers
 from placeopt.model import Assignment, Job, Node, Option, Placement, WorkerGpus
 
 MAX_EACH = 1 << 40
@@ -50,7 +50,7 @@ def _check_loss(case: CheckCase, job: Job, starts: list[PlacedJob]) -> None:
     before = _put_back(case, used, job)
     if _keeps(case, used, before):
         what = "was changed, although the jobs of higher priority that may do so leave it its room"
-        case.add("priority", f"job {job.id!r}", what)
+        case.of_job("priority", job.id, what)
 
 
 def _check_waits(case: CheckCase, jobs: list[Job], below: list[PlacedJob], kept: list[str]) -> None:
@@ -68,10 +68,11 @@ def _check_waits(case: CheckCase, jobs: list[Job], below: list[PlacedJob], kept:
         key = (id(job.options), id(job.node_affinity), id(job.tolerations), job.nodes_allowed, *map(str, conditions))
         if key in failed:
             continue
-        nodes = [case.nodes[name] for name in names if name in case.nodes and admits(case, job, case.nodes[name])]
+        known = [case.nodes[name] for name in names if name in case.nodes]
+        nodes = [node for node in known if not any(barriers(case.directory, job, node))]
         if any(_finds_room(case, job, option, used, nodes) for option in job.options):
             what = f"of priority {job.priority} waits, but would find room without {below[0].job.id!r} and others below"
-            case.add("priority", f"job {job.id!r}", what)
+            case.of_job("priority", job.id, what)
         else:
             failed.add(key)
 
