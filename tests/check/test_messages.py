@@ -26,8 +26,8 @@ def test_a_message_names_fault_place_and_numbers() -> None:
 @pytest.mark.parametrize(
     ("fields", "kind", "message"),
     [
-        ({"workers": 3}, {}, "job 'a': 1 workers, option 'default' has 3"),
-        ({"workers": 3, "workers_min": 2}, {}, "job 'a': 1 workers, option 'default' has 2 to 3"),
+        ({"workers": 3}, {}, "job 'a': 1 workers of option 'default', which has 3"),
+        ({"workers": 3, "workers_min": 2}, {}, "job 'a': 1 workers of option 'default', which has 2 to 3"),
         (
             {"memory_bandwidth_mbps": 76},
             {"memory_bandwidth_mbps": 100},

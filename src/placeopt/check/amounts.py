@@ -5,11 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from placeopt.check.directory import Directory, PlacedJob, gpu_number, leaves_of
-from placeopt.check.queues import QueueLimits
+from placeopt.check.queues import Facts, QueueLimits, Resource
 from placeopt.model import Demand, Hold, Job, Option, Placement, Policy, hold_groups
-
-Resource = tuple[str, ...]
-"""The rule that limits it, then of what: node, GPU, domain, name, uplink or queue."""
 
 Amounts = dict[Resource, int]
 
@@ -166,80 +163,69 @@ class Limits:
 
     def limit(self, resource: Resource) -> int | None:
         """Return how much of a resource jobs may take together; None where nothing limits it, or it is not listed."""
-        capacity, percent = self._capacity(resource)
+        capacity, percent, _, _ = self._facts(resource)
         return capacity if capacity is None or percent == 100 else percent * capacity // 100
 
-    def _capacity(self, resource: Resource) -> tuple[int | None, int]:
-        """Return how much of a resource there is, and which percentage of it may be taken."""
-        rule, *of = resource
-        if rule == "uplink":
-            return self._uplink(*of)
-        if rule in ("queue_quota", "queue_share"):
-            return self.queues.limit(resource)
-        if rule == "hold":
-            return self._beside_holds(*of), 100
-        if rule == "resource" and len(of) == 3:
-            places = self._directory.domain_resources
-            return (places[of[1]] if of[0] == "domain" else self._directory.cluster_resources)[of[2]], 100
-        machine = self._directory.machine_of.get(of[0])
+    def describe(self, resource: Resource) -> tuple[str, str, str | None]:
+        """Return where a resource is and how much of what it is, for messages; and the node, if it is one's."""
+        capacity, percent, (kind, name, part), what = self._facts(resource)
+        share = "" if percent == 100 else f"{percent} % of "
+        where = f"{kind} {name!r}{part}" if name else kind
+        return where, f"{share}{capacity} {what}", name if kind == "node" else None
+
+    def _facts(self, resource: Resource) -> Facts:
+        directory, usable = self._directory, self._usable
+        match resource:
+            case "uplink", group, kind, name:
+                percent = usable.network_gpu_jobs_percent if group == "GPU jobs" else usable.network_cpu_jobs_percent
+                mbps = directory.machine_of[name].network_bandwidth_mbps if kind == "node" else directory.uplinks[name]
+                return mbps, percent, (kind, name, " uplink"), f"MB/s for {group}"
+            case (("queue_quota" | "queue_share"), *_):
+                return self.queues.facts(resource)
+            case "hold", node, label, "gpu", gpu:
+                return 0, 100, ("node", node, f" gpu {gpu}"), f"jobs beside hold {label}"
+            case "hold", node, label, rule, *named:
+                left = self.limit((rule, node, *named))
+                left = (
+                    None
+                    if left is None
+                    else left - sum(_kept(hold, rule, *named) for hold in self._groups[node][label])
+                )
+                return left, 100, ("node", node, ""), f"{UNITS.get(rule) or named[0]} beside hold {label}"
+            case "resource", kind, name, what:
+                amounts = directory.domain_resources[name] if kind == "domain" else directory.cluster_resources
+                return amounts[what], 100, (kind, name, ""), what
+            case rule, node, gpu if rule in OF_GPUS:
+                return self._most_of_gpu(rule, node, gpu_number(gpu)), 100, ("node", node, f" gpu {gpu}"), UNITS[rule]
+            case rule, node, *named:
+                amount, percent = self._most_of_node(rule, node, *named)
+                return amount, percent, ("node", node, ""), UNITS.get(rule) or named[0]
+        raise KeyError(resource)
+
+    def _most_of_gpu(self, rule: str, node: str, gpu: int) -> int | None:
+        """Return how much of a GPU there is; None where there is no such GPU."""
+        machine = self._directory.machine_of.get(node)
+        if machine is None or not 0 <= gpu < len(machine.gpus):
+            return None
+        if rule == "gpu_memory":
+            return machine.gpus[gpu].memory_mib
+        return WHOLE_GPU_MILLI if rule == "gpu_share" else self._jobs_per_gpu
+
+    def _most_of_node(self, rule: str, node: str, name: str = "") -> tuple[int | None, int]:
+        """Return how much of a node there is, None without limit or node, and which percentage of it may be taken."""
+        machine, usable = self._directory.machine_of.get(node), self._usable
         if machine is None:
             return None, 100
-        if rule in OF_GPUS:
-            number = gpu_number(of[1])
-            if not 0 <= number < len(machine.gpus):
-                return None, 100
-            if rule == "gpu_memory":
-                return machine.gpus[number].memory_mib, 100
-            return WHOLE_GPU_MILLI if rule == "gpu_share" else self._jobs_per_gpu, 100
         if rule == "cpu":
             return machine.cpu_millicores, 100
         if rule == "memory":
             return machine.memory_mib, 100
-        if rule == "resource":
-            known = of[1] in self._directory.named or of[1] not in self._directory.named_beyond
-            return machine.resources.get(of[1], 0) if known else None, 100
         if rule == "memory_bandwidth":
-            return machine.memory_bandwidth_mbps, self._usable.memory_bandwidth_percent
-        return machine.pcie_bandwidth_mbps, self._usable.pcie_bandwidth_percent
-
-    def _beside_holds(self, node: str, label: str, rule: str, *name: str) -> int | None:
-        """Return how much of a node is left beside a group of holds; of a GPU that is held nothing."""
-        if rule == "gpu":
-            return 0
-        most = self.limit((rule, node, *name))
-        return None if most is None else most - sum(_kept(hold, rule, *name) for hold in self._groups[node][label])
-
-    def _uplink(self, group: str, kind: str, name: str) -> tuple[int | None, int]:
-        usable, machines = self._usable, self._directory.machine_of
-        percent = usable.network_gpu_jobs_percent if group == "GPU jobs" else usable.network_cpu_jobs_percent
-        return machines[name].network_bandwidth_mbps if kind == "node" else self._directory.uplinks[name], percent
-
-    def describe(self, resource: Resource) -> tuple[str, str]:
-        """Return where a resource is, and how much of what it is, for messages."""
-        rule, *of = resource
-        if rule in ("queue_quota", "queue_share"):
-            return self.queues.describe(resource)
-        capacity, percent = self._capacity(resource)
-        part = "" if percent == 100 else f"{percent} % of "
-        if rule == "uplink":
-            return f"{of[1]} {of[2]!r} uplink", f"{part}{capacity} MB/s for {of[0]}"
-        if rule == "hold":
-            what = "jobs" if of[2] == "gpu" else of[3] if of[2] == "resource" else UNITS[of[2]]
-            where = f"node {of[0]!r} gpu {of[3]}" if of[2] == "gpu" else f"node {of[0]!r}"
-            return where, f"{capacity} {what} beside hold {of[1]}"
-        if rule == "resource" and len(of) == 3:
-            return f"{of[0]} {of[1]!r}" if of[1] else of[0], f"{capacity} {of[2]}"
-        where = f"node {of[0]!r} gpu {of[1]}" if rule in OF_GPUS else f"node {of[0]!r}"
-        return where, f"{part}{capacity} {of[1] if rule == 'resource' else UNITS[rule]}"
-
-    @staticmethod
-    def node_of(resource: Resource) -> str | None:
-        """Return the node of a resource, None where it is not one node's."""
-        rule, *of = resource
-        if rule == "uplink":
-            return of[2] if of[1] == "node" else None
-        beyond = rule in ("queue_quota", "queue_share") or (rule == "resource" and len(of) == 3)
-        return None if beyond else of[0]
+            return machine.memory_bandwidth_mbps, usable.memory_bandwidth_percent
+        if rule == "pcie_bandwidth":
+            return machine.pcie_bandwidth_mbps, usable.pcie_bandwidth_percent
+        counted = name in self._directory.named or name not in self._directory.named_beyond
+        return machine.resources.get(name, 0) if counted else None, 100
 
 
 def crossing_loads(directory: Directory, held: PlacedJob) -> list[tuple[Resource, int]]:

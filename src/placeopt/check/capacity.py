@@ -1,7 +1,8 @@
 """Does each GPU, node, uplink and queue hold no more than it can?"""
 
-from placeopt.check.amounts import NEVER_EXCEEDED, RULES, Amounts, Resource
+from placeopt.check.amounts import NEVER_EXCEEDED, RULES, Amounts
 from placeopt.check.case import CheckCase, names
+from placeopt.check.queues import Resource
 
 
 def check_amounts(case: CheckCase) -> None:
@@ -41,11 +42,11 @@ def _report(case: CheckCase, over: Amounts, kept: Amounts) -> None:
         others = over[resource] - sum(holders[resource].values())
         by = " and ".join([*([names(jobs)] if jobs else []), *([f"others ({others})"] if others else [])])
         by += f", and {kept[resource]} kept by queues below it" if kept[resource] else ""
-        where, limit = case.limits.describe(resource)
+        where, limit, node = case.limits.describe(resource)
         case.add(
             resource[0],
             where,
             f"{over[resource]} of {limit} held by {by}",
             by=None if resource[0] in NEVER_EXCEEDED else jobs,
-            node=case.limits.node_of(resource),
+            node=node,
         )

@@ -6,8 +6,9 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal, Protocol, Self
 
-from placeopt.check.amounts import Limits, Resource
+from placeopt.check.amounts import Limits
 from placeopt.check.directory import Directory, PlacedJob, leaves_of, option_of
+from placeopt.check.queues import Resource
 from placeopt.model import Assignment, Instance, Job, Option, Placement, Plan, Running
 
 Relation = Literal["same", "shrunk", "grown", "other"]
@@ -197,10 +198,6 @@ class CheckCase:
     def _workers_on(placements: Mapping[str, Placement], job: str, node: str) -> int:
         there = (assignment for assignment in placements[job].assignments if assignment.node == node)
         return sum(len(assignment.workers) for assignment in there)
-
-    def domains_of(self, node: str) -> dict[str, str]:
-        """Return level -> domain id for every domain above a known node."""
-        return self.directory.domains_of(node)
 
 
 def names(ids: list[str]) -> str:

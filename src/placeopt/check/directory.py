@@ -97,6 +97,16 @@ class Directory:
         domain = self.nodes[node].domain
         return {} if domain is None else self.domains_above[domain]
 
+    def labels_of(self, node: Node) -> dict[str, str]:
+        """Return the labels of a node: those of its domains, by level, its own, and its name."""
+        return {**self.domains_of(node.id), **node.labels, "metadata.name": node.id}
+
+    def domain_at(self, node: str, level: str) -> str | None:
+        """Return the domain of a level that holds a node, of level ``node`` itself; None: none, or no such node."""
+        if level == "node":
+            return node
+        return self.domains_of(node).get(level) if node in self.nodes else None
+
 
 def option_of(job: Job, option: str) -> Option | None:
     """Return the job's option of that id, or None."""
@@ -104,6 +114,12 @@ def option_of(job: Job, option: str) -> Option | None:
         if candidate.id == option:
             return candidate
     return None
+
+
+def is_below_minimum(job: Job, option: Option) -> bool:
+    """Return whether the option states a utility below the least that the job asks for."""
+    least, utility = job.utility_min_thousandths, option.utility_thousandths
+    return least is not None and utility is not None and utility < least
 
 
 def leaves_of(job: Job, option: Option, placement: Placement) -> list[PlacedJob]:

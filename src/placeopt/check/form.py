@@ -4,7 +4,7 @@ from collections.abc import Collection, Iterator, Mapping
 from itertools import pairwise
 
 from placeopt.check.case import CheckCase
-from placeopt.check.directory import PlacedJob, gpu_number, option_of
+from placeopt.check.directory import PlacedJob, gpu_number, is_below_minimum, option_of
 from placeopt.model import Assignment, Group, Option, Placement
 
 
@@ -77,17 +77,15 @@ def _tell_faults(case: CheckCase, placed: list[str], waiting: list[str], wanted:
 
 def check_form(case: CheckCase) -> None:
     """Every placement is one of the job's options, with the workers, GPUs and amounts that the option states."""
-    if len(case.known) < len(case.placements):
-        for placement in case.placements:
-            job = case.jobs.get(placement.job)
-            if job is not None and option_of(job, placement.option) is None:
-                known = ", ".join(repr(option.id) for option in job.options)
-                case.add("option", f"job {job.id!r}", f"has no option {placement.option!r}; it has {known}")
+    for placement in case.placements if len(case.known) < len(case.placements) else ():
+        job = case.jobs.get(placement.job)
+        if job is not None and option_of(job, placement.option) is None:
+            known = ", ".join(repr(option.id) for option in job.options)
+            case.of_job("option", job.id, f"has no option {placement.option!r}; it has {known}")
     for job, option, _ in case.known:
-        least, utility = job.utility_min_thousandths, option.utility_thousandths
-        if least is not None and utility is not None and utility < least:
-            what = f"option {option.id!r} has utility {utility} of at least {least} thousandths"
-            case.add("option", f"job {job.id!r}", what, by=[job.id])
+        if is_below_minimum(job, option):
+            what = f"utility {option.utility_thousandths} of at least {job.utility_min_thousandths} thousandths"
+            case.of_job("option", job.id, f"option {option.id!r} has {what}", held=True)
     for _, option, placement in case.known:
         _check_workers(case, option, placement)
     for held in case.held:
@@ -103,7 +101,7 @@ def _check_workers(case: CheckCase, option: Option, placement: Placement) -> Non
             return  # most jobs are one worker
 
     def fault(what: str) -> None:
-        case.add("workers", f"job {placement.job!r}", what)
+        case.of_job("workers", placement.job, what)
 
     ranks: dict[str | None, list[int]] = {leaf.id if option.groups else None: [] for leaf in option.leaves}
     for assignment in placement.assignments:
@@ -111,12 +109,7 @@ def _check_workers(case: CheckCase, option: Option, placement: Placement) -> Non
             ranks[assignment.group] += [worker.rank for worker in assignment.workers]
         else:
             fault(f"option {option.id!r} has no leaf {assignment.group!r}")
-    if not option.groups:
-        count, least = len(ranks[None]), option.fewest
-        if not least <= count <= option.workers:
-            wanted = f"{option.workers}" if least == option.workers else f"{least} to {option.workers}"
-            fault(f"{count} workers, option {option.id!r} has {wanted}")
-    elif case.relation.get(placement.job) != "same":  # a tree that runs in part may stay as it is
+    if not option.groups or case.relation.get(placement.job) != "same":  # a tree that runs in part may stay as it is
         for what in _missing(option, {name: len(workers) for name, workers in ranks.items()}):
             fault(what)
     first = 0
@@ -134,10 +127,10 @@ def _check_workers(case: CheckCase, option: Option, placement: Placement) -> Non
 def _missing(group: Group, counts: Mapping[str | None, int]) -> Iterator[str]:
     """Tell which groups lack workers, or have too many; an optional one may have none at all."""
     if not group.groups:
-        count, least = counts[group.id], group.fewest
-        if not least <= count <= group.workers:
-            wanted = f"{group.workers}" if least == group.workers else f"{least} to {group.workers}"
-            yield f"{count} workers of group {group.id!r}, which has {wanted}"
+        kind, count = ("option", counts[None]) if None in counts else ("group", counts[group.id])
+        if not group.fewest <= count <= group.workers:
+            wanted = f"{group.workers}" if group.fewest == group.workers else f"{group.fewest} to {group.workers}"
+            yield f"{count} workers of {kind} {group.id!r}, which has {wanted}"
     for part in group.groups:
         if not part.optional or any(counts[leaf.id] for leaf in part.leaves):
             yield from _missing(part, counts)
@@ -146,8 +139,8 @@ def _missing(group: Group, counts: Mapping[str | None, int]) -> Iterator[str]:
 def _check_assignment(case: CheckCase, held: PlacedJob, assignment: Assignment) -> None:
     demand, workers, shares = held.option.demand, assignment.workers, assignment.gpus
 
-    def fault(rule: str, what: str, by: list[str] | None = None) -> None:
-        case.add(rule, f"job {held.job.id!r} on node {assignment.node!r}", what, by=by, node=assignment.node)
+    def fault(rule: str, what: str, *, stands: bool = False) -> None:
+        case.of_job(rule, held.job.id, what, assignment.node, held=stands)
 
     if not workers:
         fault("workers", "no workers there")
@@ -166,12 +159,12 @@ def _check_assignment(case: CheckCase, held: PlacedJob, assignment: Assignment) 
             fault("gpu_indexes", f"'gpus' lists {listed}, its workers hold {taken}")
     machine = case.machine_of.get(assignment.node)
     if machine is None:
-        fault("unknown_node", "no such node in the cluster", [held.job.id])
+        fault("unknown_node", "no such node in the cluster", stands=True)
     elif min(taken[:1] + listed[:1], default=0) < 0:
         fault("gpu_indexes", f"GPU {min(taken[:1] + listed[:1])}: indexes begin with 0")
     elif max(taken[-1:] + listed[-1:], default=-1) >= len(machine.gpus):
         what = f"no GPU {max(taken[-1:] + listed[-1:])}; the node has {len(machine.gpus)}"
-        fault("gpu_indexes", what, [held.job.id])
+        fault("gpu_indexes", what, stands=True)
     low, high = demand.gpu_milli, demand.gpu_milli_limit or demand.gpu_milli
     for gpu, milli in shares.items():
         if not low <= milli <= high:

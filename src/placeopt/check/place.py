@@ -1,10 +1,11 @@
 """May the job stand on these nodes and GPUs, and do its workers lie together and apart as its option says?"""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 
 from placeopt.check.case import CheckCase
-from placeopt.check.directory import Directory, PlacedJob, gpu_number
-from placeopt.model import Group, Job, LabelExpression, Machine, Node, Option, Placement, Spread, Taint, Toleration
+from placeopt.check.conditions import barriers, conditions_unmet
+from placeopt.check.directory import PlacedJob, gpu_number
+from placeopt.model import Group, Job, Machine, Option, Placement, Spread
 from placeopt.model.machine import PART_LEVELS
 
 
@@ -48,70 +49,6 @@ def _check_flavor(case: CheckCase, held: PlacedJob, flavors: frozenset[str]) -> 
             names = ", ".join(map(repr, sorted(flavors)))
             what = f"the node is of flavor {flavor!r}, expected one of {names} for all workers"
             case.of_job("flavor", held.job.id, what, assignment.node, held=True)
-
-
-Barrier = tuple[str, str]
-"""A rule that keeps a job off a node, and how."""
-
-
-def barriers(directory: Directory, job: Job, node: Node) -> Iterator[Barrier]:
-    """Yield what keeps a job from a start on a node, apart from room."""
-    if node.drained:
-        yield "drained", "the node is drained and takes no new work"
-    for taint in node.taints:
-        if not any(_covers(toleration, taint) for toleration in job.tolerations):
-            yield "taints", f"the job does not tolerate {taint.text!r}"
-    yield from conditions_unmet(directory, job, node)
-
-
-def conditions_unmet(directory: Directory, job: Job, node: Node) -> Iterator[Barrier]:
-    """Yield the job's own conditions that a node does not meet."""
-    if job.nodes_allowed is not None and node.id not in job.nodes_allowed:
-        yield "nodes_allowed", f"not among the {len(job.nodes_allowed)} nodes allowed"
-    if node.id in job.nodes_excluded:
-        yield "nodes_excluded", f"among the {len(job.nodes_excluded)} nodes excluded"
-    if not job.node_selector and not job.node_affinity:
-        return
-    labels = {**directory.domains_of(node.id), **node.labels, "metadata.name": node.id}
-    for key, wanted in job.node_selector.items():
-        if labels.get(key) != wanted:
-            yield "node_selector", f"label {key!r} is {labels.get(key)!r}, the job asks for {wanted!r}"
-    if job.node_affinity and not any(term and all(_is_met(one, labels) for one in term) for term in job.node_affinity):
-        yield "node_affinity", "its labels meet none of the terms"
-
-
-def _covers(toleration: Toleration, taint: Taint) -> bool:
-    if toleration.key is not None and toleration.key != taint.key:
-        return False
-    if toleration.effect is not None and toleration.effect != taint.effect:
-        return False
-    return toleration.operator == "Exists" or _compares(toleration.operator, taint.value, toleration.value)
-
-
-def _is_met(expression: LabelExpression, labels: Mapping[str, str]) -> bool:
-    stated = expression.key in labels
-    if expression.operator == "Exists":
-        return stated
-    if expression.operator == "DoesNotExist":
-        return not stated
-    if not stated:
-        return expression.operator == "NotIn"
-    return _compares(expression.operator, labels[expression.key], *expression.values)
-
-
-def _compares(operator: str, own: str, *values: str) -> bool:
-    if operator in ("Gt", "Lt"):
-        number = _integer(own)
-        return number is not None and (number > int(values[0]) if operator == "Gt" else number < int(values[0]))
-    return (own in values) != (operator == "NotIn")
-
-
-def _integer(text: str) -> int | None:
-    digits = text[1:] if text[:1] in ("+", "-") else text
-    if not (digits.isascii() and digits.isdigit()):
-        return None
-    number = int(text)
-    return number if -(2**63) <= number < 2**63 else None
 
 
 def check_shape(case: CheckCase) -> None:
@@ -201,11 +138,8 @@ class _Shape:
         """A plan that states the preferred levels that groups have reached states them truly."""
         if not self._placement.reached or not group.prefer:
             return
-        true = None
-        for level in reversed(group.prefer):
-            above = [self._case.domains_of(node) if node in self._case.nodes else {} for node in on_node]
-            domains = set(on_node) if level == "node" else {found.get(level) for found in above}
-            true = level if len(domains) == 1 and None not in domains else true
+        domains = {level: {self._case.directory.domain_at(node, level) for node in on_node} for level in group.prefer}
+        true = next((level for level, held in domains.items() if len(held) == 1 and None not in held), None)
         stated = self._placement.reached.get(group.id)
         if stated != true:
             self._case.add("reached", where, f"the plan says that level {stated!r} holds it, true is {true!r}")
@@ -214,8 +148,7 @@ class _Shape:
         """Return the workers in each domain of a level; those in none are a fault."""
         found: dict[str, int] = {}
         for node, count in on_node.items():
-            above = self._case.domains_of(node) if node in self._case.nodes else {}
-            domain = node if level == "node" else above.get(level)
+            domain = self._case.directory.domain_at(node, level)
             if domain is None:
                 add("split", f"has workers on node {node!r}, which is in no {level}")
             else:
@@ -231,9 +164,9 @@ class _Shape:
             if spread.workers_max is not None and count > spread.workers_max:
                 add("spread", f"{count} workers in {spread.level} {domain!r}, must be at most {spread.workers_max}")
         if spread.skew_max is not None:
-            case, level = self._case, spread.level
-            chosen = [n for n in case.nodes.values() if not any(conditions_unmet(case.directory, self._job, n))]
-            others = {node.id if level == "node" else case.domains_of(node.id).get(level) for node in chosen} - {None}
+            directory, level = self._case.directory, spread.level
+            chosen = [n for n in directory.nodes.values() if not any(conditions_unmet(directory, self._job, n))]
+            others = {directory.domain_at(node.id, level) for node in chosen} - {None}
             fewest = min((workers_in.get(str(domain), 0) for domain in others), default=0)
             most = max(workers_in.values(), default=0)
             if most - fewest > spread.skew_max:

@@ -7,7 +7,10 @@ from placeopt.model import Flavor, Policy
 from placeopt.model.queues import Allowance
 
 Resource = tuple[str, ...]
-"""``queue_quota`` or ``queue_share``, the queue, the amount, and of a quota by flavor the flavor."""
+"""The rule that limits it, then of what: node, GPU, domain, name, uplink; queue, amount and, of some, flavor."""
+
+Facts = tuple[int | None, int, tuple[str, str, str], str]
+"""How much there is, the percentage that may be taken; kind, name and part of the place; and of what."""
 
 AMOUNTS = ("gpu_milli", "cpu_millicores", "memory_mib")
 
@@ -84,19 +87,22 @@ class QueueLimits:
         record = self._directory.nodes.get(node)
         if record is None:
             return False
-        labels = {**self._directory.domains_of(node), **record.labels, "metadata.name": node}
+        labels = self._directory.labels_of(record)
         models = {gpu.model for gpu in self._directory.machine_of[node].gpus}
         selected = all(labels.get(key) == value for key, value in flavor.node_selector.items())
         return selected and (not flavor.gpu_models or any(model in models for model in flavor.gpu_models))
 
-    def limit(self, resource: Resource) -> tuple[int, int]:
-        """Return how much there is, and which percentage of it the queue may hold."""
+    def facts(self, resource: Resource) -> Facts:
+        """Return how much a queue may hold, as `Limits` does of all resources."""
         rule, name, amount, *of = resource
-        if rule == "queue_quota":
-            return self._allowances[name, amount, *of].most(amount) or 0, 100
-        queue = self._queues[name]
-        total = self._directory.total[AMOUNTS.index(amount)]
-        return total, (queue.dominant_share_percent or 0) + queue.borrow_percent
+        if rule == "queue_share":
+            percent = (self._queues[name].dominant_share_percent or 0) + self._queues[name].borrow_percent
+            total = self._directory.total[AMOUNTS.index(amount)]
+            return total, percent, ("queue", name, ""), f"{amount} of the cluster"
+        allowance = self._allowances[name, amount, *of]
+        quota, borrow = (getattr(part, amount) or 0 for part in (allowance.quota, allowance.borrow))
+        part = f" flavor {of[0]!r}" if of else ""
+        return allowance.most(amount) or 0, 100, ("queue", name, part), f"{amount} (quota {quota}, {borrow} borrowed)"
 
     def kept(self, resource: Resource, taken: Callable[[Resource], int]) -> int:
         """Return what the queues below one keep beyond what their jobs take."""
@@ -106,14 +112,3 @@ class QueueLimits:
             more = self.kept(below, taken)
             total += max(more, self._allowances[name, *of].kept(of[0]) - taken(below))
         return total
-
-    def describe(self, resource: Resource) -> tuple[str, str]:
-        """Return where a resource is, and how much of what it is, for messages."""
-        rule, name, amount, *of = resource
-        capacity, percent = self.limit(resource)
-        where = f"queue {name!r}" + (f" flavor {of[0]!r}" if of else "")
-        if rule == "queue_share":
-            return where, f"{percent} % of {capacity} {amount} of the cluster"
-        allowance = self._allowances[name, amount, *of]
-        quota, borrow = (getattr(part, amount) or 0 for part in (allowance.quota, allowance.borrow))
-        return where, f"{capacity} {amount} (quota {quota}, {borrow} borrowed)"

@@ -5,7 +5,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from placeopt.check.case import CheckCase
-from placeopt.model import Job, LabelExpression, Placement, Relation
+from placeopt.check.conditions import is_met
+from placeopt.model import Job, Placement, Relation
 
 
 @dataclass
@@ -76,37 +77,13 @@ def _by_domain(case: CheckCase, level: str, on_node: Counter[str]) -> Counter[st
     found: Counter[str | None] = Counter()
     for name, count in on_node.items():
         node = case.nodes.get(name)
-        if level == "node":
-            domain: str | None = name
-        else:
-            domain = None if node is None else node.labels.get(level, case.domains_of(name).get(level))
-        found[domain] += count
+        labels = {} if node is None else case.directory.labels_of(node)
+        found[name if level == "node" else labels.get(level)] += count
     return found
 
 
 def _selects(relation: Relation, job: Job) -> bool:
-    return all(_is_met(expression, job.labels.get(expression.key)) for expression in relation.selector)
-
-
-def _is_met(expression: LabelExpression, value: str | None) -> bool:
-    match expression.operator:
-        case "Exists":
-            return value is not None
-        case "DoesNotExist":
-            return value is None
-        case "NotIn":
-            return value not in expression.values
-        case "In":
-            return value in expression.values
-    number, bound = _integer(value or ""), int(expression.values[0])
-    return number is not None and (number > bound if expression.operator == "Gt" else number < bound)
-
-
-def _integer(text: str) -> int | None:
-    digits = text[1:] if text[:1] in ("+", "-") else text
-    if not (digits.isascii() and digits.isdigit() and len(text) <= 253):
-        return None
-    return int(text) if -(2**63) <= int(text) < 2**63 else None
+    return all(is_met(expression, job.labels) for expression in relation.selector)
 
 
 def _check_apart(case: CheckCase, relation: Relation, having: list[_Workers], chosen: list[_Workers]) -> None:
