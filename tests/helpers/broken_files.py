@@ -120,7 +120,8 @@ NUMBERS = (
     "now_ms", "cluster.machines[0].memory_mib", "jobs[0].options[0].demand.gpu_milli",
     "policy.horus.memory_thousandths",
 )  # fmt: skip
-LITERALS = ("NaN", "Infinity", "-Infinity", "1e400", "1e3", "9" * 5000, "-0.0")
+LITERALS = ("NaN", "Infinity", "-Infinity", "1e400", "1e3", "-0.0")
+HUGE = "9" * 5000
 NO_LITERALS = ("nan", "01", "1.", ".5", "+1", "0x10", "1_000", "undefined")
 
 RECORDS = (
@@ -280,6 +281,7 @@ def _fields() -> Iterator[tuple[str, bytes, str]]:
     for path in NUMBERS:
         yield from ((path, spelled(path, text), "") for text in LITERALS)
         yield from ((path, spelled(path, text), "line 1 column") for text in NO_LITERALS)
+        yield path, spelled(path, HUGE), "line 1"
     for record in RECORDS:
         path = f"{record}.x_new".removeprefix(".")
         yield path, changed(path, 1), ""

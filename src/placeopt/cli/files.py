@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterable, KeysView, Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from placeopt.cli.output import UsageError, write_bytes_out, write_error, write_out
 from placeopt.errors import BadInput
@@ -116,13 +116,14 @@ def write_made(path: str, document: Instance | Scenario) -> None:
     say(summary(document), path)
 
 
-def peek(path: str) -> tuple[bytes, str, KeysView[str] | None]:
-    """Return a file's content, its name for messages, and the keys at its top, as `top_keys` does."""
-    from placeopt.documents.bounds import top_keys
+def peek(path: str) -> tuple[Any, str, set[str]]:
+    """Return the document in a file, its name for messages, and the keys at its top."""
+    from placeopt.documents.documents import parse_document
     from placeopt.documents.files import label, read_bytes
 
-    data, source = read_bytes(path), label(path)
-    return data, source, top_keys(data, source)
+    source = label(path)
+    document = parse_document(read_bytes(path), source)
+    return document, source, set(document) if isinstance(document, dict) else set()
 
 
 def read_cluster(path: str, *, or_machine: bool = False) -> Cluster:
@@ -131,13 +132,13 @@ def read_cluster(path: str, *, or_machine: bool = False) -> Cluster:
 
     ``or_machine``: a machine alone becomes a cluster of one node.
     """
-    from placeopt.documents.documents import loads
+    from placeopt.documents.documents import as_record
     from placeopt.model import Cluster, Machine, Node, Plan
 
-    data, source, keys = peek(path)
-    if keys is not None and {"machines", "nodes"} <= keys:
-        return loads(Cluster, data, source=source)
-    document = read_any(path)
+    parsed, source, keys = peek(path)
+    if {"machines", "nodes"} <= keys:
+        return as_record(Cluster, parsed, source)
+    document = _of_any_kind(parsed, source, keys)
     if or_machine and isinstance(document, Machine):
         return Cluster(machines=(document,), nodes=(Node(id=document.id, machine=document.id),))
     if isinstance(document, Machine | Plan):
@@ -147,22 +148,23 @@ def read_cluster(path: str, *, or_machine: bool = False) -> Cluster:
 
 def read_any(path: str) -> Instance | Plan | Machine | Scenario:
     """Read an instance, a plan, a machine or a scenario, by the keys at the top of the file."""
-    from placeopt.documents.documents import loads
+    return _of_any_kind(*peek(path))
+
+
+def _of_any_kind(document: Any, source: str, keys: set[str]) -> Instance | Plan | Machine | Scenario:
+    from placeopt.documents.documents import as_record
     from placeopt.model import Instance, Machine, Plan
     from placeopt.simulation.records.scenario import Scenario
 
-    data, source, keys = peek(path)
-    if keys is None:
-        return loads(Instance, data, source=source)  # its error states where the JSON is malformed
     if keys & {"arrivals", "physics"}:
-        return loads(Scenario, data, source=source)
+        return as_record(Scenario, document, source)
     if "cluster" in keys:
-        return loads(Instance, data, source=source)
+        return as_record(Instance, document, source)
     if keys & {"placements", "levels"}:
-        return loads(Plan, data, source=source)
+        return as_record(Plan, document, source)
     if keys & {"cpu_millicores", "gpus"}:
-        return loads(Machine, data, source=source)
-    held = f"has {', '.join(list(keys)[:6])}" if keys else "is empty or not an object"
+        return as_record(Machine, document, source)
+    held = f"has {', '.join(sorted(keys)[:6])}" if keys else "is empty or not an object"
     raise BadInput(
         f"{source}: {held}; expected an instance (cluster), a plan (placements), a machine (gpus) or a scenario "
         "(arrivals)"

@@ -109,10 +109,3 @@ def provenance_lines(facts: Mapping[str, Any]) -> list[str]:
         f"answer {facts['answer_digest'][:SHOWN_DIGITS]}",
     ]
     return ["; ".join(words), facts["command"]]
-
-
-def split_provenance(data: bytes) -> tuple[bytes, dict[str, Any] | None]:
-    """Return an answer in JSON without its provenance, and that; None where it has none."""
-    answer = json.loads(data)
-    facts = answer.pop(KEY, None) if isinstance(answer, dict) else None
-    return (data, None) if facts is None else (json.dumps(answer).encode(), facts)

@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Sequence
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from pydantic import ValidationError
 
@@ -104,8 +104,17 @@ def loads(kind: type[Document], data: bytes | str, *, source: str = "document") 
         If ``data`` is not a valid document of that kind. At most 20 faults are shown, those of the first wrong element
         of each list.
     """
+    return as_record(kind, parse_document(data, source), source)
+
+
+def parse_document(data: bytes | str, source: str) -> Any:
+    """Return the value of a document, whatever its kind; raises `BadInput` for what is no strict JSON."""
     check_bounds(data, source)
-    document = parse_strictly(data if isinstance(data, str) else _decode(data, source), source)
+    return parse_strictly(data if isinstance(data, str) else _decode(data, source), source)
+
+
+def as_record(kind: type[Document], document: object, source: str) -> Document:
+    """Return a parsed document as a record; raises `BadInput` for what is wrong in it."""
     try:
         return kind.model_validate(document)
     except ValidationError as error:

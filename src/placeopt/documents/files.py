@@ -18,16 +18,11 @@ from placeopt.errors import BadInput
 MAX_BYTES = 1 << 30
 """Most that is read from one file, before and after decompression."""
 MAX_RATIO = 100
-"""Most that a gzip file may grow when it is read; rounds grow 13 to 15 times, blanks 1,000 times."""
-LARGE_BYTES, LARGE_RATIO = 1 << 28, 20
-"""Content above the first grows at most so much: what would only be refused must not need the memory first."""
-RATIO_FREE_BYTES = 1 << 20
-"""Up to here a gzip file may grow as it likes: nothing of this size does harm."""
+"""Most that a gzip file may grow beyond 1 MiB; rounds grow 13 to 15 times, blanks 1,000 times."""
 MAX_MEMBERS = 100_000
 """Most gzip files that may stand one after another in one; tools that compress in blocks of 64 KiB write 16,000."""
 STANDARD_STREAM = "-"
 GZIP_MAGIC = b"\x1f\x8b"
-_CHUNK = 1 << 20
 
 
 def read_bytes(path: str | os.PathLike[str], *, max_bytes: int = MAX_BYTES) -> bytes:
@@ -97,38 +92,26 @@ def _read_stream(stream: BinaryIO, name: str, max_bytes: int) -> bytes:
     size = 0
     with contextlib.suppress(OSError):  # what has no descriptor, as in tests
         size = os.fstat(stream.fileno()).st_size
-    data = b"" if size > max_bytes else _read_bounded(stream, max_bytes)
+    data = b"" if size > max_bytes else stream.read(max_bytes + 1)
     if max(size, len(data)) > max_bytes:
         raise _too_large(name, max_bytes)
     if not data.startswith(GZIP_MAGIC):
         return data
     if data.count(GZIP_MAGIC + b"\x08") > MAX_MEMBERS:
         raise BadInput(f"{name}: more than {MAX_MEMBERS:,} gzip files in one; unpack it first")
-    grown = max(LARGE_RATIO * len(data), min(MAX_RATIO * len(data), LARGE_BYTES))
-    most = min(max_bytes, max(RATIO_FREE_BYTES, grown))
+    most = min(max_bytes, max(1 << 20, MAX_RATIO * len(data)))
     try:
         with gzip.GzipFile(fileobj=io.BytesIO(data)) as packed:
-            inflated = _read_bounded(packed, most)
+            inflated = packed.read(most + 1)
     except (EOFError, gzip.BadGzipFile, zlib.error) as error:
         raise BadInput(f"{name}: damaged gzip file: {error}") from None
     if len(inflated) > max_bytes:
         raise _too_large(name, max_bytes)
     if len(inflated) > most:
-        raise BadInput(
-            f"{name}: {len(data):,} bytes of gzip become more than {most:,}; files of placeopt grow 15 times. "
-            "If it is one, unpack it first: plain files have no such limit"
-        )
+        raise BadInput(f"{name}: {len(data):,} bytes of gzip become more than {most:,}; unpack it first")
     if inflated.startswith(GZIP_MAGIC):
         raise BadInput(f"{name}: a gzip file inside a gzip file; unpack it once")
     return inflated
-
-
-def _read_bounded(stream: BinaryIO | gzip.GzipFile, most: int) -> bytes:
-    """Return the bytes of a stream, or the first ``most`` + 1 of them."""
-    held = io.BytesIO()
-    while chunk := stream.read(min(_CHUNK, most + 1 - held.tell())):
-        held.write(chunk)
-    return held.getvalue()
 
 
 def _too_large(name: str, max_bytes: int) -> BadInput:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shlex
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -13,7 +12,7 @@ import typer
 
 from placeopt.cli.files import STREAM, check_sources, check_target, peek, say, write_document
 from placeopt.cli.output import ExitCode, UsageError
-from placeopt.cli.provenance import provenance_lines, split_provenance
+from placeopt.cli.provenance import KEY, provenance_lines
 from placeopt.errors import BadInput
 from placeopt.readable import duration, plural
 
@@ -93,9 +92,8 @@ def report(
     return ExitCode.DONE
 
 
-def read_summaries(data: bytes, source: str) -> list[Mapping[str, Any]]:
+def read_summaries(summaries: Any, source: str) -> list[Mapping[str, Any]]:
     """Return the summaries that ``simulate --out`` or ``--json`` wrote."""
-    summaries = json.loads(data)
     if not isinstance(summaries, list) or not all(
         isinstance(s, dict) and keys >= NEEDED for s in summaries for keys in [s.keys()]
     ):
@@ -154,25 +152,23 @@ class _Inputs:
         return sorted(logs, key=lambda log: order.get(log.policy, len(order)))
 
     def _read_document(self, path: str) -> None:
-        from placeopt.documents.documents import loads
+        from placeopt.documents.documents import as_record
         from placeopt.model import Instance, Plan
         from placeopt.report.html import answer_type
         from placeopt.simulation.records.scenario import Scenario
 
-        data, source, top = peek(path)
-        keys = set(top or ())
-        if Path(path).name == SUMMARIES or data.lstrip().startswith(b"["):
-            self.summaries += read_summaries(data, source)
+        document, source, keys = peek(path)
+        if Path(path).name == SUMMARIES or isinstance(document, list):
+            self.summaries += read_summaries(document, source)
         elif "cluster" in keys and keys & {"arrivals", "physics"}:
-            self.scenarios.append(loads(Scenario, data, source=source))
+            self.scenarios.append(as_record(Scenario, document, source))
         elif "cluster" in keys:
-            self.instances.append(loads(Instance, data, source=source))
+            self.instances.append(as_record(Instance, document, source))
         elif "placements" in keys:
-            self.plans.append((source, loads(Plan, data, source=source)))
+            self.plans.append((source, as_record(Plan, document, source)))
         elif kind := answer_type(keys):
-            answer, told = split_provenance(data)
-            self.answers.append((source, loads(kind, answer, source=source)))
-            self.provenance[source] = told
+            self.provenance[source] = document.pop(KEY, None)
+            self.answers.append((source, as_record(kind, document, source)))
         else:
             held = f"has {', '.join(sorted(keys)[:6])}" if keys else "is not a JSON object"
             raise BadInput(

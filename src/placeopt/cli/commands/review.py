@@ -140,14 +140,14 @@ def audit(
 
 def _read(path: str, instance: Instance) -> Plan:
     """Read a plan, or placements alone."""
-    from placeopt.documents.documents import loads
+    from placeopt.documents.documents import as_record
     from placeopt.model import Plan
     from placeopt.whatif.plan_review import Placements, plan_of
 
-    data, source, keys = peek(path)  # if there are no keys, the reader of plans raises the error
-    if keys and set(keys) <= {"document", "format_version", "placements"}:
-        return plan_of(instance, loads(Placements, data, source=source).placements)
-    return loads(Plan, data, source=source)
+    document, source, keys = peek(path)
+    if keys and keys <= {"document", "format_version", "placements"}:
+        return plan_of(instance, as_record(Placements, document, source).placements)
+    return as_record(Plan, document, source)
 
 
 def explain(

@@ -62,7 +62,7 @@ def is_scenario(path: str) -> bool | None:
     """Tell a scenario from an instance by its content; None where it is neither, or standard input."""
     if path == STREAM:
         return None
-    keys = set(peek(path)[2] or ())
+    keys = peek(path)[2]
     return bool(keys & {"arrivals", "physics"}) if "cluster" in keys else None
 
 
