@@ -161,8 +161,7 @@ def test_kubernetes(monkeypatch: pytest.MonkeyPatch) -> None:
     documents = [changed(whole, paths, KUBERNETES_ODD, draw) for _ in range(100)]
     quick = [outcome(items) for items in documents]
     assert sum(not text.startswith("{") for text in quick) < 30
-    for module in ("pods", "nodes"):
-        monkeypatch.setattr(f"placeopt.importers.kubernetes.{module}.content_key", lambda _: object())
+    monkeypatch.setattr("placeopt.importers.kubernetes.pods.Memo.get", lambda _self, _content, read: read())
     monkeypatch.setattr("placeopt.importers.observed_round.is_plain", lambda *_: False)
     monkeypatch.setattr("placeopt.importers.observed_round.trusted", lambda kind, fields: kind(**fields))
     assert [outcome(items) for items in documents] == quick

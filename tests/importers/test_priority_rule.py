@@ -9,7 +9,7 @@ import pytest
 from helpers import slurm_files as slurm
 from helpers.kubernetes_objects import near, node, pod, read, term
 from placeopt import BadInput, Instance, solve, violations
-from placeopt.importers import DEFAULT_RULE, KubernetesObjects, PriorityRule, read_kubernetes, read_slurm
+from placeopt.importers import DEFAULT_RULE, PriorityRule, read_kubernetes, read_slurm
 from placeopt.model import MAX_VALUE, Changes
 
 REAL = Path(__file__).parent.parent / "data" / "snapshots" / "slurm-22.05"
@@ -247,9 +247,6 @@ class TestKubernetes:
         assert preemptible(read(*items)) == ["default/p-11"]
         bar = PriorityRule(preemptible_below=0, preemptible={"batch": True})
         assert preemptible(read(*items, rule=bar)) == ["default/p-10", "default/p-11", "default/c"]
-        reader = KubernetesObjects(items, rule=bar)
-        assert reader.flags(items[-1]) == {"default/c": {"movable": False, "preemptible": True}}
-        assert reader.flags(pod("w")) == {}
 
     def test_annotations(self) -> None:
         """Of all pods of a gang; a word that is neither true nor false takes both away."""

@@ -1,6 +1,5 @@
-"""Replies that are parsed already, single pods, jobs and nodes: the same records as whole files give."""
+"""Replies that are parsed already, and single pods: the same records as whole files give."""
 
-import copy
 import gzip
 import json
 from pathlib import Path
@@ -61,7 +60,6 @@ def test_parsed_objects_of_kubernetes(given: Any) -> None:
 
 
 def test_single_objects_of_kubernetes() -> None:
-    """Also a node of a shape that the cluster does not have."""
     whole = read_kubernetes(KUBERNETES)
     reader = KubernetesObjects(KUBERNETES, cluster=whole.cluster)
     pods = {
@@ -73,16 +71,6 @@ def test_single_objects_of_kubernetes() -> None:
         assert job.origin is not None
         one = reader.job(*(pods[worker.name] for worker in job.origin.workers))
         assert one == job.model_copy(update={"priority": 0})
-    nodes = {item["metadata"]["name"]: item for item in ITEMS if item["kind"] == "Node"}
-    machines = {machine.id: machine for machine in whole.cluster.machines}
-    for node in whole.cluster.nodes:
-        there = [pod for pod in pods.values() if pod["spec"].get("nodeName") == node.id]
-        assert reader.node(nodes[node.id], there) == (node, machines[node.machine])
-    odd = copy.deepcopy(next(iter(nodes.values())))
-    odd["status"]["allocatable"]["cpu"] = "13"
-    record, machine = KubernetesObjects(KUBERNETES, cluster=whole.cluster).node(odd)
-    assert (machine.cpu_millicores, record.machine) == (13_000, machine.id)
-    assert machine.id not in machines
 
 
 def test_what_a_single_object_cannot_be() -> None:

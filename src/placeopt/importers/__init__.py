@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from placeopt.importers.import_notes import ImportNotes as ImportNotes
     from placeopt.importers.json_entry import JsonEntry as JsonEntry
     from placeopt.importers.json_entry import read_json as read_json
-    from placeopt.importers.kubernetes.single import KubernetesObjects as KubernetesObjects
+    from placeopt.importers.kubernetes.snapshot import KubernetesObjects as KubernetesObjects
     from placeopt.importers.kubernetes.snapshot import read_kubernetes as read_kubernetes
     from placeopt.importers.observed_round import ObservedJob as ObservedJob
     from placeopt.importers.observed_round import ObservedWorker as ObservedWorker

@@ -1,4 +1,4 @@
-"""Machine types of single nodes: the equal one of a known cluster, or a new one."""
+"""Machine types of a later reading: the equal one of an earlier one, or a new one."""
 
 from __future__ import annotations
 
@@ -30,14 +30,6 @@ def with_known_machines(cluster: Cluster, before: Cluster) -> Cluster:
 
 def _content(machine: Machine) -> str:
     return machine.model_dump_json(exclude={"id", "source"})
-
-
-def known_machine(machine: Machine, cluster: Cluster) -> Machine:
-    """Return the machine type of a cluster that differs in id and source at most; else this one under a new id."""
-    for other in cluster.machines:
-        if machine == other.model_copy(update={"id": machine.id, "source": machine.source}):
-            return other
-    return _renamed(machine, {other.id for other in cluster.machines})
 
 
 def _renamed(machine: Machine, taken: Collection[str]) -> Machine:

@@ -141,8 +141,12 @@ def test_names_are_those_that_some_pod_asks_for() -> None:
     assert [kind.resources["ephemeral-storage"] for kind in with_disk] == [1024, 2048]
 
 
-def test_a_port_that_only_running_pods_have_binds_them_to_their_node() -> None:
-    """No name counts it, so that a comparison may not move them; with a name it may."""
-    runs = [*hosts(*"ab"), pod("r", "a", **port())]
-    assert read(*runs).jobs[0].nodes_allowed == ("a",)
-    assert read(*runs, pod("p", **port())).jobs[0].nodes_allowed is None
+def test_a_port_is_an_amount_whoever_has_it() -> None:
+    """So a pod that runs may be moved, but not beside another one with the port, nor beside a daemon that has it."""
+    daemon = pod("d", "b", **port(), asks={}, ownerReferences=[{"kind": "DaemonSet"}])
+    found = read(*hosts(*"abc"), pod("r", "a", **port()), daemon)
+    assert found.jobs[0].nodes_allowed is None
+    (option,) = found.jobs[0].options
+    assert option.demand.resources["hostPort:8080/TCP"] == 1
+    room = {node.id: found.cluster.machine_of(node).resources.get("hostPort:8080/TCP") for node in found.cluster.nodes}
+    assert room == {"a": 1, "b": None, "c": 1}

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from placeopt.drivers.kubernetes.api import Object
 from placeopt.errors import BadInput
 from placeopt.importers.json_entry import JsonEntry
-from placeopt.importers.kubernetes.pod_groups import gang_membership
+from placeopt.importers.kubernetes.makers import gang_membership
 
 
 class Gang(NamedTuple):

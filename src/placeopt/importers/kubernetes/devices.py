@@ -16,6 +16,7 @@ from fractions import Fraction
 from placeopt.errors import BadInput
 from placeopt.importers.json_entry import JsonEntry
 from placeopt.importers.kubernetes.node_selectors import EVERY_NODE, KEEPS_OFF, NodeConditions, node_selector_terms
+from placeopt.importers.kubernetes.objects import Listed
 from placeopt.importers.kubernetes.resources import CLASS_RESOURCE, NONE, is_network, parse_quantity, quantity
 
 UNKNOWN = "a ResourceClaim"
@@ -68,7 +69,7 @@ class Devices:
     ``uncounted``: Classes, drivers and claims of devices that are no GPUs, which nothing counts.
     """
 
-    def __init__(self, listed: Mapping[str, list[JsonEntry]]) -> None:
+    def __init__(self, listed: Listed) -> None:
         self._devices: dict[DeviceId, Device] = {}
         self._counters: dict[CounterId, Fraction] = {}
         for slice_ in _newest(listed.get("ResourceSlice", [])):
@@ -142,8 +143,8 @@ class Devices:
                 found[device.node or ""][name] += counts(device)
         return found
 
-    def of(self, pod: JsonEntry, requested: Collection[str], *, gpus: int) -> PodDevices:
-        """Return what a pod takes by claims; ``requested``: resources that it names; ``gpus``: how many GPUs."""
+    def of(self, pod: JsonEntry, requested: Collection[str], resource: str) -> PodDevices:
+        """Return what a pod takes by claims; ``requested``: resources that it names; ``resource``: what counts GPUs."""
         spec, status, metadata = pod.entry("spec"), pod.entry("status"), pod.entry("metadata")
         namespace, runs = metadata.text("namespace", "default"), "nodeName" in spec
         found = PodDevices()
@@ -156,7 +157,7 @@ class Devices:
                 self._take(found, claim, name or "", runs=runs)
             elif template is not None and not runs:
                 self._ask(found, template.entry("spec").entry("spec"))
-            elif gpus:
+            elif resource in requested:
                 self.uncounted.add("claims that are not listed")  # GPUs come by the device plugin, or by claims
             else:
                 found.unknown.append(UNKNOWN)

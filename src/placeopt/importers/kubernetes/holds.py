@@ -9,13 +9,14 @@ from placeopt.errors import BadInput
 from placeopt.importers.import_notes import ImportNotes
 from placeopt.importers.json_entry import JsonEntry
 from placeopt.importers.kubernetes.node_selectors import label_selector
-from placeopt.importers.kubernetes.pods import Pod, job_id
+from placeopt.importers.kubernetes.objects import Listed, job_id
+from placeopt.importers.kubernetes.pods import Pod
 from placeopt.importers.kubernetes.resources import NONE, in_units, quantity
 from placeopt.importers.observed_round import ObservedHold, ObservedJob
 
 
 def read_holds(
-    listed: Mapping[str, Sequence[JsonEntry]],
+    listed: Listed,
     pods: Iterable[Pod],
     jobs: Sequence[ObservedJob],
     resource: str,
@@ -56,12 +57,13 @@ def _nomination(pod: Pod) -> str:
 
 def _nominated(pod: Pod, node: str, job_of: Mapping[str, str]) -> ObservedHold:
     own = (job_of[pod.id],) if pod.id in job_of else ()
-    return _held(f"nominated:{pod.id}", pod, node, priority=pod.rules.priority, jobs=own)
+    return _held(f"nominated:{pod.id}", pod, node, priority=pod.priority, jobs=own)
 
 
 def _held(name: str, pod: Pod, node: str, *, jobs: tuple[str, ...], priority: int | None = None) -> ObservedHold:
-    cpu, memory = pod.amounts.cpu_millicores, pod.amounts.memory_mib
-    return ObservedHold(job_id(name), node, pod.gpus, cpu, memory, pod.named, priority=priority, jobs=jobs)
+    named = dict(pod.amounts)
+    cpu, memory = named.pop("cpu", 0), named.pop("memory", 0)
+    return ObservedHold(job_id(name), node, pod.gpus, cpu, memory, named, priority=priority, jobs=jobs)
 
 
 def _gang(pod: Pod) -> str | None:
@@ -80,7 +82,7 @@ def _reserved(
     exact = {key: quantity(there, key) - quantity(taken, key) for key in there.names()}
     gpus = max(0, floor(exact.pop(resource, NONE)))
     left = {key: max(0, ceil(amount)) for key, amount in in_units(exact).items()}
-    asked = {key for pod in pods for key in pod.named}
+    asked = {key for pod in pods for key in pod.amounts} - {"cpu", "memory"}
     owns = [_owner(owner, f"reservation {name}", notes) for owner in entry.entry("spec").entries("owners")]
     own = [job_of[pod.id] for pod in pods if pod.id in job_of and any(owner(pod) for owner in owns)]
     yield ObservedHold(

@@ -3,14 +3,28 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Container, Iterable, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
+from typing import NamedTuple
 
-from placeopt.importers.kubernetes.gangs import JobDraft
+from placeopt.importers.kubernetes.gangs import Draft
+from placeopt.importers.kubernetes.listing import PodList
 from placeopt.importers.kubernetes.node_selectors import EVERY_NODE, NO_NODE, NodeConditions, where
-from placeopt.importers.kubernetes.nodes import NodeList
-from placeopt.importers.kubernetes.pod_affinity import NO_TERMS, PodAffinity, PodAffinityTerm
-from placeopt.importers.kubernetes.pod_list import PodList
+from placeopt.importers.kubernetes.nodes import KubernetesNode
+from placeopt.importers.kubernetes.pod_affinity import NO_TERMS, PodAffinity, PodAffinityTerm, PodSelection
 from placeopt.importers.kubernetes.pods import Pod
+from placeopt.model import Split
+
+
+class PodRules(NamedTuple):
+    """What a job's rules between pods ask of its places; all but the conditions as in `placeopt.model.Option`."""
+
+    conditions: NodeConditions = EVERY_NODE
+    single_node: bool = False
+    workers_per_node_max: int | None = None
+    splits: tuple[Split, ...] = ()
+
+
+NO_RULES = PodRules()
 
 
 class InterPodRules:
@@ -25,9 +39,16 @@ class InterPodRules:
     by text; they are no rules here.
     """
 
-    def __init__(self, nodes: NodeList, pods: PodList, waiting: Sequence[JobDraft], counted: Container[str]) -> None:
-        self._nodes, self._level_of, self._terms = nodes.by_name, nodes.level_of, pods.terms
-        self._selection, self._counted = pods.selection, counted
+    def __init__(
+        self,
+        nodes: Mapping[str, KubernetesNode],
+        level_of: Callable[[str], str | None],
+        pods: PodList,
+        waiting: Sequence[Draft],
+        counted: Container[str],
+    ) -> None:
+        self._nodes, self._level_of, self._terms = nodes, level_of, pods.terms
+        self._selection, self._counted = PodSelection(pods.readable), counted
         self._job_of = {pod.id: draft.name for draft in waiting for pod in draft.pods}
         self._holders: set[str] = set()
         """Terms of anti-affinity of jobs that were taken."""
@@ -51,11 +72,11 @@ class InterPodRules:
         self.doubtful = False
         """Whether a node was excluded because of a namespace that is not listed."""
 
-    def take(self, draft: JobDraft) -> str | None:
+    def take(self, draft: Draft) -> PodRules | str:
         """
-        Write the rules of a waiting job into its draft; return why it is left out, None if it is accepted.
+        Return the rules of a waiting job, or why it is left out.
 
-        Call it for waiting jobs only, in the order in which they are accepted.
+        Call it in the order in which jobs are accepted.
         """
         own = self._of(draft.first)
         apart = self._apart_from(draft.first)
@@ -67,13 +88,13 @@ class InterPodRules:
         theirs = {term.text for term in apart}
         if mine & self._holders or theirs & self._met:
             return "with anti-affinity to pods that wait too"
-        unread = self._check_affinity(draft, own.affinity) or self._check_anti_affinity(draft, own.anti_affinity)
-        if unread is not None:
-            return unread
-        draft.conditions &= self._towards_running(draft, own)
+        near = self._near_itself(draft, own.affinity)
+        found = near if isinstance(near, str) else self._apart_from_itself(draft, own.anti_affinity, near)
+        if isinstance(found, str):
+            return found
         self._holders |= theirs
         self._met |= mine
-        return None
+        return found._replace(conditions=found.conditions & self._towards_running(draft, own))
 
     def _of(self, pod: Pod) -> PodAffinity:
         return self._terms.get(pod.id, NO_TERMS)
@@ -96,8 +117,9 @@ class InterPodRules:
                     repellers.setdefault(term.text, (term, set()))[1].add(value)
         return list(repellers.values())
 
-    def _check_affinity(self, draft: JobDraft, terms: Sequence[PodAffinityTerm]) -> str | None:
+    def _near_itself(self, draft: Draft, terms: Sequence[PodAffinityTerm]) -> PodRules | str:
         """Keep a gang with affinity to itself together; running pods with affinity exclude nodes instead."""
+        found = NO_RULES
         for term in terms:
             if self._waiting_for(term) - {draft.name}:
                 return "with affinity to pods that wait too"
@@ -108,17 +130,19 @@ class InterPodRules:
             level = self._level_of(term.key)
             if level is None:
                 return f"with affinity by {term.key}, which is not a level (--levels names them)"
-            draft.single_node |= level == "node"
-            if level != "node":
-                draft.split(level, 1)
-        return None
+            if level == "node":
+                found = found._replace(single_node=True)
+            else:
+                found = found._replace(splits=(*found.splits, Split(level=level, domains=1)))
+        return found
 
-    def _check_anti_affinity(self, draft: JobDraft, terms: Sequence[PodAffinityTerm]) -> str | None:
+    def _apart_from_itself(self, draft: Draft, terms: Sequence[PodAffinityTerm], near: PodRules) -> PodRules | str:
         """Spread a gang whose pods have anti-affinity to each other."""
+        found = near
         if len(draft.pods) == 1:
-            return None
+            return found
         if draft.first.ports:
-            draft.workers_per_node_max = 1
+            found = found._replace(workers_per_node_max=1)
         for term in terms:
             met = [bool(term.meets(pod)) for pod in draft.pods]
             level = self._level_of(term.key)
@@ -127,15 +151,17 @@ class InterPodRules:
             if not all(met):
                 return "with anti-affinity between some pods of a gang"
             if level == "node":
-                draft.workers_per_node_max = 1
+                found = found._replace(workers_per_node_max=1)
             elif level is None or draft.pods_min < len(draft.pods):
                 return f"with anti-affinity between pods of a gang by {term.key}"
             else:
-                draft.split(level, len(draft.pods), 1)
-                draft.conditions &= where(term.key, "Exists")
-        return None
+                found = found._replace(
+                    conditions=found.conditions & where(term.key, "Exists"),
+                    splits=(*found.splits, Split(level=level, domains=len(draft.pods), workers=1)),
+                )
+        return found
 
-    def _towards_running(self, draft: JobDraft, own: PodAffinity) -> NodeConditions:
+    def _towards_running(self, draft: Draft, own: PodAffinity) -> NodeConditions:
         """Return what anti-affinity and affinity of running and own pods ask of a waiting job's nodes."""
         conditions = self.repelled(draft)
         for term in self._apart_from(draft.first):
@@ -150,7 +176,7 @@ class InterPodRules:
                 conditions &= NO_NODE
         return conditions
 
-    def repelled(self, draft: JobDraft) -> NodeConditions:
+    def repelled(self, draft: Draft) -> NodeConditions:
         """Return what the anti-affinity of running pods asks of a job's nodes."""
         conditions = EVERY_NODE
         for term, values, sure in {id(found): found for pod in draft.pods for found in self._repelled[pod.id]}.values():

@@ -1,183 +1,265 @@
-"""Jobs from drafts: where each may start, and which are left out because the round has no such rule."""
+"""Jobs from drafts: how each may run, on which nodes, and which are left out because the round has no such rule."""
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Mapping
+from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from placeopt.documents.faults import make_record
 from placeopt.errors import BadInput
 from placeopt.importers.import_notes import ImportNotes
-from placeopt.importers.kubernetes.exclusive_amounts import port_name
-from placeopt.importers.kubernetes.gangs import GangBuilder, JobDraft, unreadable_job
-from placeopt.importers.kubernetes.inter_pod_rules import InterPodRules
+from placeopt.importers.kubernetes.gangs import Draft, Part, gang_drafts
+from placeopt.importers.kubernetes.inter_pod_rules import NO_RULES, InterPodRules, PodRules
+from placeopt.importers.kubernetes.listing import PodList, unreadable_job
+from placeopt.importers.kubernetes.makers import KUEUE_GATES, GroupRules, Topology
 from placeopt.importers.kubernetes.node_selectors import NO_NODE, NodeConditions, where
-from placeopt.importers.kubernetes.nodes import NodeCapacity, NodeList
-from placeopt.importers.kubernetes.options import OptionBuilder
-from placeopt.importers.kubernetes.pod_list import PodList
-from placeopt.importers.kubernetes.pods import Pod, unreadable_field
+from placeopt.importers.kubernetes.nodes import KubernetesNode
+from placeopt.importers.kubernetes.objects import job_id, unreadable_field
+from placeopt.importers.kubernetes.pods import Pod
+from placeopt.importers.kubernetes.resources import PODS
+from placeopt.importers.kubernetes.topologies import HOSTNAME, Levels
 from placeopt.importers.kubernetes.volumes import Volumes
 from placeopt.importers.kubernetes.workloads import PodTemplate
 from placeopt.importers.observed_round import ObservedJob, ObservedWorker, origin_of
-from placeopt.importers.priority_rule import DEFAULT_RULE, PriorityRule, flags_of
-from placeopt.model import Job, JobOrigin
+from placeopt.importers.priority_rule import PriorityRule, flags_of
+from placeopt.model import Demand, Group, Job, JobOrigin, Option, Split, Spread
+from placeopt.model.base import MAX_VALUE
 
 
 @dataclass
-class JobBuilder:
-    """Builds the jobs of the round."""
+class JobReader:
+    """
+    Makes the jobs of the round.
 
-    nodes: Mapping[str, NodeCapacity]
-    options: OptionBuilder
-    rules: InterPodRules
-    conditions: Mapping[str, NodeConditions]
-    """Pod -> what it and its volumes ask of nodes."""
+    ``gangs``: Rules of the listed objects. ``stated``: Resources of which nodes state how much they have. ``counted``:
+    Terms of anti-affinity that amounts state.
+    """
+
+    nodes: Mapping[str, KubernetesNode]
+    levels: Levels
+    gangs: Mapping[str, GroupRules]
+    stated: Container[str]
+    counted: Container[str]
+    resource: str
+    rule: PriorityRule
     notes: ImportNotes
-    _known: dict[NodeConditions, NodeConditions] = field(default_factory=dict, init=False)
+    _conditions: dict[str, NodeConditions] = field(default_factory=dict, init=False)
+    """Pod -> what it and its volumes ask of nodes."""
+    _known: dict[object, Any] = field(default_factory=dict, init=False)
+    """Conditions and options: equal ones are one object."""
 
-    def read(self, drafts: Iterable[JobDraft]) -> list[ObservedJob]:
-        """Return the jobs, in the order of the drafts."""
-        drafts = list(drafts)
-        left: dict[str, str] = {}
-        for draft in sorted((draft for draft in drafts if not draft.runs), key=lambda draft: draft.order_key):
-            if (reason := self._take(draft)) is not None:
-                left[draft.name] = reason
-        jobs = []
+    def read(self, pods: PodList, volumes: Volumes) -> list[ObservedJob]:
+        """Return the jobs of the listed pods; the rest is noted."""
+        for pod in pods.work:
+            self._conditions[pod.id] = pod.conditions & volumes.read(pod) & self._missing(pod)
+        near = {
+            pod.id: terms.affinity[0].text
+            for pod in pods.waiting
+            if (terms := pods.terms.get(pod.id)) and len(terms.affinity) == 1 and terms.affinity[0].meets(pod)
+        }
+        drafts = list(self._accepted(gang_drafts(pods.work, self.gangs, near, pods.ended, self.notes)))
+        waiting = [draft for draft in drafts if not draft.runs]
+        rules = InterPodRules(self.nodes, self.levels.level_of, pods, waiting, self.counted)
+        asked = {draft.name: rules.take(draft) for draft in sorted(waiting, key=_urgency)}
+        jobs: list[ObservedJob] = []
         for draft in drafts:
-            if draft.name in left:
-                self.notes.leave_out(left[draft.name], draft.name)
-                continue
-            try:
-                jobs.append(self._job(draft))
-            except BadInput as error:
-                reason = unreadable_field(draft.first.entry, error)
-                if draft.runs:
-                    own = dict.fromkeys(pod.node for pod in draft.pods if pod.node is not None)
-                    jobs.append(unreadable_job(draft.name, tuple(own), reason, draft.first.entry.where))
-                else:
-                    self.notes.leave_out(reason, draft.name)
+            own = asked.get(draft.name, NO_RULES)
+            if isinstance(own, str):
+                self.notes.leave_out(own, draft.name)
+            else:
+                jobs += self._readable_job(draft, own, rules)
+        if any(job.preemptible for job in jobs) and not all(pod.preempts for pod in pods.waiting):
+            self.notes.assume(
+                "Pods of preemptionPolicy Never wait: a plan may stop others for them, unless priorities are strict."
+            )
+        if rules.doubtful:
+            self.notes.assume("Anti-affinity by labels of namespaces that are not listed closes nodes to all of them.")
         return jobs
 
-    def _take(self, draft: JobDraft) -> str | None:
-        """Write a waiting job's nodes into its draft; return why it is left out, None if it is accepted."""
-        if (key := self.options.unknown_level(draft)) is not None:
-            return f"that must stay within one {key}, which is not a level (--levels names them)"
+    def _missing(self, pod: Pod) -> NodeConditions:
+        asked = [*pod.exact, *([self.resource] if pod.gpus else [])] if pod.node is None else []
+        missing = [name for name in asked if name not in self.stated and name not in ("cpu", "memory", PODS)]
+        return NodeConditions(unread=f"asking for {', '.join(missing)}, which no node states" if missing else None)
+
+    def _accepted(self, drafts: Sequence[Draft]) -> Iterator[Draft]:
+        """Yield drafts under names of their own; those with a rule that the round lacks are noted."""
+        names: set[str] = set()
+        for draft in drafts:
+            reason = None if draft.runs else self._unread(draft)
+            if reason is not None:
+                self.notes.leave_out(reason, draft.name)
+                continue
+            number, name = 1, (known := job_id(draft.name))
+            while name in names:
+                name, number = f"{known}+{number}", number + 1
+            names.add(name)
+            yield draft._replace(name=name)
+
+    def _unread(self, draft: Draft) -> str | None:
+        """Return why pods that wait are left out: the first reason of any of them."""
+        for pod in draft.pods:
+            if set(pod.gates) - KUEUE_GATES:
+                return "behind a scheduling gate"
+            if pod.shares:
+                return f"asking for a part of a GPU, or devices that are not read: {', '.join(pod.shares)}"
+            if (reason := pod.unsupported or self._conditions[pod.id].unread) is not None:
+                return reason
+        if len(draft.pods) > 1 and len({(p.node_rules, p.ports, self._conditions[p.id]) for p in draft.pods}) > 1:
+            return "a gang whose pods that wait have different rules about nodes"
+        if draft.left_out is not None:
+            return draft.left_out
+        for part in draft.tree.groups():
+            for key in part.topology.levels:
+                if key != HOSTNAME and key not in self.levels.names:
+                    return f"that must stay within one {key}, which is not a level (--levels names them)"
+        return None
+
+    def _readable_job(self, draft: Draft, asked: PodRules, rules: InterPodRules) -> Iterator[ObservedJob]:
+        """Yield the job of a draft, none if it waits and cannot be read."""
+        try:
+            yield self._job(draft, asked, rules)
+        except BadInput as error:
+            reason = unreadable_field(draft.first.entry, error)
+            if draft.runs:
+                nodes = dict.fromkeys(pod.node for pod in draft.pods if pod.node is not None)
+                yield unreadable_job(draft.name, tuple(nodes), reason, draft.first.entry.where)
+            else:
+                self.notes.leave_out(reason, draft.name)
+
+    def _job(self, draft: Draft, asked: PodRules, rules: InterPodRules) -> ObservedJob:
+        first, pods = draft.first, draft.pods
+        conditions = self._where_else(draft, rules) if draft.runs else self._where(draft, asked)
+        conditions = self._known.setdefault(conditions, conditions)
+        job = make_record(
+            Job,
+            first.entry.where,
+            id=draft.name,
+            kind="training" if any(pod.gpus for pod in pods) else "cpu",
+            user=first.namespace,
+            queue=first.queue,
+            preempts=all(pod.preempts for pod in pods),
+            arrival_ms=min(pod.created_ms for pod in pods),
+            options=self._options(draft, asked),
+            node_selector=first.node_selector,
+            node_affinity=conditions.node_affinity,
+            nodes_allowed=conditions.nodes_allowed,
+            nodes_excluded=conditions.nodes_excluded,
+            tolerations=first.tolerations,
+            conditions_unread=conditions.unread is not None,
+            origin=_origin(draft),
+        )
+        workers = tuple(ObservedWorker(pod.node, None if pod.gpus else ()) for pod in pods if pod.node is not None)
+        movable, preemptible = self._flags(draft, rules)
+        started = max(pod.started_ms for pod in pods)
+        return ObservedJob(job, workers, started, None, first.priority, first.entry.where, None, movable, preemptible)
+
+    def _where(self, draft: Draft, asked: PodRules) -> NodeConditions:
+        """Return the conditions of a waiting job on its nodes."""
+        conditions = self._conditions[draft.first.id] & asked.conditions
         for key, near in draft.bound:
             values = {self.nodes[node].labels.get(key) if node in self.nodes else None for node in near}
-            known = tuple(value for value in values if value is not None)
-            draft.conditions &= where(key, "In", *known) if len(known) == len(values) == 1 else NO_NODE
-        reason = self.rules.take(draft)
-        if reason is None:
-            draft.conditions = self._shared(draft.conditions & self.conditions[draft.first.id])
-        return reason
+            value = values.pop() if len(values) == 1 else None
+            conditions &= NO_NODE if value is None else where(key, "In", value)
+        return conditions
 
-    def _shared(self, conditions: NodeConditions) -> NodeConditions:
-        """Return the one object for equal conditions."""
-        return self._known.setdefault(conditions, conditions)
-
-    def _job(self, draft: JobDraft) -> ObservedJob:
-        first, runs = draft.first, draft.runs
-        conditions = self._where_else(draft) if runs else draft.conditions
-        fields: dict[str, object] = {
-            "id": draft.name,
-            "kind": "training" if any(pod.gpus for pod in draft.pods) else "cpu",
-            "user": first.namespace,
-            "queue": first.queue,
-            "preempts": all([pod.rules.preempts for pod in draft.pods]),  # noqa: C419 - half the time of a generator
-            "arrival_ms": min([pod.created_ms for pod in draft.pods]),
-            "options": self.options.option(draft),
-            "node_selector": first.rules.node_selector,
-            "node_affinity": conditions.node_affinity,
-            "nodes_allowed": conditions.nodes_allowed,
-            "nodes_excluded": conditions.nodes_excluded,
-            "tolerations": first.rules.tolerations,
-            "conditions_unread": conditions.unread is not None,
-            "origin": _origin(draft),
-        }
-        job = make_record(Job, first.entry.where, **fields)
-        workers = tuple(
-            ObservedWorker(pod.node, () if not pod.gpus else None) for pod in draft.pods if pod.node is not None
-        )
-        movable, preemptible = self._flags(draft)
-        return ObservedJob(
-            job,
-            workers,
-            started_ms=max(pod.started_ms for pod in draft.pods),
-            priority=first.rules.priority,
-            where=first.entry.where,
-            movable=movable,
-            preemptible=preemptible,
-        )
-
-    def _flags(self, draft: JobDraft) -> tuple[bool, bool]:
-        """
-        Return whether a running job may be moved, and preempted.
-
-        Neither, where it is a part of a gang, or rules of other pods refer to it.
-        """
-        if not draft.runs or not draft.whole:
-            return False, False
-        by_rule, marked = True, False
-        for pod in draft.pods:
-            if pod.id in self.rules.bound:
-                return False, False
-            by_rule = by_rule and self.options.rule.may_preempt(pod.rules.priority, (pod.rules.priority_class,))
-            marked = marked or bool(pod.marks)
-        if not marked:
-            return False, by_rule
-        return flags_of([pod.marks for pod in draft.pods], by_rule, draft.name, self.notes)
-
-    def _where_else(self, draft: JobDraft) -> NodeConditions:
+    def _where_else(self, draft: Draft, rules: InterPodRules) -> NodeConditions:
         """
         Return the conditions under which a running job could move; its own nodes, where those are not known.
 
         They are not, where the round lacks one of its rules, or rules of other pods concern it: what they ask of
         waiting jobs follows from its place.
         """
-        asked = dict.fromkeys([self.conditions[pod.id] for pod in draft.pods])
-        if len(asked) == 1 and not any([self._is_bound(pod) for pod in draft.pods]):  # noqa: C419 - half the time
-            return self._shared(next(iter(asked)) & self.rules.repelled(draft))
-        own = dict.fromkeys([pod.node for pod in draft.pods if pod.node is not None])
+        asked = {self._conditions[pod.id] for pod in draft.pods}
+        if len(asked) == 1 and not any(self._is_bound(pod, rules) for pod in draft.pods):
+            return asked.pop() & rules.repelled(draft)
+        own = dict.fromkeys(pod.node for pod in draft.pods if pod.node is not None)
         return NodeConditions(nodes_allowed=tuple(own), unread="rules that are not read")
 
-    def _is_bound(self, pod: Pod) -> bool:
-        odd = pod.unsupported or pod.shares or pod.topology.required or self.conditions[pod.id].unread
-        return bool(odd) or pod.id in self.rules.bound or any(port_name(port) not in pod.named for port in pod.ports)
+    def _is_bound(self, pod: Pod, rules: InterPodRules) -> bool:
+        odd = pod.unsupported or pod.shares or pod.topology.required or self._conditions[pod.id].unread
+        return bool(odd) or pod.id in rules.bound
+
+    def _flags(self, draft: Draft, rules: InterPodRules) -> tuple[bool, bool]:
+        """
+        Return whether a running job may be moved, and preempted.
+
+        Neither, where it is a part of a gang, or rules of other pods refer to it.
+        """
+        if not draft.runs or not draft.whole or any(pod.id in rules.bound for pod in draft.pods):
+            return False, False
+        by_rule = all(self.rule.may_preempt(pod.priority, (pod.priority_class,)) for pod in draft.pods)
+        return flags_of([pod.marks for pod in draft.pods], by_rule, draft.name, self.notes)
+
+    def _options(self, draft: Draft, asked: PodRules) -> tuple[Option]:
+        """Return the way to run a job; all of its levels are known."""
+        first, tree = draft.first, draft.tree
+        gpu_value = self.rule.gpu_value(first.priority, [first.priority_class])
+        if tree.parts:
+            return (self._option(draft, asked, gpu_value),)
+        key = (first.kind, len(tree.pods), tree.pods_min, tree.topology, gpu_value, asked[1:])
+        if key not in self._known:
+            self._known[key] = (self._option(draft, asked, gpu_value),)
+        found: tuple[Option] = self._known[key]
+        return found
+
+    def _option(self, draft: Draft, asked: PodRules, gpu_value: int) -> Option:
+        fields = self._group(draft.tree, gpu_value, optional=False)
+        fields["single_node"] |= asked.single_node
+        fields["splits"] = tuple(dict.fromkeys((*fields["splits"], *asked.splits)))
+        fields["workers_per_node_max"] = asked.workers_per_node_max
+        value = min(MAX_VALUE, sum(self.rule.value(pod.gpus, gpu_value) for pod in draft.pods))
+        return make_record(Option, draft.first.entry.where, value=value, **fields)
+
+    def _group(self, part: Part, gpu_value: int, *, optional: bool) -> dict[str, Any]:
+        """Return the fields of a group; ``optional``: all of its pods may be missing."""
+        fields = self._domains(part.topology)
+        if part.parts:
+            groups = []
+            for one in part.parts:
+                inner = self._group(one, gpu_value, optional=optional or one.optional)
+                at = next(one.leaves()).pods[0].entry.where
+                groups.append(make_record(Group, at, id=one.name, optional=one.optional, **inner))
+            return {**fields, "groups": tuple(groups)}
+        first, workers = part.pods[0], len(part.pods)
+        named = {name: amount for name, amount in first.amounts.items() if name not in ("cpu", "memory")}
+        demand = make_record(
+            Demand,
+            first.entry.where,
+            gpus=first.gpus,
+            cpu_millicores=first.amounts.get("cpu", 0),
+            memory_mib=first.amounts.get("memory", 0),
+            resources=named,
+        )
+        worth = min(self.rule.value(first.gpus, gpu_value), MAX_VALUE // workers)
+        return {
+            **fields,
+            "workers": workers,
+            "workers_min": max(1, part.pods_min) if part.pods_min < workers else None,
+            "demand": demand,
+            "value_per_worker": worth if optional or part.pods_min < workers else 0,
+        }
+
+    def _domains(self, topology: Topology) -> dict[str, Any]:
+        """Return what a group of workers says of domains."""
+        level_of = {HOSTNAME: "node", **self.levels.names}
+        together = None if topology.required is None else level_of[topology.required]
+        return {
+            "single_node": together == "node",
+            "splits": () if together in (None, "node") else (Split(level=together, domains=1),),
+            "spread": tuple(Spread(level=level_of[level], segment=size) for level, size in topology.slices),
+        }
 
 
-def _origin(draft: JobDraft) -> JobOrigin:
+def _urgency(draft: Draft) -> tuple[int, int, int, str]:
+    """Sort key where not all jobs can be accepted: most GPUs, highest priority, longest wait."""
+    return (-sum(pod.gpus for pod in draft.pods), -draft.first.priority, draft.first.created_ms, draft.name)
+
+
+def _origin(draft: Draft) -> JobOrigin:
     """Return the name of the pod or of the group, and the pods by rank."""
     first = draft.first
     pods = [(pod.id, pod.uid) for pod in draft.pods if not isinstance(pod.entry, PodTemplate)]
     if first.group is None or len(pods) == 1:
         return origin_of(first.id, first.uid, pods)
     return origin_of(first.group.id, None, pods)
-
-
-def build_jobs(
-    pods: PodList,
-    nodes: NodeList,
-    volumes: Volumes,
-    counted: Container[str],
-    notes: ImportNotes,
-    rule: PriorityRule = DEFAULT_RULE,
-) -> list[ObservedJob]:
-    """Return the jobs of the listed pods; ``counted``: terms of anti-affinity that amounts state. The rest is noted."""
-    conditions = {pod.id: pod.rules.conditions & pod.conditions & volumes.read(pod) for pod in pods.job_pods}
-    for pod_id, reason in pods.missing.items():
-        conditions[pod_id] &= NodeConditions(unread=reason)
-    near = {
-        pod.id: terms.affinity[0].text
-        for pod in pods.waiting
-        if (terms := pods.terms.get(pod.id)) and len(terms.affinity) == 1 and terms.affinity[0].meets(pod)
-    }
-    drafts = GangBuilder(pods.rules, near, conditions, pods.ended, notes).drafts(pods.job_pods)
-    rules = InterPodRules(nodes, pods, [draft for draft in drafts if not draft.runs], counted)
-    jobs = JobBuilder(nodes.by_name, OptionBuilder(nodes.levels, rule), rules, conditions, notes).read(drafts)
-    if any(job.preemptible for job in jobs) and not all(pod.rules.preempts for pod in pods.waiting):
-        notes.assume(
-            "Pods of preemptionPolicy Never wait: a plan may stop others for them, unless priorities are strict."
-        )
-    if rules.doubtful:
-        notes.assume("Anti-affinity by labels of namespaces that are not listed closes nodes to all of them.")
-    return jobs

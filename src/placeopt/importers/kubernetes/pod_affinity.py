@@ -88,7 +88,7 @@ class PodSelection:
 
 def read_pod_affinity(pod: Pod, namespaces: Namespaces) -> PodAffinity:
     """Return the required terms of a pod."""
-    if not pod.rules.has_affinity:
+    if not pod.has_affinity:
         return NO_TERMS
     chosen = pod.entry.entry("spec").entry("affinity")
     near, apart = (
@@ -132,7 +132,7 @@ def _term(entry: JsonEntry, own: str, namespaces: Namespaces) -> PodAffinityTerm
     return PodAffinityTerm(text, name, key, wanted[0] if wanted else None, labels, inside)
 
 
-def namespace_labels(entries: list[JsonEntry]) -> Namespaces:
+def namespace_labels(entries: Iterable[JsonEntry]) -> Namespaces:
     """Return the labels of the namespaces that were listed; one that cannot be read counts as not listed."""
     labels = {}
     for entry in entries:

@@ -1,29 +1,31 @@
-"""What ``kubectl get nodes,pods --all-namespaces --output json`` shows, as a round."""
+"""What ``kubectl get nodes,pods --all-namespaces --output json`` shows, as a round; single pods beside its nodes."""
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
 from placeopt.arguments import checked
 from placeopt.errors import BadInput, Unsupported
 from placeopt.importers.import_notes import ImportNotes
-from placeopt.importers.json_entry import JsonEntry, read_json
+from placeopt.importers.json_entry import JsonEntry
 from placeopt.importers.kubernetes.devices import Devices
-from placeopt.importers.kubernetes.exclusive_amounts import exclusive_amounts
+from placeopt.importers.kubernetes.exclusive_amounts import ExclusiveAmounts, exclusive_amounts
 from placeopt.importers.kubernetes.holds import read_holds
-from placeopt.importers.kubernetes.jobs import build_jobs
-from placeopt.importers.kubernetes.nodes import Known, NodeCapacity, NodeList, read_node
-from placeopt.importers.kubernetes.pod_list import PodList
+from placeopt.importers.kubernetes.jobs import JobReader
+from placeopt.importers.kubernetes.listing import PodList, read_pods
+from placeopt.importers.kubernetes.makers import GroupRules, group_rules
+from placeopt.importers.kubernetes.nodes import KubernetesNode, cluster_of, read_node
+from placeopt.importers.kubernetes.objects import Listed, read_objects
 from placeopt.importers.kubernetes.resources import MIG, is_accelerator
-from placeopt.importers.kubernetes.topologies import label_hyper_nodes, topology_levels
+from placeopt.importers.kubernetes.topologies import Levels, label_hyper_nodes, topology_levels
 from placeopt.importers.kubernetes.volumes import Volumes
-from placeopt.importers.observed_round import observed_instance, snapshot_policy
+from placeopt.importers.observed_round import ObservedJob, observed_instance, snapshot_policy
 from placeopt.importers.priority_rule import PriorityRule, priority_rule
-from placeopt.model import Instance
-from placeopt.model.base import MAX_JOBS, MAX_NODES
+from placeopt.model import Cluster, Instance, Job
 
 GPU = "nvidia.com/gpu"
 
@@ -95,83 +97,172 @@ def read_kubernetes(
     """
     listed, where = read_objects(paths)
     notes = ImportNotes()
-    nodes, devices, resource = read_nodes(listed, resource, notes)
+    reading = _read_nodes(listed, resource, priority_rule(rule), notes)
+    nodes, resource = reading.nodes, reading.resource
     _refuse_mig(nodes.values(), resource, where)
     _refuse_other_resources(nodes.values(), resource, where)
-    pods = PodList(listed, nodes, resource, devices, notes)
-    named = [*topology_levels(listed["Topology"]), *([level] for level in pods.levels)]
-    labels = {label for pod in pods.listed for label in pod.rules.labels}
-    node_list = NodeList(nodes, levels, where, named, labels)
-    exclusive = exclusive_amounts(pods, node_list)
-    pods.name_amounts(node_list.stated, exclusive)
-    pods.take_from(nodes, exclusive)
-    asked = {name for pod in pods.job_pods for name in pod.named}
-    cluster = node_list.cluster(asked, exclusive.limits)
-    jobs = build_jobs(pods, node_list, Volumes(listed, pods.listed, notes), exclusive.terms, notes, priority_rule(rule))
-    jobs += pods.unsupported
+    pods = reading.pods()
+    rules = [one for group in reading.gangs.values() for one in (group, *group.parts.values())]
+    topologies = [pod.topology for pod in pods.waiting] + [one.topology for one in rules]
+    named = [*topology_levels(listed.get("Topology", [])), *([key] for one in topologies for key in one.levels)]
+    labels = {label for pod in pods.readable for label in pod.node_labels}
+    known = Levels(nodes, levels, where, named, labels)
+    exclusive = exclusive_amounts(pods, known)
+    jobs = reading.jobs(pods, known, exclusive, reading.stated)
+    reading.take_from_nodes(pods, exclusive)
+    cluster = cluster_of(nodes, known, {key for pod in pods.work for key in pod.amounts}, where)
+    jobs += pods.unreadable
     if any(worker.gpus is None for job in jobs for worker in job.workers):
         notes.assume("The API server does not list the GPUs of a pod: the lowest free ones were taken.")
     return observed_instance(
         name or "kubernetes",
         f"Kubernetes: {where}.",
         notes,
-        max([0, *(max(pod.created_ms, pod.started_ms) for pod in pods.listed)]),
+        max((max(pod.created_ms, pod.started_ms) for pod in pods.readable), default=0),
         cluster,
         jobs,
         snapshot_policy("kubernetes", dict.fromkeys(domain.level for domain in cluster.domains)),
         previous,
-        read_holds(listed, pods.listed, jobs, resource, notes),
+        read_holds(listed, pods.readable, jobs, resource, notes),
     )
 
 
-def read_nodes(
-    listed: Mapping[str, list[JsonEntry]], resource: str, notes: ImportNotes
-) -> tuple[Mapping[str, NodeCapacity], Devices, str]:
-    """Return the listed nodes by name, the devices that claims take, and the name of the resource that counts GPUs."""
-    nodes: dict[str, NodeCapacity] = {}
-    known: Known = {}
+class KubernetesObjects:
+    """
+    Reads single pods and gangs of a cluster, as `read_kubernetes` would read them in its lists.
+
+    ``objects``: As for `read_kubernetes`: nodes, and the namespaces, volume claims, volumes, resource claims and pod
+    groups that pods name; pods are not looked at. ``resource``, ``levels``, ``rule``: As for `read_kubernetes`.
+    ``cluster``: Of the instance that was read of the same nodes. Raises as `read_kubernetes`.
+    """
+
+    @checked
+    def __init__(
+        self,
+        objects: Sequence[str | Path | dict[str, Any]] | dict[str, Any],
+        *,
+        resource: str = GPU,
+        levels: Sequence[str] | None = None,
+        cluster: Cluster | None = None,
+        rule: PriorityRule | str | Path | None = None,
+    ) -> None:
+        listed, where = read_objects(objects)
+        self._reading = _read_nodes(listed, resource, priority_rule(rule), ImportNotes())
+        self._levels = Levels(self._reading.nodes, levels, where, topology_levels(listed.get("Topology", [])))
+        cluster = cluster or cluster_of(self._reading.nodes, self._levels, self._reading.stated, where)
+        self._limits: dict[str, int] = {}
+        """Most that a node of the cluster has of each name."""
+        for machine in cluster.machines:
+            for name, amount in machine.resources.items():
+                self._limits[name] = max(amount, self._limits.get(name, 0))
+
+    @checked
+    def job(self, *pods: dict[str, Any]) -> Job:
+        """
+        Return the job of one pod, or of all pods of one gang.
+
+        Parameters
+        ----------
+        pods
+            The objects, as ``json.loads`` returns them.
+
+        Returns
+        -------
+        Job
+            The job of the whole lists but for what depends on other pods: ``priority``, there a rank among all jobs, is
+            0 here; amounts that the cluster does not state, as of a port that no pod asked for before, are not
+            counted; nodes that running pods close (by anti-affinity, affinity, volumes of one pod alone) are allowed;
+            what another waiting pod would exclude is not left out; and a running pod to which rules of others refer is
+            not bound to its node.
+
+        Raises
+        ------
+        BadInput
+            If there are no pods, they belong to several jobs, or none becomes one (it has ended, or is a daemon).
+        Unsupported
+            If `read_kubernetes` would leave it out, or keep it without knowing what it holds; says why.
+        """
+        entries = [JsonEntry("pod" if len(pods) == 1 else f"pods[{i}]", pod) for i, pod in enumerate(pods)]
+        notes = ImportNotes()
+        reading = replace(self._reading, listed={**self._reading.listed, "Pod": entries}, notes=notes)
+        read = reading.pods()
+        jobs = reading.jobs(read, self._levels, exclusive_amounts(read, self._levels, self._limits), self._limits)
+        unknown = [job.unreadable_reason for job in [*jobs, *read.unreadable] if job.unreadable_reason is not None]
+        reasons = [*unknown, *(reason for _, reason in notes.names)]
+        if unknown or (not jobs and reasons):
+            raise Unsupported(f"pod: {reasons[0]}")
+        if len(jobs) != 1:
+            raise BadInput(f"pods: {len(jobs)} jobs, expected the pods of one")
+        return jobs[0].job
+
+
+@dataclass
+class _Reading:
+    """The listed objects, and what was read of nodes and devices; ``resource`` counts GPUs."""
+
+    listed: Listed
+    nodes: Mapping[str, KubernetesNode]
+    devices: Devices
+    resource: str
+    gangs: Mapping[str, GroupRules]
+    """Rules of PodGroups and the like."""
+    stated: frozenset[str]
+    """Names of the resources that any node states."""
+    rule: PriorityRule
+    notes: ImportNotes
+
+    def pods(self) -> PodList:
+        """Return the listed pods."""
+        return read_pods(self.listed, self.nodes, self.resource, self.devices, self.notes)
+
+    def jobs(
+        self, pods: PodList, levels: Levels, exclusive: ExclusiveAmounts, counted: Iterable[str]
+    ) -> list[ObservedJob]:
+        """Return the jobs of pods, which have the amounts that are ``counted`` and those that exclude each other."""
+        names = {"cpu", "memory", *counted}
+        for pod in pods.work:
+            pod.amounts = {name: amount for name, amount in pod.amounts.items() if name in names}
+            pod.amounts |= exclusive.taken.get(pod.id, {})
+        reader = JobReader(
+            self.nodes, levels, self.gangs, self.stated, exclusive.terms, self.resource, self.rule, self.notes
+        )
+        return reader.read(pods, Volumes(self.listed, pods.readable, self.notes))
+
+    def take_from_nodes(self, pods: PodList, exclusive: ExclusiveAmounts) -> None:
+        """Take from nodes what no job may have: what daemons hold, and what others hold below whole units."""
+        for node in self.nodes.values():
+            node.amounts |= {name: Fraction(limit) for name, limit in exclusive.limits.items()}
+        for name, given in self.devices.taken().items():
+            if name in self.nodes:
+                self.nodes[name].gpus -= min(self.nodes[name].gpus, given.pop(self.resource, 0))
+                self.nodes[name].take(given)
+        jobs = {pod.id for pod in pods.work}
+        for pod in pods.running:
+            if pod.node is not None and pod.node in self.nodes:
+                held: Mapping[str, Fraction | int] = {**pod.exact, **exclusive.taken.get(pod.id, {})}
+                if pod.id in jobs:
+                    held = {name: amount % 1 for name, amount in pod.exact.items()}
+                self.nodes[pod.node].take(held)
+
+
+def _read_nodes(listed: Listed, resource: str, rule: PriorityRule, notes: ImportNotes) -> _Reading:
+    """Return the listed nodes, with the devices of their drivers."""
+    nodes: dict[str, KubernetesNode] = {}
     devices = Devices(listed)
     resource = devices.resource(resource)
     for entry in listed["Node"]:
-        node = read_node(entry, resource, notes, known)
+        node = read_node(entry, resource, notes)
         if nodes.setdefault(node.name, node) is not node:
             raise entry.entry("metadata").bad("name", "names of nodes to be unique")
     label_hyper_nodes(listed.get("HyperNode", []), nodes, notes)
     for name, there in devices.on_nodes().items():
         if name in nodes:
             nodes[name].add_devices(there, resource)
-    return nodes, devices, resource
+    stated = frozenset().union(*(node.stated for node in nodes.values()))
+    return _Reading(listed, nodes, devices, resource, group_rules(listed), stated, rule, notes)
 
 
-def read_objects(
-    sources: Sequence[str | Path | dict[str, Any]] | dict[str, Any],
-) -> tuple[Mapping[str, list[JsonEntry]], str]:
-    """Return the listed objects by kind, and what messages call their files; raises as `read_kubernetes`."""
-    sources = [sources] if isinstance(sources, dict) else list(sources)
-    where = ", ".join(dict.fromkeys("objects" if isinstance(one, dict) else Path(one).name for one in sources))
-    listed: dict[str, list[JsonEntry]] = defaultdict(list)
-    for i, source in enumerate(sources):
-        document = read_json(source, "objects" if len(sources) == 1 else f"objects[{i}]")
-        for kind, item in _items(document):
-            listed[kind].append(item)
-    if not 1 <= len(listed["Node"]) <= MAX_NODES:
-        raise BadInput(f"{where}: {len(listed['Node'])} nodes, expected 1 to {MAX_NODES}; list nodes,pods together")
-    if len(listed["Pod"]) > MAX_JOBS:
-        raise BadInput(f"{where}: {len(listed['Pod'])} pods, expected at most {MAX_JOBS}")
-    return listed, where
-
-
-def _items(document: JsonEntry) -> list[tuple[str, JsonEntry]]:
-    """Return the objects of a list, or the one object, each with its kind."""
-    own = document.text("kind", "")
-    if "items" in document or own.endswith("List"):  # the API states the kind of a list's items in the list alone
-        return [(item.text("kind", own.removesuffix("List")), item) for item in document.entries("items")]
-    if own and "metadata" in document:
-        return [(own, document)]
-    raise BadInput(f"{document.where}: no 'items'; expected the output of kubectl get nodes,pods -A -o json")
-
-
-def _refuse_other_resources(nodes: Iterable[NodeCapacity], resource: str, where: str) -> None:
+def _refuse_other_resources(nodes: Iterable[KubernetesNode], resource: str, where: str) -> None:
     """Raise `BadInput` with the GPU resources of the nodes if none has ``resource``."""
     there = {name for node in nodes for name in node.stated if "/" in name}
     gpus = sorted(name for name in there if is_accelerator(name) and name != resource)
@@ -180,7 +271,7 @@ def _refuse_other_resources(nodes: Iterable[NodeCapacity], resource: str, where:
         raise BadInput(f"{where}: no node has {resource}; there are: {known}; --resource names what counts GPUs")
 
 
-def _refuse_mig(nodes: Iterable[NodeCapacity], resource: str, where: str) -> None:
+def _refuse_mig(nodes: Iterable[KubernetesNode], resource: str, where: str) -> None:
     """Raise `Unsupported` with the remedy if all GPUs are MIG instances with resources of their own."""
     nodes = list(nodes)
     profiles = sorted({name for node in nodes for name in node.stated if name.startswith(MIG)})

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
-from contextlib import suppress
+from collections.abc import Iterable
 
 from placeopt.documents.faults import make_record
 from placeopt.errors import BadInput
 from placeopt.importers.import_notes import ImportNotes
 from placeopt.importers.json_entry import JsonEntry
 from placeopt.importers.kubernetes.node_selectors import EVERY_NODE, NodeConditions, node_selector_terms
-from placeopt.importers.kubernetes.pods import Pod, unreadable_field
+from placeopt.importers.kubernetes.objects import Listed, by_id, unreadable_field
+from placeopt.importers.kubernetes.pods import Pod
 from placeopt.model import LabelExpression
 
 ZONES = (
@@ -30,10 +30,10 @@ class Volumes:
     ``pods``: All of them: a claim that only one pod may use is full if another names it.
     """
 
-    def __init__(self, listed: Mapping[str, list[JsonEntry]], pods: Iterable[Pod], notes: ImportNotes) -> None:
-        self._claims = _by_id(listed.get("PersistentVolumeClaim", []), namespaced=True)
-        self._volumes = _by_id(listed.get("PersistentVolume", []), namespaced=False)
-        self._classes = _by_id(listed.get("StorageClass", []), namespaced=False)
+    def __init__(self, listed: Listed, pods: Iterable[Pod], notes: ImportNotes) -> None:
+        self._claims = by_id(listed.get("PersistentVolumeClaim", []))
+        self._volumes = by_id(listed.get("PersistentVolume", []))
+        self._classes = by_id(listed.get("StorageClass", []))
         self._users = Counter(f"{pod.namespace}/{claim}" for pod in pods for claim in pod.claims)
         self._notes = notes
 
@@ -61,14 +61,14 @@ class Volumes:
             return "with a volume claim for one pod alone (ReadWriteOncePod) that another pod names"
         if "volumeName" not in spec or not spec.text("volumeName"):
             return self._unbound(spec.text("storageClassName", ""))
-        volume = self._volumes.get(spec.text("volumeName"))
+        volume = self._volumes.get(f"default/{spec.text('volumeName')}")
         return "with volumes that are not listed (get persistentvolumes too)" if volume is None else _volume(volume)
 
     def _unbound(self, name: str) -> NodeConditions | str:
         """Return on which nodes a volume of a storage class can be made, once its pod has a node."""
         if not name:
             return "with a volume claim that is not bound"
-        found = self._classes.get(name)
+        found = self._classes.get(f"default/{name}")
         if found is None:
             self._notes.assume("Storage classes that are not listed make their volumes on the node of the pod.")
             return EVERY_NODE
@@ -91,17 +91,6 @@ class Volumes:
             for term in found.entries("allowedTopologies")
         )
         return NodeConditions(tuple(filter(None, terms)))
-
-
-def _by_id(entries: Iterable[JsonEntry], *, namespaced: bool) -> dict[str, JsonEntry]:
-    """Return objects by namespace and name, or by name; one whose name cannot be read counts as not listed."""
-    objects = {}
-    for entry in entries:
-        with suppress(BadInput):
-            metadata = entry.entry("metadata")
-            name = metadata.text("name")
-            objects[f"{metadata.text('namespace', 'default')}/{name}" if namespaced else name] = entry
-    return objects
 
 
 def _volume(entry: JsonEntry) -> NodeConditions:

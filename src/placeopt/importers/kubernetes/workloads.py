@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from placeopt.errors import BadInput
 from placeopt.importers.import_notes import ImportNotes
 from placeopt.importers.json_entry import JsonEntry
-from placeopt.importers.kubernetes.pod_groups import KUEUE, MAX_PODS
+from placeopt.importers.kubernetes.makers import KUEUE, MAX_PODS
 from placeopt.model.base import MAX_JOBS
 
 

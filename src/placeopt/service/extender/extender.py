@@ -7,7 +7,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from placeopt.errors import BadInput, InternalFault, PlaceoptError, Unsupported
-from placeopt.importers.kubernetes.pods import Pod, job_id
+from placeopt.importers.kubernetes.objects import job_id
+from placeopt.importers.kubernetes.pods import Pod
 from placeopt.importers.kubernetes.snapshot import GPU
 from placeopt.live_cluster.engine import Engine
 from placeopt.live_cluster.ranking import BARRIER_WORDS, Ranking

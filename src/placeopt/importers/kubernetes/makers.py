@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 
 from placeopt.errors import BadInput
 from placeopt.importers.json_entry import JsonEntry
+from placeopt.importers.kubernetes.objects import Listed, object_id
 
 MAX_PODS = 100_000
 
@@ -251,7 +252,7 @@ def _partners(metadata: JsonEntry, key: str, namespace: str) -> tuple[str, ...]:
     return tuple(sorted(name if "/" in name else f"{namespace}/{name}" for name in names))
 
 
-def group_rules(listed: Mapping[str, Sequence[JsonEntry]]) -> Mapping[str, GroupRules]:
+def group_rules(listed: Listed) -> Mapping[str, GroupRules]:
     """
     Return the rules of the listed objects, by `GangMembership.source` and `GroupRules.parent`.
 
@@ -261,19 +262,14 @@ def group_rules(listed: Mapping[str, Sequence[JsonEntry]]) -> Mapping[str, Group
     for kind, (prefix, read) in READERS.items():
         for entry in listed.get(kind, ()):
             with suppress(BadInput):
-                rules_of[prefix + _id(entry)] = _read(entry, read)
+                rules_of[prefix + object_id(entry)] = _read(entry, read)
     for entry in listed.get("Workload", ()):
         with suppress(BadInput):
             if entry.text("apiVersion", "").startswith("scheduling.k8s.io/"):  # Kueue's Workload is another
                 for part in entry.entry("spec").entries("podGroups"):
                     rules = _read(part, lambda group: _policy(group.entry("policy"), group))
-                    rules_of[f"{_id(entry)}/{part.text('name', '')}"] = rules
+                    rules_of[f"{object_id(entry)}/{part.text('name', '')}"] = rules
     return rules_of
-
-
-def _id(entry: JsonEntry) -> str:
-    metadata = entry.entry("metadata")
-    return f"{metadata.text('namespace', 'default')}/{metadata.text('name')}"
 
 
 def _read(entry: JsonEntry, read: Callable[[JsonEntry], GroupRules]) -> GroupRules:
