@@ -19,5 +19,10 @@ def held(found: Instance) -> dict[str, dict[str, list[int]]]:
 
 
 def left_out(found: Instance) -> list[str]:
-    """Return the lines of the note about jobs left out."""
-    return [line.removeprefix("Left out, ") for line in found.note.splitlines() if line.startswith("Left out")]
+    """Return the notes about jobs left out, as lines of text."""
+    return [str(note).removeprefix("Left out, ") for note in found.reading if note.kind == "left out"]
+
+
+def notes_of(found: Instance) -> str:
+    """Return what the importer says of its reading, a line for each note."""
+    return "\n".join(map(str, found.reading))

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from helpers.imported_rounds import notes_of
 from placeopt import BadInput
 from placeopt.importers import OPENB_POLICY, read_openb
 from placeopt.model import Instance
@@ -135,8 +136,8 @@ def test_pods_that_cannot_be_read_are_left_out(tmp_path: Path, old: str, new: st
     broken.write_bytes(text.replace(old, new, 1).encode())
     made = read_openb(NODES, broken)
     assert len(made.jobs) == 10
-    assert f"Left out, {reason}" in made.note
-    assert "1 (row 3)" in made.note
+    assert f"Left out, {reason}" in notes_of(made)
+    assert "1 (row 3)" in notes_of(made)
 
 
 @pytest.mark.parametrize(

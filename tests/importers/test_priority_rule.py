@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from helpers import slurm_files as slurm
+from helpers.imported_rounds import notes_of
 from helpers.kubernetes_objects import near, node, pod, read, term
 from placeopt import BadInput, Instance, solve, violations
 from placeopt.importers import DEFAULT_RULE, PriorityRule, read_kubernetes, read_slurm
@@ -219,7 +220,7 @@ class TestSlurm:
         instance = slurm.read(slurm.RUNS | fields)
         assert flags(instance) == {"1": found}
         odd = "yes" in fields.get("comment", "")
-        assert ("Kept as running, mark movable is neither true nor false" in instance.note) == odd
+        assert ("Kept as running, mark movable is neither true nor false" in notes_of(instance)) == odd
 
     def test_parts_of_a_job_stay(self) -> None:
         """A job that holds different amounts on its nodes is several: none can be moved alone."""
@@ -262,7 +263,7 @@ class TestKubernetes:
         )
         kept = dict.fromkeys(("default/h", "default/odd", "default/no"), (False, False))
         assert flags(found) == {"default/a": (True, False), "default/g": (True, False), **kept}
-        assert "mark preemptible is neither true nor false" in found.note
+        assert "mark preemptible is neither true nor false" in notes_of(found)
 
     def test_what_others_depend_on_keeps_its_place(self) -> None:
         """A part of a gang; a pod to which the affinity of another refers; one whose GPUs cannot be read."""
@@ -276,9 +277,9 @@ class TestKubernetes:
     def test_pods_that_preempt_nobody_are_named(self) -> None:
         """The round has no such rule: the note says so, where it matters."""
         never, low = pod("w", preemptionPolicy="Never"), pod("low", "n", **LOW)
-        assert "preemptionPolicy Never" in read(node(), never, low).note
-        assert "preemptionPolicy" not in read(node(), never).note
-        assert "preemptionPolicy" not in read(node(), pod("w"), low).note
+        assert "preemptionPolicy Never" in notes_of(read(node(), never, low))
+        assert "preemptionPolicy" not in notes_of(read(node(), never))
+        assert "preemptionPolicy" not in notes_of(read(node(), pod("w"), low))
 
 
 def test_a_round_preempts_what_may_be() -> None:

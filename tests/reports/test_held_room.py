@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from helpers.imported_rounds import notes_of
 from placeopt import solve
 from placeopt.importers import read_kubernetes
 
@@ -69,10 +70,10 @@ def test_owners_that_are_not_read_and_a_reservation_that_cannot_be() -> None:
     items = objects("c11c")
     items[2]["spec"]["owners"] = [{"controller": {"kind": "Job", "name": "w"}}]
     assert started(items) == set()
-    assert "by controller" in read_kubernetes({"kind": "List", "items": items}).note
+    assert "by controller" in notes_of(read_kubernetes({"kind": "List", "items": items}))
     items[2]["status"]["allocatable"]["cpu"] = "many"
     assert started(items) == {"ml/w"}
-    assert "reservation cannot be read" in read_kubernetes({"kind": "List", "items": items}).note
+    assert "reservation cannot be read" in notes_of(read_kubernetes({"kind": "List", "items": items}))
 
 
 @pytest.mark.parametrize(

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from helpers.imported_rounds import notes_of
 from placeopt import Plan, solve
 from placeopt.importers import read_kubernetes
 from placeopt.whatif import Limits, add
@@ -118,4 +119,4 @@ def test_a_claim_that_may_be_for_gpus_is_left_out_in_words() -> None:
     """Neither the template of the claim nor the class of the slices' devices is listed: nothing is proven about it."""
     found = read_kubernetes(objects("c10b"))
     assert [job.id for job in found.jobs] == ["ml/r"]
-    assert "devices that are not read: a ResourceClaim: 1 (ml/w)." in found.note
+    assert "devices that are not read: a ResourceClaim: 1 (ml/w)." in notes_of(found)

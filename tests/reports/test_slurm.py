@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from helpers.imported_rounds import notes_of
 from placeopt import Instance, solve, violations
 from placeopt.build import cluster, instance, job, machine, node
 from placeopt.importers import read_slurm
@@ -171,7 +172,7 @@ def test_segments_that_are_not_read(
     job = {"job_id": 1, **WAITS, "tasks": 4, "tres_per_node": "gres:gpu:1", "max_nodes": 4, **fields}
     job["tres_req_str"] = "cpu=4,mem=1M,node=4"
     found = read_slurm({"nodes": nodes}, {"jobs": [job]}, tmp_path / "topology.conf" if topology else None)
-    assert (len(found.jobs), reason is None or reason in found.note) == (reason is None, True)
+    assert (len(found.jobs), reason is None or reason in notes_of(found)) == (reason is None, True)
 
 
 FORMS = [
@@ -198,7 +199,7 @@ def test_a_gang_lies_under_one_of_several_roots(tmp_path: Path) -> None:
         job["tres_req_str"] = f"cpu={wanted},mem=1M,node={wanted}"
         found = read_slurm({"nodes": nodes}, {"jobs": [job]}, tmp_path / "topology.conf")
         assert bool(solve(found, time_limit_s=5).placements) == starts
-        assert "Switches have several roots" in found.note
+        assert "Switches have several roots" in notes_of(found)
         assert [one.id for one in found.cluster.nodes if one.drained] == ["n4"]
 
 

@@ -153,9 +153,10 @@ def weighted_fair(problem: Problem, jobs: IntArray) -> IntArray:
     """
     Each queue in proportion to its ``weight``: next comes the job with which a queue holds least GPU share per weight.
 
-    What a queue's running jobs hold, and its stated usage, count from the start; its waiting jobs come in order of arrival, each with the
-    most that any of its options asks for (self-clocked fair queuing of a backlog that is all there, after Demers,
-    Keshav and Shenker 1989). Jobs of no queue are one queue of weight 1. Ties: first come, first served.
+    What a queue's running jobs hold, and its stated usage, count from the start; its waiting jobs come in order of
+    arrival, each with the most that any of its options asks for (self-clocked fair queuing of a backlog that is all
+    there, after Demers, Keshav and Shenker 1989). Jobs of no queue are one queue of weight 1. Ties: first
+    come, first served.
     """
     options, queues = problem.options, problem.policy.queues
     most = problem.most_of_class(options.total_milli)

@@ -1,20 +1,20 @@
-"""What an importer left out, kept in doubt, drained or assumed: for the instance's note and standard error."""
+"""What an importer left out, kept in doubt, drained or assumed, collected while it reads."""
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from collections import defaultdict
+from collections.abc import Iterable
 from dataclasses import dataclass, field
-from itertools import accumulate, islice
 
-MAX_NAMES = 3
-"""Jobs or nodes that one line of the note names; the line counts all of them."""
-NOTE_LENGTH = 9000
-"""Characters of the note; an instance allows 10,000, and the first line states the source of the data."""
+from placeopt.model import ReadingNote
 
-LEFT_OUT = "Left out"
-KEPT = "Kept as running"
-DRAINED = "Drained"
+LEFT_OUT = "left out"
+KEPT = "kept as running"
+DRAINED = "drained"
+LONGEST = 1000
+"""Characters of a reason or a name; what is longer is cut."""
+LINES = 100
+"""Lines of `lines`; the last one counts the rest."""
 
 
 @dataclass
@@ -22,7 +22,7 @@ class ImportNotes:
     """
     Collects notes while an importer reads.
 
-    ``names``: (heading, reason) -> names of the jobs or nodes concerned. ``assumptions``: Sentences. Each stands once.
+    ``names``: (kind, reason) -> names of the jobs or nodes concerned. ``assumptions``: Sentences. Each stands once.
     """
 
     names: dict[tuple[str, str], dict[str, None]] = field(default_factory=lambda: defaultdict(dict))
@@ -47,23 +47,29 @@ class ImportNotes:
     @property
     def drained(self) -> set[str]:
         """Nodes that are drained for any reason."""
-        return {node for (heading, _), nodes in self.names.items() if heading == DRAINED for node in nodes}
+        return {node for (kind, _), nodes in self.names.items() if kind == DRAINED for node in nodes}
+
+    def records(self) -> tuple[ReadingNote, ...]:
+        """Return the notes: assumptions, then names by kind and reason. What cannot be printed becomes ``?``."""
+        notes = [ReadingNote(kind="assumed", reason=_printable(sentence)) for sentence in self.assumptions]
+        for (kind, reason), names in self.names.items():
+            fields = {"kind": kind, "reason": _printable(reason), "names": tuple(map(_printable, names))}
+            notes.append(ReadingNote.model_validate(fields))
+        return tuple(notes)
 
     def text(self) -> str:
-        """
-        Return the notes, one a line: assumptions, then counts by reason with the first `MAX_NAMES` names.
+        """Return the notes as `lines` of text."""
+        return "\n".join(lines(self.records()))
 
-        Characters that cannot be printed become ``?``. The last line counts what exceeds `NOTE_LENGTH`.
-        """
-        lines = [(sentence, 0) for sentence in self.assumptions]
-        for (heading, reason), names in self.names.items():
-            some = ", ".join(name[:60] for name in islice(names, MAX_NAMES)) + (
-                ", ..." if len(names) > MAX_NAMES else ""
-            )
-            lines.append((f"{heading}, {reason[:200]}: {len(names)} ({some}).", len(names)))
-        length = list(accumulate(len(line) + 1 for line, _ in lines))
-        num_fitting = bisect_right(length, NOTE_LENGTH)
-        texts = [line for line, _ in lines[:num_fitting]]
-        if rest := lines[num_fitting:]:
-            texts.append(f"Reasons that do not fit here: {len(rest)}, jobs and nodes: {sum(n for _, n in rest)}.")
-        return "\n".join("".join(sign if sign.isprintable() else "?" for sign in line) for line in texts)
+
+def lines(notes: Iterable[ReadingNote]) -> list[str]:
+    """Return a line for each note, `LINES` at the most."""
+    notes = tuple(notes)
+    texts = [str(note) for note in notes[:LINES]]
+    if rest := notes[LINES:]:
+        texts.append(f"Reasons that do not fit here: {len(rest)}, jobs and nodes: {sum(len(n.names) for n in rest)}.")
+    return texts
+
+
+def _printable(text: str) -> str:
+    return "".join(sign if sign.isprintable() else "?" for sign in text[:LONGEST]) or "?"

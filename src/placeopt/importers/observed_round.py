@@ -196,7 +196,8 @@ def observed_instance(
     fields: dict[str, Any] = {
         "name": name,
         "now_ms": now_ms,
-        "note": f"{source[:900]}\n{notes.text()}".strip(),
+        "note": source[:900],
+        "reading": notes.records(),
         "cluster": cluster,
         "holds": kept,
         "policy": policy,

@@ -108,7 +108,7 @@ def read_openb(
         instance = _instance(nodes, _jobs(found), title, Path(nodes_csv).name, Path(pods_csv).name)
     except ValidationError as error:  # models that differ in case only, a name that is too long
         raise validation_fault(Instance, error, f"{nodes_csv}, {pods_csv}") from None
-    return instance.model_copy(update={"note": f"{instance.note}\n{notes.text()}"}) if notes.names else instance
+    return instance.model_copy(update={"reading": notes.records()})
 
 
 @dataclass(frozen=True)

@@ -65,6 +65,7 @@ if TYPE_CHECKING:
     from placeopt.model.queues import FlavorAllowance as FlavorAllowance
     from placeopt.model.queues import Queue as Queue
     from placeopt.model.queues import Quota as Quota
+    from placeopt.model.reading_note import ReadingNote as ReadingNote
     from placeopt.model.relation import Relation as Relation
 
 __getattr__, __dir__ = lazy_names(__name__)

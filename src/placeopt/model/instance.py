@@ -24,6 +24,7 @@ from placeopt.model.job import Job
 from placeopt.model.machine import PART_LEVELS
 from placeopt.model.placement import Placement, Running
 from placeopt.model.policy import Policy
+from placeopt.model.reading_note import ReadingNote
 from placeopt.model.templates import JobsDocument, digest_of
 
 FORMAT_VERSION: Literal[2] = 2
@@ -122,6 +123,8 @@ class Instance(JobsDocument):
     """Time of the round, on the clock of all other times."""
     note: Annotated[str, Field(max_length=10_000)] = ""
     """Source and licence of the data, or how it was made."""
+    reading: Annotated[tuple[ReadingNote, ...], Field(max_length=MAX_JOBS)] = ()
+    """What an importer left out, kept in doubt, drained or assumed."""
     cluster: Cluster
     """Machine types, network and nodes."""
     jobs: Annotated[tuple[Job, ...], Field(max_length=MAX_JOBS)] = ()

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from helpers.imported_rounds import drained
+from helpers.imported_rounds import drained, notes_of
 from helpers.kubernetes_objects import HOSTNAME, apart, node, pod, read, term
 from placeopt import solve
 from placeopt.check import violations
@@ -120,7 +120,7 @@ REPLICA: dict[str, Any] = {**SMALL, "labels": WEB, "affinity": apart(term(WEB))}
 def test_how_many_start(expected: dict[str, int], objects: list[dict[str, Any]]) -> None:
     found = read(*objects)
     assert started(found) == expected
-    assert "Left out" not in found.note
+    assert "Left out" not in notes_of(found)
     assert drained(found) == []
     assert len(found.jobs) == sum(one["kind"] == "Pod" and "ownerReferences" not in one["metadata"] for one in objects)
 

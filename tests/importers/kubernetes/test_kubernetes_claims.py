@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from helpers.imported_rounds import drained, held, left_out, waiting
+from helpers.imported_rounds import drained, held, left_out, notes_of, waiting
 from helpers.kubernetes_objects import HOSTNAME, node, pod, read
 from placeopt import BadInput, solve
 from placeopt.model import Instance
@@ -235,7 +235,7 @@ def test_devices_that_are_no_gpus_do_not_stop_a_pod(driver: str) -> None:
     ):
         found = read(node(), *objects)
         assert waiting(found) == {"default/p"}
-        assert f"Devices other than GPUs that claims name are not counted: {driver}." in found.note
+        assert f"Devices other than GPUs that claims name are not counted: {driver}." in notes_of(found)
     runs = read(node(), claim(asks(of(driver)), "x", driver=driver), by_claim("p", "n", asks={"nvidia.com/gpu": "1"}))
     assert (drained(runs), held(runs)) == ([], {"default/p": {"n": [0]}})
 
@@ -270,7 +270,7 @@ def test_a_volume_that_is_made_on_the_node_of_its_pod(expected: str | None, obje
     if expected in (None, "n"):
         (placed,) = solve(found).placements
         assert expected in (None, placed.assignments[0].node)
-        assert "volumes" in found.note
+        assert "volumes" in notes_of(found)
         assert left_out(found) == []
     else:
         assert expected in "".join(left_out(found))

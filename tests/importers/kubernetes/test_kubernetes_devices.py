@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from helpers.imported_rounds import drained, held, left_out, waiting
+from helpers.imported_rounds import drained, held, left_out, notes_of, waiting
 from helpers.kubernetes_objects import node, pod, read
 
 COUNTERS = (
@@ -73,7 +73,7 @@ def test_what_may_be_a_part_of_a_gpu_holds_the_whole_node(more: dict[str, Any]) 
     found = read(node(), node("m"), pod("p", "n", **more))
     assert held(found) == {"default/p": {"n": [0, 1, 2, 3]}}
     assert drained(found) == ["n"]
-    assert "Kept as running" in found.note
+    assert "Kept as running" in notes_of(found)
     bare = read(node(gpus="0"), node("m"), pod("p", "n", **more))
     assert drained(bare) == [], "a node without such GPUs has none to doubt"
 
@@ -119,8 +119,8 @@ def test_nodes_that_cannot_be_read_are_drained_and_counted(words: str, more: dic
     """What runs there stays, and the other nodes are read."""
     found = read(node(**more), node("m"), pod("p", "n"), pod("q"))
     assert (drained(found), held(found).keys(), waiting(found)) == (["n"], {"default/p"}, {"default/q"})
-    assert words in found.note
-    assert "Drained, nodes" in found.note
+    assert words in notes_of(found)
+    assert "Drained, nodes" in notes_of(found)
 
 
 @pytest.mark.parametrize(
@@ -142,7 +142,7 @@ def test_an_odd_pod_never_stops_the_import(more: dict[str, Any]) -> None:
     """Waiting, it is left out; running, it holds its node; the others are read."""
     found = read(node(), node("m"), pod("odd", **more), pod("q"))
     assert waiting(found) == {"default/q"}
-    assert "Left out, of which" in found.note
+    assert "Left out, of which" in notes_of(found)
     found = read(node(), node("m"), pod("odd", "n", **more), pod("q"))
     assert (drained(found), held(found).keys(), waiting(found)) == (["n"], {"default/odd"}, {"default/q"})
 
@@ -153,7 +153,7 @@ def test_a_pod_without_a_name_is_counted() -> None:
     del odd["metadata"]["name"], waits["metadata"]["name"]
     found = read(node(), odd, waits)
     assert (held(found).keys(), drained(found)) == ({"items[1]"}, ["n"])
-    assert "Left out, of which metadata.name: is missing, expected text: 1 (items[2])." in found.note
+    assert "Left out, of which metadata.name: is missing, expected text: 1 (items[2])." in notes_of(found)
 
 
 @pytest.mark.parametrize(
@@ -205,4 +205,4 @@ def test_other_schedulers_are_reported() -> None:
     """Their queues and quotas are rules that a plan does not have."""
     found = read(node(), pod("p", schedulerName="volcano"), pod("q"))
     assert waiting(found) == {"default/p", "default/q"}
-    assert "other schedulers: volcano (1)" in found.note
+    assert "other schedulers: volcano (1)" in notes_of(found)

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from helpers.imported_rounds import drained, left_out
+from helpers.imported_rounds import drained, left_out, notes_of
 from helpers.kubernetes_objects import HOSTNAME, apart, near, node, on_nodes, pod, read, term
 from helpers.node_conditions import chosen_nodes
 from placeopt.model import Taint
@@ -165,8 +165,8 @@ def test_where_a_pod_may_run(said: object, objects: list[dict[str, Any]]) -> Non
     else:
         assert may_run == [tuple(one.id for one in found.cluster.nodes) if said is None else said]
     gates = any("kueue" in str(one) for one in objects)
-    assert ("its quotas are not read" in found.note) == gates
-    assert ("namespaces that are not listed closes nodes" in found.note) == (
+    assert ("its quotas are not read" in notes_of(found)) == gates
+    assert ("namespaces that are not listed closes nodes" in notes_of(found)) == (
         objects[2:] in ([OF_TEAM, P_WEB], [OF_SOME_TEAM, P_WEB])
     )
 

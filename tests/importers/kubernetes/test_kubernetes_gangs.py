@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from helpers.imported_rounds import held, left_out
+from helpers.imported_rounds import held, left_out, notes_of
 from helpers.kubernetes_objects import HOSTNAME, near, node, pod, read, term
 from helpers.node_conditions import chosen_nodes
 from placeopt import solve
@@ -60,7 +60,7 @@ def test_gangs_of_which_some_pods_run_or_are_missing() -> None:
         "default/h+1": (2, 1, 2000, 1000),
     }
     assert held(found).keys() == {"default/h"}
-    assert "1 of 3" in found.note
+    assert "1 of 3" in notes_of(found)
 
 
 def test_groups_of_a_leader_worker_set_are_gangs_each() -> None:
@@ -72,7 +72,7 @@ def test_groups_of_a_leader_worker_set_are_gangs_each() -> None:
 
     found = read(node(), *(member(g, w) for g in (0, 1) for w in (0, 1)), member(2, 0))
     assert {name: option.workers for name, option in options(found).items()} == {"default/llm-0": 2, "default/llm-1": 2}
-    assert "some pods are missing (1 of 2): 1 (default/llm-2)" in found.note
+    assert "some pods are missing (1 of 2): 1 (default/llm-2)" in notes_of(found)
 
 
 def test_kubernetes_own_pod_groups() -> None:
@@ -90,7 +90,7 @@ def test_kubernetes_own_pod_groups() -> None:
     rack = {"topology": [{"key": RACK}]}
     split = options(grouped({"gang": {"minCount": 3}}, schedulingConstraints=rack))["default/g"].splits
     assert [(one.level, one.domains) for one in split] == [("rack", 1)]
-    assert "some pods are missing (3 of 4)" in grouped({"gang": {"minCount": 4}}).note
+    assert "some pods are missing (3 of 4)" in notes_of(grouped({"gang": {"minCount": 4}}))
 
 
 def test_the_workload_of_1_35() -> None:
@@ -157,7 +157,7 @@ def test_pod_groups_that_are_not_read(words: str, spec: dict[str, Any]) -> None:
     group = {"kind": "PodGroup", "metadata": {"name": "g"}, "spec": spec}
     found = read(node(), group, pod("a", **GROUP), pod("b", "n", **GROUP))
     assert [job.id for job in found.jobs] == list(held(found)) == ["default/g"]
-    assert words in found.note
+    assert words in notes_of(found)
 
 
 @pytest.mark.parametrize(
@@ -172,7 +172,7 @@ def test_rules_about_domains_that_are_not_read(key: str, words: str) -> None:
     """A slice without its size, and domains that other jobs may not enter; a pod that runs is not concerned."""
     found = read(node(), pod("a", annotations={key: "rack"}), pod("b", "n", annotations={key: "rack"}))
     assert [job.id for job in found.jobs] == ["default/b"]
-    assert words in found.note
+    assert words in notes_of(found)
 
 
 def test_a_group_and_a_pod_of_one_name_are_two_jobs() -> None:
@@ -182,7 +182,7 @@ def test_a_group_and_a_pod_of_one_name_are_two_jobs() -> None:
 
 def test_pod_groups_that_are_not_listed_are_reported() -> None:
     """How many must start together stands in them."""
-    assert "whose PodGroup is not listed start with all" in read(node(), pod("a", **GROUP)).note
+    assert "whose PodGroup is not listed start with all" in notes_of(read(node(), pod("a", **GROUP)))
 
 
 def test_hyper_nodes_are_levels() -> None:
@@ -213,8 +213,8 @@ def test_hyper_nodes_that_cannot_be_read(pattern: str) -> None:
     rule = {"minMember": 1, "networkTopology": {"highestTierAllowed": 1}}
     group = {"kind": "PodGroup", "metadata": {"name": "g"}, "spec": rule}
     found = read(node("a" * 60), hyper, group, pod("p", **GROUP))
-    assert "HyperNodes are not read" in found.note
-    assert "tier-1, which is not a level" in found.note
+    assert "HyperNodes are not read" in notes_of(found)
+    assert "tier-1, which is not a level" in notes_of(found)
 
 
 def test_levels_of_a_topology_object_are_read() -> None:
@@ -243,7 +243,7 @@ def test_parts_of_a_composite_pod_group_start_together() -> None:
     pods = [pod(f"p{name}", schedulingGroup={"podGroupName": name}) for name in "ab"]
     found = options(read(node(), top, *parts, *pods))
     assert [(name, one.workers, one.workers_min) for name, one in found.items()] == [("default/top", 2, None)]
-    assert "groups are missing (1 of 2)" in read(node(), top, *parts, pods[0]).note
+    assert "groups are missing (1 of 2)" in notes_of(read(node(), top, *parts, pods[0]))
     top["spec"] = {"schedulingPolicy": {"basic": {}}}
     assert options(read(node(), top, *parts, *pods)).keys() == {"default/a", "default/b"}
 
@@ -264,7 +264,7 @@ def test_roles_with_numbers_of_their_own(name: str, role: str, groups: dict[str,
     pods = [pod(pod_name, labels={role: pod_name[0]}, annotations={name: "g"}) for pod_name in ("m", "w0", "w1", "w2")]
     (option,) = options(read(node(), group, *pods)).values()
     assert (option.workers, option.workers_min) == (4, 3)
-    assert "m: 0 of 1" in read(node(), group, *pods[1:]).note
+    assert "m: 0 of 1" in notes_of(read(node(), group, *pods[1:]))
     pods[0]["status"]["phase"] = "Succeeded"
     (option,) = options(read(node(), group, *pods)).values()
     assert (option.workers, option.workers_min) == (3, 2)
@@ -281,7 +281,7 @@ def test_task_groups_of_yunikorn() -> None:
         "default/app": (4, 3),
         "default/other": (1, None),
     }
-    assert "missing (1 of 3)" in read(node(), driver).note
+    assert "missing (1 of 3)" in notes_of(read(node(), driver))
 
 
 def in_racks(**racks: str) -> list[dict[str, Any]]:
@@ -300,7 +300,9 @@ def test_pods_that_wait_stay_in_the_domain_of_those_that_run() -> None:
     assert chosen_nodes(broken, broken.jobs[1]) == ()
     sizes = {f"{KUEUE}podset-slice-required-topology": RACK, f"{KUEUE}podset-slice-size": "2"}
     sliced = {"labels": gang["labels"], "annotations": sizes}
-    assert "some pods run, with a rule about slices" in read(*nodes, pod("p", "a", **sliced), pod("q", **sliced)).note
+    assert "some pods run, with a rule about slices" in notes_of(
+        read(*nodes, pod("p", "a", **sliced), pod("q", **sliced))
+    )
 
 
 def test_pods_that_are_deleted_or_have_succeeded() -> None:
@@ -315,7 +317,7 @@ def test_pods_that_are_deleted_or_have_succeeded() -> None:
         "default/g": (1, None),
         "default/g+1": (2, None),
     }
-    assert "missing (2 of 3)" in read(node(), group, failed, *waiting).note
+    assert "missing (2 of 3)" in notes_of(read(node(), group, failed, *waiting))
 
 
 def test_placeholders_give_their_room_to_pods_of_their_task_group() -> None:
@@ -371,7 +373,7 @@ def test_a_workload_of_kueue_is_read_where_there_are_no_pods_of_it() -> None:
     )
     assert [(job.id, job.queue, job.options[0].workers) for job in found.jobs] == [("default/waits", "q", 3)]
     assert found.jobs[0].origin == JobOrigin(name="default/waits")
-    assert "a Workload that cannot be read: 3" in found.note
+    assert "a Workload that cannot be read: 3" in notes_of(found)
 
 
 def test_alike_pods_with_affinity_to_each_other_are_one_job_of_any_number() -> None:
@@ -381,7 +383,7 @@ def test_alike_pods_with_affinity_to_each_other_are_one_job_of_any_number() -> N
     (option,) = options(found).values()
     assert (option.workers, option.workers_min, option.value_per_worker) == (3, 1, 1000)
     unlike = pod("q", asks={"cpu": "1"}, **near_own)
-    assert "affinity to pods that wait too" in read(*in_racks(a="r"), pod("p", **near_own), unlike).note
+    assert "affinity to pods that wait too" in notes_of(read(*in_racks(a="r"), pod("p", **near_own), unlike))
 
 
 def test_unlike_members_are_groups_of_one_job() -> None:
@@ -454,4 +456,4 @@ def test_some_of_the_groups_must_start() -> None:
         ("t", 2, 2, True),
     ]
     assert (option.value, option.groups[1].value_per_worker) == (6000, 1000)
-    assert "groups are missing (1 of 2)" in read(node(), group, *pods[:2]).note
+    assert "groups are missing (1 of 2)" in notes_of(read(node(), group, *pods[:2]))

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from helpers.imported_rounds import drained, held, waiting
+from helpers.imported_rounds import drained, held, notes_of, waiting
 from helpers.kubernetes_objects import node, pod, read
 from helpers.node_conditions import chosen_nodes
 from placeopt import BadInput, Unsupported
@@ -42,7 +42,7 @@ def test_the_small_cluster() -> None:
     assert (machine.cpu_millicores, machine.memory_mib) == (63_900, 515_000 - 128)
     domains = [(one.id, one.level) for one in found.cluster.domains]
     assert domains == [("zone-a", "zone"), ("zone-a/r1", "rack"), ("zone-a/r2", "rack")]
-    assert "gated-0" in found.note
+    assert "gated-0" in notes_of(found)
 
 
 @pytest.mark.parametrize(
@@ -80,7 +80,7 @@ def test_whole_gpus_up_to_1024(gpus: str, holds: bool) -> None:
     assert ([job.options[0].demand.gpus for job in found.jobs], drained(found)) == (
         ([1024], []) if holds else ([], ["n"])
     )
-    assert found.note.count("up to 1024") == (0 if holds else 2)
+    assert notes_of(found).count("up to 1024") == (0 if holds else 2)
 
 
 def test_uids_are_kept() -> None:
@@ -104,7 +104,7 @@ def test_required_topology_is_a_split() -> None:
     assert (split.level, split.domains) == ("rack", 1)
     named = read(*items, levels=["example.com/row"])
     assert ([domain.level for domain in named.cluster.domains], named.jobs) == (["row"], ())
-    assert "which is not a level (--levels names them): 1 (default/g)" in named.note
+    assert "which is not a level (--levels names them): 1 (default/g)" in notes_of(named)
     with pytest.raises(BadInput, match="no node carries"):
         read(*items, levels=["nothing"])
 
@@ -137,8 +137,8 @@ def test_pods_on_deleted_nodes_and_beyond_their_nodes_gpus_stand() -> None:
     """Both run where they are, and are counted; five pods of a GPU on a node of four."""
     found = read(node(), pod("p", "m"), *(pod(f"p{i}", "n") for i in range(5)))
     assert (held(found)["default/p"], held(found)["default/p4"]) == ({"m": [0]}, {"n": [4]})
-    assert "Kept as running, on a node that is not listed: 1 (default/p)." in found.note
-    assert "Kept as running, on more GPUs than its node has or has left: 1 (default/p4)." in found.note
+    assert "Kept as running, on a node that is not listed: 1 (default/p)." in notes_of(found)
+    assert "Kept as running, on more GPUs than its node has or has left: 1 (default/p4)." in notes_of(found)
 
 
 def test_mig_instances_are_read_one_profile_at_a_time() -> None:
@@ -159,7 +159,7 @@ def test_mig_instances_are_read_one_profile_at_a_time() -> None:
     profile = read(*items, resource=MIG)
     assert len(profile.cluster.machines[0].gpus) == 4
     assert {job.id: job.options[0].demand.gpus for job in profile.jobs} == {"default/runs": 1, "default/waits": 1}
-    assert "mig" not in profile.note
+    assert "mig" not in notes_of(profile)
     with pytest.raises(Unsupported, match=r"no node has nvidia.com/gpu.*--resource nvidia.com/mig-1g.5gb"):
         read(node("n", "0", has={MIG: "7"}), items[2])  # it would be a cluster without GPUs
 

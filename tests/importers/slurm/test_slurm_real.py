@@ -11,7 +11,7 @@ import re
 from pathlib import Path
 from typing import NamedTuple
 
-from helpers.imported_rounds import drained, left_out
+from helpers.imported_rounds import drained, left_out, notes_of
 from helpers.node_conditions import chosen_nodes
 from placeopt import solve
 from placeopt.check import violations
@@ -68,7 +68,7 @@ def test_every_node_is_read_as_slurm_reports() -> None:
     assert models["m1"] == ["a100", *["a100_3g.20gb"] * 2, *["a100_1g.5gb"] * 4]
     domains = {node.id: node.domain for node in found.cluster.nodes}
     assert (domains["g4"], domains["g5"], domains["s1"]) == ("leaf1", "leaf2", "leaf3")
-    assert "Drained, state DRAIN: 2 (g4, g8)." in found.note.splitlines()
+    assert "Drained, state DRAIN: 2 (g4, g8)." in notes_of(found).splitlines()
 
 
 def test_every_node_has_in_use_what_slurm_reports() -> None:
@@ -180,7 +180,7 @@ def test_every_waiting_job_is_read_or_left_out_with_the_reason() -> None:
     assert waiting["44"].options[0].demand.gpu_models == ("a100_1g.5gb",)
     assert [(one.level, one.domains) for one in waiting["52"].options[0].splits] == [("node", 2)]
     assert waiting["52"].node_selector == {"partition:cpu": "yes"}
-    assert "does not list --switches" in found.note
+    assert "does not list --switches" in notes_of(found)
 
 
 def test_a_job_on_a_cloud_node_that_is_not_listed_runs_there(tmp_path: Path) -> None:
@@ -192,7 +192,7 @@ def test_a_job_on_a_cloud_node_that_is_not_listed_runs_there(tmp_path: Path) -> 
     found = read_slurm(NODES, tmp_path / "jobs.json")
     part = next(one for one in found.running if one.job == "53").assignments[0]
     assert (part.node, len(part.gpus), part.cpu_millicores, part.memory_mib) == ("cloud1", 8, 1000, 30_720)
-    assert "Kept as running, on a node that is not listed: 1 (53)." in found.note
+    assert "Kept as running, on a node that is not listed: 1 (53)." in notes_of(found)
     plan = solve(found, time_limit_s=5)
     assert ("53", "cloud1") in {(one.job, one.node) for one in plan.standing}
     assert not violations(found, plan)
@@ -223,15 +223,15 @@ def test_maintenance_drains() -> None:
     """Node c2 is idle with MAINTENANCE and RESERVED; later files: nothing else is drained but s1's shard."""
     found = read_slurm(DATA / "nodes_maintenance.json.gz", DATA / "jobs_later.json.gz")
     assert drained(found) == ["c2", "s1"]
-    assert "Drained, state MAINTENANCE: 1 (c2)." in found.note
+    assert "Drained, state MAINTENANCE: 1 (c2)." in notes_of(found)
     later = read_slurm(DATA / "nodes_later.json.gz", DATA / "jobs_later.json.gz")
     assert drained(later) == ["s1"]
-    assert "Left out, waiting for JobHeldAdmin: 26 (22, 23, 24, ...)." in later.note
+    assert "Left out, waiting for JobHeldAdmin: 26 (22, 23, 24, ...)." in notes_of(later)
 
 
 def test_files_of_different_moments_count_what_no_job_accounts_for() -> None:
     """By nodes.json g6 is used, by jobs_later.json no job is there: somebody's job is not listed."""
     found = read_slurm(NODES, DATA / "jobs_later.json.gz")
-    line = next(line for line in found.note.splitlines() if "than the listed jobs hold" in line)
+    line = next(line for line in notes_of(found).splitlines() if "than the listed jobs hold" in line)
     assert "g6" in line
     assert "g6" in drained(found)

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from helpers.imported_rounds import held, left_out
+from helpers.imported_rounds import held, left_out, notes_of
 from helpers.node_conditions import chosen_nodes
 from helpers.slurm_files import RUNS, WAITS, read
 from placeopt import solve, violations
@@ -140,7 +140,7 @@ def test_a_field_that_all_jobs_state_alike_is_the_setting_of_the_cluster() -> No
     """It is named once; a request that is known remains one, and so does an unlike value."""
     alike = read(WAITS | ODD, WAITS | ODD | {"job_id": 9}, RUNS | ODD)
     assert ([job.id for job in alike.jobs], left_out(alike)) == (["2", "9", "1"], [])
-    assert "All jobs state the same flavour, which is not read." in alike.note
+    assert "All jobs state the same flavour, which is not read." in notes_of(alike)
     unlike = read(WAITS | ODD, WAITS | ODD | {"job_id": 9}, RUNS | {"flavour": "basil"})
     assert left_out(unlike) == ["states flavour, which is not read: 2 (2, 9)."]
     known = read(WAITS | {"contiguous": True}, WAITS | {"contiguous": True, "job_id": 9})
@@ -181,7 +181,7 @@ def test_a_filter_by_values_of_nodes() -> None:
 def test_a_field_that_is_not_known_drains_its_node(fields: dict[str, Any], drained: list[str]) -> None:
     found = read(WAITS, **fields)
     assert [node.id for node in found.cluster.nodes if node.drained and node.id != "gpu04"] == drained
-    assert [f"{name} is set, which is not read: 1 (gpu01)" in found.note for name in list(fields)[:1]] == [
+    assert [f"{name} is set, which is not read: 1 (gpu01)" in notes_of(found) for name in list(fields)[:1]] == [
         bool(drained)
     ]
 
@@ -266,7 +266,7 @@ def test_waiting_jobs_that_are_read(fields: dict[str, Any], shapes: list[tuple[o
         nodes = one.splits[0].domains if one.splits else None
         read_as.append((one.workers, *of_each, one.workers_per_node_max, nodes, one.demand.gpu_models))
     assert read_as == shapes
-    assert ("for which no memory is stated" in found.note) == any(memory == 0 for _, _, _, memory, *_ in shapes)
+    assert ("for which no memory is stated" in notes_of(found)) == any(memory == 0 for _, _, _, memory, *_ in shapes)
 
 
 @pytest.mark.parametrize(
@@ -351,4 +351,4 @@ def test_mig_instances_are_gpus_of_their_own() -> None:
     assert kinds[found.cluster.nodes[0].machine] == ["a100", "a100", *["a100_1g.5gb"] * 3]
     assert held(found) == {"1": {"gpu01": [3]}}
     assert next(job for job in found.jobs if job.id == "2").options[0].demand.gpu_models == ("a100_1g.5gb",)
-    assert "MIG instances are read as GPUs of their own (a100_1g.5gb)" in found.note
+    assert "MIG instances are read as GPUs of their own (a100_1g.5gb)" in notes_of(found)

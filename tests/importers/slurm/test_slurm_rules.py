@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from helpers.imported_rounds import drained, held, left_out
+from helpers.imported_rounds import drained, held, left_out, notes_of
 from helpers.slurm_files import RUNS, WAITS, read, replies
 from placeopt import BadInput
 from placeopt.importers import read_slurm
@@ -52,7 +52,7 @@ def test_flags_of_nodes_in_all_spellings(state: object, flags: object, reasons: 
     """22.05 has a word and a list of flags, 23.02 one list; an unknown flag drains, and is counted."""
     found = read(state=state, state_flags=flags)
     assert closed(found) == bool(reasons)
-    lines = [line for line in found.note.splitlines() if "gpu01" in line]
+    lines = [line for line in notes_of(found).splitlines() if "gpu01" in line]
     assert [line.split(":")[0] for line in lines] == [f"Drained, {reason}" for reason in reasons]
 
 
@@ -81,9 +81,9 @@ def test_a_node_whose_hardware_cannot_be_read_is_drained() -> None:
     """Its jobs stay, the others' import goes on."""
     found = read(RUNS | {"gres_detail": ["gpu:a100:2(IDX:0-1)"]}, gres="gpu:many:too:few")
     assert closed(found)
-    assert "Drained, its hardware cannot be read: 1 (gpu01)." in found.note
+    assert "Drained, its hardware cannot be read: 1 (gpu01)." in notes_of(found)
     assert held(found) == {"1": {"gpu01": [0, 1]}}
-    assert "more GPUs than its node has or has left: 1 (1)." in found.note
+    assert "more GPUs than its node has or has left: 1 (1)." in notes_of(found)
 
 
 @pytest.mark.parametrize(
@@ -106,8 +106,8 @@ def test_a_running_job_that_cannot_be_read_holds_the_whole_node(fields: dict[str
     found = read(RUNS | fields, RUNS | {"job_id": 7, "gres_detail": ["gpu:a100:1(IDX:3)"]}, **node)
     assert held(found) == {"1": {"gpu01": [0, 1, 2]}, "7": {"gpu01": [3]}}
     assert closed(found)
-    assert "Drained, a job there holds what cannot be read: 1 (gpu01)." in found.note
-    assert ": holds all GPUs left on its nodes: 1 (1)." in found.note
+    assert "Drained, a job there holds what cannot be read: 1 (gpu01)." in notes_of(found)
+    assert ": holds all GPUs left on its nodes: 1 (1)." in notes_of(found)
 
 
 def test_gpus_without_a_reported_node_hold_all_nodes() -> None:
@@ -131,7 +131,7 @@ def test_a_job_in_an_unknown_state_with_nodes_runs() -> None:
     odd = RUNS | {"job_state": ["WOBBLING"], "gres_detail": ["gpu:a100:1(IDX:0)"]}
     found = read(odd, RUNS | {"job_id": 2, "job_state": "COMPLETED"}, RUNS | {"job_id": 3, "nodes": ""})
     assert held(found).keys() == {"1"}
-    assert "Kept as running, state WOBBLING, which is not known: 1 (1)." in found.note
+    assert "Kept as running, state WOBBLING, which is not known: 1 (1)." in notes_of(found)
     assert left_out(found) == ["runs on no node: 1 (3)."]
 
 
@@ -149,7 +149,7 @@ def test_exclusive_jobs_that_run_hold_whole_nodes(less: dict[str, Any]) -> None:
     whole = {"gres_detail": ["gpu:a100:4(IDX:0-3)"], "tres_alloc_str": "cpu=64,mem=8G,node=1", "shared": "none"}
     found = read(RUNS | whole | less)
     assert closed(found) == bool(less)
-    assert ("Drained, held by an exclusive job that has not all of it: 1 (gpu01)." in found.note) == bool(less)
+    assert ("Drained, held by an exclusive job that has not all of it: 1 (gpu01)." in notes_of(found)) == bool(less)
     if not less:
         demand = found.jobs[0].options[0].demand
         assert (demand.gpus, demand.cpu_millicores) == (4, 64_000)
@@ -167,7 +167,7 @@ def test_more_in_use_than_the_listed_jobs_hold_drains(used: dict[str, Any], more
     """With PrivateData=jobs a user's list lacks the others' jobs; the nodes tell that they are there."""
     found = read(RUNS | {"gres_detail": ["gpu:a100:1(IDX:0)"]}, **used)
     assert closed(found) == more
-    assert ("more is in use there than the listed jobs hold: 1 (gpu01)" in found.note) == more
+    assert ("more is in use there than the listed jobs hold: 1 (gpu01)" in notes_of(found)) == more
 
 
 @pytest.mark.parametrize("field", ["submit_time", "start_time", "end_time", "time_limit"])

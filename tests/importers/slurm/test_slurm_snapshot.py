@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from helpers.imported_rounds import drained, held, left_out, waiting
+from helpers.imported_rounds import drained, held, left_out, notes_of, waiting
 from helpers.node_conditions import chosen_nodes
 from helpers.slurm_files import DATA, RUNS, WAITS, read
 from placeopt import BadInput, PlaceoptError, Unsupported
@@ -50,7 +50,7 @@ def test_unreported_gpus_are_the_lowest_with_room() -> None:
     two = RUNS | {"tres_alloc_str": "cpu=2,mem=2G,gres/gpu=2"}
     found = read(two | {"job_id": 3, "gres_detail": []}, two | {"gres_detail": ["gpu:a100:2(IDX:0,2)"]})
     assert held(found) == {"3": {"gpu01": [1, 3]}, "1": {"gpu01": [0, 2]}}
-    assert "lowest free" in found.note
+    assert "lowest free" in notes_of(found)
 
 
 def test_a_job_that_does_not_run_as_it_asked() -> None:
@@ -60,7 +60,7 @@ def test_a_job_that_does_not_run_as_it_asked() -> None:
     found = read(RUNS | held_there | asked)
     assert held(found) == {"1": {"gpu01": [0, 1, 2, 3]}, "1+1": {"gpu02": [1, 2]}}
     assert [job.options[0].demand.cpu_millicores for job in found.jobs] == [6000, 6000]
-    assert "divided evenly" in found.note
+    assert "divided evenly" in notes_of(found)
 
 
 def test_fields_of_slurm_node_by_node() -> None:
@@ -107,7 +107,7 @@ def test_sites_that_do_not_account_for_gpus() -> None:
         waits | {"cpus_per_tres": "gres/gpu:4", "memory_per_tres": "gres/gpu:100"},
     )
     assert held(found) == {"1": {"gpu01": [0, 2]}}
-    assert "any mix" in found.note
+    assert "any mix" in notes_of(found)
     option = found.jobs[1].options[0]
     assert (option.workers, option.demand.gpus, option.demand.cpu_millicores) == (6, 1, 4000)
 

@@ -225,6 +225,7 @@ class _Inputs:
     def facts(self) -> list[Fact]:
         """Return facts about the figures: sizes, results, seeds, versions, notes."""
         from placeopt import __version__
+        from placeopt.importers.import_notes import lines
         from placeopt.report.html import Fact, answer_figures
 
         facts = [Fact("placeopt", __version__)]
@@ -236,7 +237,7 @@ class _Inputs:
                 )
             )
             if instance.note:
-                facts.append(Fact("its data", instance.note))
+                facts.append(Fact("its data", " ".join([instance.note, *lines(instance.reading)])))
         for source, plan in self.plans:
             levels = "; ".join(
                 f"{level.name} {level.objective:,}, bound {'unknown' if level.bound is None else f'{level.bound:,}'}"

@@ -127,7 +127,9 @@ def imported_round(round_: Instance, *, notes: str | None = None) -> Imported:
 
 def imported_snapshot(round_: Instance) -> Imported:
     """Return a round from a resource manager or a trace; the notes say what was left out, in doubt or assumed."""
-    return imported_round(round_, notes=round_.note.partition("\n")[2])
+    from placeopt.importers.import_notes import lines
+
+    return imported_round(round_, notes="\n".join(lines(round_.reading)))
 
 
 def imported_scenario(scenario: Scenario, *, unit: str = "node", notes: str | None = None) -> Imported:

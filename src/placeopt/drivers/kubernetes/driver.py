@@ -195,7 +195,7 @@ class Driver:
 
     def _news(self, instance: Instance) -> list[str]:
         """Return what the reader left out, drained or assumed, where it did not say so in the turn before."""
-        lines = instance.note.splitlines()[1:]
+        lines = [str(note) for note in instance.reading]
         new = [line for line in lines if line not in self._said]
         self._said = frozenset(lines)
         return new

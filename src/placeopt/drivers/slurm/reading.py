@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,11 +12,12 @@ from placeopt.drivers.slurm.ageing import Worth, aged
 from placeopt.drivers.slurm.commands import SlurmReading
 from placeopt.drivers.slurm.job_view import JobView, Ownership, Standing, view_job
 from placeopt.errors import BadInput
+from placeopt.importers.import_notes import LEFT_OUT
 from placeopt.importers.json_entry import JsonEntry
 from placeopt.importers.priority_rule import DEFAULT_RULE, PriorityRule
 from placeopt.importers.slurm.job_requests import slurm_number
 from placeopt.importers.slurm.snapshot import read_slurm
-from placeopt.model import Instance, Running
+from placeopt.model import Instance, ReadingNote, Running
 
 KEPT = (Standing.HOLDS, Standing.WAITS, Standing.STARTING)
 """Whose entries become jobs of the round."""
@@ -92,7 +93,7 @@ def make_round(
     now_ms = max(found.now_ms, int(1000 * now_s), 0 if previous is None else previous.now_ms)
     found = found.model_copy(update={"now_ms": now_ms})
     found = aged(found, rule, worth)
-    return SlurmRound(found, views, _left_out(found.note))
+    return SlurmRound(found, views, _left_out(found.reading))
 
 
 def _as_it_stays(held: Running, begun_ms: int | None) -> Running:
@@ -125,12 +126,6 @@ def rank_of(entry: JsonEntry) -> int:
     return (NICE_MAX - max(-NICE_MAX, min(nice, NICE_MAX)) + 1) * 2**31 + (2**31 - 1 - min(submitted, 2**31 - 2))
 
 
-def _left_out(note: str) -> dict[str, int]:
-    """Return reasons and numbers of the lines ``Left out, REASON: N (...)`` of a note."""
-    counts: dict[str, int] = {}
-    for line in note.splitlines():
-        reason, _, rest = line.removeprefix("Left out, ").rpartition(": ")
-        number = rest.partition(" ")[0]
-        if line.startswith("Left out, ") and number.isdigit():
-            counts[reason] = int(number)
-    return counts
+def _left_out(reading: Iterable[ReadingNote]) -> dict[str, int]:
+    """Return reason -> number of waiting jobs that were left out for it."""
+    return {note.reason: len(note.names) for note in reading if note.kind == LEFT_OUT}

@@ -13,13 +13,14 @@ from typing import Any
 
 from placeopt.arguments import checked
 from placeopt.errors import BadInput
-from placeopt.importers.import_notes import MAX_NAMES, ImportNotes
+from placeopt.importers.import_notes import ImportNotes
 from placeopt.importers.job_table.column_choice import Column, missing_fields, parse_columns
 from placeopt.importers.job_table.forms import amount, models, moment_ms, span_ms
 from placeopt.importers.job_table.rows import Rows, Values, read_rows
 from placeopt.model.base import MAX_JOBS, MAX_MS, one_line
 from placeopt.model.group import MAX_WORKERS
 from placeopt.model.job import MAX_PRIORITY
+from placeopt.model.reading_note import NAMES_SHOWN
 
 MAX_GPUS = 100_000
 MAX_CORES = 100_000
@@ -122,7 +123,7 @@ def read_jobs(path: str | Path, columns: str, *, waiting: bool = False) -> tuple
         if len(jobs) > MAX_JOBS:
             raise BadInput(f"{path}: more than {MAX_JOBS:,} jobs, expected at most that many")
     if copies:
-        again = ", ".join(f"{name}-2" for name in islice(copies, MAX_NAMES))
+        again = ", ".join(f"{name}-2" for name in islice(copies, NAMES_SHOWN))
         notes.assume(f"Ids that come again with another submission are other jobs: {len(copies)} ({again}).")
     return _without_unset_times(path, sorted(jobs.values(), key=lambda job: job.submit_ms), notes), notes
 

@@ -38,6 +38,7 @@ def instance_facts(instance: Instance) -> dict[str, Any]:
         "policy": instance.policy.name,
         "share_mode": instance.policy.share_mode,
         "note": instance.note,
+        "reading": [str(note) for note in instance.reading],
         "nodes": len(cluster.nodes),
         "gpus": models.total(),
         "jobs_waiting": len(instance.jobs) - len(running),
@@ -66,7 +67,7 @@ def instance_tables(facts: dict[str, Any]) -> list[RenderableType]:
     """Return the tables of an instance: what it is, its nodes, its jobs, and demand against capacity."""
     title = heading(facts["name"], f"revision {facts['revision']}, policy {facts['policy']}, {facts['share_mode']}")
     parts: list[RenderableType] = [title, Text(summary_line(facts))]
-    parts += [*note_lines(facts["note"]), *node_table(facts)]
+    parts += [*note_lines(" ".join([facts["note"], *facts["reading"]])), *node_table(facts)]
     job_rows = [
         [row["kind"], row["shape"], number(row["waiting"]), number(row["running"]), gpus(row["gpu_milli_each"])]
         for row in facts["job_classes"]
