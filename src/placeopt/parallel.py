@@ -1,4 +1,9 @@
-"""Independent tasks in parallel, through joblib: threads, processes, dask, ray, or a backend of the caller."""
+"""
+Independent tasks in parallel, through joblib: in threads or processes of this machine, or where the caller says.
+
+Under ``joblib.parallel_config(backend="dask")`` or ``"ray"`` they go there; files are named by their paths, so all
+machines must see the same ones.
+"""
 
 from __future__ import annotations
 
@@ -7,93 +12,12 @@ import signal
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
-from typing import Any, Literal, TypeVar
-
-from placeopt.errors import BadArgument, BadInput, Unsupported
+from typing import Literal, TypeVar
 
 T = TypeVar("T")
 R = TypeVar("R")
-HERE = "here"
-PLACES = (HERE, "dask", "ray")
-CONNECT_S = 30.0
-"""Time within which a remote cluster must answer."""
-
-
-@contextmanager
-def workers(where: str = HERE, jobs: int = 1) -> Iterator[int | None]:
-    """
-    Start the workers that a word names, and yield the ``jobs`` argument of `run_parallel`; a context manager.
-
-    Parameters
-    ----------
-    where
-        ``here``: threads or processes of this machine. ``dask``, ``ray``: one of theirs with ``jobs`` workers, started
-        on this machine and ended afterwards. ``dask:ADDRESS``, ``ray:ADDRESS``: the one that runs there, with all its
-        workers; files are named by their paths, so both sides must see the same ones.
-
-    Raises
-    ------
-    BadInput
-        If ``where`` is not such a word, or the address does not answer.
-    Unsupported
-        If the package that it needs is not installed.
-    """
-    name, _, address = where.partition(":")
-    if name not in PLACES or (name == HERE and address) or where.endswith(":"):
-        raise BadArgument(f"on: {where!r}, expected here, dask, ray, dask:ADDRESS or ray:ADDRESS")
-    if name == HERE:
-        yield jobs
-        return
-    with ExitStack() as stack:
-        start = _start_dask if name == "dask" else _start_ray
-        try:
-            start(stack, address, jobs)
-        except ImportError as error:
-            raise Unsupported(
-                f"{name} is not installed ({error}); pip install 'placeopt[{name}]', or stay here: processes of this "
-                "machine need nothing more"
-            ) from None
-        except (OSError, RuntimeError, ValueError) as error:
-            what = f"no answer from {address!r}" if address else "could not be started"
-            raise BadInput(f"{where}: {what}: {error or type(error).__name__}") from None
-        from joblib import parallel_config
-
-        stack.enter_context(parallel_config(backend=name, n_jobs=-1 if address else jobs))
-        yield None
-
-
-def _start_dask(stack: ExitStack, address: str, jobs: int) -> None:
-    """Connect to dask; joblib finds the client by itself."""
-    from distributed import Client
-
-    options: dict[str, Any] = {"timeout": CONNECT_S}
-    if not address:
-        options |= {"n_workers": jobs, "threads_per_worker": 1, "dashboard_address": None}
-    stack.enter_context(Client(address or None, **options))
-
-
-def _start_ray(stack: ExitStack, address: str, jobs: int) -> None:
-    """Connect to ray, and register it with joblib."""
-    import ray
-    from ray.util.joblib import register_ray
-
-    if not ray.is_initialized():
-        _check_answers(address)
-        options: dict[str, Any] = {"address": address} if address else {"num_cpus": jobs, "include_dashboard": False}
-        ray.init(log_to_driver=False, logging_level="ERROR", **options)
-        stack.callback(ray.shutdown)
-    register_ray()
-
-
-def _check_answers(address: str) -> None:
-    """Raise `OSError` if the address does not answer: ray would retry for minutes. Names such as ``auto`` are ray's."""
-    host, _, port = address.rpartition("//")[2].rpartition(":")
-    if host and port.isdecimal():
-        import socket
-
-        socket.create_connection((host.strip("[]"), int(port)), CONNECT_S).close()
 
 
 def run_parallel(
@@ -117,8 +41,7 @@ def run_parallel(
         Number of parallel tasks; 1: sequentially, in this thread. None: as ``joblib.parallel_config`` states, by
         default one.
     prefer
-        Threads for tasks that only wait for other processes. ``joblib.parallel_config(backend=...)`` overrides it;
-        `workers` does that for dask and ray.
+        Threads for tasks that only wait for other processes. ``joblib.parallel_config(backend=...)`` overrides it.
     cancelled
         Checked between results; true ends the iteration. Started tasks are waited for, and their results are dropped.
     ahead
@@ -211,23 +134,10 @@ def mark_of(event: threading.Event | None) -> Iterator[Path | None]:
         return
     from tempfile import TemporaryDirectory  # only here: every command loads this module
 
-    over = threading.Event()
     with TemporaryDirectory(prefix="placeopt-") as folder:
         mark = Path(folder) / "cancelled"
-
-        def watch() -> None:
-            while not over.is_set():
-                if event.wait(CANCEL_POLL_S):
-                    mark.touch()
-                    return
-
-        thread = threading.Thread(target=watch, name="placeopt-cancel", daemon=True)
-        thread.start()
-        try:
+        with _watched(event.is_set, mark.touch):
             yield mark
-        finally:
-            over.set()
-            thread.join()
 
 
 @contextmanager
@@ -236,18 +146,26 @@ def event_of(mark: Path | None) -> Iterator[threading.Event | None]:
     if mark is None:
         yield None
         return
-    event, over = threading.Event(), threading.Event()
+    event = threading.Event()
+    with _watched(mark.exists, event.set):
+        yield event
+
+
+@contextmanager
+def _watched(happened: Callable[[], bool], act: Callable[[], None]) -> Iterator[None]:
+    """Act once something has happened, in a thread that looks ten times a second."""
+    over = threading.Event()
 
     def watch() -> None:
         while not over.wait(CANCEL_POLL_S):
-            if mark.exists():
-                event.set()
+            if happened():
+                act()
                 return
 
     thread = threading.Thread(target=watch, name="placeopt-cancel", daemon=True)
     thread.start()
     try:
-        yield event
+        yield
     finally:
         over.set()
         thread.join()

@@ -177,7 +177,6 @@ QUESTIONS: list[Row] = [
     ("whatif swap R --of uniform-2gpu --by uniform-2gpu", 3, "of type 'uniform-2gpu' already"),
     ("whatif price R --of nope", 2, "node, quota"),
     ("whatif price M --of rack", 2, "'rack'|expected node"),
-    ("whatif price R --on mars", 2, "--on: 'mars', expected here"),
     ("whatif defrag R --level nope", 2, "node, rack"),
     ("whatif defrag M --exempt nobody", 3, "job 'nobody' is not running"),
     ("whatif apply M --out M", 2, "would be overwritten"),

@@ -20,7 +20,6 @@ from placeopt.cli.output import ExitCode, UsageError, show, write_out
 from placeopt.cli.progress import Interruption, Ticker
 from placeopt.cli.provenance import KEY, asked_about, provenance, provenance_lines
 from placeopt.errors import BadInput
-from placeopt.parallel import HERE, workers
 from placeopt.readable import plain
 
 if TYPE_CHECKING:
@@ -138,14 +137,6 @@ Threads = Annotated[
 ]
 Seed = Annotated[int, typer.Option("--seed", metavar="N", help="Seed of solvers and of tie-breaking.")]
 Jobs = Annotated[int, typer.Option("--jobs", metavar="N", help="Rounds to solve in parallel.")]
-On = Annotated[
-    str,
-    typer.Option(
-        "--on",
-        metavar="WHERE",
-        help="here, dask or ray (with --jobs workers), dask:ADDRESS or ray:ADDRESS (all workers there).",
-    ),
-]
 KeptRows = Annotated[
     str | None,
     typer.Option(
@@ -170,7 +161,7 @@ class Answering(NamedTuple):
     base: Instance
     ticker: Ticker
     interruption: Interruption
-    jobs: int | None = 1
+    jobs: int = 1
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -225,7 +216,6 @@ class ParallelQuestion(SolverQuestion):
     """With the options of many rounds."""
 
     jobs: Jobs = 1
-    on: On = HERE
     rows: KeptRows = None
 
     def limits(self, time_limit_s: float) -> Limits:
@@ -236,9 +226,9 @@ class ParallelQuestion(SolverQuestion):
 
     @contextmanager
     def answering(self) -> Iterator[Answering]:
-        """Read the instance and start the workers; show progress and handle Ctrl-C until the block ends."""
-        with super().answering() as answering, workers(self.on, self.jobs) as width:
-            yield answering._replace(jobs=width)
+        """Read the instance; show progress and handle Ctrl-C until the block ends."""
+        with super().answering() as answering:
+            yield answering._replace(jobs=self.jobs)
 
     def parallel(self, answering: Answering, unit: str) -> dict[str, Any]:
         """Return the arguments of a function that solves many rounds; progress counts them by ``unit``."""

@@ -1,7 +1,10 @@
 """Two tasks on a worker."""
 
-from placeopt.parallel import run_parallel, workers
+from distributed import Client
+from joblib import parallel_config
+
+from placeopt.parallel import run_parallel
 
 if __name__ == "__main__":
-    with workers("dask", 1) as jobs:
-        assert list(run_parallel(len, ["a", "bc"], jobs=jobs)) == [1, 2]
+    with Client(n_workers=1, threads_per_worker=1, dashboard_address=None), parallel_config(backend="dask"):
+        assert list(run_parallel(len, ["a", "bc"], jobs=None)) == [1, 2]

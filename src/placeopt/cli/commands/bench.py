@@ -14,11 +14,10 @@ import typer
 
 from placeopt.arguments import MAX_SEED
 from placeopt.cli.files import check_target, say, write_document
-from placeopt.cli.options import On, Plots, check_jobs, check_seconds, check_time_limit, expect
+from placeopt.cli.options import Plots, check_jobs, check_seconds, check_time_limit, expect
 from placeopt.cli.output import ExitCode, UsageError, show, write_out
 from placeopt.cli.progress import Interruption, Ticker
 from placeopt.errors import BadInput
-from placeopt.parallel import HERE, workers
 
 if TYPE_CHECKING:
     from placeopt.benchmark.sets import SetEntry
@@ -65,7 +64,6 @@ def run(
     seeds: Annotated[str, typer.Option(metavar="N-M,...", help="Seeds, such as 0-4 or 0,7.")] = "0",
     threads: Annotated[int, typer.Option(metavar="N", help="Threads of a case.")] = 1,
     jobs: Annotated[int, typer.Option(metavar="N", help="Cases to run in parallel.")] = 1,
-    on: On = HERE,
     memory_limit: Annotated[
         int | None, typer.Option(metavar="MIB", help="MiB that a solve may use beyond the loaded data.")
     ] = None,
@@ -94,11 +92,7 @@ def run(
     numbers = parse_seeds(seeds)
     from placeopt.benchmark.campaign import CampaignProgress, plan_cases, run_cases
 
-    with (
-        Ticker(started, quiet=quiet) as ticker,
-        Interruption("the rows so far") as interruption,
-        workers(on, jobs) as width,
-    ):
+    with Ticker(started, quiet=quiet) as ticker, Interruption("the rows so far") as interruption:
         plan = plan_cases(
             _words(sets, "--set"),
             _words(solvers, "--solvers"),
@@ -119,7 +113,7 @@ def run(
         rows = run_cases(
             plan.cases,
             Path(out),
-            jobs=width,
+            jobs=jobs,
             resume=resume,
             solu=_solu(solu, instances),
             command=shlex.join(["placeopt", *sys.argv[1:]]),

@@ -27,7 +27,6 @@ from placeopt.cli.options import (
     read_base,
 )
 from placeopt.cli.output import ExitCode, UsageError
-from placeopt.parallel import HERE
 from placeopt.readable import plural
 
 if TYPE_CHECKING:
@@ -195,7 +194,7 @@ def add(
             f"--until: {PLACED!r}, the default, is a goal for a round; for a scenario, jobs that arrive over time, "
             "expected a goal such as --until 'p95_wait<=30m'"
         )
-    if refused := replay.refused() or ("--most" if most is not None else "--on" if question.on != HERE else None):
+    if refused := replay.refused() or ("--most" if most is not None else None):
         raise UsageError(f"{refused}: needs a scenario, and a goal such as --until 'p95_wait<=30m'")
     from placeopt.report.text.whatif import added_page, cheapest_page
     from placeopt.whatif.add_nodes import add as answer

@@ -17,7 +17,6 @@ from placeopt.cli.options import KEEPS, ParallelPricedQuestion, check_jobs, limi
 from placeopt.cli.output import ExitCode, UsageError
 from placeopt.cli.progress import Interruption, Ticker
 from placeopt.cli.provenance import asked_about
-from placeopt.parallel import workers
 from placeopt.readable import plural
 
 if TYPE_CHECKING:
@@ -129,11 +128,7 @@ def _replaying(replay: Replay) -> Iterator[tuple[Scenario, Scheduling, dict[str,
     from placeopt.simulation.replay import patch_scenario
 
     done = 0
-    with (
-        Ticker(started, quiet=replay.question.quiet) as ticker,
-        Interruption(KEEPS) as interruption,
-        workers(replay.question.on, replay.question.jobs) as width,
-    ):
+    with Ticker(started, quiet=replay.question.quiet) as ticker, Interruption(KEEPS) as interruption:
         scheduling = read_scheduling(replay.policy or DEFAULT_POLICY)
         patches = [read_patch(path) for path in replay.question.patch or ()]
         world, scheduling = patch_scenario(read_scenario(replay.question.instance), scheduling, *patches)
@@ -151,7 +146,7 @@ def _replaying(replay: Replay) -> Iterator[tuple[Scenario, Scheduling, dict[str,
             "draws": draws,
             "limits": limits.params,
             "rows": rows_path(replay.question.rows),
-            "jobs": width,
+            "jobs": replay.question.jobs,
             "cancel": interruption.event,
             "on_news": news,
         }
