@@ -116,12 +116,6 @@ def option_of(job: Job, option: str) -> Option | None:
     return None
 
 
-def is_below_minimum(job: Job, option: Option) -> bool:
-    """Return whether the option states a utility below the least that the job asks for."""
-    least, utility = job.utility_min_thousandths, option.utility_thousandths
-    return least is not None and utility is not None and utility < least
-
-
 def leaves_of(job: Job, option: Option, placement: Placement) -> list[PlacedJob]:
     """Return the alike workers of a placement, leaf by leaf; those without workers, or of no leaf, are left out."""
     if not option.groups:

@@ -4,7 +4,7 @@ from collections.abc import Collection, Iterator, Mapping
 from itertools import pairwise
 
 from placeopt.check.case import CheckCase
-from placeopt.check.directory import PlacedJob, gpu_number, is_below_minimum, option_of
+from placeopt.check.directory import PlacedJob, gpu_number, option_of
 from placeopt.model import Assignment, Group, Option, Placement
 
 
@@ -83,7 +83,7 @@ def check_form(case: CheckCase) -> None:
             known = ", ".join(repr(option.id) for option in job.options)
             case.of_job("option", job.id, f"has no option {placement.option!r}; it has {known}")
     for job, option, _ in case.known:
-        if is_below_minimum(job, option):
+        if job.is_below_minimum(option):
             what = f"utility {option.utility_thousandths} of at least {job.utility_min_thousandths} thousandths"
             case.of_job("option", job.id, f"option {option.id!r} has {what}", held=True)
     for _, option, placement in case.known:

@@ -16,7 +16,7 @@ from placeopt.problem import Move, Placement, Problem, State, compile_problem
 from placeopt.problem.compile import may_change
 from placeopt.problem.running import find_lost, placed_in
 from placeopt.problem.target import target_workload
-from placeopt.problem.trees import Tree
+from placeopt.problem.tree import Tree
 from placeopt.solving.runners import Solve
 
 T = TypeVar("T")

@@ -11,7 +11,7 @@ from placeopt.heuristics.candidates import Candidates
 from placeopt.heuristics.greedy_pass import place
 from placeopt.model import Split
 from placeopt.problem import BoolArray, Move, Placement
-from placeopt.problem.trees import Tree, TreeForm
+from placeopt.problem.tree import Tree, TreeForm
 from placeopt.terms.rules import fits_as_member
 from placeopt.terms.rules.spread import domain_of_nodes
 from placeopt.terms.rules.trees import tree_keeps

@@ -219,6 +219,11 @@ class Job(Record):
                 return option
         raise KeyError(option_id)
 
+    def is_below_minimum(self, option: Option) -> bool:
+        """Return whether an option states a utility below the least that the job asks for: it is not taken."""
+        least, utility = self.utility_min_thousandths, option.utility_thousandths
+        return least is not None and utility is not None and utility < least
+
     @model_validator(mode="wrap")
     @classmethod
     def _consistent(cls, given: object, handler: ModelWrapValidatorHandler[Self]) -> Self:

@@ -21,7 +21,8 @@ from placeopt.problem.problem import Classes, Hardware, Jobs, Problem
 from placeopt.problem.queues import flavors_of_queue
 from placeopt.problem.running import Lost, find_lost, running_placement
 from placeopt.problem.target import target_workload
-from placeopt.problem.trees import Tree, levels_of, with_members
+from placeopt.problem.tree import Tree, levels_of
+from placeopt.problem.trees import with_members
 
 MAX_ELASTIC_ROWS = 200_000
 """Options that elastic ranges add to those that jobs state, of which an instance may have any number."""
@@ -238,8 +239,7 @@ def _option_rows(members: list[Job], flavors: list[list[int]]) -> list[_Row]:
     added = 0
     for k, job in enumerate(members):
         for option in job.options:
-            utility, least = option.utility_thousandths, job.utility_min_thousandths
-            if utility is not None and least is not None and utility < least:
+            if job.is_below_minimum(option):
                 continue
             fewest = option.fewest
             added += option.workers - fewest

@@ -18,7 +18,7 @@ from placeopt.problem.queues import AMOUNTS, QueueTree
 from placeopt.problem.relations import Relations, compile_relations
 from placeopt.problem.room import BaseLoad
 from placeopt.problem.target import Target
-from placeopt.problem.trees import Tree
+from placeopt.problem.tree import Tree
 from placeopt.topology.cluster_topology import ClusterTopology
 
 

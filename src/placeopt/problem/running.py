@@ -11,7 +11,7 @@ from placeopt.model import Placement as PlacementRecord
 from placeopt.model.machine import Gpu
 from placeopt.problem.arrays import Placement
 from placeopt.problem.problem import Problem
-from placeopt.problem.trees import member_placements
+from placeopt.problem.tree_placements import member_placements
 
 LOST_MODEL = "lost"
 """Model of a GPU that is not listed; its type is one of its own, which no job may start on."""

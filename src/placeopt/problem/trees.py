@@ -8,60 +8,13 @@ as it is, and what is missing another.
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from placeopt.errors import BadInput
-from placeopt.model import (
-    Assignment,
-    Communication,
-    Group,
-    Instance,
-    Job,
-    Option,
-    Placement,
-    Running,
-    Split,
-    Spread,
-    WorkerGpus,
-)
-
-LeafName = str | None
-"""As assignments state it: None where the option has no groups."""
-
-
-@dataclass(frozen=True)
-class TreeGroup:
-    """What is asked of the workers of some members together."""
-
-    name: str
-    members: tuple[int, ...]
-    lies: tuple[Split | Spread, ...]
-    prefer: tuple[str, ...]
-
-
-@dataclass(frozen=True)
-class TreeForm:
-    """One option of a tree."""
-
-    leaves: tuple[tuple[LeafName, tuple[int, ...]], ...]  # each leaf, and the members that have its workers
-    starts: tuple[int, ...]  # members that may start
-    needs: tuple[tuple[int, int], ...]  # a member, and one that runs wherever it does
-    groups: tuple[TreeGroup, ...]
-
-
-@dataclass(frozen=True)
-class Tree:
-    """A job that is compiled as members: its name, their numbers, and its options by their ids."""
-
-    job: str
-    members: tuple[int, ...]
-    runs: tuple[int, ...]  # of the members
-    forms: Mapping[str, TreeForm]
-    communication: Communication
-    """Traffic between workers of different members; with edges, of all its workers."""
+from placeopt.model import Assignment, Communication, Group, Instance, Job, Option, Running, Split, Spread, WorkerGpus
+from placeopt.problem.tree import LeafName, Tree, TreeForm, TreeGroup
+from placeopt.problem.tree_placements import regrouped
 
 
 def with_members(instance: Instance) -> tuple[Instance, tuple[Tree, ...]]:
@@ -81,9 +34,7 @@ def with_members(instance: Instance) -> tuple[Instance, tuple[Tree, ...]]:
         else:
             jobs.append(job)
     parts = tuple(part for record in instance.running for part in running.get(record.job, [record]))
-    cluster = (
-        instance.cluster.model_copy(update={"block_sizes": ()}) if instance.cluster.block_sizes else instance.cluster
-    )
+    cluster = instance.cluster.model_copy(update={"block_sizes": ()})
     names = {tree.job: [jobs[member].id for member in tree.members] for tree in made}
     holds = tuple(
         hold.model_copy(update={"jobs": (*hold.jobs, *(name for job in hold.jobs for name in names.get(job, ())))})
@@ -104,12 +55,6 @@ def _in_blocks(instance: Instance) -> Iterable[Job]:
         for key, options in kinds.items()
     }
     return [job.model_copy(update={"options": stated[id(job.options)]}) for job in instance.jobs]
-
-
-def levels_of(trees: Iterable[Tree]) -> set[str]:
-    """Return the levels of domains that trees look at."""
-    groups = [group for tree in trees for form in tree.forms.values() for group in form.groups]
-    return {rule.level for one in groups for rule in one.lies} | {level for one in groups for level in one.prefer}
 
 
 @dataclass
@@ -135,10 +80,8 @@ class _Draft:
 
 def _drafts(job: Job, running: Running | None) -> list[_Draft]:
     """Return a draft of each option that the job may take; of one that runs, the option that it has."""
-    least = job.utility_min_thousandths or 0
     if running is None:
-        possible = (one for one in job.options if one.utility_thousandths is None or one.utility_thousandths >= least)
-        return [_draft(option, {}) for option in possible]
+        return [_draft(option, {}) for option in job.options if not job.is_below_minimum(option)]
     held: dict[LeafName, list[tuple[Assignment, WorkerGpus]]] = {}
     for assignment in running.assignments:
         held.setdefault(assignment.group, []).extend((assignment, worker) for worker in assignment.workers)
@@ -148,13 +91,10 @@ def _drafts(job: Job, running: Running | None) -> list[_Draft]:
 
 
 def _draft(option: Option, held: Mapping[LeafName, list[tuple[Assignment, WorkerGpus]]]) -> _Draft:
-    names = {id(leaf): leaf.id if option.groups else None for leaf in option.leaves}
+    names = {id(leaf): name for name, leaf in named_leaves(option)}
     count = {key: len(held.get(name, ())) for key, name in names.items()}
-    members = [
-        _Member(names[id(leaf)], _sized(leaf, count[id(leaf)], None), runs=True, can_miss=0)
-        for leaf in option.leaves
-        if count[id(leaf)]
-    ]
+    running = ((name, leaf, count[id(leaf)]) for name, leaf in named_leaves(option))
+    members = [_Member(name, _sized(leaf, now, None), runs=True, can_miss=0) for name, leaf, now in running if now]
     needs: list[tuple[int, int]] = []
 
     def bind(group: Group, *, optional: bool) -> tuple[list[int], list[int]]:
@@ -238,9 +178,9 @@ def _running(draft: _Draft) -> list[int]:
 
 def _form(draft: _Draft, first: int) -> TreeForm:
     option, members = draft.option, draft.members
-    of_leaf: dict[LeafName, list[int]] = {leaf.id if option.groups else None: [] for leaf in option.leaves}
-    for i, member in enumerate(members):
-        of_leaf[member.leaf].append(first + i)
+    of_leaf = {
+        name: [first + i for i, member in enumerate(members) if member.leaf == name] for name, _ in named_leaves(option)
+    }
     groups = []
     for group in _groups(option):
         mine = [m for leaf in group.leaves for m in of_leaf[leaf.id if option.groups else None]]
@@ -254,6 +194,11 @@ def _form(draft: _Draft, first: int) -> TreeForm:
         needs=tuple((first + a, first + b) for a, b in draft.needs),
         groups=tuple(groups),
     )
+
+
+def named_leaves(option: Option) -> list[tuple[LeafName, Group]]:
+    """Return the leaves of an option, each with its name in assignments."""
+    return [(leaf.id if option.groups else None, leaf) for leaf in option.leaves]
 
 
 def _groups(group: Group) -> Iterator[Group]:
@@ -295,21 +240,16 @@ def _share_of_value(draft: _Draft, i: int) -> int:
     option, members, anchor = draft.option, draft.members, draft.anchor
     least = option.value - sum(member.can_miss * member.own.value_per_worker for member in members)
     if all(member.runs for member in members):
-        runs = {leaf.id if option.groups else None: leaf for leaf in option.leaves}
-        missing = {name: leaf.workers - len(draft.held.get(name, ())) for name, leaf in runs.items()}
-        least -= sum(count * runs[name].value_per_worker for name, count in missing.items())
-        return least if i == anchor else 0
+        missing = [(leaf.workers - len(draft.held.get(name, ())), leaf) for name, leaf in named_leaves(option)]
+        return least - sum(count * leaf.value_per_worker for count, leaf in missing) if i == anchor else 0
     together, needs = {anchor}, set(draft.needs)
     while more := {a for a, b in needs if b in together and (b, a) in needs} - together:
         together |= more
-    milli = {m: members[m].own.fewest * _milli(members[m].own) for m in together}
+    own = {m: members[m].own for m in together}
+    milli = {m: leaf.fewest * leaf.demand.gpus * leaf.demand.gpu_milli for m, leaf in own.items()}
     total = max(sum(milli.values()), 1)
     shares = {m: least * milli[m] // total for m in together if m != anchor}
     return least - sum(shares.values()) if i == anchor else shares.get(i, 0)
-
-
-def _milli(leaf: Group) -> int:
-    return leaf.demand.gpus * leaf.demand.gpu_milli
 
 
 OF_LEAF = ("workers", "workers_min", "demand", "single_node", "workers_per_node_max", "splits", "spread")
@@ -319,89 +259,10 @@ OF_LEAF = ("workers", "workers_min", "demand", "single_node", "workers_per_node_
 def _own_running(running: Running, draft: _Draft, i: int, name: str) -> Running:
     """Return what runs of a leaf as a job of its own, which stays as it is."""
     workers = [(assignment, worker.gpus) for assignment, worker in draft.held[draft.members[i].leaf]]
-    assignments = regrouped(workers, None, 0)
     return Running(
         job=name,
         option=running.option,
-        assignments=assignments,
+        assignments=regrouped(workers, None, 0),
         started_ms=running.started_ms,
         expected_end_ms=running.expected_end_ms,
     )
-
-
-HeldBy = tuple[Assignment, tuple[int, ...]]
-"""The GPUs of a worker, and the assignment that they are of."""
-
-
-def regrouped(workers: Sequence[HeldBy], name: LeafName, first: int) -> tuple[Assignment, ...]:
-    """Return the assignments of alike workers, ranked from ``first`` on."""
-    on_node: dict[str, list[tuple[Assignment, WorkerGpus]]] = {}
-    for rank, (assignment, gpus) in enumerate(workers, first):
-        on_node.setdefault(assignment.node, []).append((assignment, WorkerGpus(rank=rank, gpus=gpus)))
-    return tuple(
-        Assignment(
-            node=node,
-            group=name,
-            gpus={str(gpu): assignment.gpus[str(gpu)] for assignment, worker in here for gpu in worker.gpus},
-            cpu_millicores=sum(held.cpu_millicores // len(held.workers) for held, _ in here),
-            memory_mib=sum(held.memory_mib // len(held.workers) for held, _ in here),
-            workers=tuple(worker for _, worker in here),
-        )
-        for node, here in on_node.items()
-    )
-
-
-def whole_assignments(tree: Tree, option: str, parts: Mapping[int, Placement]) -> tuple[Assignment, ...]:
-    """Return what a tree holds from the placements of its members that run, by their numbers."""
-    assignments: list[Assignment] = []
-    rank = 0
-    for name, members in tree.forms[option].leaves:
-        workers = [worker for member in members if member in parts for worker in _by_rank(parts[member])]
-        assignments += regrouped(workers, name, rank)
-        rank += len(workers)
-    return tuple(assignments)
-
-
-def member_placements(tree: Tree, placement: Placement, running: Mapping[int, Placement]) -> dict[int, Placement]:
-    """
-    Return the placements of a tree's members from that of the tree: what `whole_assignments` puts together.
-
-    ``running``: those of members that run, which keep their workers.
-
-    Raises ``BadInput`` where the option, or a leaf, is none of the tree's.
-    """
-    form = tree.forms.get(placement.option)
-    if form is None:
-        raise BadInput(f"placements: job {tree.job!r} has no option {placement.option!r}")
-    workers: dict[LeafName, list[HeldBy]] = {}
-    for entry in _by_rank(placement):
-        workers.setdefault(entry[0].group, []).append(entry)
-    parts: dict[int, Placement] = {}
-    for name, members in form.leaves:
-        rest = workers.pop(name, [])
-        for member in members:
-            mine = rest if member not in running else _taken_out(rest, _by_rank(running[member]))
-            rest = [] if mine is rest else rest
-            if mine:
-                parts[member] = Placement(job=tree.job, option=placement.option, assignments=regrouped(mine, None, 0))
-    if workers:
-        raise BadInput(f"placements: job {tree.job!r} has no group {next(iter(workers))!r}")
-    return parts
-
-
-def _taken_out(workers: list[HeldBy], known: Iterable[HeldBy]) -> list[HeldBy]:
-    """Take the workers that hold what known ones hold out of a list, and return them."""
-    wanted, out = Counter((held.node, gpus) for held, gpus in known), list[HeldBy]()
-    for worker in list(workers):
-        held, gpus = worker
-        if wanted[held.node, gpus]:
-            wanted[held.node, gpus] -= 1
-            workers.remove(worker)
-            out.append(worker)
-    return out
-
-
-def _by_rank(placement: Placement) -> list[tuple[Assignment, tuple[int, ...]]]:
-    workers = [(worker, assignment) for assignment in placement.assignments for worker in assignment.workers]
-    workers.sort(key=lambda entry: entry[0].rank)
-    return [(assignment, worker.gpus) for worker, assignment in workers]

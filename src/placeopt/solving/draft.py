@@ -21,7 +21,7 @@ from placeopt.model.plan import (
 from placeopt.problem import RESOURCES, Allocation, Problem, change_of
 from placeopt.problem import Placement as Indexed
 from placeopt.problem.grants import with_grants
-from placeopt.problem.trees import whole_assignments
+from placeopt.problem.tree_placements import whole_assignments
 from placeopt.terms.costs.prefer import reached_levels
 
 CPU, MEMORY = RESOURCES.index("cpu_millicores"), RESOURCES.index("memory_mib")

@@ -13,7 +13,7 @@ from placeopt.heuristics.tree_placer import TreePlacer
 from placeopt.linear import ModelBuilder
 from placeopt.model.plan import UnplacedReason
 from placeopt.problem import State
-from placeopt.problem.trees import Tree
+from placeopt.problem.tree import Tree
 from placeopt.solvers.result import SolveOptions
 from placeopt.solving.context import SolveContext
 from placeopt.solving.runners import Solve

@@ -19,7 +19,7 @@ from placeopt.model import Job
 from placeopt.model.base import trusted_all
 from placeopt.model.plan import Unplaced, UnplacedReason
 from placeopt.problem import RESOURCES, UNLIMITED, Move, Problem, State, open_state
-from placeopt.problem.trees import Tree
+from placeopt.problem.tree import Tree
 from placeopt.solving.context import SolveContext
 from placeopt.solving.stages.lookahead import renumbered
 from placeopt.solving.tree_fit import tree_reason

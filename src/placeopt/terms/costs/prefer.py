@@ -8,7 +8,7 @@ import numpy as np
 
 from placeopt.linear import NO_LOWER, ModelBuilder
 from placeopt.problem import Allocation, IntArray, Move, Placement, Problem, State
-from placeopt.problem.trees import Tree, TreeForm, TreeGroup
+from placeopt.problem.tree import Tree, TreeForm, TreeGroup
 from placeopt.terms.protocols import Cost, Expression
 from placeopt.terms.rules.spread import domain_of_nodes
 from placeopt.terms.rules.trees import runs_of, starts_of_trees, workers_in

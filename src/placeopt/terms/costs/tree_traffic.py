@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from placeopt.problem import IntArray, Placement, Problem
-from placeopt.problem.trees import Tree
+from placeopt.problem.tree import Tree
 
 
 def tree_traffic(problem: Problem, tree: Tree, placed: Mapping[int, Placement]) -> int:

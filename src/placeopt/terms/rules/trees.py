@@ -10,7 +10,7 @@ import numpy as np
 from placeopt.linear import NO_LOWER, ModelBuilder
 from placeopt.problem import Allocation, IntArray, Placement, Problem, State
 from placeopt.problem.classes import eligible_domains
-from placeopt.problem.trees import Tree, TreeForm, TreeGroup
+from placeopt.problem.tree import Tree, TreeForm, TreeGroup
 from placeopt.terms.rules.split import add_split, counted, keeps
 from placeopt.terms.rules.spread import Spread, domain_of_nodes
 from placeopt.terms.variables import Variables
