@@ -326,6 +326,10 @@ class Scheduling(Record):
     """With the order ``capacity``; or with ``drf``, which then is the order of each array's own jobs."""
     watch: Watch | None = None
     """With ``each``."""
+    hold_after_ms: Milliseconds | None = None
+    """With ``whole``: waiting time after which room is held for the job that has waited longest. None: never."""
+    usage_half_life_ms: Annotated[Milliseconds, Field(ge=1)] | None = None
+    """With ``whole``: half-life of the usage of ``policy.queues``, which rounds state. None: it stays as stated."""
     interval_ms: Annotated[Milliseconds, Field(ge=1)] | None = None
     """Rounds are held at multiples of it, if there was an arrival or an end since; None: at every one of them."""
     policy: Policy = Policy()
@@ -339,6 +343,8 @@ class Scheduling(Record):
             raise ValueError("fixed: goes with adapts; without it all mechanisms are as stated")
         if self.rounds == "whole" and (self.order is not None or self.strict):
             raise ValueError("order, strict: go with rounds 'each'; whole rounds go by method and policy.order")
+        if self.rounds == "each" and (self.hold_after_ms is not None or self.usage_half_life_ms is not None):
+            raise ValueError("hold_after_ms, usage_half_life_ms: go with rounds 'whole'")
         stated = self.clusters is not None, self.batch is not None
         if stated != (self.order == "clusters",) * 2:
             raise ValueError("clusters, batch: go with the order 'clusters', which needs both")

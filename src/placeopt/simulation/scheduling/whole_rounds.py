@@ -12,7 +12,9 @@ from placeopt.simulation.records.scenario import Scenario
 from placeopt.simulation.records.scheduling import Scheduling
 from placeopt.simulation.scheduling.decision import Decision, RoundView
 from placeopt.simulation.scheduling.placement_amounts import gpu_milli_of, workers_of
+from placeopt.simulation.scheduling.queue_usage import QueueUsage
 from placeopt.simulation.scheduling.scheduler import Scheduler, Stopped
+from placeopt.solving.held_room import hold_room
 from placeopt.solving.params import SolveParams
 from placeopt.whatif.plan_review import placement_of
 
@@ -28,6 +30,8 @@ class WholeRounds(Scheduler):
         self._elastic: set[str] = set()
         self._keeps_work = scenario.physics.keeps_work
         self._lost_work: set[str] = set()
+        half_life_ms = scheduling.usage_half_life_ms
+        self._usage = None if half_life_ms is None else QueueUsage(self.policy, half_life_ms)
 
     @property
     def num_waiting(self) -> int:
@@ -56,6 +60,7 @@ class WholeRounds(Scheduler):
     def decide(self, view: RoundView, params: SolveParams, cancel: threading.Event | None) -> Decision:
         """Decide what changes now, by one round of the engine."""
         self._catch_up(view.now_ms, view.expected_ends)
+        self._prepare()
         plan = self._engine.place(
             method=self._scheduling.method,
             time_limit_s=params.time_limit_s,
@@ -87,8 +92,20 @@ class WholeRounds(Scheduler):
         self._commit(plan, decision, view)
         return decision
 
+    def _prepare(self) -> None:
+        """State the usage of queues, and hold room for the job that has waited longest, where the policy asks for it."""
+        if self._usage is not None:
+            self._engine.set_policy(self._usage.policy_at(self._engine.snapshot))
+        if self._scheduling.hold_after_ms is not None:
+            now = self._engine.snapshot
+            held = hold_room(now, after_ms=self._scheduling.hold_after_ms)
+            if held.holds != now.holds:
+                self._engine.load(held)
+
     def repeat(self, view: RoundView, decision: Decision) -> None:
         self._catch_up(view.now_ms, {})
+        if self._usage is not None:
+            self._usage.policy_at(self._engine.snapshot)
         if decision.changes:
             self._commit(self._plan_of(decision), decision, view)
         elif decision.start:
