@@ -93,7 +93,7 @@ class WholeRounds(Scheduler):
         return decision
 
     def _prepare(self) -> None:
-        """State the usage of queues, and hold room for the job that has waited longest, where the policy asks for it."""
+        """State what queues have used, and hold room for the job that has waited longest, as the policy asks."""
         if self._usage is not None:
             self._engine.set_policy(self._usage.policy_at(self._engine.snapshot))
         if self._scheduling.hold_after_ms is not None:
