@@ -9,10 +9,9 @@ import pytest
 from helpers.scenarios import scenario, timed
 from placeopt import solve
 from placeopt.build import instance, job, machine, option
-from placeopt.predict import ProfiledRun
 from placeopt.simulation import Arrival, best_fit_cores, first_cores, simulate
 from placeopt_papers.policies import VARIED, paper_policy
-from placeopt_papers.predict import lightweight
+from placeopt_papers.predict import ProfiledRun, lightweight
 from placeopt_papers.scenarios.genie import SHAPES, formula_error, genie_models, genie_tasks
 from placeopt_papers.scenarios.horus import LINEAR, horus_testbed, horus_trace
 from placeopt_papers.scenarios.soda_month import KINDS, NETWORK_PERCENT, network_loss_percent, search_steps

@@ -6,11 +6,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from placeopt import BadInput
-from placeopt.predict import ProfiledRun, RateModel, fit_rate, read_fitted, write_fitted
+from placeopt import BadInput, write_document
+from placeopt.documents import read_document
 from placeopt_papers.predict import (
     REGRESSORS,
+    ProfiledRun,
+    RateModel,
     Regressor,
+    fit_rate,
     fit_regressor,
     fit_step,
     gpu_memory_mib,
@@ -164,7 +167,7 @@ class TestRegressor:
 def test_a_regressor_comes_back_from_its_file(tmp_path: Path) -> None:
     """Equal, and of the right kind only."""
     model = fitted(table(), "boosting")
-    write_fitted(tmp_path / "model.json", model)
-    assert read_fitted(Regressor, tmp_path / "model.json") == model
+    write_document(tmp_path / "model.json", model)
+    assert read_document(Regressor, tmp_path / "model.json") == model
     with pytest.raises(BadInput):
-        read_fitted(RateModel, tmp_path / "model.json")
+        read_document(RateModel, tmp_path / "model.json")

@@ -8,35 +8,21 @@ from typing import Any
 import numpy as np
 import pytest
 
-from placeopt import BadInput, Instance, Policy, generate
+from placeopt import BadInput, Instance, Policy, generate, write_document
+from placeopt.documents import read_document
 from placeopt.model import Interference
 from placeopt.predict import (
     CurveModel,
     InterferenceModel,
     Pair,
-    ProfiledRun,
-    RateModel,
     fit_curve,
     fit_interference,
-    fit_rate,
     gavel_pairs,
-    read_fitted,
     relative_errors,
-    write_fitted,
 )
 
 USE: Mapping[str, float] = {f"p{percent}": float(percent) for percent in range(10, 100, 10)}
-ODD_RUNS = [ProfiledRun(1, 1, 8, float("nan")), ProfiledRun(1, 1, 8, 0.0), ProfiledRun(1, 1, 0, 1.0)]
 TWO_PAIRS = [Pair("a", "a", 0.5), Pair("a", "b", 0.5)]
-
-
-def runs_of(across: float, inside: float) -> list[ProfiledRun]:
-    """Runs of a job whose model is known."""
-    model = RateModel.model_construct(
-        single=(10.0, 2.0, -0.01), across=across, inside=inside, local_batch_min=1.0, local_batch_max=64.0
-    )
-    shapes = [(1, 1), (1, 2), (1, 4), (2, 4), (4, 4), (2, 1), (4, 1)]
-    return [ProfiledRun(n, g, n * g * b, model.rate(n, g, n * g * b)) for n, g in shapes for b in (4, 8, 16, 32)]
 
 
 def pairs_of(a: float, b: float, c: float) -> list[Pair]:
@@ -63,15 +49,6 @@ def curve(pairs: list[Pair], use: Mapping[str, float] = USE) -> CurveModel:
         (lambda: relative_errors([], []), "expected two equal lists, not empty"),
         (lambda: relative_errors([1], [1, 2]), "expected two equal lists, not empty"),
         (lambda: relative_errors([1], [0]), "a relative error needs measurements above 0"),
-        (lambda: fit_rate("odd", [ProfiledRun(2, 1, 8, 1.0)], source="test"), "none on one GPU"),
-        # what cannot have been is named, and makes neither a fault of linear algebra nor a model of nothing
-        *(
-            (
-                lambda wrong=wrong: fit_rate("odd", [ProfiledRun(1, 1, 8, 1.0), wrong], source="test"),
-                r"runs\[1\].*leave out what was not measured",
-            )
-            for wrong in (*ODD_RUNS, ProfiledRun(0, 1, 8, 1.0))
-        ),
         *(
             (
                 lambda ratio=ratio: interference(*(Pair("a", str(i), 0.5) for i in range(5)), Pair("b", "c", ratio)),
@@ -103,29 +80,6 @@ def test_errors() -> None:
     """Off by 10, 0 and 50 percent."""
     found = relative_errors([110, 20, 15], [100, 20, 10])
     assert (found.count, found.mean, found.median, found.worst) == (3, pytest.approx(0.2), pytest.approx(0.1), 0.5)
-
-
-class TestRate:
-    """GENIE eq. 5 to 8."""
-
-    def test_by_hand(self) -> None:
-        """
-        Two nodes of two GPUs: (1 x 2 x 0.6 + 1 x 0.3) / 3 = 0.5 GPUs lost of 4, at 10 + 2 x 8 samples each.
-
-        Outside what was profiled the nearest batch counts. Inference does not communicate: its penalty is not fitted.
-        """
-        model = fit_rate("made", runs_of(0.6, 0.3), source="test")
-        assert model.penalty(2, 2) == pytest.approx(0.5)
-        assert model.rate(2, 2, 32) == pytest.approx(3.5 * (10 + 2 * 8 - 0.01 * 64))
-        assert model.latency_s(1, 1, 8, 100, 5.0) == pytest.approx(8 * 100 / (10 + 16 - 0.64) + 5)
-        assert model.rate(1, 1, 1000) == model.rate(1, 1, 32)
-        assert fit_rate("serving", runs_of(0.6, 0.3), source="test", communicates=False).penalty(4, 4) == 0
-
-    @pytest.mark.parametrize(("across", "inside"), [(0.6, 0.3), (0.0, 0.0), (0.5, 0.0), (0.0, 0.4)])
-    def test_the_model_that_made_the_runs_is_found(self, across: float, inside: float) -> None:
-        model = fit_rate("made", runs_of(across, inside), source="test")
-        assert (model.across, model.inside) == (pytest.approx(across, abs=1e-9), pytest.approx(inside, abs=1e-9))
-        assert model.errors.worst < 1e-9
 
 
 class TestInterference:
@@ -198,7 +152,6 @@ class TestCurve:
 @pytest.mark.parametrize(
     ("make", "kind"),
     [
-        (lambda: fit_rate("made", runs_of(0.6, 0.3), source="test"), RateModel),
         (lambda: interference(*TWO_PAIRS), InterferenceModel),
         (lambda: curve(pairs_of(1, 1, 1)), CurveModel),
     ],
@@ -206,7 +159,7 @@ class TestCurve:
 def test_models_come_back_from_files(tmp_path: Path, make: Callable[[], Any], kind: Any) -> None:
     """Equal, and of the right kind only."""
     model = make()
-    write_fitted(tmp_path / "model.json", model)
-    assert read_fitted(kind, tmp_path / "model.json") == model
+    write_document(tmp_path / "model.json", model)
+    assert read_document(kind, tmp_path / "model.json") == model
     with pytest.raises(BadInput):
-        read_fitted(CurveModel if kind is RateModel else RateModel, tmp_path / "model.json")
+        read_document(CurveModel if kind is InterferenceModel else InterferenceModel, tmp_path / "model.json")

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from placeopt import BadInput
-from placeopt.predict import Fitted, ProfiledRun, Provenance, check_runs, relative_errors
+from placeopt.predict import Fitted, Provenance, relative_errors
+from placeopt_papers.predict.rate import ProfiledRun, check_runs
 
 TERMS, COMPUTING = 6, 2
 

@@ -16,9 +16,10 @@ from typing import Literal
 from placeopt import BadInput
 from placeopt.generators import equal_nodes
 from placeopt.model import Communication, Demand, Gpu, Job, Machine, Option, Part
-from placeopt.predict import ProfiledRun, RateModel, fit_rate, relative_errors
+from placeopt.predict import relative_errors
 from placeopt.simulation import Arrival, Estimate, Physics, Scenario
 from placeopt_papers.predict import StepModel, fit_step, lightweight
+from placeopt_papers.predict.rate import ProfiledRun, RateModel, fit_rate
 from placeopt_papers.scenarios.factors import UNCHANGED, Factors, scaled
 
 PAPER = (

@@ -49,7 +49,7 @@ def fit_curve(
     *,
     source: str,
     licence: str = "",
-    left_out: Mapping[str, int] | int = 0,
+    left_out: Mapping[str, int] | None = None,
     folds: int = 5,
     seed: int = 0,
 ) -> CurveModel:
@@ -65,7 +65,7 @@ def fit_curve(
     utilisation_percent
         Utilisation of a GPU by each profile alone, 0 to 100; a pair's x is the sum of both.
     left_out
-        Pairs that the reader left out, for the record: counts by reason, or the count of zeros.
+        Pairs that the reader left out, for the record: counts by reason.
     folds, seed
         Folds and seed of the cross-validation.
 

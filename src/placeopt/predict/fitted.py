@@ -1,15 +1,11 @@
-"""Fitted models as small JSON files that state their source, and their errors against measurements."""
+"""Fitted models, records that state their source, and their errors against measurements."""
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Sequence
-from typing import TypeVar
 
 import numpy as np
 
-from placeopt.documents.documents import dumps, loads
-from placeopt.documents.files import label, read_bytes, write_bytes
 from placeopt.errors import BadInput
 from placeopt.model.base import FormatVersion, Record
 
@@ -49,19 +45,6 @@ class Fitted(Record):
     provenance: Provenance
     errors: Errors
     """Errors on the rows of the fit, unless the model states otherwise."""
-
-
-M = TypeVar("M", bound=Fitted)
-
-
-def read_fitted(kind: type[M], path: str | os.PathLike[str]) -> M:
-    """Read a fitted model from ``.json``; raises ``BadInput`` where the file cannot be read or is of another kind."""
-    return loads(kind, read_bytes(path), source=label(os.fspath(path)))
-
-
-def write_fitted(path: str | os.PathLike[str], model: Fitted) -> None:
-    """Write a fitted model, all or nothing. Raises ``BadInput``."""
-    write_bytes(path, dumps(model))
 
 
 def relative_errors(predicted: Sequence[float] | np.ndarray, measured: Sequence[float] | np.ndarray) -> Errors:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -11,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from placeopt.documents.bounds import check_bounds
+from placeopt.documents.bounds import parse_json
 from placeopt.errors import BadInput
 from placeopt.model import Slowdown
 from placeopt.predict.fitted import Fitted, Provenance, predicted_out_of_fold, relative_errors
@@ -94,11 +93,10 @@ def gavel_pairs(text: str, worker: str, *, where: str = "throughputs") -> tuple[
     BadInput
         If the file has another form or no such worker type, or no pair can be read; counts the pairs left out.
     """
-    check_bounds(text, where)
     left: Counter[str] = Counter()
     pairs = []
     try:
-        table: dict[str, dict[str, Any]] = json.loads(text)[worker]
+        table: dict[str, dict[str, Any]] = parse_json(text, where)[worker]
         alone = {name: _rate(row["null"]) for name, row in table.items() if _gpus(name) == 1 and "null" in row}
         for name, row in table.items():
             for other, rates in row.items():
@@ -150,7 +148,7 @@ def fit_interference(
     *,
     source: str,
     licence: str = "",
-    left_out: Mapping[str, int] | int = 0,
+    left_out: Mapping[str, int] | None = None,
     folds: int = 5,
     seed: int = 0,
 ) -> InterferenceModel:
@@ -164,7 +162,7 @@ def fit_interference(
     pairs
         With ratios above 0. A ratio above 1 counts as no slowdown.
     left_out
-        Pairs that the reader left out, for the record: counts by reason, or the count of zeros.
+        Pairs that the reader left out, for the record: counts by reason.
     folds, seed
         Folds and seed of the cross-validation.
 
@@ -207,9 +205,9 @@ def fit_interference(
     )
 
 
-def provenance_of(pairs: Sequence[Pair], source: str, licence: str, left_out: Mapping[str, int] | int) -> Provenance:
-    """Return the record of the data; ``left_out``: pairs that were left out by reason, or the count of zeros."""
-    reasons = {ZEROS: left_out} if isinstance(left_out, int) else left_out
+def provenance_of(pairs: Sequence[Pair], source: str, licence: str, left_out: Mapping[str, int] | None) -> Provenance:
+    """Return the record of the data; ``left_out``: pairs that were left out by reason."""
+    reasons = left_out or {}
     counted = [f"{count} {reason}" for reason, count in reasons.items() if count]
     return Provenance(
         source=source,

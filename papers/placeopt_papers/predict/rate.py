@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from placeopt.errors import BadInput
-from placeopt.predict.fitted import Fitted, Provenance, relative_errors
+from placeopt.predict import Fitted, Provenance, relative_errors
 
 DEGREE = 2
 """Of the rate of one GPU in the local batch (GENIE eq. 7)."""
