@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import Literal, Protocol, Self
 
 from placeopt.check.amounts import Limits
-from placeopt.check.directory import Directory, PlacedJob, leaves_of, option_of
+from placeopt.check.directory import Directory, PlacedJob, leaves_of, option_of, workers_by_node
 from placeopt.check.queues import Resource
 from placeopt.model import Assignment, Instance, Job, Option, Placement, Plan, Running
 
@@ -63,8 +63,6 @@ class CheckCase:
         The same instance by name; ``jobs``, ``nodes`` and ``machine_of`` are its dictionaries.
     placements
         What is judged: the plan's placements; of a plan for some jobs also those of the running jobs, which stay.
-    names
-        The jobs of the placements, in their order.
     running
         Running jobs that the plan must leave alone or say what it does to them.
     elsewhere
@@ -97,7 +95,6 @@ class CheckCase:
         self.placements = placements
         self.elsewhere: Mapping[Resource, int] = {}
         self.relation: dict[str, Relation] = {}
-        self.names = [placement.job for placement in placements]
         for placement in placements if running else ():
             if placement.job in running and placement.job not in self.relation:
                 self.relation[placement.job] = compare(running[placement.job], placement)
@@ -189,15 +186,10 @@ class CheckCase:
             return False
         relation = self.relation.get(job, "same")
         if relation == "grown":
-            return node is not None and self._workers_on(self.directory.running, job, node) == self._workers_on(
-                {placement.job: placement for placement in self.placements}, job, node
-            )
+            (*_, now) = (placement for placement in self.placements if placement.job == job)
+            before = workers_by_node(self.directory.running[job])
+            return node is not None and before[node] == workers_by_node(now)[node]
         return relation == "same" or (relation == "shrunk" and job not in self._moved)
-
-    @staticmethod
-    def _workers_on(placements: Mapping[str, Placement], job: str, node: str) -> int:
-        there = (assignment for assignment in placements[job].assignments if assignment.node == node)
-        return sum(len(assignment.workers) for assignment in there)
 
 
 def names(ids: list[str]) -> str:

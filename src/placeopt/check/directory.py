@@ -1,7 +1,7 @@
 """What an instance says, by name: jobs, nodes, machines, domains and what runs."""
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from functools import cached_property
 from typing import NamedTuple
 
@@ -128,6 +128,15 @@ def leaves_of(job: Job, option: Option, placement: Placement) -> list[PlacedJob]
         for leaf in option.leaves
         if leaf.id in of_leaf
     ]
+
+
+def workers_by_node(placement: Placement, leaves: Collection[str] | None = None) -> Counter[str]:
+    """Return how many workers are on each node; ``leaves``: of an option with groups those of these leaves."""
+    found: Counter[str] = Counter()
+    for assignment in placement.assignments:
+        if leaves is None or assignment.group is None or assignment.group in leaves:
+            found[assignment.node] += len(assignment.workers)
+    return found
 
 
 def gpu_number(key: str) -> int:

@@ -33,7 +33,7 @@ def check_account(case: CheckCase) -> None:
     A plan for some jobs has those jobs and no others, and they are waiting ones.
     """
     plan = case.plan
-    placed = case.names if case.placements is plan.placements else [placement.job for placement in plan.placements]
+    placed = [placement.job for placement in plan.placements]
     waiting = [unplaced.job for unplaced in plan.unplaced]
     stands = {*placed, *waiting}
     asked = plan.asked

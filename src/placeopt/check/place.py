@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 
 from placeopt.check.case import CheckCase
 from placeopt.check.conditions import barriers, conditions_unmet
-from placeopt.check.directory import PlacedJob, gpu_number
+from placeopt.check.directory import PlacedJob, gpu_number, workers_by_node
 from placeopt.model import Group, Job, Machine, Option, Placement, Spread
 from placeopt.model.machine import PART_LEVELS
 
@@ -81,24 +81,18 @@ class _Shape:
 
     def check(self, group: Group, where: str) -> None:
         """Judge the workers of a group, and those of each group below it."""
-        on_node = self._on_node(self._placement, group)
+        on_node = workers_by_node(self._placement, {leaf.id for leaf in group.leaves})
         if on_node:
             self._check_own(group, on_node, where)
             self._check_reached(group, on_node, where)
         for part in group.groups:
             self.check(part, f"job {self._job.id!r} group {part.id!r}")
 
-    def _on_node(self, placement: Placement, group: Group) -> dict[str, int]:
-        leaves, found = {leaf.id for leaf in group.leaves}, dict[str, int]()
-        for assignment in placement.assignments:
-            if assignment.group is None or assignment.group in leaves:
-                found[assignment.node] = found.get(assignment.node, 0) + len(assignment.workers)
-        return found
-
     def _check_own(self, group: Group, on_node: Mapping[str, int], where: str) -> None:
-        by = [self._job.id] if self._relation == "same" else None
-        grown = self._relation == "grown"
-        stands = grown and self._on_node(self._case.directory.running[self._job.id], group) == on_node
+        by, stands = [self._job.id] if self._relation == "same" else None, False
+        if self._relation == "grown":
+            running = self._case.directory.running[self._job.id]
+            stands = workers_by_node(running, {leaf.id for leaf in group.leaves}) == on_node
 
         def add(rule: str, what: str, node: str | None = None) -> None:
             at = where if node is None else f"{where} on node {node!r}"

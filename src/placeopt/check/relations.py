@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 from placeopt.check.case import CheckCase
 from placeopt.check.conditions import is_met
+from placeopt.check.directory import workers_by_node
 from placeopt.model import Job, Placement, Relation
 
 
@@ -24,7 +25,7 @@ class _Workers:
 def check_relations(case: CheckCase) -> None:
     """Judge every relation that must hold, of what starts or moves; what runs and stays breaks none by itself."""
     holders: dict[Relation, set[str]] = {}
-    for job in _everybody(case):
+    for job, _ in _placed(case):
         for relation in job.relations:
             if relation.weight is None:
                 holders.setdefault(relation, set()).add(job.id)
@@ -53,23 +54,14 @@ def _placed(case: CheckCase) -> Iterator[tuple[Job, Placement]]:
                 yield case.jobs[name], running
 
 
-def _everybody(case: CheckCase) -> Iterator[Job]:
-    for job, _ in _placed(case):
-        yield job
-
-
 def _by_node(case: CheckCase, job: Job, placement: Placement) -> tuple[Counter[str], Counter[str]]:
     """Return the workers of a job on each node: those that stay, and those that start or move."""
-    now: Counter[str] = Counter()
-    for assignment in placement.assignments:
-        now[assignment.node] += len(assignment.workers)
+    now = workers_by_node(placement)
     if case.stays(job.id):
         return now, Counter()
     if job.id not in case.directory.running or case.relation.get(job.id) != "grown":
         return Counter(), now
-    before: Counter[str] = Counter()
-    for assignment in case.directory.running[job.id].assignments:
-        before[assignment.node] += len(assignment.workers)
+    before = workers_by_node(case.directory.running[job.id])
     return now & before, now - before
 
 
