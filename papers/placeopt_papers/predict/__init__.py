@@ -1,4 +1,4 @@
-"""Fits of the papers that no call of placeopt uses: rates, steps, utilisation from ONNX features, memory; and errors."""
+"""Fits of the papers that no call of placeopt uses: rates, steps, utilisation of ONNX models, memory; and errors."""
 
 from placeopt_papers.predict.errors import rmsle
 from placeopt_papers.predict.memory import gpu_memory_mib

@@ -2,9 +2,9 @@
 
 from placeopt.topology.builders import MACHINES, dgx1, dgx2, dgx_a100, dgx_h100, minsky, pcie_box
 from placeopt.topology.cluster_topology import ClusterTopology
-from placeopt.topology.graphs import bottleneck_mbps, machine_graph
 from placeopt.topology.machine_distances import (
     LEVEL_WEIGHTS,
+    bottleneck_mbps,
     domain_weights,
     gpu_distances,
     root_distances,
@@ -21,7 +21,6 @@ __all__ = [
     "dgx_h100",
     "domain_weights",
     "gpu_distances",
-    "machine_graph",
     "minsky",
     "pcie_box",
     "root_distances",

@@ -12,11 +12,8 @@ from placeopt.topology.machine_distances import (
     domain_weights,
     gpu_distances,
     root_distances,
-    tree_distances,
 )
 
-MAX_TABLE_DOMAINS = 2_048
-"""Up to here the table of distances between domains is made (34 MB); above, pairs are found by climbing."""
 MAX_TABLE_CELLS = 1 << 24
 """
 Pairs of GPUs inside machines, over all machine types that differ in their distances: tables of 128 MiB, and some
@@ -77,7 +74,7 @@ class ClusterTopology:
         self.node_gpu_start = _frozen(np.concatenate([np.zeros(1, np.int64), np.cumsum(gpus)]))  # (N + 1,)
         self.gpu_node = _frozen(np.repeat(np.arange(len(gpus)), gpus))  # (G,)
         self.gpu_index = _frozen(np.arange(self.num_gpus) - self.node_gpu_start[self.gpu_node])  # (G,) in its node
-        self._domain_depth, self._domain_to_network = self._domain_climb()
+        self._domain_to_network, self._domain_levels = self._domain_paths()
         root = np.concatenate([np.zeros(0, np.int64), *(self.root[m] for m in self.node_machine)])
         self._gpu_to_domain = _frozen(root + self.node_uplink[self.gpu_node])  # (G,)
 
@@ -86,37 +83,15 @@ class ClusterTopology:
         """Number of GPUs of the cluster, ``G``."""
         return int(self.node_gpu_start[-1])
 
-    @cached_property
-    def domain_distance(self) -> IntArray:
-        """
-        Path weight between all domains, shape ``(D + 1, D + 1)``; row and column ``D`` (so also -1) are the network.
-
-        Raises ``Unsupported`` with more than ``MAX_TABLE_DOMAINS`` domains; ``domain_distances`` takes any number.
-        """
-        size = len(self.domain_parent)
-        if size > MAX_TABLE_DOMAINS:
-            raise Unsupported(
-                f"cluster: {size} domains are too many for a table (limit {MAX_TABLE_DOMAINS}); "
-                "ask for pairs with domain_distances"
-            )
-        # The tree needs its root first; ours is last, so that -1 finds it.
-        parent = np.concatenate([[-1], self.domain_parent + 1]).astype(np.int64)
-        table = tree_distances(parent, np.concatenate([[0], self.domain_uplink]).astype(np.int64))
-        return _frozen(np.roll(table, -1, axis=(0, 1)))
-
     def domain_distances(self, a: IntArray, b: IntArray) -> IntArray:
-        """Path weight between the domains ``a[i]`` and ``b[i]``; -1 is the network. Any number of domains."""
-        # Climbs from the deeper of the two, one level a step, all pairs at once, until they meet.
-        a, b = np.broadcast_arrays(a, b)
-        a, b = a.copy(), b.copy()
-        total = self._domain_to_network[a] + self._domain_to_network[b]
-        while (apart := a != b).any():
-            deeper_a = apart & (self._domain_depth[a] >= self._domain_depth[b])
-            deeper_b = apart & (self._domain_depth[b] >= self._domain_depth[a])
-            a[deeper_a] = self.domain_parent[a[deeper_a]]
-            b[deeper_b] = self.domain_parent[b[deeper_b]]
-        result: IntArray = total - 2 * self._domain_to_network[a]
-        return result
+        """Path weight between the domains ``a[i]`` and ``b[i]``, of any shapes that broadcast together; -1: network."""
+        out: IntArray = self._domain_to_network[a] + self._domain_to_network[b]
+        for domain, weight in self._domain_levels:  # up to the network and down again, but for what they share
+            shared = domain[a] == domain[b]
+            if not shared.any():
+                break
+            out -= 2 * shared * weight[a]
+        return out
 
     def node_ancestors(self, n: int) -> list[int]:
         """Domains above node ``n``, the nearest first; empty if it hangs on the network."""
@@ -131,11 +106,7 @@ class ClusterTopology:
         """Distances of the GPUs ``a[i]`` and ``b[i]``, of any shapes that broadcast together, in link-cost units."""
         a, b = np.broadcast_arrays(a, b)
         on_a, on_b = self.gpu_node[a], self.gpu_node[b]
-        domain_a, domain_b = self.node_domain[on_a], self.node_domain[on_b]
-        if len(self.domain_parent) <= MAX_TABLE_DOMAINS:
-            between = self.domain_distance[domain_a, domain_b]
-        else:
-            between = self.domain_distances(domain_a, domain_b)
+        between = self.domain_distances(self.node_domain[on_a], self.node_domain[on_b])
         out: IntArray = self._gpu_to_domain[a] + between + self._gpu_to_domain[b]
         machine = np.where(on_a == on_b, self.node_machine[on_a], -1)
         for m in np.unique(machine[machine >= 0]).tolist():
@@ -197,15 +168,25 @@ class ClusterTopology:
             deepest[above] = max(deepest[above], way)
         return worst
 
-    def _domain_climb(self) -> tuple[IntArray, IntArray]:
-        """Depth and path weight up to the network of each domain, shape ``(D + 1,)``; the network, last, has 0."""
+    def _domain_paths(self) -> tuple[IntArray, list[tuple[IntArray, IntArray]]]:
+        """
+        Path weight of each domain up to the network; and from the network down, a level at a time, the domain above.
+
+        Shapes ``(D + 1,)``; the network, last, has 0. With each domain above comes the weight of its uplink; below its
+        own level a domain has marks that no other has, of weight 0.
+        """
         size = len(self.domain_parent)
         depth, weight = [0] * (size + 1), [0] * (size + 1)
         parents, uplinks = self.domain_parent.tolist(), self.domain_uplink.tolist()
         for d in range(size):  # parents come first; parent -1 reads the last entry
             depth[d] = depth[parents[d]] + 1
             weight[d] = weight[parents[d]] + uplinks[d]
-        return _frozen(depth), _frozen(weight)
+        path = np.tile(-2 - np.arange(size + 1), (max(depth), 1))
+        for d in range(size):
+            path[: depth[d], d] = path[: depth[d], parents[d]]
+            path[depth[d] - 1, d] = d
+        uplink = np.append(self.domain_uplink, 0)  # -1: of a mark
+        return _frozen(weight), [(_frozen(row), _frozen(uplink[np.maximum(row, -1)])) for row in path]
 
 
 def _machine_tables(machines: tuple[Machine, ...]) -> list[IntArray]:

@@ -45,19 +45,18 @@ def domain_weights(domains: Sequence[Domain]) -> list[int]:
 IntArray = npt.NDArray[np.int64]
 
 
-def tree_distances(parent: IntArray, weight: IntArray) -> IntArray:
+def tree_paths(parent: IntArray, edge: IntArray, join: np.ufunc = np.add, itself: int = 0) -> IntArray:
     """
-    Shape ``(V, V)``: path weight between all vertices of a tree, of which vertex 0 is the root.
+    Shape ``(V, V)``: what the edges on the path between two vertices of a tree are together, by default their sum.
 
-    ``parent``, ``(V,)``, is below the vertex itself, ``weight`` that of the edge to it. Cost ``O(V^2)``: a path that
-    ends in ``v`` and starts at an earlier vertex goes through ``parent[v]``, whose row is known.
+    Vertex 0 is the root; ``parent``, ``(V,)``, is below the vertex itself, ``edge`` the figure of the edge to it,
+    ``itself`` that of the path of no edge. Cost ``O(V^2)``: a path that ends in ``v`` and starts at an earlier vertex
+    goes through ``parent[v]``, whose row is known.
     """
-    size = len(parent)
-    distance = np.zeros((size, size), dtype=np.int64)
-    for v in range(1, size):
-        distance[v, :v] = distance[parent[v], :v] + weight[v]
-        distance[:v, v] = distance[v, :v]
-    return distance
+    paths = np.full((len(parent),) * 2, itself, dtype=np.int64)
+    for v in range(1, len(parent)):
+        paths[v, :v] = paths[:v, v] = join(paths[parent[v], :v], edge[v])
+    return paths
 
 
 def gpu_distances(machine: Machine) -> IntArray:
@@ -75,9 +74,9 @@ def gpu_distances(machine: Machine) -> IntArray:
         size = len(machine.gpus)
         distance = np.array(machine.gpu_distance_matrix, dtype=np.int64).reshape(size, size)
     else:
-        parent, weight = _tree(machine)
+        parent, weight, _ = _tree(machine)
         first = 1 + len(machine.parts)
-        paths = _shortest_paths(machine, parent, weight) if machine.links else tree_distances(parent, weight)[first:]
+        paths = _shortest_paths(machine, parent, weight) if machine.links else tree_paths(parent, weight)[first:]
         distance = paths[:, first:].copy()
     distance.setflags(write=False)
     return distance
@@ -86,7 +85,7 @@ def gpu_distances(machine: Machine) -> IntArray:
 def root_distances(machine: Machine) -> IntArray:
     """Shape ``(g,)``: path weight from each GPU up the tree to the machine's own vertex, read-only."""
     # Through the tree only, also where a matrix is stated: a matrix states nothing about the way out of the machine.
-    parent, weight = _tree(machine)
+    parent, weight, _ = _tree(machine)
     to_root = np.zeros(len(parent), dtype=np.int64)
     for v in range(1, len(parent)):
         to_root[v] = to_root[parent[v]] + weight[v]
@@ -95,17 +94,32 @@ def root_distances(machine: Machine) -> IntArray:
     return root
 
 
-def _tree(machine: Machine) -> tuple[IntArray, IntArray]:
-    """Parent and uplink weight of each vertex: the machine, its parts, its GPUs."""
-    position = {part.id: 1 + p for p, part in enumerate(machine.parts)}
-    parent, weight = [-1], [0]
+def bottleneck_mbps(machine: Machine) -> IntArray:
+    """
+    Bandwidth of the path through the tree between all GPUs of a machine, in MB/s in one direction.
+
+    Shape ``(g, g)``, symmetric, read-only; 0 where the path has not all its bandwidths stated, and on the diagonal.
+    """
+    parent, _, mbps = _tree(machine)
+    first = 1 + len(machine.parts)
+    widths = tree_paths(parent, mbps, np.minimum, np.iinfo(np.int64).max)[first:, first:].copy()
+    np.fill_diagonal(widths, 0)
+    widths.setflags(write=False)
+    return widths
+
+
+def _tree(machine: Machine) -> tuple[IntArray, IntArray, IntArray]:
+    """Parent of each vertex (the machine, its parts, its GPUs), weight and bandwidth (0: unknown) of the edge to it."""
+    position: dict[str | None, int] = {None: 0, **{part.id: 1 + p for p, part in enumerate(machine.parts)}}
+    rows = [(-1, 0, 0)]
     for part in machine.parts:
-        parent.append(0 if part.parent is None else position[part.parent])
-        weight.append(LEVEL_WEIGHTS[part.level] if part.uplink_weight is None else part.uplink_weight)
+        weight = LEVEL_WEIGHTS[part.level] if part.uplink_weight is None else part.uplink_weight
+        rows.append((position[part.parent], weight, part.uplink_mbps or 0))
     for gpu in machine.gpus:
-        parent.append(0 if gpu.part is None else position[gpu.part])
-        weight.append(LEVEL_WEIGHTS["gpu"] if gpu.uplink_weight is None else gpu.uplink_weight)
-    return np.array(parent, np.int64), np.array(weight, np.int64)
+        weight = LEVEL_WEIGHTS["gpu"] if gpu.uplink_weight is None else gpu.uplink_weight
+        rows.append((position[gpu.part], weight, gpu.uplink_mbps or 0))
+    parent, weights, mbps = np.array(rows, np.int64).T
+    return parent, weights, mbps
 
 
 def _shortest_paths(machine: Machine, parent: IntArray, weight: IntArray) -> IntArray:

@@ -70,7 +70,7 @@ def job_links(machine: Machine, gpus: Iterable[int]) -> list[PairLink]:
                 f"machine {machine.id!r}: GPU {gpu}; expected different indices from 0 to {len(machine.gpus) - 1}"
             )
     distances = gpu_distances(machine)
-    tree_mbps = bottleneck_mbps(machine.model_copy(update={"links": ()}))
+    tree_mbps = bottleneck_mbps(machine)
     links = {tuple(sorted(link.gpus)): link for link in machine.links}
     chains = _chains(machine)
     links_of = []
