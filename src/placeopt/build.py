@@ -22,22 +22,7 @@ from placeopt.model.job import Job, Option
 from placeopt.model.machine import Gpu, Machine
 from placeopt.model.placement import Assignment, Placement, Running, WorkerGpus
 from placeopt.model.policy import Policy
-from placeopt.simulation.records.scenario import Arrival, Physics, Scenario
-
-__all__ = [
-    "Where",
-    "cluster",
-    "gang",
-    "instance",
-    "job",
-    "machine",
-    "node",
-    "nodes",
-    "option",
-    "placement",
-    "running",
-    "scenario",
-]
+from placeopt.simulation.records.scenario import Arrival, Scenario
 
 Where = Sequence[tuple[str, Sequence[int]] | tuple[str, Sequence[int], str]]
 """
@@ -56,22 +41,10 @@ def machine(
     **fields: Any,
 ) -> Machine:
     """
-    Return a machine type.
+    Return a machine type; ``fields`` are further ones of `Machine`.
 
-    Parameters
-    ----------
-    id
-        Name of the machine type.
-    gpus
-        Number of GPUs, each of ``model`` with ``gpu_memory_mib``, or the GPUs themselves.
-    model, gpu_memory_mib
-        Of each GPU, where ``gpus`` is a number.
-    **fields
-        Further fields of `Machine`; 32 cores and 256 GiB of memory where they are left out.
-
-    See Also
-    --------
-    placeopt.topology.MACHINES : machine types of vendors, with their links and switches.
+    ``gpus``: Number of GPUs, each of ``model`` with ``gpu_memory_mib``, or the GPUs themselves. 32 cores and 256 GiB of
+    memory where they are left out. Machine types of vendors, with links and switches: ``placeopt.topology.MACHINES``.
     """
     if isinstance(gpus, int):
         gpus = [Gpu(model=model, memory_mib=gpu_memory_mib)] * gpus
@@ -84,20 +57,7 @@ def node(id: str, machine: str = "m", **fields: Any) -> Node:  # noqa: A002
 
 
 def nodes(count: int, machine: str = "m", *, prefix: str = "n", first: int = 0, **fields: Any) -> list[Node]:
-    """
-    Return nodes that are alike.
-
-    Parameters
-    ----------
-    count
-        How many.
-    machine
-        Id of their machine type.
-    prefix, first
-        Their ids are ``prefix`` and a number from ``first`` on.
-    **fields
-        Further fields of each `Node`.
-    """
+    """Return alike nodes ``PREFIX0``, ``PREFIX1``, ..., from the number ``first`` on; ``fields``: of `Node`."""
     return [node(f"{prefix}{first + i}", machine, **fields) for i in range(count)]
 
 
@@ -111,22 +71,10 @@ def cluster(
     """
     Return a cluster.
 
-    Parameters
-    ----------
-    nodes
-        The nodes, or a number: that many nodes ``n0``, ``n1``, ... of the first machine type.
-    machines
-        Machine types; left out, the one of ``machine()``.
-    racks
-        Number of racks ``r0``, ``r1``, ... over which the nodes are spread evenly, in order; 0: none, and ``domains``
-        are given, or the nodes share one network.
-    domains
-        Domains of the network, parents first; not together with ``racks``.
-
-    Raises
-    ------
-    ValueError
-        If both ``racks`` and ``domains`` are given, or a record is wrong.
+    ``nodes``: The nodes, or a number: that many nodes ``n0``, ``n1``, ... of the first machine type. ``machines``: Left
+    out, the one of ``machine()``. ``racks``: Number of racks ``r0``, ``r1``, ... over which the nodes are spread
+    evenly, in order; 0: none, and ``domains``, parents first, are given, or the nodes share one network. Raises
+    `ValueError` if both are given, or a record is wrong.
     """
     types = (machine(),) if machines is None else tuple(machines)
     if isinstance(nodes, int):
@@ -193,20 +141,9 @@ def gang(
     **fields: Any,
 ) -> Job:
     """
-    Return a job whose workers start together or not at all, each on the GPUs of one node.
+    Return a job whose workers start together or not at all, each on the GPUs of one node; ``fields`` as of `job`.
 
-    Parameters
-    ----------
-    id
-        Name of the job.
-    workers
-        Number of workers.
-    gpus
-        GPUs of each worker.
-    together
-        Level of the network whose one domain holds all workers, such as ``rack``; None: any places.
-    **fields
-        As of `job`.
+    ``together``: Level of the network whose one domain holds all workers, such as ``rack``; None: any places.
     """
     if together is not None:
         fields["splits"] = (*fields.get("splits", ()), Split(level=together, domains=1))
@@ -215,18 +152,10 @@ def gang(
 
 def placement(job: Job, where: Where, *, option: str | None = None, milli: int | None = None) -> Placement:
     """
-    Return a job's place: its workers at ``where``, with the amounts that its option requests.
+    Return a job's place: its workers at ``where``, with the amounts that its option (None: the first) requests.
 
-    Parameters
-    ----------
-    job
-        The job.
-    where
-        Node, GPU indices and leaf of each worker, in order of rank.
-    option
-        Id of its option; None: the first.
-    milli
-        Thousandths of each GPU; None: what the option requests.
+    ``where``: Node, GPU indices and leaf of each worker, in order of rank. ``milli``: Thousandths of each GPU; None: as
+    the option requests.
     """
     chosen = job.options[0] if option is None else job.option(option)
     leaves = {leaf.id if chosen.groups else None: leaf.demand for leaf in chosen.leaves}
@@ -272,20 +201,9 @@ def instance(
     **fields: Any,
 ) -> Instance:
     """
-    Return a round: a cluster, what runs on it, and jobs that wait.
+    Return a round: a cluster (as of `cluster`, or itself as ``nodes``), what runs on it, and jobs that wait.
 
-    Parameters
-    ----------
-    nodes, machines, racks, domains
-        As of `cluster`; or the cluster itself as ``nodes``.
-    jobs
-        All jobs, those that run included.
-    running
-        What runs now, and where.
-    policy
-        The round's policy; None: the default.
-    **fields
-        Further fields of `Instance`, such as ``name`` and ``slowdowns``.
+    ``jobs``: All jobs, those that run included. ``policy``: None: the default. ``fields``: Further ones of `Instance`.
     """
     made = nodes if isinstance(nodes, Cluster) else cluster(nodes, machines=machines, racks=racks, domains=domains)
     return Instance(
@@ -301,30 +219,18 @@ def scenario(
     racks: int = 0,
     domains: Iterable[Domain] = (),
     run_time_ms: Mapping[str, int] | None = None,
-    physics: Physics | None = None,
     **fields: Any,
 ) -> Scenario:
     """
-    Return a scenario: a cluster, and jobs that arrive over time.
+    Return a scenario: a cluster (as of `cluster`, or itself as ``nodes``), and jobs that arrive over time.
 
-    Parameters
-    ----------
-    nodes, machines, racks, domains
-        As of `cluster`; or the cluster itself as ``nodes``.
-    jobs
-        Jobs with ``arrival_ms`` and an expected ``run_time_ms``, or whole `Arrival` records.
-    run_time_ms
-        Job id -> actual run time, where it is not the expected one.
-    physics
-        Rules of the actual run times; None: the default.
-    **fields
-        Further fields of `Scenario`.
+    ``jobs``: Jobs with ``arrival_ms`` and an expected ``run_time_ms``, or whole `Arrival` records. ``run_time_ms``: Job
+    id -> actual run time, where it is not the expected one. ``fields``: Further ones of `Scenario`, such as ``physics``.
     """
     made = nodes if isinstance(nodes, Cluster) else cluster(nodes, machines=machines, racks=racks, domains=domains)
     actual = run_time_ms or {}
     return Scenario(
         cluster=made,
-        physics=Physics() if physics is None else physics,
         arrivals=tuple(
             one if isinstance(one, Arrival) else Arrival(job=one, actual_run_time_ms=actual.get(one.id)) for one in jobs
         ),
