@@ -42,7 +42,7 @@ ONE = (
     "GPU count, gang and rack cannot hold together",
     "largest gang in one rack: 7 workers, where it asks for 10\n",
     "2 racks would be enough, where it asks for 1\n",
-    "free 16 GPUs: ",
+    " it fits, at the price of 15 in value",
     "Every answer is proven",
 )
 ALL = ("1 job waits, 1 distinct request", "Reasons", "conflict", "Every job was answered")

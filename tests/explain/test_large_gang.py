@@ -40,7 +40,5 @@ def test_a_gang_that_no_rack_takes() -> None:
     assert found.remedies.level == "cluster"
     assert found.remedies.said["workers_max"].startswith("largest gang in one rack: 7 workers")
     assert found.remedies.said["domains_min"].startswith("2 racks would be enough")
-    assert found.remedies.gpus_to_free is not None
-    assert len(found.remedies.gpus_to_free.gpus) == 4 + 8 + 4  # an even rack's busy nodes: 4, 8 and 4 GPUs held
     assert found.remedies.preempt is not None
     assert found.remedies.preempt.price == 3 * 5

@@ -51,8 +51,6 @@ def test_gangs(round_: Instance, workers: int | None, racks_enough: list[int], l
     assert [(one.level, one.domains) for one in found.domains_min] == [("rack", count) for count in racks_enough]
     assert found.level == level
     assert found.none["preempt"] == "no running job is preemptible"
-    if workers == 4:
-        assert found.none["gpus_to_free"] == "it would not fit with all of them free either"
     if not racks_enough:
         assert found.none["domains_min"] == "it asks for no number of domains"
 
@@ -65,19 +63,6 @@ def test_elastic_jobs_and_several_options() -> None:
     assert (found.workers_max.option, found.workers_max.workers, found.workers_max.asked) == ("many", 2, 3)
     assert found.level is None
     assert found.none["level"] == "it does not fit into the whole cluster, however its workers are distributed"
-
-
-def test_a_freed_gpu_gives_back_its_part_of_the_node() -> None:
-    """
-    A job of 4 GPUs takes all 32 cores of a node with 8. One of 2 GPUs and 8 cores finds GPUs, but no core.
-
-    Each freed GPU gives back 8 cores: one is enough.
-    """
-    jobs = [job("held", gpus=4, cpu_millicores=32_000), job("j", gpus=2, cpu_millicores=8000)]
-    found = explained(instance(1, jobs, machines=[machine(gpus=8)], running=[running(jobs[0], [("n0", range(4))])]))
-    assert [constraint.group for constraint in found.conflict] == ["cpu"]
-    assert found.remedies.gpus_to_free is not None
-    assert len(found.remedies.gpus_to_free.gpus) == 1
 
 
 @pytest.mark.parametrize(
@@ -122,4 +107,3 @@ def test_preempting_for_bandwidth() -> None:
     assert {constraint.group for constraint in found.conflict} == {"network_bandwidth", "gang", "workers_per_node"}
     assert found.remedies.preempt is not None
     assert ([one.job for one in found.remedies.preempt.jobs], found.remedies.preempt.price) == (["talker"], 7)
-    assert found.remedies.gpus_to_free is None

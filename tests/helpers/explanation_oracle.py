@@ -6,8 +6,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import combinations
 
-import numpy as np
-
 from helpers.brute_force import placements, without_minimal_utilities
 from helpers.instance_edits import beside, changeable, fits_somewhere, fits_without, groups_of, replaced, resized
 from placeopt.explain import Alternative, Explanation
@@ -54,7 +52,6 @@ def faults(instance: Instance, plan: Plan, explanation: Explanation) -> list[str
     wrong += _size_faults(round_, explanation)
     wrong += _domain_faults(round_, explanation)
     wrong += _level_faults(round_, explanation)
-    wrong += _gpu_faults(round_, explanation)
     wrong += _preempt_faults(instance, round_, explanation)
     wrong += _outvoted_faults(instance, after, may_go, explanation)
     return wrong
@@ -115,19 +112,7 @@ def _postponed_faults(instance: Instance, after: Instance, explanation: Explanat
 
 
 def _asked_faults(instance: Instance, round_: Instance, explanation: Explanation) -> Iterator[str]:
-    """Where minimal utilities count: the fewest GPUs to free, by trying all sets; others that are named do."""
-    problem = _asking(round_, instance)
-    job = problem.job_ids.index(explanation.job)
-    possible = list(_idle_placements(round_, problem, explanation.job))
-    busy = [g for g in range(problem.num_gpus) if State(problem).gpu_jobs[g]]
-
-    def reaches(gpus: Sequence[int]) -> bool:
-        return bool(_reaches_in(_freed(problem, gpus), job, possible))
-
-    sizes = (size for size in range(len(busy) + 1) if any(map(reaches, combinations(busy, size))))
-    true, stated = next(sizes, None), explanation.remedies.gpus_to_free
-    if possible and (None if stated is None else len(stated.gpus)) != true:
-        yield f"gpus_to_free {stated}, true is {true}"
+    """Where minimal utilities count, those that are named do."""
     for named in (explanation.remedies.preempt, explanation.outvoted_by):
         if named is not None:
             gone = {rival.job for rival in named.jobs}
@@ -235,65 +220,6 @@ def _free(option: Option, splits: tuple[Split, ...]) -> Option:
     return option.model_copy(update={"single_node": False, "splits": splits})
 
 
-def _gpu_faults(round_: Instance, explanation: Explanation) -> Iterator[str]:
-    """Free sets of busy GPUs, the small ones first, until the job fits."""
-    problem = compile_problem(round_)
-    job = problem.job_ids.index(explanation.job)
-    possible = list(_idle_placements(round_, problem, explanation.job))
-    busy = [g for g in range(problem.num_gpus) if State(problem).gpu_jobs[g]]
-    stated = explanation.remedies.gpus_to_free
-    true = next(
-        (
-            size
-            for size in range(len(busy) + 1)
-            for gpus in combinations(busy, size)
-            if _fits_with_freed(problem, job, possible, gpus)
-        ),
-        None,
-    )
-    if (None if stated is None else len(stated.gpus)) != true:
-        yield f"gpus_to_free {stated}, true is {true}"
-    if stated is not None:
-        ids = {name: n for n, name in enumerate(problem.node_ids)}
-        named = [int(problem.node_gpu_start[ids[gpu.node]]) + gpu.gpu for gpu in stated.gpus]
-        if not _fits_with_freed(problem, job, possible, named):
-            yield f"freeing {stated.gpus} does not do"
-
-
-def _idle_placements(round_: Instance, problem: Problem, job: str) -> Iterator[Placement]:
-    """Yield where the job could be with GPUs on the empty cluster."""
-    idle = compile_problem(
-        round_.model_copy(update={"running": (), "jobs": tuple(j for j in round_.jobs if j.id == job)})
-    )
-    rows = problem.options_of(problem.job_ids.index(job))
-    shift = rows[0] - idle.options_of(0)[0] if len(rows) else 0
-    return (Placement(p.option + shift, p.nodes, p.gpus) for p in placements(idle, 0) if idle.options.gpus[p.option])
-
-
-def _freed(problem: Problem, gpus: Sequence[int]) -> State:
-    """Return the state in which these GPUs are free, and who holds no other on a node is not there any more."""
-    state, gone = State(problem), set(gpus)
-    for job, held in problem.running.items():
-        each = problem.options.demand[held.option] // max(1, int(problem.options.gpus[held.option]))
-        kept = [gpu not in gone for gpu in held.gpus]
-        for gpu in gone & set(held.gpus):
-            state.node_free[problem.gpu_node[gpu]] += each
-        left = tuple(gpu for gpu, keeps in zip(held.gpus, kept, strict=True) if keeps)
-        if len(left) < len(held.gpus):
-            state.placements[job] = replace(held, gpus=left) if left else None
-            for node in set(held.nodes) - {int(problem.gpu_node[gpu]) for gpu in left}:
-                state.node_jobs[node].pop(job)
-    freed = np.array(sorted(gpus), dtype=np.int64)
-    state.gpu_free_milli[freed], state.gpu_jobs[freed], state.gpu_utilisation[freed] = 1000, 0, 0
-    state.gpu_free_memory[freed] = problem.gpu_memory_mib[freed]
-    return state
-
-
-def _fits_with_freed(problem: Problem, job: int, possible: Sequence[Placement], gpus: Sequence[int]) -> bool:
-    state = _freed(problem, gpus)
-    return any(fits(state, job, p) for p in possible)
-
-
 def _cheapest(round_: Instance, job: str, prices: dict[str, int]) -> tuple[int, int] | None:
     """Return the least price of jobs without which it fits, and of those sets the least number of jobs."""
     best = None
@@ -358,7 +284,7 @@ def _placed_faults(instance: Instance, plan: Plan, explanation: Explanation, els
     places = [
         p
         for p in placements(problem, job)  # whatever their utility
-        if fits(state, job, p) and (not elsewhere or any(problem.node_ids[node] not in held for node in p.nodes))
+        if fits(state, job, p) and (not elsewhere or not any(problem.node_ids[node] in held for node in p.nodes))
     ]
     if round_.policy.postpone.rule == "utility":
         asking = _asking(round_, instance)  # its options have other numbers

@@ -19,6 +19,7 @@ from placeopt.linear import LinearModel
 from placeopt.model import Instance, Plan
 from placeopt.solvers.pool import InProcess, Worker
 from placeopt.solvers.result import Progress, Solution, SolveOptions
+from placeopt.solving import Solver
 
 
 @checked
@@ -61,7 +62,8 @@ def explain(
     if not 0 < time_limit_s < math.inf:
         raise BadInput(f"time_limit_s: {time_limit_s}, expected seconds above 0")
     deadline = Deadline(time_limit_s, cancel)
-    with Worker(("highs",)) if isolation == "process" else InProcess() as worker:
+    worker = Worker(("highs",)) if isolation == "process" else InProcess()
+    with Solver(isolation=isolation, worker=worker if isinstance(worker, Worker) else None) as solver, worker:
         case = case_of(instance, plan, job)
 
         def solve(
@@ -77,7 +79,7 @@ def explain(
                 raise KeyboardInterrupt
             return solution
 
-        q = Question(instance, plan, case, solve, deadline)
+        q = Question(instance, plan, case, solver, solve, deadline)
         if case.tree is not None:
             return explain_tree(q)
         return explain_placed(q) if case.number in case.placed else explain_waiting(q)

@@ -3,26 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import replace
 from functools import partial
-from itertools import chain, combinations, pairwise
 from typing import TypeVar
 
-import numpy as np
-
+from placeopt.explain.fixed_round import cheapest_removal, without, worths
 from placeopt.explain.question import Question
-from placeopt.explain.records import BestPlace, DomainsMin, FreedGpu, GpusToFree, Preempt, Remedies, WorkersMax
+from placeopt.explain.records import BestPlace, DomainsMin, GpuName, Preempt, Remedies, WorkersMax
 from placeopt.explain.remedies import fewest_domains, first_level, most_workers
-from placeopt.explain.removal import busy_gpus, cheapest_removal, least_given_up, rivals
 from placeopt.explain.words import sentences
 from placeopt.feasibility.free_capacity import FreeCapacity
 from placeopt.feasibility.minimal_utility import Reach, reach, utility_binds, without_minima
-from placeopt.problem import Move, State
-from placeopt.problem.changes import by_arrival
+from placeopt.model import Placement
+from placeopt.problem import State
 
 OWN = ("workers_max", "domains_min", "level")
 """Remedies on the job's side."""
-REMEDIES = (*OWN, "gpus_to_free", "preempt")
+REMEDIES = (*OWN, "preempt")
 T = TypeVar("T")
 UNTRIED = "not worked out where minimal utilities count"
 
@@ -36,12 +32,9 @@ def judged(q: Question) -> bool:
     return utility_binds(q.case.problem, q.case.number)
 
 
-def reach_beside(q: Question, state: State, gone: Sequence[int] = ()) -> Reach | None:
-    """Return the best place by minimal utilities beside ``state`` without the jobs ``gone``."""
-    free = without_minima(state)
-    for job in gone:
-        free.apply(Move(job, None))
-    return reach(free, q.case.number, q.deadline)
+def reach_beside(q: Question, state: State) -> Reach | None:
+    """Return the best place by minimal utilities beside ``state``."""
+    return reach(without_minima(state), q.case.number, q.deadline)
 
 
 def place_of(q: Question, best: Reach) -> BestPlace:
@@ -52,13 +45,13 @@ def place_of(q: Question, best: Reach) -> BestPlace:
         asks=q.case.job.utility_min_thousandths or 0,
         option=problem.options.name[best.placement.option],
         nodes=tuple(problem.node_ids[node] for node in dict.fromkeys(best.placement.nodes)),
-        gpus=_freed(q, best.placement.gpus),
+        gpus=_named(q, best.placement.gpus),
         falls_short=tuple(problem.job_ids[job] for job in best.hurt),
     )
 
 
-def remedies(q: Question, state: State, room: FreeCapacity) -> Remedies:
-    """Return every remedy of the job beside ``state``, where it does not fit; first those that need no solver."""
+def remedies(q: Question, room: FreeCapacity, held: Sequence[Placement]) -> Remedies:
+    """Return every remedy of the job beside what is ``held``, where it does not fit; those without a solver first."""
     fields: dict[str, object] = {}
     if judged(q):
         q.none |= dict.fromkeys(OWN, UNTRIED)
@@ -68,15 +61,8 @@ def remedies(q: Question, state: State, room: FreeCapacity) -> Remedies:
         fields["level"] = q.within("level", lambda: first_level(room, q.requirements, q.deadline))
         if fields["level"] is None:
             q.none["level"] = "it does not fit into the whole cluster, however its workers are distributed"
-    fields["preempt"] = _offer(q, "preempt", lambda: _preempt(q, state))
-    fields["gpus_to_free"] = _offer(q, "gpus_to_free", lambda: _gpus_to_free(q, state))
+    fields["preempt"] = _offer(q, "preempt", lambda: _preempt(q, held))
     return _offered(q, fields)
-
-
-def to_reach(q: Question, state: State) -> Remedies:
-    """Return the remedies of a job that has room beside ``state``, but nowhere at its minimal utility."""
-    q.none |= {remedy: UNTRIED for remedy in REMEDIES if remedy != "gpus_to_free"}
-    return _offered(q, {"gpus_to_free": _offer(q, "gpus_to_free", lambda: _freed_to_reach(q, state, []))})
 
 
 def _offer(q: Question, remedy: str, work: Callable[[], T]) -> T | None:
@@ -117,119 +103,33 @@ def _domains_min(q: Question, room: FreeCapacity) -> tuple[DomainsMin, ...]:
     return tuple(fewest for fewest in by_level if fewest)
 
 
-def _gpus_to_free(q: Question, state: State) -> GpusToFree:
-    requirements = [requirement for requirement in q.requirements if requirement.gpus]
-    if not requirements:
-        raise NoRemedy("it asks for no GPU")
-    busy = busy_gpus(q.case, state, requirements)
-    least = q.within("gpus_to_free", lambda: least_given_up(busy, requirements, q.solve, q.deadline))
-    if least is None:
-        raise NoRemedy("it would not fit with all of them free either")
-    gpus = [gpu for count, group in zip(least.given, busy.groups, strict=True) for gpu in group[:count]]
-    if not judged(q):
-        return GpusToFree(option=least.option, gpus=_freed(q, gpus), proven=least.proven)
-    if not least.proven:
-        raise NoRemedy("not answered: for room alone the fewest are not proven")
-    return _freed_to_reach(q, state, gpus)
-
-
-def _freed_to_reach(q: Question, state: State, gpus: Sequence[int]) -> GpusToFree:
-    """Return the fewest GPUs by room, if they do for minimal utilities too; else the fewest that do."""
-    fewest = q.within("gpus_to_free", lambda: _fewest_freed(q, without_minima(state), gpus))
-    if fewest is None:
-        raise NoRemedy("with no GPUs freed it would have its minimal utility")
-    reached, which = fewest
-    option = q.case.problem.options.name[reached.placement.option]
-    return GpusToFree(option=option, gpus=_freed(q, which), proven=True)
-
-
-def _freed(q: Question, gpus: Iterable[int]) -> tuple[FreedGpu, ...]:
+def _named(q: Question, gpus: Iterable[int]) -> tuple[GpuName, ...]:
     """Name GPUs, in order."""
     problem = q.case.problem
     return tuple(
-        FreedGpu(node=problem.node_ids[problem.gpu_node[gpu]], gpu=int(problem.topology.gpu_index[gpu]))
+        GpuName(node=problem.node_ids[problem.gpu_node[gpu]], gpu=int(problem.topology.gpu_index[gpu]))
         for gpu in sorted(gpus)
     )
 
 
-def _fewest_freed(q: Question, free: State, by_room: Sequence[int]) -> tuple[Reach, Sequence[int]] | None:
-    """
-    Return the fewest GPUs, not fewer than ``by_room``, that let the job in at its minimal utility; and its best place.
-
-    ``by_room`` is tried first, then all sets, the small ones first; of options on a single node the sets of each node.
-    A freed GPU gives back what it does in `Gpus`, and a job that holds no other on the node is not a neighbour there
-    any more. Raises ``OutOfTime`` at the deadline.
-    """
-    busy = np.flatnonzero(free.gpu_jobs > 0).tolist()
-    groups = [busy]
-    if all(requirement.on_one_node or requirement.most == 1 for requirement in q.requirements):
-        gpu_node = free.problem.gpu_node  # GPUs of other nodes would not help
-        groups = [[gpu for gpu in busy if gpu_node[gpu] == node] for node in dict.fromkeys(gpu_node[busy])]
-    sizes = range(max(1, len(by_room)), len(busy) + 1)
-    sets = chain.from_iterable(combinations(group, size) for size in sizes for group in groups)
-    for gpus in chain([by_room] if by_room else [], sets):
-        best = reach(_with_freed(free, gpus), q.case.number, q.deadline)
-        if best is not None and best.reached:
-            return best, gpus
-    return None
-
-
-def _with_freed(free: State, gpus: Sequence[int]) -> State:
-    """Return the state in which no job holds these GPUs."""
-    problem = free.problem
-    state, gone = State(problem, free.allocation()), set(gpus)
-    for job, held in enumerate(free.placements):
-        mine = [] if held is None else [gpu for gpu in held.gpus if gpu in gone]
-        if held is None or not mine:
-            continue
-        each = problem.options.demand[held.option] // max(1, int(problem.options.gpus[held.option]))
-        for gpu in mine:
-            state.node_free[problem.gpu_node[gpu]] += each
-        left = tuple(gpu for gpu in held.gpus if gpu not in gone)
-        state.placements[job] = replace(held, gpus=left) if left else None
-        for node in set(held.nodes) - {int(problem.gpu_node[gpu]) for gpu in left}:
-            del state.node_jobs[node][job]
-    here = np.array(gpus, dtype=np.int64)
-    state.gpu_free_milli[here], state.gpu_jobs[here], state.gpu_utilisation[here] = 1000, 0, 0
-    state.gpu_free_memory[here] = problem.gpu_memory_mib[here]
-    return state
-
-
-def _preempt(q: Question, state: State) -> Preempt:
+def _preempt(q: Question, held: Sequence[Placement]) -> Preempt:
     may = {running.job for running in q.instance.running if running.preemptible}
-    problem, changes = q.case.problem, q.plan.policy.values.changes
-    held = {job: state.placements[job] for job in q.case.running if problem.job_ids[job] in may}
-    values = {job: int(problem.options.value[place.option]) for job, place in held.items() if place is not None}
+    changes = q.plan.policy.values.changes
+    values = worths(q, (one for one in held if one.job in may and one.job != q.case.job.id))
     if not values:
         raise NoRemedy("no running job is preemptible")
-    jobs = list(values)
-    prices = [value + changes.preemption_price for value in values.values()]
-    order = _last_first(q, jobs) if changes.last_submitted_first else []
-    cheapest = q.within("preempt", lambda: cheapest_removal(q, state, jobs, prices, order))
-    if cheapest is None:
+    prices = {job: value + changes.preemption_price for job, value in values.items()}
+    removal = q.within("preempt", lambda: cheapest_removal(q, held, prices, last_first=changes.last_submitted_first))
+    if removal is None:
         raise NoRemedy("it would not fit without all preemptible jobs either")
-    candidates, given = cheapest
     if judged(q):
-        reached = q.within("preempt", lambda: reach_beside(q, state, candidates.leaving(given)))
+        reached = q.within("preempt", lambda: reach_beside(q, without(q, removal.jobs)))
         if reached is None or not reached.reached:
-            raise NoRemedy("without the cheapest that hold its room it would stay below its minimal utility")
-    gone = rivals(q, candidates, given, values)
+            raise NoRemedy("without the cheapest others would fall below their minimal utility")
     return Preempt(
-        option=given.option,
-        jobs=gone,
-        price=sum(rival.value for rival in gone) + len(gone) * changes.preemption_price,
-        allowed=len(gone) + len(q.plan.preempted) <= changes.preemptions_max,
-        proven=given.proven,
+        option=removal.option,
+        jobs=removal.rivals(q, values),
+        price=sum(prices[job] for job in removal.jobs),
+        allowed=len(removal.jobs) + len(q.plan.preempted) <= changes.preemptions_max,
+        proven=removal.proven,
     )
-
-
-def _last_first(q: Question, jobs: Sequence[int]) -> list[tuple[int, int]]:
-    """Pairs of positions in ``jobs``: the first may only stop if the second does, the next later of its queue."""
-    position = {job: i for i, job in enumerate(jobs)}
-    return [
-        (position[one], position[other])
-        for queue in by_arrival(q.case.problem, jobs)
-        for earlier, later in pairwise(queue)
-        for one in earlier
-        for other in later
-    ]

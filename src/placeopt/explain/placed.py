@@ -3,42 +3,39 @@
 from __future__ import annotations
 
 import math
+import time
 from collections import Counter
+from dataclasses import dataclass, replace
 
-import numpy as np
-
-from placeopt.errors import OutOfTime, SolverFault, Unsupported
-from placeopt.explain.question import ExplainCase, Question
+from placeopt.errors import OutOfTime, Unsupported
+from placeopt.explain.fixed_round import fixed_round
+from placeopt.explain.question import Question
 from placeopt.explain.records import Alternative, Explanation, JobPosition, TermShare
-from placeopt.formulations import add_counts, decode
-from placeopt.linear import NO_UPPER, ModelBuilder
-from placeopt.problem import Move, Placement, State
-from placeopt.solvers.result import Solution, SolveOptions
-from placeopt.solving.sizes import MOST_COLUMNS
+from placeopt.model import Changes, Postpone
+from placeopt.problem import Move, Placement, Problem, State, compile_problem
+from placeopt.problem.running import find_lost, placed_in
+from placeopt.problem.target import target_workload
+from placeopt.solving.api import RoundInput
+from placeopt.solving.params import SolveParams
 from placeopt.terms.costs import costs_of
-from placeopt.terms.objective import Weighted, cost, cost_expression, value_expression
-from placeopt.terms.rules import fits
-from placeopt.terms.rules.minimal_utility import MinimalUtility
-from placeopt.terms.variables import Variables
+from placeopt.terms.objective import Weighted
+from placeopt.terms.rules.minimal_utility import MinimalUtility, applies
 
-MAX_BUNDLES = 4_000_000
-"""Option rows x nodes up to which a model is built to be counted."""
+UNTIMED_S = 3600.0
 
 
 def explain_placed(q: Question) -> Explanation:
     """Explain what the job costs where it is, and which place is best while all others stay."""
     plan, case = q.plan, q.case
-    others, now = case.beside_plan(), case.placed[case.number]
     weighted = tuple(  # as in the whole round: by what the plan states
         Weighted(cost, plan.costs[cost.name].weight, plan.costs[cost.name].worst)
         for cost in costs_of(plan.policy.values)
         if cost.name in plan.costs
     )
-    best = alternative(q, others, now, weighted, elsewhere=False)
-    elsewhere = alternative(q, others, now, weighted, elsewhere=True)
+    best = _alternative(q, weighted, elsewhere=False)
+    elsewhere = _alternative(q, weighted, elsewhere=True)
     runs = " (it ran there before the round)" if case.number in case.running else ""
-    gains = best.gain_value > 0 or (best.gain_value == 0 and best.gain_cost > 0)
-    if gains:
+    if best.gain_value > 0 or (best.gain_value == 0 and best.gain_cost > 0):
         verdict = "a better place exists while all other jobs stay"
     elif best.proven:
         verdict = "has its best place while all other jobs stay"
@@ -48,7 +45,7 @@ def explain_placed(q: Question) -> Explanation:
         job=case.job.id,
         status="placed",
         detail=f"{verdict}{runs}",
-        spot=spot_of(case, others, now, weighted),
+        spot=_Alone.of(q, elsewhere=False).spot(weighted),
         best=best,
         elsewhere=elsewhere,
         proven=best.proven and elsewhere.proven,
@@ -56,119 +53,98 @@ def explain_placed(q: Question) -> Explanation:
     )
 
 
-def spot_of(case: ExplainCase, others: State, placement: Placement, weighted: tuple[Weighted, ...]) -> JobPosition:
-    """Return what the job is worth at ``placement`` beside ``others``, and what it adds to every term there."""
-    problem, move = case.problem, Move(case.number, placement)
-    terms = []
-    for w in weighted:
-        raw = w.cost.delta(others, move)
-        terms.append(TermShare(term=w.cost.name, raw=raw, unit=w.cost.unit, cost=w.weight * raw))
-    return JobPosition(
-        option=problem.options.name[placement.option],
-        nodes={problem.node_ids[node]: workers for node, workers in sorted(Counter(placement.nodes).items())},
-        value=int(problem.options.value[placement.option]),
-        cost=sum(term.cost for term in terms),
-        terms=tuple(terms),
-    )
+@dataclass(frozen=True)
+class _Alone:
+    """The round of the job alone: where all others are, and where the job is by the plan."""
 
+    problem: Problem
+    number: int
+    now: Placement
 
-def alternative(
-    q: Question, others: State, now: Placement, weighted: tuple[Weighted, ...], *, elsewhere: bool
-) -> Alternative:
-    """
-    Solve the round of this one job beside ``others`` exactly: the most value, then the least cost.
+    @classmethod
+    def of(cls, q: Question, *, elsewhere: bool) -> _Alone:
+        """Compile it; ``elsewhere``: without the nodes that the job is on."""
+        policy, name, placed = q.plan.policy.values, q.case.job.id, q.plan.placement_of(q.case.job.id)
+        if placed is None:
+            raise ValueError("the plan does not place the job")
+        postpone = policy.postpone if policy.postpone.rule == "utility" else Postpone()
+        policy = policy.model_copy(update={"changes": Changes(), "postpone": postpone, "priorities": "price"})
+        round_ = fixed_round(q, q.plan.placements, policy)
+        if elsewhere:
+            left = {"nodes_excluded": (*q.case.job.nodes_excluded, *(part.node for part in placed.assignments))}
+            jobs = tuple(job.model_copy(update=left) if job.id == name else job for job in round_.jobs)
+            round_ = round_.model_copy(update={"jobs": jobs})
+        problem = compile_problem(round_, lost=find_lost(q.instance))
+        # the expected workload does not depend on the job in question
+        problem = replace(problem, target=target_workload(q.instance, policy, problem.type_model))
+        number = problem.job_ids.index(name)
+        return cls(problem, number, placed_in(problem, [placed])[number])
 
-    ``now`` is where the job is; ``elsewhere`` requires at least one worker on a node that the job does not use now. If
-    the solver does not finish or the model is too large, ``proven`` is false and ``detail`` has the cause.
+    def spot(self, weighted: tuple[Weighted, ...], placement: Placement | None = None) -> JobPosition:
+        """Return what the job is worth at a place, and what it adds to every term there; None: where it is."""
+        problem, at = self.problem, placement or self.now
+        raws = [w.cost.delta(State(problem), Move(self.number, at)) for w in weighted]
+        terms = tuple(
+            TermShare(term=w.cost.name, raw=raw, unit=w.cost.unit, cost=w.weight * raw)
+            for w, raw in zip(weighted, raws, strict=True)
+        )
+        return JobPosition(
+            option=problem.options.name[at.option],
+            nodes={problem.node_ids[node]: workers for node, workers in sorted(Counter(at.nodes).items())},
+            value=int(problem.options.value[at.option]),
+            cost=sum(term.cost for term in terms),
+            terms=terms,
+        )
 
-    A job that ran before may stay there whatever applies to those that start, such as a minimal utility or a
-    toleration; in the model it is one that starts, so where it ran is compared apart.
-    """
-    case = q.case
-    problem, here = case.problem, spot_of(case, others, now, weighted)
-    ran = None if elsewhere else case.running.get(case.number)
-    kept = None if ran is None or ran.nodes != now.nodes or ran.gpus != now.gpus else here
-    if len(problem.options_of(case.number)) * problem.num_nodes > MAX_BUNDLES:
-        return Alternative(spot=kept, proven=False, detail="too many options and nodes for an exact solve")
-    builder = ModelBuilder(q.deadline.at)
-    try:
-        placement, proven = _best(q, builder, others, now, weighted, elsewhere=elsewhere)
-    except (OutOfTime, SolverFault, Unsupported) as error:
-        return Alternative(spot=kept, proven=False, detail=str(error))
-    there = None if placement is None else spot_of(case, others, placement, weighted)
-    if kept is not None and (there is None or (kept.value, -kept.cost) > (there.value, -there.cost)):
-        there = kept
-    if there is None:
-        return Alternative(spot=None, proven=proven, detail="it fits nowhere else" if elsewhere else "it fits nowhere")
-    return Alternative(spot=there, gain_value=there.value - here.value, gain_cost=here.cost - there.cost, proven=proven)
-
-
-def _best(
-    q: Question,
-    builder: ModelBuilder,
-    others: State,
-    now: Placement,
-    weighted: tuple[Weighted, ...],
-    *,
-    elsewhere: bool,
-) -> tuple[Placement | None, bool]:
-    case = q.case
-    v = add_counts(builder, others, [w.cost for w in weighted])
-    mine = np.array([case.number in v.unit_jobs[u] for u in v.start_unit], dtype=bool)
-    if not mine.any():
-        return None, True
-    builder.add_row(v.start[mine], 1, 1, 1)
-    if not mine.all():
-        builder.add_row(v.start[~mine], 1, 0, 0)
-    if elsewhere:
-        away = ~np.isin(v.bundle_node, sorted(set(now.nodes))) & mine[v.bundle_start]
-        if not away.any():
-            return None, True
-        builder.add_row(v.bundle[away], 1, 1, NO_UPPER)
-    columns, coefficients, constant = value_expression(v)
-    builder.set_objective(columns, coefficients, "max", constant)
-    best = _solved(q, builder)
-    if best is None:
-        return None, True
-    proven = best.status == "optimal"
-    placement = _placement(case, v, best, others)  # before the costs add columns that these values do not have
-    if weighted and best.objective is not None:
-        builder.add_row(columns, coefficients, best.objective - constant, NO_UPPER)
-        columns, coefficients, constant = cost_expression(builder, v, weighted)
-        builder.set_objective(columns, coefficients, "min", constant)
-        cheapest = _solved(q, builder)
-        if cheapest is None:
-            raise SolverFault("two solvers find no place at the value that one of them found a place at")
-        best, placement = cheapest, _placement(case, v, cheapest, others)
-    if weighted:
-        after = list(others.allocation())
-        after[case.number] = placement
-        proven = proven and best.bound == cost(case.problem, tuple(after), weighted)
-    return placement, proven
-
-
-def _solved(q: Question, builder: ModelBuilder) -> Solution | None:
-    """Solve; None if two solvers agree that there is nothing."""
-    model = builder.build()
-    if model.num_variables > MOST_COLUMNS:
-        raise Unsupported(f"{model.num_variables} columns are too many for an exact solve")
-    for solver in ("highs", "cpsat"):
+    def best(self, q: Question, weighted: tuple[Weighted, ...]) -> tuple[Placement | None, bool]:
+        """Return the best place, and whether it is proven: the most value, then the least cost."""
         q.deadline.check("the best place was looked for")
         left = q.deadline.left_s
-        solution = q.solve(solver, model, SolveOptions(time_limit_s=left if math.isfinite(left) else 3600.0))
-        if solution.values is not None:
-            return solution
-        if solution.status != "infeasible":
-            raise OutOfTime(f"stopped before there was an answer: {solution.message or solution.limit}")
-    return None
+        params = SolveParams(time_limit_s=left if math.isfinite(left) else UNTIMED_S)
+        given = RoundInput(time.monotonic(), cancel=q.deadline)
+        context = q.solver.run_stages(lambda: self.problem, params, given, weighted=weighted).context
+        found, bounds = context.incumbent, context.bounds
+        proven = found.value == bounds.whole_value and (not weighted or found.cost == bounds.cost)
+        place = found.allocation[self.number]
+        if place is None and not proven:
+            raise OutOfTime("stopped before there was an answer")
+        if place is not None and applies(self.problem) and self._hurts(q, place):
+            raise Unsupported("neighbours keep a minimal utility from being reached there")
+        return place, proven
+
+    def _hurts(self, q: Question, place: Placement) -> bool:
+        """Return whether the job there, or one that started in the round beside it, falls short of its minimum."""
+        ran, record = {held.job for held in q.instance.running}, {job.id: job for job in q.instance.jobs}
+        given = self.problem.instance
+        jobs = tuple(job if job.id in ran else record.get(job.id, job) for job in given.jobs)
+        judged = replace(self.problem, instance=given.model_copy(update={"jobs": jobs}), running={})
+        state = State(judged, State(self.problem).allocation())
+        return not MinimalUtility().fits(state, self.number, place)
 
 
-def _placement(case: ExplainCase, v: Variables, solution: Solution, others: State) -> Placement:
-    placement = decode(v, np.asarray(solution.values))[case.number]
-    minimum = MinimalUtility()
-    bounded = minimum.form(case.problem) == "bound"  # else its rows let no such placement pass
-    if placement is not None and bounded and not minimum.fits(others, case.number, placement):
-        raise Unsupported("the model leaves out neighbours, who keep a minimal utility from being reached there")
-    if placement is None or not fits(others, case.number, placement):
-        raise SolverFault("the solver returned a placement that does not fit the job")
-    return placement
+def _alternative(q: Question, weighted: tuple[Weighted, ...], *, elsewhere: bool) -> Alternative:
+    """
+    Solve the round of this one job beside the others: the best place of all, or of those on other nodes.
+
+    If the time is over before there is an answer, ``proven`` is false and ``detail`` has the cause. A job that ran
+    before may stay there whatever applies to those that start, such as a minimal utility or a toleration; in the round
+    it is one that starts, so where it ran is compared apart.
+    """
+    alone = _Alone.of(q, elsewhere=elsewhere)
+    here, ran = alone.spot(weighted), q.case.running.get(q.case.number)
+    now = q.case.placed[q.case.number]
+    stays = not elsewhere and ran is not None and (ran.nodes, ran.gpus) == (now.nodes, now.gpus)
+    there, proven, detail = here if stays else None, False, ""
+    try:
+        place, proven = alone.best(q, weighted)
+    except (OutOfTime, Unsupported) as error:
+        detail = str(error)
+    else:
+        found = None if place is None else alone.spot(weighted, place)
+        if found is not None and (there is None or (found.value, -found.cost) > (there.value, -there.cost)):
+            there = found
+    if there is None:
+        missing = "it fits on no other nodes" if elsewhere else "it fits nowhere"
+        return Alternative(spot=None, proven=proven, detail=detail or missing)
+    gains = {"gain_value": there.value - here.value, "gain_cost": here.cost - there.cost}
+    return Alternative(spot=there, proven=proven, detail=detail, **gains)

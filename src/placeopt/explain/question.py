@@ -10,13 +10,14 @@ from placeopt.check import violations
 from placeopt.deadline import Deadline
 from placeopt.errors import BadInput, OutOfTime, SolverFault, Unsupported
 from placeopt.feasibility.requirement import Requirement, requirements_of
-from placeopt.model import Instance, Job, Plan
+from placeopt.model import Instance, Job, Plan, Running
 from placeopt.model.plan import Unplaced
 from placeopt.problem import Move, Placement, Problem, State, compile_problem
 from placeopt.problem.compile import may_change
 from placeopt.problem.running import find_lost, placed_in
 from placeopt.problem.target import target_workload
 from placeopt.problem.tree import Tree
+from placeopt.solving import Solver
 from placeopt.solving.runners import Solve
 
 T = TypeVar("T")
@@ -147,6 +148,7 @@ class Question:
     instance: Instance
     plan: Plan
     case: ExplainCase
+    solver: Solver
     solve: Solve
     deadline: Deadline
     requirements: tuple[Requirement, ...] = field(init=False)
@@ -162,6 +164,12 @@ class Question:
         job = self.case.job
         self.requirements = requirements_of(self.case.problem, job)
         self.planned = next((unplaced for unplaced in self.plan.unplaced if unplaced.job == job.id), None)
+
+    @property
+    def staying(self) -> list[Running]:
+        """The running jobs that must stay as they are."""
+        may_change = {self.case.problem.job_ids[job] for job in self.case.changeable}
+        return [held for held in self.instance.running if held.job not in may_change]
 
     def seconds(self) -> float:
         """Return the seconds since the call began."""

@@ -58,8 +58,8 @@ class DomainsMin(Record):
     asked: int
 
 
-class FreedGpu(Record):
-    """A GPU that would have to be freed."""
+class GpuName(Record):
+    """A GPU, by node and index."""
 
     node: Id
     gpu: int
@@ -77,16 +77,8 @@ class BestPlace(Record):
     asks: int
     option: Id
     nodes: tuple[Id, ...]
-    gpus: tuple[FreedGpu, ...]
+    gpus: tuple[GpuName, ...]
     falls_short: tuple[Id, ...] = ()
-
-
-class GpusToFree(Record):
-    """The fewest GPUs that must be freed. A freed one gives back its share of what its holders take of the node."""
-
-    option: Id
-    gpus: tuple[FreedGpu, ...]
-    proven: bool
 
 
 class Preempt(Record):
@@ -114,7 +106,6 @@ class Remedies(Record):
     domains_min: tuple[DomainsMin, ...] = ()
     level: Id | None = None
     """The first of node, the network's levels and ``cluster`` of which one domain takes all workers."""
-    gpus_to_free: GpusToFree | None = None
     preempt: Preempt | None = None
     said: dict[str, str] = Field(default_factory=dict)
     none: dict[str, str] = Field(default_factory=dict)

@@ -6,18 +6,17 @@ from collections.abc import Sequence
 from typing import Any, Literal
 
 from placeopt.errors import OutOfTime
-from placeopt.explain.offers import REMEDIES, judged, place_of, reach_beside, remedies, to_reach
+from placeopt.explain.fixed_round import cheapest_removal, without, worths
+from placeopt.explain.offers import REMEDIES, judged, place_of, reach_beside, remedies
 from placeopt.explain.question import Question
 from placeopt.explain.records import Constraint, Explanation, Outvoted, Remedies
 from placeopt.explain.remedies import conflict
-from placeopt.explain.removal import cheapest_removal, rivals
 from placeopt.explain.words import constraints, listed
 from placeopt.feasibility.fit import Fit, best_fit, fit
 from placeopt.feasibility.free_capacity import FreeCapacity, free_capacity_of
 from placeopt.feasibility.minimal_utility import Reach
 from placeopt.feasibility.requirement import Requirement
 from placeopt.model.plan import UnplacedReason
-from placeopt.problem import State
 
 SHOWN = 4
 """Jobs named in a sentence."""
@@ -56,7 +55,7 @@ def _explain(q: Question) -> Explanation:
         reached = q.within("utility", lambda: reach_beside(q, after)) if judged(q) else None
         if reached is not None:
             if not reached.reached:
-                return _below_its_minimum(q, after, reached)
+                return _below_its_minimum(q, room, reached)
             worth = reached.worth
         reason, detail = _although_it_fits(q, best, worth)
         none = dict.fromkeys(REMEDIES, "it fits as it is")
@@ -65,12 +64,12 @@ def _explain(q: Question) -> Explanation:
     room_beside_staying = free_capacity_of(staying, job)
     could = fit(room_beside_staying, q.requirements, q.deadline) is not None
     reason = "policy" if queue_is_full(room, q.requirements) else "outvoted" if could else "conflict"
-    state, room = (staying, room_beside_staying) if reason == "conflict" else (after, room)
+    room = room_beside_staying if reason == "conflict" else room
     groups = q.within("conflict", lambda: conflict(room, q.requirements, q.deadline)) or ()
     held = constraints(groups, q.requirements, job)
-    outvoted = q.within("outvoted_by", lambda: _outvoted(q, after)) if could else None
-    offered = remedies(q, state, room)
-    solved = (outvoted, offered.gpus_to_free, offered.preempt)
+    outvoted = q.within("outvoted_by", lambda: _outvoted(q)) if could else None
+    offered = remedies(q, room, q.staying if reason == "conflict" else q.plan.placements)
+    solved = (outvoted, offered.preempt)
     beside: Literal["running", "plan"] = "running" if reason == "conflict" else "plan"
     detail = _detail(reason, held, outvoted)
     lookahead = q.plan.policy.values.postpone.rule == "lookahead"
@@ -88,8 +87,8 @@ def _explain(q: Question) -> Explanation:
     )
 
 
-def _below_its_minimum(q: Question, after: State, best: Reach) -> Explanation:
-    """It has room, but nowhere at its minimal utility: where it is closest to it, and what would have to be freed."""
+def _below_its_minimum(q: Question, room: FreeCapacity, best: Reach) -> Explanation:
+    """It has room, but nowhere at its minimal utility: where it is closest to it."""
     place = place_of(q, best)
     nodes = place.nodes[0] if len(place.nodes) == 1 else f"{place.nodes[0]} and {len(place.nodes) - 1} more"
     where = f"has room beside the plan, at a utility of {place.utility}/1000 at best, on {nodes}"
@@ -97,7 +96,7 @@ def _below_its_minimum(q: Question, after: State, best: Reach) -> Explanation:
         why = f"it asks for {place.asks}/1000"
     else:
         why = f"{listed(place.falls_short[:SHOWN])} would fall below the minimum there"
-    offered = to_reach(q, after)
+    offered = remedies(q, room, q.plan.placements)
     return _explanation(
         q, reason="postponed", detail=f"{where}; {why}", best_place=place, remedies=offered, proven=not q.open
     )
@@ -129,29 +128,30 @@ def queue_is_full(room: FreeCapacity, requirements: Sequence[Requirement]) -> bo
     )
 
 
-def _outvoted(q: Question, after: State) -> Outvoted | None:
+def _outvoted(q: Question) -> Outvoted | None:
     """The jobs of the plan that hold its room: those that started, and only if need be running ones too."""
-    started = [job for job in q.case.placed if job not in q.case.running]
-    running = [job for job in q.case.placed if job in q.case.changeable]
-    values = {job: int(q.case.problem.options.value[q.case.placed[job].option]) for job in (*started, *running)}
-    for candidates in (started, [*started, *running]):
-        cheapest = cheapest_removal(q, after, candidates, [values[job] for job in candidates])
-        if cheapest is not None:
+    ran = {held.job for held in q.instance.running}
+    stay = {held.job for held in q.staying}
+    started = worths(q, (one for one in q.plan.placements if one.job not in ran))
+    changeable = worths(q, (one for one in q.plan.placements if one.job not in stay))
+    for values in (started, changeable):
+        removal = cheapest_removal(q, q.plan.placements, values)
+        if removal is not None:
             break
     else:
         return None
-    removal, given = cheapest
-    gone = rivals(q, removal, given, values)
+    state = without(q, removal.jobs)
     if judged(q):
-        reached = reach_beside(q, after, removal.leaving(given))
+        reached = reach_beside(q, state)
         if reached is None or not reached.reached:
             return None  # they hold its room, but without them it would still be below its minimal utility
-    best = best_fit(removal.room(given.given), q.requirements, q.deadline)
+    best = best_fit(free_capacity_of(state, q.case.job), q.requirements, q.deadline)
+    gone = removal.rivals(q, values)
     return Outvoted(
         jobs=gone,
         value=sum(rival.value for rival in gone),
         job_value=0 if best is None else best.worth,
-        proven=given.proven,
+        proven=removal.proven,
     )
 
 

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Sequence
 
-from placeopt.explain.records import Constraint, DomainsMin, GpusToFree, Preempt, Remedies, WorkersMax
+from placeopt.explain.records import Constraint, DomainsMin, Preempt, Remedies, WorkersMax
 from placeopt.feasibility.requirement import NAMED, Requirement
 from placeopt.model import Job, Spread
 
@@ -145,8 +144,6 @@ def sentences(offered: Remedies, requirements: Sequence[Requirement]) -> dict[st
     if offered.level is not None:
         where = "only the whole cluster" if offered.level == "cluster" else f"one {offered.level}"
         texts["level"] = f"{where} takes all its workers"
-    if offered.gpus_to_free is not None:
-        texts["gpus_to_free"] = _freed(offered.gpus_to_free, requirements)
     if offered.preempt is not None:
         texts["preempt"] = _preempted(offered.preempt, requirements)
     return texts
@@ -166,11 +163,6 @@ def _other(remedy: DomainsMin, requirements: Sequence[Requirement]) -> str:
     return f"{_domains(remedy.domains, remedy.level)} would be enough, where it asks for {remedy.asked}" + _in(
         remedy.option, requirements
     )
-
-
-def _freed(remedy: GpusToFree, requirements: Sequence[Requirement]) -> str:
-    where = _some(f"{number} on {node}" for node, number in Counter(gpu.node for gpu in remedy.gpus).items())
-    return f"free {count(len(remedy.gpus), 'GPU')}: {where}" + _in(remedy.option, requirements) + _sure(remedy.proven)
 
 
 def _preempted(remedy: Preempt, requirements: Sequence[Requirement]) -> str:

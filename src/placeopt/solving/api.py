@@ -30,6 +30,7 @@ from placeopt.solving.plan_form import PlanForm
 from placeopt.solving.runners import SolverRunners
 from placeopt.solving.stage import run_stages
 from placeopt.solving.stages.first_plan import first_reserve_s
+from placeopt.terms.objective import Weighted
 
 __all__ = ["Interrupted", "Solver", "solve"]
 
@@ -252,8 +253,9 @@ class Solver:
         prove: bool = True,
         decision: LookaheadDecision | None = None,
         form: PlanForm | None = None,
+        weighted: tuple[Weighted, ...] | None = None,
     ) -> RoundRun:
-        """Return a round whose stages have run, without its plan."""
+        """Return a round whose stages have run, without its plan; ``weighted``: costs in place of the policy's."""
         method = method_of(params.method)
         if not prove and method.is_greedy:
             method = method.without_bound()
@@ -280,6 +282,7 @@ class Solver:
             ),
             on_progress=given.on_progress,
             form=form,
+            weighted=weighted,
         )
         context.solvers = SolverRunners(context, self._runners)
         try:

@@ -28,7 +28,7 @@ from placeopt.solving.greedy_rule import GreedyRule
 from placeopt.solving.incumbent import Incumbent
 from placeopt.solving.plan_form import PlanForm, WholePlan
 from placeopt.solving.runners import SolverRunners
-from placeopt.terms.objective import trivial_gpu_milli_bound, trivial_value_bound, weighted_costs
+from placeopt.terms.objective import Weighted, trivial_gpu_milli_bound, trivial_value_bound, weighted_costs
 from placeopt.terms.standing import relaxed_state
 
 
@@ -151,6 +151,7 @@ class SolveContext:
         handover: Handover | None = None,
         on_progress: Callable[[RoundProgress], None] | None = None,
         form: PlanForm | None = None,
+        weighted: tuple[Weighted, ...] | None = None,
     ) -> None:
         self.instance, self.whole = problem.given, problem
         self.referee = Referee(self.instance)
@@ -164,7 +165,8 @@ class SolveContext:
         self.last_solver_error = ""
         self.solvers = solvers or SolverRunners(self, ())
         self._on_progress = on_progress
-        self.weighted = weighted_costs(problem) if self._form.states_costs else ()
+        stated = weighted_costs(problem) if weighted is None else weighted
+        self.weighted = stated if self._form.states_costs else ()
         bound = trivial_value_bound(problem)
         self.bounds = Bounds(bound, bound, trivial_gpu_milli_bound(problem))
         self._see(problem)

@@ -22,7 +22,6 @@ REMEDY = {
     "workers_max": "fewer workers",
     "domains_min": "other domains",
     "level": "a wider level",
-    "gpus_to_free": "free GPUs",
     "preempt": "preempt",
 }
 

@@ -1,0 +1,104 @@
+"""Rounds of one job while all others stay: which of them would have to stop, solved by the engine itself."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
+
+from placeopt.errors import OutOfTime
+from placeopt.explain.question import Question
+from placeopt.explain.records import Rival
+from placeopt.model import Changes, Instance, Job, Placement, Policy, Postpone, Running, Weights
+from placeopt.problem import Move, State
+from placeopt.solving.params import SolveOptions
+
+MAX_PRICE = 2**50
+NO_COSTS = Weights(communication=0, interference=0, fragmentation=0)
+
+
+@dataclass(frozen=True)
+class Removal:
+    """Jobs without which the job fits, in which of its options, and whether a cheaper set is proven not to do."""
+
+    jobs: tuple[str, ...]
+    option: str
+    proven: bool
+
+    def rivals(self, q: Question, prices: Mapping[str, int]) -> tuple[Rival, ...]:
+        """Name the jobs, with what they are worth."""
+        running = {held.job for held in q.instance.running}
+        return tuple(Rival(job=job, value=prices[job], running=job in running) for job in self.jobs)
+
+
+def fixed_round(q: Question, held: Iterable[Placement], policy: Policy, stopped: Collection[str] = ()) -> Instance:
+    """Return the round of ``q``'s job beside placements that hold; only the jobs ``stopped`` may be stopped."""
+    asked = q.case.job.id
+    running = tuple(
+        Running(job=one.job, option=one.option, assignments=one.assignments, preemptible=one.job in stopped)
+        for one in held
+        if one.job != asked
+    )
+    there = {one.job for one in running}
+    jobs = (_without_minimum(job) if job.id in there else job for job in q.instance.jobs if job.id in {asked, *there})
+    return q.instance.model_copy(update={"jobs": tuple(jobs), "running": running, "policy": policy})
+
+
+def _without_minimum(job: Job) -> Job:
+    """Return a running job; no minimal utility applies to it."""
+    return job if job.utility_min_thousandths is None else job.model_copy(update={"utility_min_thousandths": None})
+
+
+def cheapest_removal(
+    q: Question, held: Iterable[Placement], prices: Mapping[str, int], *, last_first: bool = False
+) -> Removal | None:
+    """
+    Return which jobs would stop at the least price for ``q``'s job to fit; of equal prices the fewest.
+
+    It is a round in which the job is worth more than all others together, and each of ``prices`` may stop at its
+    price. ``last_first``: a job may only stop if those of its queue do that arrived later. Of minimal utilities the
+    job's own counts. None if it does not fit without all of them, either. Raises ``OutOfTime`` where that stays open.
+    """
+    scale = len(prices) + 1  # of equal sums the smaller set is the cheaper, as long as prices do not get too large
+    ties = sum(prices.values()) * scale < MAX_PRICE
+    worth = {job: price * scale + 1 if ties else price for job, price in prices.items()}
+    changes = Changes(preemptions_max=len(prices), last_submitted_first=last_first)
+    policy = q.plan.policy.values
+    postpone = policy.postpone if policy.postpone.rule == "utility" else Postpone()
+    free = {"weights": NO_COSTS, "changes": changes, "postpone": postpone, "priorities": "price"}
+    round_ = fixed_round(q, held, policy.model_copy(update=free), prices)
+    asked = q.case.job.id
+    most = sum(worth.values()) + 1
+    jobs = tuple(_valued(job, most if job.id == asked else worth.get(job.id, 0)) for job in round_.jobs)
+    q.deadline.check("what others could give up was looked for")
+    limits: SolveOptions = {"time_limit_s": q.deadline.left_s} if math.isfinite(q.deadline.left_s) else {}
+    plan = q.solver.solve(round_.model_copy(update={"jobs": jobs}), cancel=q.deadline, **limits)
+    place, (value, *_) = plan.placement_of(asked), plan.levels
+    if place is not None:
+        return Removal(tuple(one.job for one in plan.preempted), place.option, value.objective == value.bound)
+    if value.bound is None or value.bound >= most:
+        raise OutOfTime("stopped while looking for what others could give up")
+    return None
+
+
+def worths(q: Question, held: Iterable[Placement]) -> dict[str, int]:
+    """Return what jobs are worth as they are placed; those with groups, which no round stops, are left out."""
+    jobs = {job.id: job for job in q.instance.jobs}
+    options = ((one, jobs[one.job].option(one.option)) for one in held)
+    return {
+        one.job: option.worth(sum(len(part.workers) for part in one.assignments))
+        for one, option in options
+        if not option.groups
+    }
+
+
+def without(q: Question, gone: Iterable[str]) -> State:
+    """Return the state beside the plan without some jobs."""
+    state, number = q.case.beside_plan(), {name: j for j, name in enumerate(q.case.problem.job_ids)}
+    for name in gone:
+        state.apply(Move(number[name], None))
+    return state
+
+
+def _valued(job: Job, value: int) -> Job:
+    return job.model_copy(update={"options": tuple(option.valued(value) for option in job.options)})
