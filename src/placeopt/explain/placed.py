@@ -22,6 +22,8 @@ from placeopt.terms.objective import Weighted
 from placeopt.terms.rules.minimal_utility import MinimalUtility, applies
 
 UNTIMED_S = 3600.0
+MORE = 1
+"""Worth of the job in its round beyond its own, so that it is placed where it is worth nothing, too."""
 
 
 def explain_placed(q: Question) -> Explanation:
@@ -32,8 +34,12 @@ def explain_placed(q: Question) -> Explanation:
         for cost in costs_of(plan.policy.values)
         if cost.name in plan.costs
     )
-    best = _alternative(q, weighted, elsewhere=False)
-    elsewhere = _alternative(q, weighted, elsewhere=True)
+    alone = _Alone.of(q, elsewhere=False)
+    spot = alone.spot(weighted)
+    ran, now = case.running.get(case.number), case.placed[case.number]
+    stays = ran is not None and (ran.nodes, ran.gpus) == (now.nodes, now.gpus)
+    best = _alternative(q, alone, weighted, spot if stays else None)
+    elsewhere = _alternative(q, _Alone.of(q, elsewhere=True), weighted)
     runs = " (it ran there before the round)" if case.number in case.running else ""
     if best.gain_value > 0 or (best.gain_value == 0 and best.gain_cost > 0):
         verdict = "a better place exists while all other jobs stay"
@@ -45,7 +51,7 @@ def explain_placed(q: Question) -> Explanation:
         job=case.job.id,
         status="placed",
         detail=f"{verdict}{runs}",
-        spot=_Alone.of(q, elsewhere=False).spot(weighted),
+        spot=spot,
         best=best,
         elsewhere=elsewhere,
         proven=best.proven and elsewhere.proven,
@@ -70,11 +76,11 @@ class _Alone:
         postpone = policy.postpone if policy.postpone.rule == "utility" else Postpone()
         policy = policy.model_copy(update={"changes": Changes(), "postpone": postpone, "priorities": "price"})
         round_ = fixed_round(q, q.plan.placements, policy)
-        if elsewhere:
-            left = {"nodes_excluded": (*q.case.job.nodes_excluded, *(part.node for part in placed.assignments))}
-            jobs = tuple(job.model_copy(update=left) if job.id == name else job for job in round_.jobs)
-            round_ = round_.model_copy(update={"jobs": jobs})
-        problem = compile_problem(round_, lost=find_lost(q.instance))
+        left = tuple(part.node for part in placed.assignments) if elsewhere else ()
+        worthy = tuple(option.model_copy(update={"value": option.value + MORE}) for option in q.case.job.options)
+        new = {"nodes_excluded": (*q.case.job.nodes_excluded, *left), "options": worthy}
+        jobs = tuple(job.model_copy(update=new) if job.id == name else job for job in round_.jobs)
+        problem = compile_problem(round_.model_copy(update={"jobs": jobs}), lost=find_lost(q.instance))
         # the expected workload does not depend on the job in question
         problem = replace(problem, target=target_workload(q.instance, policy, problem.type_model))
         number = problem.job_ids.index(name)
@@ -83,7 +89,8 @@ class _Alone:
     def spot(self, weighted: tuple[Weighted, ...], placement: Placement | None = None) -> JobPosition:
         """Return what the job is worth at a place, and what it adds to every term there; None: where it is."""
         problem, at = self.problem, placement or self.now
-        raws = [w.cost.delta(State(problem), Move(self.number, at)) for w in weighted]
+        state, move = State(problem), Move(self.number, at)
+        raws = [w.cost.delta(state, move) for w in weighted]
         terms = tuple(
             TermShare(term=w.cost.name, raw=raw, unit=w.cost.unit, cost=w.weight * raw)
             for w, raw in zip(weighted, raws, strict=True)
@@ -91,7 +98,7 @@ class _Alone:
         return JobPosition(
             option=problem.options.name[at.option],
             nodes={problem.node_ids[node]: workers for node, workers in sorted(Counter(at.nodes).items())},
-            value=int(problem.options.value[at.option]),
+            value=int(problem.options.value[at.option]) - MORE,
             cost=sum(term.cost for term in terms),
             terms=terms,
         )
@@ -100,7 +107,7 @@ class _Alone:
         """Return the best place, and whether it is proven: the most value, then the least cost."""
         q.deadline.check("the best place was looked for")
         left = q.deadline.left_s
-        params = SolveParams(time_limit_s=left if math.isfinite(left) else UNTIMED_S)
+        params = SolveParams(method="counts", time_limit_s=left if math.isfinite(left) else UNTIMED_S)
         given = RoundInput(time.monotonic(), cancel=q.deadline)
         context = q.solver.run_stages(lambda: self.problem, params, given, weighted=weighted).context
         found, bounds = context.incumbent, context.bounds
@@ -122,19 +129,16 @@ class _Alone:
         return not MinimalUtility().fits(state, self.number, place)
 
 
-def _alternative(q: Question, weighted: tuple[Weighted, ...], *, elsewhere: bool) -> Alternative:
+def _alternative(
+    q: Question, alone: _Alone, weighted: tuple[Weighted, ...], stays: JobPosition | None = None
+) -> Alternative:
     """
-    Solve the round of this one job beside the others: the best place of all, or of those on other nodes.
+    Solve the round of this one job beside the others.
 
-    If the time is over before there is an answer, ``proven`` is false and ``detail`` has the cause. A job that ran
-    before may stay there whatever applies to those that start, such as a minimal utility or a toleration; in the round
-    it is one that starts, so where it ran is compared apart.
+    If the time is over before there is an answer, ``proven`` is false and ``detail`` has the cause. ``stays``: where a
+    job ran before and may stay, whatever applies to those that start, such as a minimal utility or a toleration.
     """
-    alone = _Alone.of(q, elsewhere=elsewhere)
-    here, ran = alone.spot(weighted), q.case.running.get(q.case.number)
-    now = q.case.placed[q.case.number]
-    stays = not elsewhere and ran is not None and (ran.nodes, ran.gpus) == (now.nodes, now.gpus)
-    there, proven, detail = here if stays else None, False, ""
+    here, there, proven, detail = alone.spot(weighted), stays, False, "it fits on no other nodes"
     try:
         place, proven = alone.best(q, weighted)
     except (OutOfTime, Unsupported) as error:
@@ -144,7 +148,5 @@ def _alternative(q: Question, weighted: tuple[Weighted, ...], *, elsewhere: bool
         if found is not None and (there is None or (found.value, -found.cost) > (there.value, -there.cost)):
             there = found
     if there is None:
-        missing = "it fits on no other nodes" if elsewhere else "it fits nowhere"
-        return Alternative(spot=None, proven=proven, detail=detail or missing)
-    gains = {"gain_value": there.value - here.value, "gain_cost": here.cost - there.cost}
-    return Alternative(spot=there, proven=proven, detail=detail, **gains)
+        return Alternative(spot=None, proven=proven, detail=detail)
+    return Alternative(spot=there, gain_value=there.value - here.value, gain_cost=here.cost - there.cost, proven=proven)
