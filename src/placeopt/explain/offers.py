@@ -6,15 +6,14 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import TypeVar
 
-from placeopt.explain.fixed_round import cheapest_removal, without, worths
+from placeopt.explain.fixed_round import cheapest_removal, judged, worths
 from placeopt.explain.question import Question
 from placeopt.explain.records import BestPlace, DomainsMin, GpuName, Preempt, Remedies, WorkersMax
 from placeopt.explain.remedies import fewest_domains, first_level, most_workers
 from placeopt.explain.words import sentences
 from placeopt.feasibility.free_capacity import FreeCapacity
-from placeopt.feasibility.minimal_utility import Reach, reach, utility_binds, without_minima
+from placeopt.feasibility.minimal_utility import Reach
 from placeopt.model import Placement
-from placeopt.problem import State
 
 OWN = ("workers_max", "domains_min", "level")
 """Remedies on the job's side."""
@@ -25,16 +24,6 @@ UNTRIED = "not worked out where minimal utilities count"
 
 class NoRemedy(Exception):
     """There is no such remedy; the text says why."""
-
-
-def judged(q: Question) -> bool:
-    """Return whether minimal utilities, its own or those of jobs that start, matter to the job."""
-    return utility_binds(q.case.problem, q.case.number)
-
-
-def reach_beside(q: Question, state: State) -> Reach | None:
-    """Return the best place by minimal utilities beside ``state``."""
-    return reach(without_minima(state), q.case.number, q.deadline)
 
 
 def place_of(q: Question, best: Reach) -> BestPlace:
@@ -121,11 +110,7 @@ def _preempt(q: Question, held: Sequence[Placement]) -> Preempt:
     prices = {job: value + changes.preemption_price for job, value in values.items()}
     removal = q.within("preempt", lambda: cheapest_removal(q, held, prices, last_first=changes.last_submitted_first))
     if removal is None:
-        raise NoRemedy("it would not fit without all preemptible jobs either")
-    if judged(q):
-        reached = q.within("preempt", lambda: reach_beside(q, without(q, removal.jobs)))
-        if reached is None or not reached.reached:
-            raise NoRemedy("without the cheapest others would fall below their minimal utility")
+        raise NoRemedy("it would not start without all preemptible jobs either")
     return Preempt(
         option=removal.option,
         jobs=removal.rivals(q, values),

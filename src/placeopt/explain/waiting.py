@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import Any, Literal
 
 from placeopt.errors import OutOfTime
-from placeopt.explain.fixed_round import cheapest_removal, without, worths
-from placeopt.explain.offers import REMEDIES, judged, place_of, reach_beside, remedies
+from placeopt.explain.fixed_round import cheapest_removal, judged, reach_beside, without, worths
+from placeopt.explain.offers import REMEDIES, place_of, remedies
 from placeopt.explain.question import Question
 from placeopt.explain.records import Constraint, Explanation, Outvoted, Remedies
 from placeopt.explain.remedies import conflict
@@ -141,10 +141,6 @@ def _outvoted(q: Question) -> Outvoted | None:
     else:
         return None
     state = without(q, removal.jobs)
-    if judged(q):
-        reached = reach_beside(q, state)
-        if reached is None or not reached.reached:
-            return None  # they hold its room, but without them it would still be below its minimal utility
     best = best_fit(free_capacity_of(state, q.case.job), q.requirements, q.deadline)
     gone = removal.rivals(q, values)
     return Outvoted(
