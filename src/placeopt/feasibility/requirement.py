@@ -197,7 +197,7 @@ def requirements_of(problem: Problem, job: Job) -> tuple[Requirement, ...]:
     queues = {queue.id: i for i, queue in enumerate(problem.policy.queues)}
     queue = queues.get(job.queue, -1) if job.queue is not None else -1
     barriers = _barriers(problem, job)
-    holds = problem.instance.holds_now
+    holds = problem.instance.hold_kinds.values()
     counted = frozenset(hold.id for hold in holds) - exempt_of(job, holds, problem.instance.now_ms)
     requirements = [
         replace(_requirement(problem, option, job, queue, barriers, counted), flavor=flavor)

@@ -49,7 +49,7 @@ class JobTable:
         members: list[Job],
         job_class: IntArray,
         policy: Policy,
-        holds: tuple[Hold, ...],
+        holds: Iterable[Hold],
         now_ms: int,
     ) -> None:
         self._policy, self._holds, self._now_ms = policy, holds, now_ms
@@ -70,7 +70,7 @@ class JobTable:
         self._count: list[int] = np.bincount(job_class, minlength=len(members)).tolist()
 
     @classmethod
-    def of(cls, jobs: Iterable[Job], policy: Policy, holds: tuple[Hold, ...], now_ms: int) -> JobTable:
+    def of(cls, jobs: Iterable[Job], policy: Policy, holds: Iterable[Hold], now_ms: int) -> JobTable:
         """Make the table of some jobs; ``holds`` as in ``job_classes``."""
         listed = tuple(jobs)
         return cls(listed, *job_classes(listed, policy, holds, now_ms), policy, holds, now_ms)
@@ -203,7 +203,7 @@ class Parts:
 
     def __init__(self, instance: Instance, policy: Policy) -> None:
         self.policy = policy
-        self.table = JobTable.of(instance.jobs, policy, instance.holds_now, instance.now_ms)
+        self.table = JobTable.of(instance.jobs, policy, instance.hold_kinds.values(), instance.now_ms)
         self.lost = find_lost(instance)
         """Running jobs on nodes and GPUs that are not listed; their stand-ins stay as long as these parts."""
         listed = None if self.lost is None else self.lost.listed

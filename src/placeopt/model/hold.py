@@ -46,6 +46,11 @@ class Hold(Record):
             raise ValueError(f"until_ms: {self.until_ms}, expected after from_ms, {self.from_ms}")
         return self
 
+    @property
+    def kind(self) -> object:
+        """What is equal for holds that count against the same jobs."""
+        return self.jobs, self.priority, self.from_ms
+
     def counts_against_all(self, now_ms: int) -> bool:
         """Return whether no job may take of it."""
         return self.priority is None and not self.jobs and self.from_ms <= now_ms

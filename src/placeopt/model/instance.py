@@ -182,6 +182,11 @@ class Instance(JobsDocument):
         return tuple(hold for hold in self.holds if hold.until_ms is None or hold.until_ms > self.now_ms)
 
     @property
+    def hold_kinds(self) -> dict[object, Hold]:
+        """The first hold of each kind among those that have not ended."""
+        return {hold.kind: hold for hold in reversed(self.holds_now)}
+
+    @property
     def running_gpu_milli(self) -> int:
         """Thousandths of GPUs that running jobs request; what is granted above is free for others."""
         demands = {

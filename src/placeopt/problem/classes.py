@@ -41,9 +41,9 @@ def startable_options(state: State) -> tuple[IntArray, IntArray]:
 
 
 def job_classes(
-    jobs: tuple[Job, ...], policy: Policy, holds: tuple[Hold, ...] = (), now_ms: int = 0
+    jobs: tuple[Job, ...], policy: Policy, holds: Iterable[Hold] = (), now_ms: int = 0
 ) -> tuple[list[Job], IntArray]:
-    """Return one member of each class, and the class of every job; ``holds`` may count against some jobs only."""
+    """Return one member of each class, and the class of every job; ``holds``: one of each kind."""
     canonical: dict[object, int] = {}
     by_identity: dict[tuple[int, ...], tuple[int, ...]] = {}  # jobs often share these objects: hash them once
 
@@ -59,13 +59,13 @@ def job_classes(
     return [jobs[j] for j in firsts], np.array(job_class, dtype=np.int64)
 
 
-def class_key(job: Job, policy: Policy, holds: tuple[Hold, ...] = (), now_ms: int = 0) -> tuple[object, ...]:
+def class_key(job: Job, policy: Policy, holds: Iterable[Hold] = (), now_ms: int = 0) -> tuple[object, ...]:
     """Return what is equal for two jobs just if they are of one class."""
     return (*_shareable(job), *_plain(job, policy, holds, now_ms))
 
 
-def exempt_of(job: Job, holds: tuple[Hold, ...], now_ms: int) -> frozenset[str]:
-    """Return the ids of the holds that do not count against a job."""
+def exempt_of(job: Job, holds: Iterable[Hold], now_ms: int) -> frozenset[str]:
+    """Return the ids of the holds, one of each kind, that do not count against a job."""
     return frozenset([hold.id for hold in holds if not hold.counts_against(job, now_ms)])
 
 
@@ -73,7 +73,7 @@ def _shareable(job: Job) -> tuple[object, ...]:
     return job.options, job.communication, job.node_affinity, job.tolerations, job.nodes_allowed, job.relations
 
 
-def _plain(job: Job, policy: Policy, holds: tuple[Hold, ...], now_ms: int) -> tuple[object, ...]:
+def _plain(job: Job, policy: Policy, holds: Iterable[Hold], now_ms: int) -> tuple[object, ...]:
     return (
         exempt_of(job, holds, now_ms) if holds else None,
         job.profile,
@@ -94,9 +94,11 @@ def classes_by_view(
         by_label.setdefault(label, []).append(question)
     views = {label: LabelView(of_label) for label, of_label in by_label.items()}
     labels = effective_labels(instance) if views else []
-    held: dict[str, list[str]] = {}
+    held: dict[str, list[object]] = {}
+    kinds = instance.hold_kinds
     for hold in instance.holds_now:
-        held.setdefault(hold.node, []).append(hold.id)
+        amounts = (hold.gpus, hold.cpu_millicores, hold.memory_mib, tuple(hold.resources.items()), hold.until_ms)
+        held.setdefault(hold.node, []).append((kinds[hold.kind].id, *amounts))
     node_class, firsts = group_by_key(
         (
             node.machine,

@@ -75,7 +75,7 @@ def compile_problem(
     if hardware is None:
         listed = None if lost is None else lost.listed
         hardware = compile_hardware(instance, policy, listed=listed)
-    members, job_class = job_classes(instance.jobs, policy, instance.holds_now, instance.now_ms)
+    members, job_class = job_classes(instance.jobs, policy, instance.hold_kinds.values(), instance.now_ms)
     seen = classes_by_view(instance, questions(members), hardware.node_flavor.tolist())
     classes = compile_classes(instance, policy, hardware, members, *seen)
     counts = np.bincount(job_class, minlength=len(members))
@@ -158,7 +158,7 @@ def compile_classes(
         class_utility_min=_ints(
             [-1 if job.utility_min_thousandths is None else job.utility_min_thousandths for job in members]
         ),
-        class_exempt=tuple(exempt_of(job, instance.holds_now, instance.now_ms) for job in members),
+        class_exempt=tuple(exempt_of(job, instance.hold_kinds.values(), instance.now_ms) for job in members),
         class_labels=tuple(job.labels for job in members),
         class_relations=tuple(job.relations for job in members),
         options=options,
@@ -293,7 +293,7 @@ def _options(
         if d.gpu_models:
             type_ok[o] &= np.isin(models, d.gpu_models)
     type_ok &= ~hardware.type_lost[None, :]
-    exempt = [exempt_of(job, instance.holds_now, instance.now_ms) for job in members]
+    exempt = [exempt_of(job, instance.hold_kinds.values(), instance.now_ms) for job in members]
     for t, holds in enumerate(hardware.type_holds):
         if holds:
             type_ok[:, t] &= [holds <= exempt[row.job_class] for row in rows]

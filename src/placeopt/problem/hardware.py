@@ -108,14 +108,15 @@ def compile_hardware(
 
 
 def _held_gpus(instance: Instance, topology: ClusterTopology) -> dict[int, frozenset[str]]:
-    """Return the GPUs that are held, and by which holds."""
+    """Return the GPUs that are held, and by which kinds of holds."""
     number = {node.id: n for n, node in enumerate(instance.cluster.nodes)} if instance.holds else {}
     start, out = topology.node_gpu_start.tolist(), dict[int, frozenset[str]]()
+    kinds = instance.hold_kinds
     for hold in instance.holds_now:
         n = number.get(hold.node, -1)
         for gpu in hold.gpus if n >= 0 else ():
             if start[n] + gpu < start[n + 1]:
-                out[start[n] + gpu] = out.get(start[n] + gpu, FREE) | {hold.id}
+                out[start[n] + gpu] = out.get(start[n] + gpu, FREE) | {kinds[hold.kind].id}
     return out
 
 

@@ -28,7 +28,7 @@ class Place:
     domain: int | None = None
     """Number of the domain that it is."""
     holds: frozenset[str] = frozenset()
-    """The holds that are left free."""
+    """The holds that are left free, one of each kind."""
     exempt_jobs: tuple[int, ...] = ()
 
     def room(self, state: State) -> IntArray:
@@ -93,12 +93,12 @@ def _beside_holds(problem: Problem) -> list[Place]:
         by_node.setdefault(hold.node, []).append(hold)
     number = {name: n for n, name in enumerate(problem.node_ids)} if by_node else {}
     found = []
-    now_ms = problem.instance.now_ms
+    now_ms, kinds = problem.instance.now_ms, problem.instance.hold_kinds
     for name, holds in by_node.items():
         for group in hold_groups(tuple(holds), now_ms) if name in number else ():
             some = [hold for hold in group if not hold.counts_against_all(now_ms)]
             if some:
-                ids = {hold.id for hold in some}
+                ids = {kinds[hold.kind].id for hold in some}
                 counted = np.array([not ids & exempt for exempt in problem.class_exempt], dtype=bool)
                 free = problem.node_capacity[number[name]] + problem.node_held[number[name]]
                 held = np.array([held_amounts(hold, problem.named_resources) for hold in group]).sum(axis=0)

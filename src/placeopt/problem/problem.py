@@ -53,7 +53,7 @@ class Hardware(Frozen):
     type_model: tuple[str, ...]  # (T,)
     type_memory_mib: IntArray  # (T,)
     type_lost: BoolArray  # (T,) GPUs that the cluster does not list; nothing starts there
-    type_holds: tuple[frozenset[str], ...]  # (T,) ids of the holds on such a GPU
+    type_holds: tuple[frozenset[str], ...]  # (T,) holds on such a GPU, one of each kind
     gpu_switch: IntArray  # (G,) global number of the closest switch, -1 without
     gpu_socket: IntArray  # (G,) likewise of the socket
     levels: tuple[FragmentationLevel, ...]
@@ -76,7 +76,7 @@ class Classes(Frozen):
     class_profile: IntArray  # (K,) row in the slowdown table, -1 without
     class_queue: IntArray  # (K,) row in policy.queues, -1 without
     class_utility_min: IntArray  # (K,) thousandths, -1 without
-    class_exempt: tuple[frozenset[str], ...]  # (K,) ids of the holds that do not count against it
+    class_exempt: tuple[frozenset[str], ...]  # (K,) those that do not count against it, one of each kind
     class_labels: tuple[Mapping[str, str], ...]  # (K,)
     class_relations: tuple[tuple[Relation, ...], ...]  # (K,)
     options: Options
