@@ -90,6 +90,7 @@ class ObservedHold(NamedTuple):
     resources: Mapping[str, int] = MappingProxyType({})
     priority: int | None = None
     jobs: tuple[str, ...] = ()
+    from_ms: int = 0
     until_ms: int | None = None
 
 
@@ -155,7 +156,7 @@ def observed_instance(
     listed on one GPU beyond its whole, the one that started last keeps it, and the GPUs of the other on that node count
     as not listed, so that everything that either may hold counts as used. ``notes`` counts each of these cases.
 
-    Of a node on which room is held, the lowest idle GPUs are held; where there are fewer, these.
+    Of a node on which room is held, all GPUs are, or the lowest idle ones; where there are fewer, these.
 
     ``previous``: An earlier instance of the cluster. Jobs whose GPUs are not listed keep those that they have there,
     records that are equal are the same objects, which makes the two quick to compare, and machine types keep their ids.
@@ -321,10 +322,12 @@ class _GpuLedger:
         return observed._replace(workers=tuple(workers))
 
     def claim_idle(self, hold: ObservedHold) -> tuple[int, ...]:
-        """Return idle GPUs for a hold, the lowest, as far as there are as many; they count as taken."""
-        held = self._held_milli[hold.node]
-        idle = [gpu for gpu in range(self._sizes.get(hold.node, 0)) if not held[gpu]][: hold.gpus]
+        """Return all GPUs of a node, or the lowest idle ones, as far as there are as many; they count as taken."""
+        held, size = self._held_milli[hold.node], self._sizes.get(hold.node, 0)
+        idle = [gpu for gpu in range(size) if not held[gpu]][: hold.gpus]
         held.update(dict.fromkeys(idle, WHOLE_GPU_MILLI))
+        if hold.gpus == size:
+            return tuple(range(size))
         if len(idle) < hold.gpus:
             self._notes.assume("Where more GPUs are held than are idle, the idle ones are.")
         return tuple(idle)

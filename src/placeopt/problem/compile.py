@@ -296,7 +296,7 @@ def _options(
     exempt = [exempt_of(job, instance.hold_kinds.values(), instance.now_ms) for job in members]
     for t, holds in enumerate(hardware.type_holds):
         if holds:
-            type_ok[:, t] &= [holds <= exempt[row.job_class] for row in rows]
+            type_ok[:, t] &= np.array([holds <= exempt[row.job_class] for row in rows], dtype=bool)
     counts = np.array(  # (C, T) GPUs of each type on a node of the class
         [np.bincount(gpu_type[start[n] : start[n + 1]], minlength=len(hardware.type_model)) for n in class_nodes],
         dtype=np.int64,

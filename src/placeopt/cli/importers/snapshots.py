@@ -29,6 +29,9 @@ def slurm(
     licenses: Annotated[
         str | None, typer.Option(metavar="FILE", help="Output of: scontrol show licenses --json"), INPUT
     ] = None,
+    reservations: Annotated[
+        str | None, typer.Option(metavar="FILE", help="Output of: scontrol show reservations --json"), INPUT
+    ] = None,
     priority_rule: Annotated[
         str | None,
         typer.Option(metavar="FILE", help="JSON: what priorities and classes are worth, which may be preempted."),
@@ -45,7 +48,16 @@ def slurm(
     from placeopt.importers import read_slurm
 
     return imported_snapshot(
-        read_slurm(nodes, jobs, topology, name=name, rule=priority_rule, preemption=preemption or (), licenses=licenses)
+        read_slurm(
+            nodes,
+            jobs,
+            topology,
+            name=name,
+            rule=priority_rule,
+            preemption=preemption or (),
+            licenses=licenses,
+            reservations=reservations,
+        )
     )
 
 

@@ -55,7 +55,10 @@ class Licenses:
 
     def running(self, entry: JsonEntry, observed: ObservedJob) -> ObservedJob:
         """Return a running job with its licences, where they can be divided."""
-        asked = entry.parsed("licenses", parse_licenses)
+        try:
+            asked = entry.parsed("licenses", parse_licenses)
+        except BadInput:  # one of several, say
+            return observed
         shared = _shared(observed.job, asked)
         if shared is None or observed.unreadable_reason is not None:
             return observed

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -306,6 +306,12 @@ def read_nodes(
         if name not in fabric.node_domains:
             notes.drain("in no switch or block of the topology", name)
     return inventory.cluster(fabric), slurm_nodes
+
+
+def without_taints(cluster: Cluster, held: Collection[str]) -> Cluster:
+    """Return a cluster in which nodes of reservations are held, not tainted."""
+    nodes = tuple(node.model_copy(update={"taints": ()}) if node.id in held else node for node in cluster.nodes)
+    return cluster.model_copy(update={"nodes": nodes})
 
 
 def drain_unaccounted(nodes: Mapping[str, SlurmNode], seen: Sequence[ObservedJob], notes: ImportNotes) -> None:

@@ -17,6 +17,7 @@ from placeopt.errors import BadInput, Unsupported
 from placeopt.importers.import_notes import ImportNotes
 from placeopt.importers.json_entry import JsonEntry, read_json
 from placeopt.importers.observed_round import (
+    ObservedHold,
     ObservedJob,
     ObservedWorker,
     observed_instance,
@@ -37,8 +38,9 @@ from placeopt.importers.slurm.job_requests import (
     whole_nodes,
 )
 from placeopt.importers.slurm.licenses import Licenses
-from placeopt.importers.slurm.nodes import COMMANDS, FOR_ALL, SlurmNode, drain_unaccounted, read_nodes
+from placeopt.importers.slurm.nodes import COMMANDS, FOR_ALL, SlurmNode, drain_unaccounted, read_nodes, without_taints
 from placeopt.importers.slurm.preemption import NO_PREEMPTION, SlurmPreemption, read_preemption
+from placeopt.importers.slurm.reservations import Reservations
 from placeopt.importers.slurm.running_jobs import RunningJobReader, job_value, make_job
 from placeopt.importers.slurm.unread_fields import JOB_FIELDS, JOB_REQUESTS, UnreadFields
 from placeopt.model import Cluster, Demand, Instance, Job, Option, Split
@@ -64,10 +66,11 @@ class JobListReader:
         now_ms: int = 0,
         cluster: Cluster | None = None,
         licenses: Licenses | None = None,
+        reservations: Reservations | None = None,
     ) -> None:
         self._nodes, self._entries, self._notes, self._rule = nodes, entries, notes, rule
         self._starting = starting or {}
-        self._cluster, self._licenses = cluster, licenses
+        self._cluster, self._licenses, self._reservations = cluster, licenses, reservations
         self._kept = {node.cpus_per_gpu for node in nodes.values()} - {0}
         read = JOB_FIELDS | ({"licenses"} if licenses is not None else set())
         if not any(node.extra for node in nodes.values()):
@@ -85,7 +88,10 @@ class JobListReader:
             ):
                 self._array_tasks[array] += 1
         for entry, words in zip(self._entries, states, strict=True):
-            yield from self._read(entry, words)
+            for observed in self._read(entry, words):
+                if self._reservations is not None:
+                    self._reservations.admit(entry, observed.job.id)
+                yield observed
 
     def _read(self, entry: JsonEntry, states: set[str]) -> Iterator[ObservedJob]:
         own = slurm_number(entry, "job_id")
@@ -248,6 +254,7 @@ def read_slurm(
     preemption: Sequence[str | Path] = (),
     starting: Mapping[str, Sequence[str]] | None = None,
     licenses: str | Path | dict[str, Any] | None = None,
+    reservations: str | Path | dict[str, Any] | None = None,
 ) -> Instance:
     """
     Return the nodes and jobs that Slurm lists at one moment, as a round.
@@ -278,12 +285,16 @@ def read_slurm(
     licenses
         ``scontrol show licenses --json``, a file or parsed: named resources of the cluster. None: waiting jobs that ask
         for licences are left out.
+    reservations
+        ``scontrol show reservations --json``, a file or parsed: room that is held for the jobs that ask for it, from
+        the beginning of each. None: nodes of those that have begun are closed to other jobs, as a whole.
 
     Returns
     -------
     Instance
         ``cpus`` are 1000 millicores each. Partitions and active features are labels ``partition:NAME`` and
-        ``feature:NAME``. A reserved node carries the taint ``reservation``, which jobs with a reservation tolerate.
+        ``feature:NAME``. A reserved node carries the taint ``reservation``, which jobs with a reservation tolerate,
+        or is held (``reservations``).
         Nodes are ``drained`` by their flags (`TAKES_WORK`), and where more is in use than the listed jobs hold.
 
         A job that has its nodes, suspended or completing included, runs, with what it holds on each node; a job that
@@ -321,8 +332,18 @@ def read_slurm(
     entries = document.entries("jobs")
     now_ms = _time_of_list_ms(document, entries)
     counted = None if licenses is None else Licenses(licenses)
+    reserved = None if reservations is None else Reservations(reservations)
     reader = JobListReader(
-        listed, entries, notes, priority_rule(rule), read_preemption(preemption), starting, now_ms, cluster, counted
+        listed,
+        entries,
+        notes,
+        priority_rule(rule),
+        read_preemption(preemption),
+        starting,
+        now_ms,
+        cluster,
+        counted,
+        reserved,
     )
     for observed in reader.read():
         jobs_seen.append(observed)
@@ -331,6 +352,10 @@ def read_slurm(
     drain_unaccounted(listed, jobs_seen, notes)
     if counted is not None:
         cluster = cluster.model_copy(update={"resources": counted.left()})
+    holds: list[ObservedHold] = []
+    if reserved is not None:
+        holds += reserved.holds(cluster, {name: node.threads for name, node in listed.items()}, now_ms, notes)
+        cluster = without_taints(cluster, {hold.node for hold in holds})
     models = {gpu.model for machine in cluster.machines for gpu in machine.gpus}
     if slices := sorted(model for model in models if is_mig(model)):
         notes.assume(f"MIG instances are read as GPUs of their own ({', '.join(slices)}), not as parts of one.")
@@ -343,6 +368,7 @@ def read_slurm(
         jobs_seen,
         snapshot_policy("slurm", dict.fromkeys(domain.level for domain in cluster.domains)),
         previous,
+        holds,
     )
 
 

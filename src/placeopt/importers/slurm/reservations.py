@@ -1,0 +1,90 @@
+"""Slurm's reservations as holds: room of nodes from a time on, for the jobs that ask for the reservation."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from placeopt.errors import BadInput
+from placeopt.importers.import_notes import ImportNotes
+from placeopt.importers.json_entry import JsonEntry, read_json
+from placeopt.importers.observed_round import ObservedHold
+from placeopt.importers.slurm.eligibility import expand_node_list
+from placeopt.importers.slurm.fields import parse_indices, parse_tres
+from placeopt.importers.slurm.job_requests import milliseconds
+from placeopt.model import Cluster
+
+
+class _Reservation(NamedTuple):
+    entry: JsonEntry
+    name: str
+    magnetic: bool
+    jobs: dict[str, None]
+
+
+class Reservations:
+    """
+    What ``scontrol show reservations --json`` lists.
+
+    A job may take of the room if it asks for the reservation by name or, of a magnetic one, if user and account are
+    among those that it lists. One that has not begun counts against jobs that may run into it by their time limit.
+    """
+
+    def __init__(self, source: str | Path | dict[str, Any]) -> None:
+        document = read_json(source, "reservations")
+        if "reservations" not in document:
+            raise BadInput(f"{document.where}: no list 'reservations'; expected scontrol show reservations --json")
+        self._listed = [
+            _Reservation(entry, entry.text("name"), "MAGNETIC" in entry.words("flags"), {})
+            for entry in document.entries("reservations")
+        ]
+
+    def admit(self, entry: JsonEntry, job: str) -> None:
+        """Note a job of the round, with its entry in the list of jobs."""
+        asked = entry.text("resv_name", "").split(",")
+        who = {"users": entry.text("user_name", ""), "accounts": entry.text("account", "")}
+        for listed in self._listed:
+            if listed.name in asked or (listed.magnetic and all(_lists(listed.entry, *one) for one in who.items())):
+                listed.jobs[job] = None
+
+    def holds(
+        self, cluster: Cluster, threads: dict[str, int], now_ms: int, notes: ImportNotes
+    ) -> Iterator[ObservedHold]:
+        """
+        Yield the room that is held of each node, whole or, of a reservation of cores, by cores and its share of GPUs.
+
+        ``threads``: CPUs of a core, by node.
+        """
+        machines = {machine.id: machine for machine in cluster.machines}
+        machine_of = {node.id: machines[node.machine] for node in cluster.nodes}
+        for entry, name, _, jobs in self._listed:
+            begins, ends = (milliseconds(entry, key, 1000) for key in ("start_time", "end_time"))
+            if ends is not None and ends <= max(now_ms, begins or 0):
+                continue
+            nodes = [node for node in dict.fromkeys(expand_node_list(entry, "node_list")) if node in machine_of]
+            cores = {
+                one.text("node"): one.parsed("core", parse_indices) for one in entry.entries("core_specializations")
+            }
+            gpus = -(-entry.parsed("tres", parse_tres).gpus // max(1, len(nodes)))
+            if cores:
+                notes.assume("Memory of reservations of cores is not read; of their GPUs each node has an equal part.")
+            for node in nodes:
+                whole, held = machine_of[node], len(cores.get(node, ())) * threads[node]
+                yield ObservedHold(
+                    f"reservation:{name}@{node}",
+                    node,
+                    gpus if cores else len(whole.gpus),
+                    1000 * held if cores else whole.cpu_millicores,
+                    0 if cores else whole.memory_mib,
+                    {} if cores else whole.resources,
+                    jobs=tuple(jobs),
+                    from_ms=begins or 0,
+                    until_ms=ends,
+                )
+
+
+def _lists(entry: JsonEntry, key: str, name: str) -> bool:
+    """Return whether a list of a reservation has a name, or excludes others alone (``-bob``); an empty one has all."""
+    names = [word.strip() for word in entry.text(key, "").split(",") if word.strip()]
+    return f"-{name}" not in names and (name in names or all(word.startswith("-") for word in names))
