@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from helpers.plans import plan_for
-from helpers.referee_messages import rules
+from helpers.referee_messages import rules, rules_of
 from placeopt import solve
 from placeopt.build import gang, instance, job, running
 from placeopt.check import violations
@@ -187,3 +187,21 @@ def test_the_referee_accepts_what_is_planned(seed: int) -> None:
     plan = solve(round_, time_limit_s=20, isolation="thread")
     assert violations(round_, plan) == []
     assert not [stage for stage in plan.stages if stage.outcome == "failed"]
+
+
+@pytest.mark.parametrize(("arrival_ms", "expected"), [(600, {"r"}), (500, {"w"})])
+def test_a_job_waits_before_others_are_stopped_for_it(arrival_ms: int, expected: set[str]) -> None:
+    """At 1000, where half a second is asked; a plan that stops for a younger one is refused."""
+    policy = STRICT.model_copy(update={"changes": STOPS.model_copy(update={"wait_min_ms": 500})})
+    young = job("w", priority=2, arrival_ms=arrival_ms)
+    round_ = with_running([job("r", gpus=4, priority=1)], [young], policy)
+    assert started(round_) == expected
+    stops = solve(round_.model_copy(update={"policy": STRICT}), time_limit_s=20, isolation="thread")
+    ref = {"name": policy.name, "digest": policy.digest, "values": policy}
+    stops = stops.model_copy(update={"policy": type(stops.policy).model_validate(ref)})
+    assert ("priority" in rules_of(round_, stops)) == (expected == {"r"})
+
+
+def test_a_price_says_not_for_whom_a_job_stops() -> None:
+    with pytest.raises(ValueError, match="wait_min_ms: goes with priorities 'strict'"):
+        Policy(changes=Changes(wait_min_ms=1))

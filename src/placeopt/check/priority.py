@@ -35,7 +35,11 @@ def check_priorities(case: CheckCase) -> None:
         below = [held for held in starts if held.job.priority < priority]
         for preempts in (True, False) if below else ():
             kept = [name for name in _changed(case) if not preempts or case.jobs[name].priority >= priority]
-            _check_waits(case, [job for job in jobs if job.preempts == preempts], below, kept)
+            _check_waits(case, [job for job in jobs if _preempts(case, job) == preempts], below, kept)
+
+
+def _preempts(case: CheckCase, job: Job) -> bool:
+    return job.may_preempt(case.directory.now_ms, case.policy.changes.wait_min_ms)
 
 
 def _changed(case: CheckCase) -> set[str]:
@@ -46,7 +50,7 @@ def _changed(case: CheckCase) -> set[str]:
 def _check_loss(case: CheckCase, job: Job, starts: list[PlacedJob]) -> None:
     used = _used(case)
     for held in starts:
-        if not (held.job.preempts and held.job.priority > job.priority):
+        if not (_preempts(case, held.job) and held.job.priority > job.priority):
             case.limits.add(used, held, -1)
     before = _put_back(case, used, job)
     if _keeps(case, used, before):

@@ -224,6 +224,10 @@ class Job(Record):
         least, utility = self.utility_min_thousandths, option.utility_thousandths
         return least is not None and utility is not None and utility < least
 
+    def may_preempt(self, now_ms: int, wait_min_ms: int) -> bool:
+        """Return whether running jobs may be changed for it now, where a job has to wait for ``wait_min_ms`` first."""
+        return self.preempts and now_ms - self.arrival_ms >= wait_min_ms
+
     @model_validator(mode="wrap")
     @classmethod
     def _consistent(cls, given: object, handler: ModelWrapValidatorHandler[Self]) -> Self:

@@ -189,6 +189,8 @@ class Changes(Record):
     """Value subtracted for each removed worker."""
     run_time_min_ms: Milliseconds = 0
     """Time for which a job that started is not moved, shrunk or stopped."""
+    wait_min_ms: Milliseconds = 0
+    """With strict priorities: time that a job waits before running jobs are changed for it."""
     last_submitted_first: bool = False
     """Whether a running job may be shrunk or stopped only after those of its queue that arrived later (SODA V-D)."""
 
@@ -258,6 +260,10 @@ class Policy(Record):
             raise ValueError("jobs_per_gpu_max: must be stated with share_mode 'overcommit'")
         if self.share_mode == "exclusive" and self.jobs_per_gpu_max not in (None, 1):
             raise ValueError(f"jobs_per_gpu_max: {self.jobs_per_gpu_max} with share_mode 'exclusive'; leave it out")
+        if self.changes.wait_min_ms and self.priorities != "strict":
+            raise ValueError(
+                "changes.wait_min_ms: goes with priorities 'strict'; a price says not for whom a job stops"
+            )
         if self.priorities == "strict" and self.postpone.rule == "lookahead":
             raise ValueError("priorities: 'strict' with postpone.rule 'lookahead'; which job goes first is one rule's")
         check_queues(self.queues, self.flavors)

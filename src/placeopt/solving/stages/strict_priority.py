@@ -37,7 +37,8 @@ class StrictPriority:
         """Place one priority after the other, and note which jobs were not reached."""
         problem, rule, budget = context.problem, context.greedy, context.budget
         jobs, allocation = rule.jobs(problem), State(problem).allocation()
-        preempts = np.array([job.preempts for job in problem.instance.jobs], dtype=bool)
+        now_ms, wait_min_ms = problem.instance.now_ms, problem.policy.changes.wait_min_ms
+        preempts = np.array([job.may_preempt(now_ms, wait_min_ms) for job in problem.instance.jobs], dtype=bool)
         levels = np.unique(problem.job_priority[jobs])[::-1].tolist()
         not_reached: list[int] = []
         with budget.heuristic(least_s=LEAST_S) as deadline:
