@@ -126,7 +126,7 @@ def keep_prices(before: Instance, after: Instance) -> Instance:
     """
     Return the later reading of a cluster with the prices of the earlier one where it states none.
 
-    A resource manager knows no prices, so a reading never takes them away.
+    A resource manager states no prices, so a reading never takes them away.
     """
     changed = {}
     for kind in ("machines", "nodes"):

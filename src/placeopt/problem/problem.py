@@ -130,7 +130,7 @@ class Problem(Hardware, Classes, Jobs):
 
     @cached_property
     def is_plain(self) -> bool:
-        """Whether nothing binds jobs that only greedy and exact models see: trees, spread, sockets, relations."""
+        """Whether nothing binds jobs that only greedy and exact models support: trees, spread, sockets, relations."""
         bound = self.trees or any(self.options.spread) or any(self.options.part_level) or any(self.class_relations)
         return not bound
 

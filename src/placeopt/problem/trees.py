@@ -1,7 +1,7 @@
 """
 Trees of groups: the workers of each leaf are compiled as a job of its own, a *member*; a `Tree` says what binds them.
 
-So arrays, states, capacities and costs know jobs of alike workers only. What a tree adds is who runs with whom, and how
+So arrays, states, capacities and costs have jobs of alike workers only. What a tree adds is who runs with whom, and how
 the workers of several members lie together. Where a tree runs in part, what runs of a leaf is one member, which stays
 as it is, and what is missing another.
 """

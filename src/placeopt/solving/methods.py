@@ -83,7 +83,7 @@ class Method:
         """
         Return the method for rounds with trees or spread.
 
-        Greedy and exact models alone know them. What other stages find is mended when it is offered: trees that they
+        Only greedy and exact models support them. What other stages find is mended when it is offered: trees that they
         break are taken out, and greedy fills up.
         """
         kept = tuple(stage for stage in self.stages if not isinstance(stage, LEAVE_TREES_OUT))

@@ -57,7 +57,7 @@ def fits_as_member(state: State, job: int, placement: Placement) -> bool:
 
 
 def without_broken(problem: Problem, allocation: Allocation) -> Allocation:
-    """Return ``allocation`` without what starts in it against rules that not every stage sees."""
+    """Return ``allocation`` without what starts in it against rules that not every stage supports."""
     kept = allocation
     while not problem.is_plain:
         allocation, kept = kept, without_broken_relations(problem, without_broken_trees(problem, kept))

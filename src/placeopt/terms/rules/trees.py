@@ -96,7 +96,7 @@ def without_broken_trees(problem: Problem, allocation: Allocation) -> Allocation
     """
     Return ``allocation`` without what starts of trees that are not as they must be, and of jobs that lie otherwise.
 
-    For plans of stages that see neither trees nor spread.
+    For plans of stages that support neither trees nor spread.
     """
     out, lies = list(allocation), Spread()
     for tree in problem.trees:
