@@ -45,7 +45,7 @@ class RecordChange:
 
 
 def refuse_groups(job: Job) -> None:
-    """Raise ``Unsupported`` for a job of groups or with preferred levels: the parts kept between rounds support neither."""
+    """Raise ``Unsupported`` for a job of groups or with preferred levels: an engine's parts support neither."""
     if any(option.is_tree for option in job.options):
         raise Unsupported(
             f"job {job.id!r}: a cluster that stays takes no groups of workers; solve whole rounds, or "
