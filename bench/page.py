@@ -64,6 +64,11 @@ SIMULATION = """\
 longer than alone on their GPUs. The figures that papers print, beside ours, are in
 [papers/README.md](../papers/README.md).
 """
+PROOFS = """\
+`python bench/run.py proofs`. Small rounds, two or three nodes of four GPUs with up to eight jobs, in which one cost
+counts alone, 5 s each: of how many the least cost is proven, in the first version measured, which had an exact form of
+every cost, and in the last, which has one form of each ([why](../docs/decisions.md#13-one-linear-form-for-each-cost)).
+"""
 LIVE = """\
 `python bench/run.py live differences service`. Calls of a resource manager to a busy cluster of nodes of 8 GPUs:
 milliseconds of the wall clock. Over HTTP every change is on disk before its reply.
@@ -96,6 +101,7 @@ def page(rows: list[Row]) -> str:
         section("Versions", VERSIONS.format(baseline=baseline), rows, COLUMNS, history(rows)),
         rounds_section(results),
         online_section(results.get("online", [])),
+        proofs_section([row for row in rows if row["spec"] == "proofs"]),
         simulation_section(results.get("simulation", [])),
         live_section(results),
         memory_section(results.get("memory", [])),
@@ -192,6 +198,22 @@ def simulation_section(rows: list[Row]) -> str:
     lines = [(row["round"], f"`{row['method']}`", *(row[key] for key in keys)) for row in rows if FAILED not in row]
     names = ("jobs", "wait s", "completion s", "makespan s", "stops", "slowed", "CPU ms a job", "load")
     return section("Simulation and papers", SIMULATION, rows, ("scenario", "policy", *names), lines)
+
+
+def proofs_section(rows: list[Row]) -> str:
+    """Return of how many small rounds the least cost is proven, in the first version measured and in the last."""
+    versions: dict[str, list[Row]] = {}
+    for row in rows:
+        if FAILED not in row:
+            versions.setdefault(row["round"], []).append(row)
+    lines = []
+    for name, (first, *others) in versions.items():
+        now = (others or [first])[-1]
+        beyond = round(100 * (now["cost"] - first["cost"]) / max(first["cost"], 1), 1)
+        proven = first["costs_proven"], now["costs_proven"]
+        lines.append((name, now["rounds"], *proven, beyond, now["worst_gap_percent"], now["load"]))
+    columns = ("cost", "rounds", "proven before", "proven now", "cost above before %", "worst gap %", "load")
+    return section("Proofs of the least cost", PROOFS, rows, columns, lines)
 
 
 def live_section(results: Results) -> str:

@@ -30,6 +30,8 @@ NO_LOWER = -(2**63)
 """Value in ``row_lower`` that means: no lower bound."""
 NO_UPPER = 2**63 - 1
 """Value in ``row_upper`` that means: no upper bound."""
+ENTRIES_PER_VARIABLE = 20
+"""Entries of rows for each variable that a model may have."""
 MAX_EXACT = 2**53
 """Largest absolute value of a variable bound, a coefficient, a row or the objective."""
 
@@ -130,12 +132,13 @@ class ModelBuilder:
     represented is refused by the call that adds it.
 
     ``deadline``: Of ``time.monotonic()``. Building is not cut short from outside, so every call asks the clock and
-    raises ``OutOfTime`` once it has passed. ``most_variables``: ``add_variables`` raises ``Unsupported`` instead of
-    going beyond, and ``is_full`` is true from then on: a model that is too large to be solved is not built to its end.
+    raises ``OutOfTime`` once it has passed. ``most_variables``: what would go beyond, or beyond `ENTRIES_PER_VARIABLE`
+    for each of them, raises ``Unsupported``, and ``is_full`` is true from then on: a model that is too large to be
+    solved is not built to its end.
     """
 
     def __init__(self, deadline: float = float("inf"), most_variables: float = float("inf")) -> None:
-        self._deadline, self._most = deadline, most_variables
+        self._deadline, self._most, self._most_entries = deadline, most_variables, ENTRIES_PER_VARIABLE * most_variables
         self.is_full = False
         self._lower = _Growing()
         self._upper = _Growing()
@@ -165,11 +168,12 @@ class ModelBuilder:
         if time.monotonic() > self._deadline:
             raise OutOfTime(f"no time left to build the model, at {self.num_variables} columns")
 
-    def check_room(self, count: int) -> None:
-        """Raise ``Unsupported`` if ``count`` more variables are too many; for those who collect them first."""
-        if self.num_variables + count > self._most:
+    def check_room(self, count: int, entries: int = 0) -> None:
+        """Raise ``Unsupported`` if so many more variables, or entries of rows, are too many; before they are made."""
+        if self.num_variables + count > self._most or len(self._columns) + entries > self._most_entries:
             self.is_full = True
-            raise Unsupported(f"at least {self.num_variables + count} columns: too large for an exact solve")
+            size = f"{self.num_variables + count} columns and {len(self._columns) + entries} entries"
+            raise Unsupported(f"at least {size}: too large for an exact solve")
 
     def add_variables(self, lower: ArrayLike, upper: ArrayLike, count: int | None = None) -> IntArray:
         """
@@ -223,6 +227,7 @@ class ModelBuilder:
         )
         if count is not None:
             row_lower, row_upper = np.broadcast_to(row_lower, (count,)), np.broadcast_to(row_upper, (count,))
+        self.check_room(0, len(row))
         first, num_rows = self.num_rows, len(row_lower)
         if len(row) and (row.min() < 0 or row.max() >= num_rows):
             raise ValueError(f"row {row.min()}..{row.max()} outside this block of {num_rows} rows")

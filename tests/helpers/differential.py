@@ -354,9 +354,8 @@ def _examine_pinned(
 
 
 def pin(builder: ModelBuilder, variables: Variables, allocation: Allocation) -> None:
-    """Fix starts, bundles, grants and seats to what ``allocation`` says."""
-    seats = [seats.column for seats in variables.rank_columns.values()]
-    columns = np.concatenate([variables.start, variables.bundle, variables.grant, *seats])
+    """Fix starts, bundles and grants to what ``allocation`` says."""
+    columns = np.concatenate([variables.start, variables.bundle, variables.grant])
     values = encode(variables, allocation, builder)[columns]
     builder.add_rows(np.arange(len(columns)), columns, np.ones(len(columns), dtype=np.int64), values, values)
 

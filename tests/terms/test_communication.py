@@ -6,7 +6,7 @@ from hypothesis import given
 
 from helpers.machines import SC17_MATRIX, sockets
 from helpers.relaxations import least_cost
-from placeopt.build import instance, job, machine, node
+from placeopt.build import instance, job, machine, node, option
 from placeopt.model import Communication, Demand, Domain, Edge, Gpu, Group, Job, Link, Machine, Option
 from placeopt.problem import Move, Placement, Problem, State, compile_problem
 from placeopt.terms.costs import Communication as CommunicationCost
@@ -56,7 +56,6 @@ def test_edges_weigh_pairs_of_workers_and_the_weight_holds_inside_one() -> None:
     placement = Placement(0, (0, 0, 1), (0, 1, 2, 3, 4, 5))
     assert TERM.score(problem, (placement,)) == 3 * (2 + 2 + 2) + 5 * 4 * 2
     assert TERM.worst(problem) == (3 * 3 + 5 * 4) * 202
-    assert TERM.form(problem) == "exact"
 
 
 def ring(count: int) -> Machine:
@@ -67,59 +66,46 @@ def ring(count: int) -> Machine:
 def test_gpus_are_alike_where_they_swap_without_changing_a_distance() -> None:
     """Formulations fold alike GPUs: those of a socket on levelled machines, none on rings and cube meshes."""
     levelled = one_job(sockets(2, 2), gpus=2)
-    assert TERM.gpu_classes(levelled).tolist() == [0, 0, 1, 1] * 2
+    assert TERM.gpu_classes(levelled).tolist() == [0, 0, 2, 2] * 2
     assert TERM.gpu_classes(one_job(ring(4), gpus=2)).tolist() == [0, 1, 2, 3] * 2
     assert TERM.gpu_classes(one_job(ring(4), gpus=1)) is None
     assert TERM.gpu_classes(one_job(ring(4), weight=0, gpus=2)) is None
 
 
-def test_heavy_edges_stay_on_a_node_and_the_light_one_crosses() -> None:
+def test_of_a_traffic_graph_only_a_bound_enters() -> None:
     """
-    Two nodes of two GPUs; ranks in a path 0-2-1-3 with traffic 5, 1, 5. Pairs {0, 2} and {1, 3} share a node: 5 x 2
-    each; the edge between goes 1 + 100 + 100 + 1. In order of rank, 0 and 1 on a node, it would be 11 x 202.
+    Two nodes of two GPUs; ranks in a path 0-2-1-3 with traffic 5, 1, 5. With pairs {0, 2} and {1, 3} on a node each it
+    costs 5 x 2 twice, and the edge between goes 1 + 100 + 100 + 1; as if all were as close as any, 11 x 2.
     """
     edges = tuple(Edge(ranks=ranks, weight=weight) for ranks, weight in (((0, 2), 5), ((2, 1), 1), ((1, 3), 5)))
     problem = one_job(machine(gpus=2), edges=edges, workers=4)
-    cost, allocation = least_cost(problem, TERM)
-    assert cost == 10 + 10 + 202
-    assert allocation[0].nodes[0] == allocation[0].nodes[2] != allocation[0].nodes[1] == allocation[0].nodes[3]
-
-
-def test_rank_assignment_inside_a_machine() -> None:
-    """Two sockets of two GPUs: 0-3 and 1-2 talk, each pair in a socket, 2 apart; across it would be 42."""
-    edges = (Edge(ranks=(0, 3), weight=3), Edge(ranks=(1, 2), weight=3))
-    problem = one_job(sockets(2, 2), edges=edges, workers=4, weight=7, single_node=True)
-    assert least_cost(problem, TERM)[0] == 3 * 2 + 3 * 2
-
-
-def test_workers_of_two_gpus_each_pay_for_their_own_pair_too() -> None:
-    """Two workers of two GPUs in two sockets: each in a socket pays 3 x 2 inside, and 4 pairs between go 42 each."""
-    fields = {"workers": 2, "gpus": 2, "weight": 3, "single_node": True}
-    problem = one_job(sockets(2, 2), edges=(Edge(ranks=(0, 1), weight=1),), **fields)
-    assert least_cost(problem, TERM)[0] == 2 * 3 * 2 + 4 * 42
-
-
-def test_large_traffic_graphs_are_only_bounded() -> None:
-    """The limit is on edges x pairs of GPUs on a node; the bound is all traffic over the shortest distance."""
-    edges = tuple(Edge(ranks=(a, b), weight=1) for b in range(64) for a in range(b))
-    problem = one_job(machine(gpus=64), edges=edges, workers=64)
+    assert TERM.score(problem, (Placement(0, (0, 1, 0, 1), (0, 2, 1, 3)),)) == 10 + 10 + 202
     assert TERM.form(problem) == "bound"
-    assert least_cost(problem, TERM)[0] == 64 * 63 // 2 * 2
+    assert least_cost(problem, TERM)[0] == 11 * 2
+    assert TERM.gpu_classes(problem) is None
 
 
-def test_gpus_that_lie_further_from_the_network_cost_more_to_leave_from() -> None:
+def test_edges_do_not_bind_a_job_of_one_worker() -> None:
+    """Beside an option of two workers there is one of one, whose two GPUs weigh alike: in a socket, 2 apart."""
+    options = (option("two", workers=2), option("one", gpus=2))
+    traffic = Communication(weight=3, edges=(Edge(ranks=(0, 1), weight=9),))
+    jobs = [job("a", options=options, communication=traffic)]
+    problem = compile_problem(instance(1, jobs, machines=[sockets(2, 2)]))
+    assert [TERM.forbids_folding(problem, o) for o in range(2)] == [False, True]
+    assert least_cost(problem, TERM)[0] == 3 * 2
+
+
+def test_gpus_at_unlike_distances_from_the_network_leave_as_from_the_closest() -> None:
     """
-    GPU 0 stands in a socket (1 + 20 up), GPU 1 at the machine (1 up). Two workers on two nodes: both on GPU 1, so
-    1 + 100 + 100 + 1; and the two GPUs of a node are not alike, though they swap without changing a distance.
+    GPU 0 stands in a socket (1 + 20 up), GPU 1 at the machine (1 up). Two workers on two nodes cost 1 + 100 + 100 + 1
+    on GPU 1 of both, and 20 more for each on GPU 0. On one machine there is no way out, so what is charged is exact.
     """
     lopsided = sockets(1, gpus=[Gpu(model="A", part="s0"), Gpu(model="A")])
     problem = one_job(lopsided, workers=2, workers_per_node_max=1)
-    assert TERM.form(problem) == "exact"
-    cost, allocation = least_cost(problem, TERM)
-    assert cost == 202
-    assert allocation[0].gpus == (1, 3)
-    alike = TERM.gpu_classes(problem)
-    assert alike[0] != alike[1]
+    assert TERM.form(problem) == "bound"
+    assert least_cost(problem, TERM)[0] == 202
+    assert TERM.score(problem, (Placement(0, (0, 1), (0, 3)),)) == 222
+    assert TERM.form(one_job(lopsided, gpus=2)) == "exact"
 
 
 def test_the_worst_case_is_the_costliest_option_over_the_longest_path() -> None:

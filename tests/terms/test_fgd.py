@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from helpers.relaxations import least_cost
 from placeopt import read_instance
 from placeopt.build import instance, job, machine
 from placeopt.formulations import add_counts
@@ -105,13 +106,18 @@ def test_no_target_worker_and_no_gpu_has_a_linear_form() -> None:
     assert (len(columns), constant) == (0, 0)
 
 
-def test_a_large_round_has_a_bound() -> None:
-    """Above the limit only what can never be taken counts: here what is left x the workers that want no GPU."""
-    jobs = [job(f"{i}", gpu_milli=1 + i % 999) for i in range(3000)]
-    policy = Policy(fragmentation=Fragmentation(form="fgd"))
-    problem = compile_problem(instance(10, jobs, policy=policy))
-    assert TERM.form(problem) == "bound"
-    assert TERM.form(four_gpus(HALF, PAIR)) == "exact"
+def test_what_can_never_be_taken_is_a_bound() -> None:
+    """
+    All four jobs start: 2000 of 8000 are held. 1 of 10 workers wants no GPU; the others could take all that is left.
+
+    On nodes of one GPU no pair ever finds its two, so 6 of 10 lose 400 where 600 are held, and all of 1000.
+    """
+    policy = Policy(fragmentation=Fragmentation(form="fgd", target=(CPU_ONLY, HALF, PAIR)))
+    assert TERM.form(four_gpus(CPU_ONLY, HALF, PAIR)) == "bound"
+    assert least_cost(four_gpus(CPU_ONLY, HALF, PAIR), TERM)[0] == 8000 - 2000
+    alone = compile_problem(instance(2, [job("large", gpu_milli=600)], machines=[machine(gpus=1)], policy=policy))
+    assert least_cost(alone, TERM)[0] == (1 + 6) * (400 + 1000)
+    assert TERM.score(alone, (Placement(0, (0,), (0,)),)) == (1 + 3 + 6) * 400 + (1 + 6) * 1000
 
 
 def test_the_empty_cluster_of_the_trace() -> None:

@@ -101,12 +101,17 @@ def test_the_curve_costs_nothing_where_no_jobs_meet() -> None:
     assert TERM.form(problem) == "exact"
 
 
-@pytest.mark.parametrize(("model", "least"), [("pairwise", 2 * 50 + 20), ("worst", 50 + 20)])
-def test_a_closer_domain_may_disturb_less(model: Literal["pairwise", "worst"], least: int) -> None:
+@pytest.mark.parametrize(
+    ("model", "together", "apart", "bound"),
+    [("pairwise", 2 * 50 + 20, 2 * 400 + 20, 2 * 60), ("worst", 50 + 20, 400 + 20, 50 + 20)],
+)
+def test_a_closer_domain_may_disturb_less(
+    model: Literal["pairwise", "worst"], together: int, apart: int, bound: int
+) -> None:
     """
     One socket of two switches with a GPU each. Calm beside loud: 400 in a socket, 50 on a GPU; loud beside calm 10
     anywhere. One calm and two loud jobs, three a GPU: apart, the calm one suffers 400 at least; all
-    on one GPU it suffers 2 x 50 (50 at worst), and each loud one 10.
+    on one GPU it suffers 2 x 50 (50 at worst), and each loud one 10. The linear form charges the least of both.
     """
     parts = (Part(id="s", level="socket"), *(Part(id=f"w{i}", level="switch", parent="s") for i in (0, 1)))
     gpus = [Gpu(model="A", memory_mib=1, part=part) for part in ("w0", "w1")]
@@ -119,10 +124,9 @@ def test_a_closer_domain_may_disturb_less(model: Literal["pairwise", "worst"], l
     jobs = [job(f"{i}", profile=name) for i, name in enumerate(("calm", "loud", "loud"))]
     kinds = [machine(gpus=gpus, parts=parts)]
     problem = compile_problem(instance(1, jobs, machines=kinds, policy=policy, slowdowns=slowdowns))
-    assert TERM.form(problem) == "exact"
-    cost, allocation = least_cost(problem, TERM)
-    assert cost == least
-    assert len({placement.gpus for placement in allocation}) == 1
+    assert [TERM.score(problem, at(problem, *gpus)) for gpus in ((0, 0, 0), (0, 1, 1))] == [together, apart]
+    assert TERM.form(problem) == "bound"
+    assert least_cost(problem, TERM)[0] == bound
 
 
 @pytest.mark.parametrize("method", ["counts", "assignment", "auto"])
@@ -142,6 +146,21 @@ def test_a_third_job_may_join_two_that_share_a_gpu(method: str, engine: Engine) 
     assert plan.status == "optimal"
     assert set(plan.placement_of("new").assignments[0].gpus) == {"0"}
     assert explain(round_, plan, "new").best.proven
+
+
+@pytest.mark.parametrize(("most", "form", "least"), [(2, "exact", 2 * 164), (3, "bound", 3 * 164)])
+def test_under_the_curve_pairs_bound_what_more_jobs_suffer(most: int, form: str, least: int) -> None:
+    """
+    Jobs of 50 % on one GPU, as many as may share it: two of them fill it, and s(1) = 1.16366.
+
+    Three suffer f(1.5) = 1.16664 x 2.25 - 0.00302 x 1.5 + 0.00004 = 2.62045 each, of which pairs account for 164.
+    """
+    policy = Policy(share_mode="overcommit", jobs_per_gpu_max=most, interference=Choice(model="curve"))
+    jobs = [job(f"{i}", gpu_utilisation_percent=50) for i in range(most)]
+    problem = compile_problem(instance(1, jobs, machines=[machine(gpus=1)], policy=policy))
+    assert TERM.form(problem) == form
+    assert least_cost(problem, TERM)[0] == least
+    assert TERM.score(problem, at(problem, *[0] * most)) == (least if most == 2 else 3 * 1620)
 
 
 @pytest.mark.parametrize("model", ["pairwise", "curve"])

@@ -39,7 +39,7 @@ def explain_placed(q: Question) -> Explanation:
     ran, now = case.running.get(case.number), case.placed[case.number]
     stays = ran is not None and (ran.nodes, ran.gpus) == (now.nodes, now.gpus)
     best = _alternative(q, alone, weighted, spot if stays else None)
-    elsewhere = _alternative(q, _Alone.of(q, elsewhere=True), weighted)
+    elsewhere = _alternative(q, _Alone.of(q, elsewhere=True), weighted, elsewhere=True)
     runs = " (it ran there before the round)" if case.number in case.running else ""
     if best.gain_value > 0 or (best.gain_value == 0 and best.gain_cost > 0):
         verdict = "a better place exists while all other jobs stay"
@@ -130,7 +130,12 @@ class _Alone:
 
 
 def _alternative(
-    q: Question, alone: _Alone, weighted: tuple[Weighted, ...], stays: JobPosition | None = None
+    q: Question,
+    alone: _Alone,
+    weighted: tuple[Weighted, ...],
+    stays: JobPosition | None = None,
+    *,
+    elsewhere: bool = False,
 ) -> Alternative:
     """
     Solve the round of this one job beside the others.
@@ -145,8 +150,9 @@ def _alternative(
         detail = str(error)
     else:
         found = None if place is None else alone.spot(weighted, place)
-        if found is not None and (there is None or (found.value, -found.cost) > (there.value, -there.cost)):
-            there = found
+        for spot in (found, None if elsewhere else here):  # what a bound on the cost leads to may cost more
+            if spot is not None and (there is None or (spot.value, -spot.cost) > (there.value, -there.cost)):
+                there = spot
     if there is None:
         return Alternative(spot=None, proven=proven, detail=detail)
     return Alternative(spot=there, gain_value=there.value - here.value, gain_cost=here.cost - there.cost, proven=proven)

@@ -40,10 +40,6 @@ def decode(variables: Variables, values: IntArray) -> Allocation:
         if kind in (STAY, SHRINK):
             out[first] = problem.running[first] if kind == STAY else _shrunk(v, values, s, first)
             continue
-        if s in v.rank_columns:
-            placement = _by_ranks(v, values, s, free)
-            out[first] = restarted(problem, first, placement) if kind == MOVE else placement
-            continue
         mine = bundles_of.get(s, ())
         parts = [part for b in mine for part in _bundles(v, values, b, grants_of.get(b, ()), free)]
         per_job, unit = int(problem.options.bundles[option]), waiting[v.start_unit[s]]
@@ -56,26 +52,6 @@ def decode(variables: Variables, values: IntArray) -> Allocation:
             job, placement = unit.pop(0), Placement(option, nodes, tuple(gpu for _, gpus in selected for gpu in gpus))
             out[job] = restarted(problem, job, placement) if kind == MOVE else placement
     return tuple(out)
-
-
-def _by_ranks(v: Variables, values: IntArray, s: int, free: dict[int, list[int]]) -> Placement:
-    """Give every rank of the unit's one job the GPUs that the columns say."""
-    rank_columns, option = v.rank_columns[s], int(v.start_option[s])
-    need, taken = int(v.problem.options.gpus[option]), []
-    for rank in range(int(v.problem.options.workers[option])):
-        selected: list[int] = []
-        for i in np.flatnonzero((rank_columns.rank == rank) & (values[rank_columns.column] > 0)).tolist():
-            cell, amount = int(v.grant_cell[rank_columns.grant[i]]), int(values[rank_columns.column[i]])
-            if len(v.cell_gpus[cell]) == 1:
-                selected.extend(v.cell_gpus[cell])
-            else:
-                selected.extend(free[cell][:amount])
-                del free[cell][:amount]
-        if len(selected) != need or len(set(v.problem.gpu_node[selected].tolist())) != 1:
-            raise ValueError(f"rank {rank} holds the GPUs {selected}, expected {need} of one node")
-        taken.append(selected)
-    nodes = tuple(int(v.problem.gpu_node[selected[0]]) for selected in taken)
-    return Placement(option, nodes, tuple(gpu for selected in taken for gpu in selected))
 
 
 def _shrunk(v: Variables, values: IntArray, s: int, job: int) -> Placement:
@@ -163,23 +139,7 @@ def encode(variables: Variables, allocation: Allocation, builder: ModelBuilder) 
                 q = None if b is None else grant_of.get((b, int(v.gpu_to_cell[gpu])))
                 if q is not None:
                     values[v.grant[q]] += 1
-            if s in v.rank_columns:
-                _set_ranks(v, values, s, placement)
     return builder.complete(values)
-
-
-def _set_ranks(v: Variables, values: IntArray, s: int, placement: Placement) -> None:
-    """Say which rank holds which GPUs, where the start has columns for that."""
-    rank_columns, gpus = v.rank_columns[s], int(v.problem.options.gpus[placement.option])
-    cells = v.grant_cell[rank_columns.grant]
-    column = {
-        (r, c): x
-        for r, c, x in zip(rank_columns.rank.tolist(), cells.tolist(), rank_columns.column.tolist(), strict=True)
-    }
-    for i, gpu in enumerate(placement.gpus):
-        at = column.get((i // gpus, int(v.gpu_to_cell[gpu])))
-        if at is not None:
-            values[at] += 1
 
 
 def _kind(v: Variables, job: int, placement: Placement) -> int:

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 
@@ -95,6 +96,15 @@ class Jobs(Frozen):
     may_move: frozenset[int]
     may_shrink: frozenset[int]  # those above the minimum of their option
     may_preempt: frozenset[int]
+
+
+class Neighbours(NamedTuple):
+    """Lists of a problem's arrays."""
+
+    switch: list[int]  # of every GPU
+    socket: list[int]  # of every GPU
+    profile: list[int]  # of every job
+    slowdown: list[list[list[int]]]  # level, profile that feels it, profile that causes it
 
 
 @dataclass(frozen=True, eq=False)
@@ -217,6 +227,13 @@ class Problem(Hardware, Classes, Jobs):
     def gpus_are_shared(self) -> bool:
         """Whether two jobs can be on one GPU, running ones included."""
         return self.jobs_per_gpu != 1 or self.max_running_per_gpu > 1
+
+    @cached_property
+    def neighbours(self) -> Neighbours:
+        """What jobs on a node do to each other depends on, as plain integers, for loops over placements."""
+        profile = self.class_profile[self.job_class]
+        arrays = (self.gpu_switch, self.gpu_socket, profile, self.slowdown)
+        return Neighbours(*(array.tolist() for array in arrays))
 
     @cached_property
     def max_running_per_gpu(self) -> int:

@@ -12,26 +12,16 @@ just where it is), shrinks, or moves (like a waiting job); without any it is pre
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 
-from placeopt.linear import NO_LOWER, NO_UPPER, ModelBuilder
 from placeopt.problem import BoolArray, IntArray, Problem, State
 from placeopt.terms.standing import Excess, excess_of
 
 NEW, STAY, SHRINK, MOVE = range(4)
 """What a start does: begins a waiting job; or keeps, shrinks or moves a running one."""
-
-
-@dataclass(frozen=True, eq=False)
-class RankVariables:
-    """Who of a job's workers holds what, for a start: the number of a grant's GPUs that a rank has. (z,) each."""
-
-    column: IntArray
-    rank: IntArray
-    grant: IntArray  # position
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,10 +49,6 @@ class Variables:
     grant_milli: IntArray  # (Q,) share of each GPU: the request, or what a running job holds where it stays
     cell_gpus: tuple[tuple[int, ...], ...]  # (C,)
     gpu_to_cell: IntArray  # (G,) -1 where no option may hold the GPU
-    rank_columns: dict[int, RankVariables] = field(default_factory=dict)
-    """By start; only where a cost depends on which rank holds which GPU. Other workers are placed in order."""
-    _made: dict[str, IntArray] = field(default_factory=dict, repr=False)
-    """Columns that several terms use, by name, once they are added."""
 
     @cached_property
     def unit_size(self) -> IntArray:
@@ -127,79 +113,3 @@ class Variables:
         """Shape (C,): whether a waiting job may hold the cell's GPU together with another job, waiting or running."""
         met: BoolArray = self.cell_shared | (self.cell_idle == 0)
         return met
-
-    def utilisation(self, builder: ModelBuilder, cell: int) -> tuple[IntArray, IntArray]:
-        """
-        Cumulative utilisation of a cell of one GPU, running jobs included, in binaries.
-
-        Returns (levels, digits): the percentages that can occur, ascending from what runs there now, and one column
-        for each but the first, 1 where the utilisation is at least that level. Any function of it is then linear.
-        """
-        base = int(self.state.gpu_utilisation[self.cell_gpus[cell][0]])
-        mine = np.flatnonzero(self.grant_cell == cell)
-        percent = self.problem.options.utilisation[self.grant_option[mine]]
-        levels = self._levels(cell, base, percent)
-        name = f"utilisation {cell}"
-        if name not in self._made:
-            digits = builder.add_variables(0, 1, count=len(levels) - 1)
-            steps = levels[1:] - levels[:-1]
-            builder.add_row(np.append(self.grant[mine], digits), np.append(percent, -steps), 0, 0)
-            rows = np.arange(len(digits) - 1)
-            builder.add_parts(0, NO_UPPER, (rows, digits[:-1], 1), (rows, digits[1:], -1), count=len(rows))
-            grants = self.grant[mine]
-            builder.define(digits, lambda values: base + percent @ values[grants] >= levels[1:])
-            self._made[name] = digits
-        return levels, self._made[name]
-
-    def _levels(self, cell: int, base: int, percent: IntArray) -> IntArray:
-        """Sums that the utilisations of the jobs which fit on the GPU together can make, on top of ``base``."""
-        gpu, mine = self.cell_gpus[cell][0], self.grant_cell == cell
-        room = int(self.unit_size[self._grant_unit[mine]].sum())
-        if self.problem.shares_bind:
-            smallest = int(self.problem.options.milli[self.grant_option[mine]].min(initial=1000))
-            room = min(room, int(self.state.gpu_free_milli[gpu]) // smallest)
-        if self.problem.jobs_per_gpu is not None:
-            room = min(room, self.problem.jobs_per_gpu - int(self.state.gpu_jobs[gpu]))
-        sums = {base}
-        for _ in range(room):
-            more = sums | {s + int(p) for s in sums for p in np.unique(percent)}
-            if len(more) == len(sums):
-                break
-            sums = more
-        return np.array(sorted(sums), dtype=np.int64)
-
-    def busy(self, builder: ModelBuilder) -> IntArray:
-        """
-        Return columns, shape (C,), that count the GPUs of a cell that waiting jobs make busy.
-
-        A GPU that a running job holds already counts 0. The first call adds the columns to the model.
-        """
-        if "busy" not in self._made:
-            self._made["busy"] = self._add_busy(builder)
-        return self._made["busy"]
-
-    def _add_busy(self, builder: ModelBuilder) -> IntArray:
-        cells = len(self.cell_gpus)
-        columns = builder.add_variables(0, self.cell_size * self.cell_idle)
-        idle = self.cell_idle[self.grant_cell] == 1
-        cell, grant, shared = self.grant_cell[idle], self.grant[idle], self.cell_shared
-        # busy = sum of grants where GPUs go whole; else busy <= sum, and every grant makes its GPU busy
-        builder.add_parts(0, np.where(shared, NO_UPPER, 0), (cell, grant, 1), (np.arange(cells), columns, -1))
-        meet = np.flatnonzero(shared[cell])
-        rows = np.arange(len(meet))
-        most = -self.unit_size[self._grant_unit[idle][meet]]
-        builder.add_parts(NO_LOWER, 0, (rows, grant[meet], 1), (rows, columns[cell[meet]], most), count=len(meet))
-
-        def held(values: IntArray) -> IntArray:
-            count = np.zeros(cells, dtype=np.int64)
-            np.add.at(count, cell, values[grant])
-            return np.where(shared, np.minimum(count, 1), count)
-
-        builder.define(columns, held)
-        return columns
-
-    @cached_property
-    def _grant_unit(self) -> IntArray:
-        """Shape (Q,). A unit holds a GPU at most once a job."""
-        unit: IntArray = self.start_unit[self.grant_start]
-        return unit

@@ -13,6 +13,7 @@ from placeopt.topology.machine_distances import (
     gpu_distances,
     root_distances,
 )
+from placeopt.topology.machine_levels import MachineLevels, machine_levels
 
 MAX_TABLE_CELLS = 1 << 24
 """
@@ -144,6 +145,26 @@ class ClusterTopology:
             if d >= 0 and two:
                 ways[self.domain_parent[d]].append(two[0] + int(self.domain_uplink[d]))
         return min(nearest, default=None)
+
+    @cached_property
+    def machine_span(self) -> int:
+        """By how much the farthest pair of GPUs of a machine is farther apart than the nearest; at least 1."""
+        distances = [self.distance[m] for m in np.unique(self.node_machine)]
+        pairs = [d[np.triu_indices(len(d), 1)] for d in distances]
+        nearest, farthest = min((int(d.min()) for d in pairs if len(d)), default=0), self.max_machine_distance()
+        return max(1, farthest - nearest or farthest)
+
+    @cached_property
+    def known_paths(self) -> dict[tuple[int, ...], int]:
+        """Path lengths between all pairs of some GPUs, kept by those who look them up repeatedly."""
+        return {}
+
+    @cached_property
+    def machine_levels(self) -> list[MachineLevels]:
+        """By machine type: the levels of its GPUs."""
+        tables = {id(table): table for table in self.distance}
+        levels = {key: machine_levels(table) for key, table in tables.items()}
+        return [levels[id(table)] for table in self.distance]
 
     @cached_property
     def max_distance(self) -> int:

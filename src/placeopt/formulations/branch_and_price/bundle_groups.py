@@ -10,9 +10,14 @@ from placeopt.errors import Unsupported
 from placeopt.problem import UNLIMITED, BoolArray, IntArray, Problem, State
 from placeopt.problem.classes import group_by_key, startable_options
 from placeopt.terms.costs.communication import Communication
+from placeopt.terms.costs.fragmentation import Fragmentation
 from placeopt.terms.costs.interference import Interference
+from placeopt.terms.costs.resource import ResourceCost
 from placeopt.terms.objective import Weighted, last_name_first, weight_of
 from placeopt.terms.rules.minimal_utility import applies
+
+CHARGED = (Communication, Fragmentation, Interference, ResourceCost)
+"""Costs that columns and master charge."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,8 +103,8 @@ def make_bundle_groups(state: State, weighted: tuple[Weighted, ...]) -> BundleGr
 
 def _refuse(problem: Problem, weighted: tuple[Weighted, ...]) -> None:
     for w in last_name_first(weighted):
-        if w.cost.unsupported_by_columns is not None:
-            raise Unsupported(w.cost.unsupported_by_columns)
+        if not isinstance(w.cost, CHARGED):
+            raise Unsupported(f"branch and price does not support the cost {w.cost.name!r} of this policy")
     if applies(problem):
         raise Unsupported("branch and price does not support minimal utility")
     if problem.changeable:

@@ -30,9 +30,17 @@ from placeopt.terms.costs.fragmentation import Fragmentation
 from placeopt.terms.costs.interference import Interference
 from placeopt.terms.costs.resource import ResourceCost
 from placeopt.terms.objective import Weighted, last_name_first, value, weight_of
+from placeopt.terms.protocols import Cost
 
 MOST_COLUMNS = 60_000
 """Columns of bundles beyond which the relaxation is no longer a matter of a second."""
+OMITTED: dict[type[Cost], str | None] = {
+    Communication: None,
+    ResourceCost: None,
+    Fragmentation: "free GPUs in domains that are idle now",
+    Interference: "what jobs that start do to others and to each other",
+}
+"""What is left out of the costs that are charged; the others are left out as a whole."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -248,7 +256,7 @@ def _relaxes(problem: Problem, weighted: tuple[Weighted, ...], *, meetings: bool
     out = ["which nodes a job's bundles share: each costs what it costs where most of its job find room"]
     out.append("CPU, memory, bandwidths and queues")
     for w in last_name_first(weighted):
-        if (omitted := w.cost.omitted_by_cost_relaxation) is not None:
+        if (omitted := OMITTED.get(type(w.cost), f"the cost {w.cost.name!r}")) is not None:
             beyond = ", beyond what no mix of profiles on nodes avoids"
             out.append(omitted + beyond if meetings and isinstance(w.cost, Interference) else omitted)
     if any(communication.edges for communication in problem.class_communication):

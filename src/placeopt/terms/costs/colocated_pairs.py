@@ -65,12 +65,17 @@ def _keys(problem: Problem, job: IntArray, gpu: IntArray, level: int) -> IntArra
     domain = (gpu, problem.gpu_switch[gpu], problem.gpu_socket[gpu], problem.gpu_node[gpu])[level]
     there = _distinct(domain[domain >= 0] * size + job[domain >= 0])  # each job once a domain
     domain, job = there // size, there % size
-    end = np.searchsorted(domain, domain, side="right")
-    partners = end - np.arange(len(job)) - 1
-    a = np.repeat(np.arange(len(job)), partners)
-    b = a + 1 + np.arange(len(a)) - np.repeat(np.cumsum(partners) - partners, partners)
+    a, b = pairs_inside(domain)
     keys: IntArray = (job[a] * size + job[b]) * 4 + level
     return keys
+
+
+def pairs_inside(group: IntArray) -> tuple[IntArray, IntArray]:
+    """Return all positions a < b with equal entries of ``group``, which ascends; (n,) each."""
+    size = len(group)
+    partners = np.searchsorted(group, group, side="right") - np.arange(size) - 1
+    a = np.repeat(np.arange(size), partners)
+    return a, a + 1 + np.arange(len(a)) - np.repeat(np.cumsum(partners) - partners, partners)
 
 
 def _closest(keys: IntArray) -> IntArray:

@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from weakref import WeakKeyDictionary
-
 import numpy as np
 
 from placeopt.linear import ModelBuilder
 from placeopt.problem import UNLIMITED, Allocation, IntArray, Move, Placement, Problem, State
 from placeopt.problem.growth import grown_paths
-from placeopt.terms.costs.rank_assignment import price_by_ranks, price_remaining
 from placeopt.terms.costs.tree_traffic import most_tree_traffic, tree_traffic
 from placeopt.terms.linearized_costs import CostPrices
 from placeopt.terms.protocols import Cost, Expression, Form
-from placeopt.terms.variables import SHRINK, STAY, Variables
-from placeopt.topology.cluster_topology import ClusterTopology
+from placeopt.terms.variables import STAY, Variables
 
 
 class Communication(Cost):
@@ -29,8 +24,6 @@ class Communication(Cost):
     unit = "weighted path"
     default_weight = 400
     never_lowered_by_starts = True
-    omitted_by_cost_relaxation = None  # paths are charged; the relaxation itself says that traffic graphs are not
-    unsupported_by_columns = None  # columns charge paths inside a node and on the way out of it
 
     def score(self, problem: Problem, allocation: Allocation) -> int:
         """Sum over all jobs; those of equally many GPUs are looked up together."""
@@ -85,17 +78,24 @@ class Communication(Cost):
         return alike_by_distance(problem) if apart else None
 
     def forbids_folding(self, problem: Problem, option: int) -> bool:
-        """Return whether jobs in the option have several GPUs and traffic between them."""
-        return _traffic(problem, option) > 0
+        """Return whether jobs in the option have several GPUs and the same traffic between all of them."""
+        return _traffic(problem, option) > 0 and not has_graph(problem, option)
 
     def form(self, problem: Problem) -> Form:
         """
-        Return ``exact``, or ``bound`` where traffic graphs have too many pairs of edges and of GPUs on a node.
+        Return ``exact`` where pairs of a job's GPUs weigh alike, and those of a node are equally far from the network.
 
-        The bound is the least cost of these jobs anywhere; it also leaves out traffic between members of a tree.
+        The bound charges a traffic graph as if all its GPUs were as close as any are, and any GPU the way out of its
+        node from the closest one; it leaves out traffic between members of a tree.
         """
-        between = any(most_tree_traffic(problem, tree) for tree in problem.trees if len(tree.members) > 1)
-        return "exact" if _seated(problem) and not between else "bound"
+        options = range(len(problem.options))
+        if any(has_graph(problem, o) and _traffic(problem, o) for o in options):
+            return "bound"
+        if any(most_tree_traffic(problem, tree) for tree in problem.trees if len(tree.members) > 1):
+            return "bound"
+        leaves = any(problem.options.bundles[o] > 1 and _traffic(problem, o) for o in options)
+        lopsided = any(root.min(initial=UNLIMITED) < root.max(initial=0) for root in problem.topology.root)
+        return "bound" if leaves and lopsided else "exact"
 
     def add_to(self, builder: ModelBuilder, variables: Variables) -> Expression:
         """
@@ -105,29 +105,20 @@ class Communication(Cost):
         Inside a machine whose distances form levels (an ultrametric) the same holds by group; elsewhere (cube mesh)
         each pair of GPUs has a column that is 1 where both are held. What a running job costs where it stays is known.
         """
-        prices, seated = CostPrices(builder), _seated(variables.problem)
-        for s, option in enumerate(variables.start_option):
-            communication = variables.problem.class_communication[variables.problem.options.job_class[option]]
+        prices, problem = CostPrices(builder), variables.problem
+        for s, option in enumerate(variables.start_option.tolist()):
+            start, known = variables.start[s : s + 1], 0
             if variables.start_kind[s] == STAY:
                 job = variables.unit_jobs[variables.start_unit[s]][0]
-                known = job_cost(variables.problem, job, variables.problem.running[job])
-                prices.add(variables.start[s : s + 1], np.array([known], dtype=np.int64))
-            elif not self.forbids_folding(variables.problem, int(option)):
-                continue
-            elif not communication.edges:
-                price_start(prices, variables, s, communication.weight)
-            elif seated and variables.start_kind[s] == SHRINK:
-                price_remaining(builder, prices, variables, s, communication)
-            elif seated:
-                price_by_ranks(builder, prices, variables, s, communication)
-            else:
-                least = _traffic(variables.problem, int(option)) * _shortest(variables.problem)
-                prices.add(variables.start[s : s + 1], np.array([least], dtype=np.int64))
-        return (*prices.hand_over(), self.score(variables.problem, variables.state.allocation()))
+                known = job_cost(problem, job, problem.running[job])
+            elif has_graph(problem, option):
+                known = _traffic(problem, option) * _shortest(problem)
+            elif _traffic(problem, option):
+                price_start(prices, variables, s, problem.class_communication[problem.options.job_class[option]].weight)
+            if known:
+                prices.add(start, np.array([known], dtype=np.int64))
+        return (*prices.hand_over(), self.score(problem, variables.state.allocation()))
 
-
-MAX_RANK_PAIRS = 40_000
-"""Edges of the jobs' traffic graphs x pairs of GPUs on a node, over all nodes, up to which the form is exact."""
 
 PAIRS_AT_ONCE = 1 << 20
 
@@ -163,12 +154,8 @@ def job_cost(problem: Problem, job: int, placement: Placement) -> int:
 def alike_by_distance(problem: Problem) -> IntArray:
     """Shape (G,): GPUs of a node with equal numbers swap without changing any distance."""
     out = np.zeros(problem.num_gpus, dtype=np.int64)
-    alike = [
-        np.unique(np.stack([_shape(problem, m).leaf, root]), axis=1, return_inverse=True)[1]
-        for m, root in enumerate(problem.topology.root)
-    ]
     for n, m in enumerate(problem.topology.node_machine.tolist()):
-        out[problem.node_gpu_start[n] : problem.node_gpu_start[n + 1]] = alike[m]
+        out[problem.node_gpu_start[n] : problem.node_gpu_start[n + 1]] = problem.topology.machine_levels[m].leaf
     return out
 
 
@@ -184,11 +171,11 @@ def _pair_weights(problem: Problem, job: int, option: int) -> IntArray:
     return np.kron(between, np.ones((gpus, gpus), dtype=np.int64))
 
 
-def _seated(problem: Problem) -> bool:
-    """Return whether traffic graphs are few and small enough for columns that assign ranks to GPUs."""
-    pairs = int((np.diff(problem.node_gpu_start) ** 2).sum())
-    edges = np.array([len(c.edges) for c in problem.class_communication], dtype=np.int64)
-    return int(edges[problem.job_class].sum()) * pairs <= MAX_RANK_PAIRS
+def has_graph(problem: Problem, option: int) -> bool:
+    """Return whether it matters which of a job's workers holds which GPU: several workers, and edges between them."""
+    return bool(
+        problem.class_communication[problem.options.job_class[option]].edges and problem.options.workers[option] > 1
+    )
 
 
 def _shortest(problem: Problem) -> int:
@@ -243,54 +230,12 @@ def _traffic(problem: Problem, option: int) -> int:
     return inside + sum(int(edge.weight) * gpus * gpus for edge in communication.edges if max(edge.ranks) < workers)
 
 
-@dataclass(frozen=True, eq=False)
-class _Shape:
-    """How a machine's GPUs lie to each other. ``groups``: (GPUs, height above - own height), empty for a cube mesh."""
-
-    levelled: bool
-    height: int
-    groups: tuple[tuple[tuple[int, ...], int], ...]
-    leaf: IntArray  # (g,) GPUs of equal number are alike
-
-
-def _shape(problem: Problem, machine: int) -> _Shape:
-    topology = problem.topology
-    known, table = _shapes.setdefault(topology, {}), topology.distance[machine]
-    if id(table) not in known:  # the topology holds its tables, so none takes the place of another
-        known[id(table)] = shape_of(table)
-    return known[id(table)]
-
-
-_shapes: WeakKeyDictionary[ClusterTopology, dict[int, _Shape]] = WeakKeyDictionary()
-
-
-def shape_of(distance: IntArray) -> _Shape:
-    """
-    Return how GPUs of these distances lie, shape (g, g): ``O(h g^2)`` for h different distances that form levels.
-
-    Distances form levels where "at most this far" is transitive for each of them; g GPUs then have fewer than g.
-    """
-    size = len(distance)
-    heights = np.unique(distance[np.triu_indices(size, 1)]).tolist()
-    partitions = [np.arange(size)]
-    for height in heights:
-        near = distance <= height
-        first = near.argmax(axis=1)  # of all GPUs that are near: where this is transitive, the name of a group
-        if len(heights) >= size or not np.array_equal(near, first[:, None] == first[None, :]):
-            return _Shape(False, 0, (), np.arange(size))
-        partitions.append(first)
-    groups: list[tuple[tuple[int, ...], int]] = []
-    for above, partition, height in zip(heights[1:], partitions[1:-1], heights, strict=False):
-        groups.extend(
-            (tuple(int(g) for g in np.flatnonzero(partition == label)), above - height)
-            for label in np.unique(partition)
-        )
-    alike = partitions[1] if heights else partitions[0]
-    return _Shape(True, heights[-1] if heights else 0, tuple(groups), np.asarray(alike))
-
-
 def price_start(prices: CostPrices, v: Variables, s: int, weight: int) -> None:
-    """State the path between all pairs of GPUs x ``weight`` of one start, whose unit is one job."""
+    """
+    State the path between all pairs of GPUs x ``weight`` of one start, whose unit is one job.
+
+    A bound where GPUs of a node are not equally far from the network, and the start may leave the node.
+    """
     problem, topology = v.problem, v.problem.topology
     option = int(v.start_option[s])
     total = int(problem.options.workers[option] * problem.options.gpus[option])
@@ -310,20 +255,19 @@ def price_start(prices: CostPrices, v: Variables, s: int, weight: int) -> None:
     domains: dict[int, list[IntArray]] = {}
     for node, members in zip(nodes.tolist(), np.split(grants[order], first[1:]), strict=True):
         machine = int(topology.node_machine[node])
-        shape = _shape(problem, machine)
+        levels = topology.machine_levels[machine]
         if together:
-            inside = shape.height * int(pairs[total]) * weight
+            inside = levels.height * int(pairs[total]) * weight
             prices.add(v.bundle[v.grant_bundle[members[:1]]], np.array([inside], dtype=np.int64))
         else:
             leave = int(topology.root[machine].min()) + int(topology.node_uplink[node])
-            price(members, shape.height * pairs + leave * crossing)
-            _price_roots(prices, v, members, node, total, weight)
+            price(members, levels.height * pairs + leave * crossing)
         index = v.cell_gpu[v.grant_cell[members]] - problem.node_gpu_start[node]
-        for gpus, drop in shape.groups:
+        for gpus, drop in levels.groups:
             group = members[np.isin(index, gpus)]
             if len(group):
                 price(group, -drop * pairs)
-        if not shape.levelled:  # cells are single GPUs
+        if not levels.exist:  # cells are single GPUs
             a, b = np.triu_indices(len(members), 1)
             distance = topology.distance[machine][index[a], index[b]]
             prices.add_both(v.grant[members[a]], v.grant[members[b]], distance * weight)
@@ -331,16 +275,3 @@ def price_start(prices: CostPrices, v: Variables, s: int, weight: int) -> None:
             domains.setdefault(domain, []).append(members)
     for domain, parts in domains.items():
         price(np.concatenate(parts), int(topology.domain_uplink[domain]) * crossing)
-
-
-def _price_roots(prices: CostPrices, v: Variables, members: IntArray, node: int, total: int, weight: int) -> None:
-    """State what GPUs cost that lie further from the network than the closest: x GPUs of the job on other nodes."""
-    topology = v.problem.topology
-    root = topology.root[int(topology.node_machine[node])]
-    further = root[v.cell_gpu[v.grant_cell[members]] - v.problem.node_gpu_start[node]] - root.min()
-    room = min(int(v.grant_most[members].sum()), total)
-    for q, extra in zip(members.tolist(), (further * weight).tolist(), strict=True):
-        if extra:
-            most = min(int(v.grant_most[q]), total)
-            prices.add(v.grant[q : q + 1], np.array([extra * total], dtype=np.int64))
-            prices.add_product(v.grant[q : q + 1], most, v.grant[members], room, -extra)

@@ -9,16 +9,12 @@ from placeopt.model import Policy
 from placeopt.problem import RESOURCES, Allocation, BoolArray, IntArray, Move, Problem, State
 from placeopt.problem.free_capacity import gpu_milli_left
 from placeopt.problem.target import Target
-from placeopt.terms.costs import fgd_rows as rows
 from placeopt.terms.protocols import Cost, Expression, Form
 from placeopt.terms.variables import Variables
 
 CPU = RESOURCES.index("cpu_millicores")
 IMPOSSIBLE = np.iinfo(np.int64).max
 """In ``changes_if_placed``, where a bundle does not fit."""
-
-MAX_CHECKS = 20_000
-"""Most pairs of a typical worker and a node, or a GPU that jobs may share, up to which the form is exact."""
 
 _CHUNK = 1 << 22
 """Entries of the tables that are made at once."""
@@ -40,8 +36,6 @@ class Fgd(Cost):
     name = "fragmentation"
     unit = "weighted GPU-milli"
     default_weight = 300
-    omitted_by_cost_relaxation = "fragmentation"
-    unsupported_by_columns = "branch and price supports fragmentation in the form 'partial' only"
 
     def selected_by(self, policy: Policy) -> bool:
         """Return whether the policy's form is ``fgd``."""
@@ -68,16 +62,35 @@ class Fgd(Cost):
         return problem.target.total * 1000 * problem.num_gpus
 
     def form(self, problem: Problem) -> Form:
-        """Exact in rounds of moderate size; elsewhere what no typical worker could ever take where it is left."""
-        with_gpus = int((np.diff(problem.node_gpu_start) > 0).sum())
-        shared = 0 if problem.jobs_per_gpu == 1 else problem.num_gpus
-        return "exact" if len(problem.target) * (with_gpus + shared) <= MAX_CHECKS else "bound"
+        """Only a bound: what no typical worker could ever take where it is left."""
+        del problem
+        return "bound"
 
     def add_to(self, builder: ModelBuilder, variables: Variables) -> Expression:
-        """Add what is left of every GPU, which workers may take it, and which nodes can host them."""
-        if self.form(variables.problem) == "bound":
-            return rows.bound(variables, gpu_milli_left(variables.state))
-        return rows.exact(builder, variables, gpu_milli_left(variables.state))
+        """
+        Charge what is left of each GPU x the frequency of the workers that can never take it.
+
+        Neither the GPU nor its node suits these workers now, and more jobs do not change that. A grant takes its share
+        of what is left, or all of it where a GPU has one job only.
+        """
+        del builder
+        v, problem = variables, variables.problem
+        left = gpu_milli_left(v.state)
+        useless = problem.target.total - problem.target.parts @ self._could_take(v.state, left).astype(np.int64)  # (G,)
+        share = np.int64(1000) if problem.jobs_per_gpu == 1 else v.grant_milli
+        return v.grant, -useless[v.cell_gpu[v.grant_cell]] * share, int((useless * left).sum())
+
+    @staticmethod
+    def _could_take(state: State, left: IntArray) -> BoolArray:
+        """Shape (M, G): whether a typical worker could take what is ``left`` of a GPU now; such are alike in a cell."""
+        problem, target = state.problem, state.problem.target
+        usable = target.type_ok[:, problem.gpu_type] & (left >= np.maximum(target.milli, 1)[:, None])
+        counts = [np.bincount(problem.gpu_node[of_one], minlength=problem.num_nodes) for of_one in usable]
+        number = np.array(counts, dtype=np.int64).reshape(len(target), problem.num_nodes)
+        hosts = (number >= target.gpus[:, None]) & (np.maximum(state.node_free[:, CPU], 0) >= target.cpu[:, None])
+        hosts &= target.gpus[:, None] > 0
+        could: BoolArray = usable & hosts[:, problem.gpu_node]
+        return could
 
 
 def of_nodes(state: State, nodes: IntArray, target: Target | None = None) -> IntArray:

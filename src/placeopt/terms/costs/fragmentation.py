@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 
-from placeopt.linear import NO_LOWER, ModelBuilder
+from placeopt.linear import NO_LOWER, NO_UPPER, ModelBuilder
 from placeopt.model import Policy
-from placeopt.problem import Allocation, FragmentationLevel, IntArray, Move, Problem, State
+from placeopt.problem import Allocation, BoolArray, IntArray, Move, Problem, State
 from placeopt.terms.protocols import Cost, Expression
 from placeopt.terms.variables import Variables
+
+NOTHING: IntArray = np.zeros(0, dtype=np.int64)
 
 
 class Fragmentation(Cost):
@@ -22,8 +26,6 @@ class Fragmentation(Cost):
     name = "fragmentation"
     unit = "weighted GPUs"
     default_weight = 300
-    omitted_by_cost_relaxation = "free GPUs in domains that are idle now"
-    unsupported_by_columns = None  # columns charge the domains inside a node, the master those above
 
     def selected_by(self, policy: Policy) -> bool:
         """Return whether the policy's form is ``partial``."""
@@ -73,43 +75,51 @@ class Fragmentation(Cost):
 
     def add_to(self, builder: ModelBuilder, variables: Variables) -> Expression:
         """Free GPUs of a used domain are ``size x used - busy``; where a running job uses it already, ``used`` is 1."""
-        v = variables
-        busy = v.busy(builder)
-        columns: list[IntArray] = []
-        coefficients: list[IntArray] = []
-        constant = 0
-        cell_gpu = np.array([gpus[0] for gpus in v.cell_gpus], dtype=np.int64)
+        v, busy = variables, _add_busy(builder, variables)
+        columns, coefficients, constant = [NOTHING], [NOTHING], 0
         for level, free in zip(v.problem.levels, v.state.level_free, strict=True):
-            constant += self._add_level(builder, level, free, busy, cell_gpu, columns, coefficients)
-        if not columns:
-            return np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64), constant
+            domain = level.gpu_to_domain[v.cell_gpu]
+            inside = np.flatnonzero(domain >= 0)
+            idle = free == level.total  # no running job in the domain
+            mine = inside[idle[domain[inside]]]
+            fresh, row = np.unique(domain[mine], return_inverse=True)
+            used = builder.add_variables(0, 1, count=len(fresh))
+            for sign, price in ((1, -level.total[fresh]), (-1, 1)):  # used where any GPU is busy, and only there
+                parts = (row, busy[mine], sign), (np.arange(len(fresh)), used, price)
+                builder.add_parts(NO_LOWER, 0, *parts, count=len(fresh))
+            builder.define(used, partial(_any_busy, row, busy[mine]))
+            columns += [busy[inside], used]
+            coefficients += [np.full(len(inside), -level.weight, dtype=np.int64), level.weight * level.total[fresh]]
+            constant += level.weight * int(free[~idle].sum())
         return np.concatenate(columns), np.concatenate(coefficients), constant
 
-    @staticmethod
-    def _add_level(
-        builder: ModelBuilder,
-        level: FragmentationLevel,
-        free: IntArray,
-        busy: IntArray,
-        cell_gpu: IntArray,
-        columns: list[IntArray],
-        coefficients: list[IntArray],
-    ) -> int:
-        domain = level.gpu_to_domain[cell_gpu]
-        inside = np.flatnonzero(domain >= 0)
-        idle = free == level.total  # no running job in the domain
-        columns.append(busy[inside])
-        coefficients.append(np.full(len(inside), -level.weight, dtype=np.int64))
-        fresh, row = np.unique(domain[inside][idle[domain[inside]]], return_inverse=True)
-        mine = inside[idle[domain[inside]]]
-        used = builder.add_variables(0, 1, count=len(fresh))
-        for sign, price in ((1, -level.total[fresh]), (-1, 1)):  # used where any GPU is busy, and only there
-            parts = (row, busy[mine], sign), (np.arange(len(fresh)), used, price)
-            builder.add_parts(NO_LOWER, 0, *parts, count=len(fresh))
-        builder.define(used, lambda values: np.bincount(row, values[busy[mine]], len(fresh)) > 0)
-        columns.append(used)
-        coefficients.append(level.weight * level.total[fresh])
-        return level.weight * int(free[~idle].sum())
+
+def _add_busy(builder: ModelBuilder, v: Variables) -> IntArray:
+    """Return columns, shape (C,), that count the GPUs of a cell that waiting jobs make busy; 0 where one is already."""
+    cells = len(v.cell_gpus)
+    columns = builder.add_variables(0, v.cell_size * v.cell_idle)
+    idle = v.cell_idle[v.grant_cell] == 1
+    cell, grant, shared = v.grant_cell[idle], v.grant[idle], v.cell_shared
+    # busy = sum of grants where GPUs go whole; else busy <= sum, and every grant makes its GPU busy
+    builder.add_parts(0, np.where(shared, NO_UPPER, 0), (cell, grant, 1), (np.arange(cells), columns, -1))
+    meet = np.flatnonzero(shared[cell])
+    rows = np.arange(len(meet))
+    most = v.unit_size[v.start_unit[v.grant_start[idle][meet]]]  # a unit holds a GPU at most once a job
+    builder.add_parts(NO_LOWER, 0, (rows, grant[meet], 1), (rows, columns[cell[meet]], -most), count=len(meet))
+
+    def held(values: IntArray) -> IntArray:
+        count = np.zeros(cells, dtype=np.int64)
+        np.add.at(count, cell, values[grant])
+        return np.where(shared, np.minimum(count, 1), count)
+
+    builder.define(columns, held)
+    return columns
+
+
+def _any_busy(domain: IntArray, busy: IntArray, values: IntArray) -> BoolArray:
+    """Shape (D,): whether any of the columns ``busy``, each of a cell of a ``domain``, is above 0."""
+    found: BoolArray = np.bincount(domain, values[busy]) > 0
+    return found
 
 
 def _partial(free: int, size: int) -> int:

@@ -65,7 +65,6 @@ class HorusCost(Cost):
 
     name = "horus"
     unit = "thousandths"
-    omitted_by_cost_relaxation = "the Horus cost"
 
     def score(self, problem: Problem, allocation: Allocation) -> int:
         """Memory by job, utilisation by GPU."""
@@ -110,33 +109,23 @@ class HorusCost(Cost):
         return _sum_over_jobs(problem, per_gpu * gpus)
 
     def form(self, problem: Problem) -> Form:
-        """Exact, unless the utilisations that GPUs can have are too many to be told apart."""
-        return "exact" if few_levels(problem) else "bound"
+        """Exact where no two jobs meet on a GPU."""
+        alone = problem.shares_bind and bool((problem.options.milli == 1000).all())
+        return "exact" if alone or not problem.gpus_are_shared else "bound"
 
     def add_to(self, builder: ModelBuilder, variables: Variables) -> Expression:
         """
-        The memory part per grant, and w2 x f per grant where a GPU has one job only.
+        Charge each grant its memory, and w2 x f for a GPU by itself; where jobs may meet, what it adds at least.
 
-        Where jobs may meet, f steps from level to level of the GPU's cumulative utilisation, plus f(0) if it is busy.
+        That is what it adds to an idle GPU: f - f(0) = a x^2 + b x with a > 0 only grows; 1 off for rounding.
         """
+        del builder
         v, use = variables, _use_cost(variables.problem)
-        gpu_type = np.array([v.problem.gpu_type[gpus[0]] for gpus in v.cell_gpus], dtype=np.int64)
-        memory = _memory_cost(v.problem)[v.grant_option, gpu_type[v.grant_cell]]
-        alone = ~v.cell_met[v.grant_cell]
-        columns, coefficients = [v.grant], [memory + alone * use[v.problem.options.utilisation[v.grant_option]]]
-        fixed = self.score(v.problem, v.state.allocation())
-        met = np.intersect1d(np.flatnonzero(v.cell_met), v.grant_cell)
-        if not few_levels(v.problem):
-            return _bounded(v, use, memory, fixed)
-        for cell in met.tolist():
-            levels, digits = v.utilisation(builder, cell)
-            columns.append(digits)
-            coefficients.append(use[levels[1:]] - use[levels[:-1]])
-        if use[0]:
-            first = np.flatnonzero(v.cell_shared)
-            columns.append(v.busy(builder)[first])
-            coefficients.append(np.full(len(first), use[0]))
-        return np.concatenate(columns), np.concatenate(coefficients), fixed
+        memory = _memory_cost(v.problem)[v.grant_option, v.problem.gpu_type[v.cell_gpu[v.grant_cell]]]
+        percent = v.problem.options.utilisation[v.grant_option]
+        rise = np.maximum(use - use[0] - 1, 0)
+        each = memory + np.where(v.cell_met[v.grant_cell], rise[percent], use[percent])
+        return v.grant, each, self.score(v.problem, v.state.allocation())
 
 
 def decision_costs(state: State, option: int, gpus: IntArray) -> IntArray:
@@ -154,25 +143,6 @@ def decision_costs(state: State, option: int, gpus: IntArray) -> IntArray:
     percent = np.minimum(state.gpu_utilisation[gpus] + options.utilisation[option], len(use) - 1)
     costs: IntArray = np.where(capacity > 0, memory, 0) + use[percent]
     return costs
-
-
-MAX_LEVELS = 20_000
-"""Utilisations that all GPUs on which jobs may meet can have, up to which the exact form is used."""
-
-
-def few_levels(problem: Problem) -> bool:
-    """Return whether cumulative utilisations are few enough to be told apart one by one."""
-    alone = not problem.gpus_are_shared or (problem.shares_bind and bool((problem.options.milli == 1000).all()))
-    unit = int(np.gcd.reduce(problem.options.utilisation)) if len(problem.options) else 0
-    return alone or not unit or problem.num_gpus * most_percent(problem) // unit <= MAX_LEVELS
-
-
-def _bounded(v: Variables, use: IntArray, memory: IntArray, fixed: int) -> Expression:
-    """What each job adds to an idle GPU, at least: f - f(0) = a x^2 + b x, a > 0, only grows; 1 off for rounding."""
-    rise = np.maximum(use - use[0] - 1, 0)
-    percent = v.problem.options.utilisation[v.grant_option]
-    each = memory + np.where(v.cell_met[v.grant_cell], rise[percent], use[percent])
-    return v.grant, each, fixed
 
 
 def _memory_cost(problem: Problem) -> IntArray:
@@ -197,10 +167,15 @@ def _use_cost(problem: Problem, least: int = 0) -> IntArray:
 
 def most_percent(problem: Problem) -> int:
     """Return the highest cumulative utilisation that any GPU can reach, in percent."""
+    return int(problem.options.utilisation.max(initial=0)) * most_jobs(problem)
+
+
+def most_jobs(problem: Problem) -> int:
+    """Return the most jobs that any GPU can have."""
     limits = [] if problem.jobs_per_gpu is None else [problem.jobs_per_gpu]
     if problem.shares_bind:
         limits.append(1000 // int(problem.options.milli.min(initial=1000)))
-    return int(problem.options.utilisation.max(initial=0)) * max(min(limits), problem.max_running_per_gpu)
+    return max(min(limits), problem.max_running_per_gpu)
 
 
 def _sum_over_jobs(problem: Problem, per_option: IntArray) -> int:

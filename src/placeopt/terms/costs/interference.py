@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
-from weakref import WeakKeyDictionary
 
 import numpy as np
 
 from placeopt.linear import ModelBuilder
 from placeopt.problem import Allocation, IntArray, Move, Placement, Problem, State
 from placeopt.problem.state import holdings
-from placeopt.terms.costs import interference_rows as rows
 from placeopt.terms.costs.colocated_pairs import colocated_pairs
-from placeopt.terms.costs.horus import excess_table, few_levels, most_percent
-from placeopt.terms.costs.presence import count_shared_domains, steps
+from placeopt.terms.costs.horus import excess_table, most_jobs, most_percent
+from placeopt.terms.costs.meetings import LEVELS, Encounters, add_meetings, least_excess, steps
 from placeopt.terms.protocols import Cost, Expression, Form
 from placeopt.terms.variables import Variables
 
@@ -34,8 +31,6 @@ class Interference(Cost):
     unit = "thousandths"
     default_weight = 300
     never_lowered_by_starts = True
-    omitted_by_cost_relaxation = "what jobs that start do to others and to each other"
-    unsupported_by_columns = None  # columns charge pairs of profiles, and refuse other models where they tabulate them
 
     def score(self, problem: Problem, allocation: Allocation) -> int:
         """Sum over all jobs that hold a GPU."""
@@ -45,9 +40,9 @@ class Interference(Cost):
         """
         Take what the moved job and its neighbours do to each other: what it adds there less what it added here.
 
-        Under ``curve``, where all on a GPU have a part in it, they are recomputed, before and after.
+        Where the largest excess of each counts, they are recomputed, before and after.
         """
-        if state.problem.policy.interference.model != "curve":
+        if state.problem.policy.interference.model == "pairwise":
             before, after = state.placements[move.job], move.placement
             return _with_others(state, move.job, after) - _with_others(state, move.job, before)
         nodes: set[int] = set()
@@ -72,69 +67,47 @@ class Interference(Cost):
         return int((count[:, None] * highest * count[None, :]).sum() - (count * highest.diagonal()).sum())
 
     def gpu_classes(self, problem: Problem) -> IntArray | None:
-        """GPUs alike: those that share switch and socket, where that matters and the exact form is used."""
-        if problem.policy.interference.model == "curve" or self.form(problem) == "bound":
-            return None
-        if not steps(problem.slowdown)[1:3].any():
+        """GPUs alike: those that share switch and socket, where that matters."""
+        if not steps(_encounters(problem).excess)[1:3].any():
             return None  # only who shares a GPU or a node counts
         return np.unique(np.stack([problem.gpu_switch, problem.gpu_socket]), axis=1, return_inverse=True)[1]
 
     def forbids_folding(self, problem: Problem, option: int) -> bool:
-        """Return whether a job in the option slows others or is slowed, and the exact form is used."""
-        if not problem.options.gpus[option] or self.worst(problem) == 0 or self.form(problem) == "bound":
-            return False
-        if problem.policy.interference.model == "curve":
-            return True
+        """Return whether a job in the option slows others or is slowed."""
+        if not problem.options.gpus[option] or problem.policy.interference.model == "curve":
+            return bool(problem.options.gpus[option]) and self.worst(problem) > 0
         p = int(problem.class_profile[problem.options.job_class[option]])
         return p >= 0 and bool(problem.slowdown[:, p].any() or problem.slowdown[:, :, p].any())
 
     def form(self, problem: Problem) -> Form:
-        """
-        Exact in rounds of moderate size.
-
-        Elsewhere only the trivial bound: what the running jobs do to each other, since no co-runner speeds a job up.
-        """
-        if self.worst(problem) == 0:
-            return "exact"
-        if problem.policy.interference.model == "curve":
-            if not few_levels(problem):
-                return "bound"
-            waiting = problem.num_jobs - len(problem.running) + len(problem.changeable)
-            return "exact" if waiting * problem.num_gpus <= MAX_CURVE_PAIRS else "bound"
-        return "exact" if _shared_domains(problem) <= MAX_SHARED_DOMAINS else "bound"
+        """Exact where what two jobs suffer where they meet says all."""
+        return "exact" if self.worst(problem) == 0 or _encounters(problem).exact else "bound"
 
     def add_to(self, builder: ModelBuilder, variables: Variables) -> Expression:
-        """Add which jobs meet and how full GPUs become; the trivial bound is a constant."""
-        problem, state = variables.problem, variables.state
-        base = slowdowns(state)
-        nothing = np.zeros(0, dtype=np.int64)
-        if self.form(problem) == "bound" or self.worst(problem) == 0:
+        """Add which jobs meet; what running jobs do to each other is known, and no co-runner speeds a job up."""
+        problem, base = variables.problem, slowdowns(variables.state)
+        if self.worst(problem) == 0:
+            nothing = np.zeros(0, dtype=np.int64)
             return nothing, nothing, sum(base.values())
-        if problem.policy.interference.model == "curve":
-            return rows.curve(builder, variables, _curve(problem), base)
-        if problem.policy.interference.model == "worst":
-            columns, coefficients, _ = rows.worst(builder, variables, problem.slowdown, base)
-            return columns, coefficients, 0
-        columns, coefficients, _ = rows.pairwise(builder, variables, problem.slowdown)
-        return columns, coefficients, sum(base.values())
+        by_pair = problem.policy.interference.model == "pairwise"
+        return add_meetings(builder, variables, _encounters(problem), base, by_pair=by_pair)
 
 
-MAX_SHARED_DOMAINS = 200_000
-"""
-Pairs of jobs x domains in which they can meet, up to which the exact form is used: so many rows take 0.6 s to build.
-"""
-
-MAX_CURVE_PAIRS = 40_000
-"""Likewise jobs x GPUs, for ``curve``."""
-
-_known: WeakKeyDictionary[Problem, int] = WeakKeyDictionary()
-
-
-def _shared_domains(problem: Problem) -> int:
-    """Count meetings once a problem, up to the limit: every cost is asked for its form many times a round."""
-    if problem not in _known:
-        _known[problem] = count_shared_domains(problem, MAX_SHARED_DOMAINS)
-    return _known[problem]
+def _encounters(problem: Problem) -> Encounters:
+    """Return what two jobs suffer at least: the first of them, or both where pairs count."""
+    if problem.policy.interference.model != "curve":
+        both = problem.policy.interference.model == "pairwise"
+        excess, exact = least_excess(problem, problem.slowdown + both * problem.slowdown.transpose(0, 2, 1))
+        return Encounters(problem.class_profile, excess, exact)
+    # a GPU is at least as full as two jobs on it make it, each in the option that uses it least
+    options, some = problem.options, problem.options.gpus > 0
+    least, most = np.full(problem.num_classes, 100), np.zeros(problem.num_classes, dtype=np.int64)
+    np.minimum.at(least, options.job_class[some], options.utilisation[some])
+    np.maximum.at(most, options.job_class[some], options.utilisation[some])
+    percent, profile = np.unique(least, return_inverse=True)
+    excess = np.zeros((LEVELS, len(percent), len(percent)), dtype=np.int64)
+    excess[0] = _curve(problem, 2 * int(percent.max(initial=0)))[percent[:, None] + percent[None, :]]
+    return Encounters(profile, excess, most_jobs(problem) <= 2 and bool((least >= most).all()))
 
 
 def _by_profile(problem: Problem) -> IntArray:
@@ -201,29 +174,12 @@ def excess_beside(state: State, job: int) -> dict[int, int]:
             held = state.placements[other]
             others[other] = max((excess.get(gpu, 0) for gpu in (held.gpus if held is not None else ())), default=0)
         return others
-    profile = int(problem.class_profile[problem.job_class[job]])
-    if profile < 0 or not others:
-        return others
-    near = _Near(problem, placement)
-    for other in others:
-        beside, held = int(problem.class_profile[problem.job_class[other]]), state.placements[other]
-        if beside >= 0 and held is not None:
-            others[other] = int(problem.slowdown[near.closest(held), profile, beside])
-    return others
+    return others | {other: felt for other, felt, _ in meets(state, job, placement)}
 
 
 def _with_others(state: State, job: int, placement: Placement | None) -> int:
-    """Return what a job at ``placement`` adds to the excess of itself and its co-runners there, in thousandths."""
-    if placement is None or not _lists(state.problem).disturb:
-        return 0
-    met = list(meets(state, job, placement))
-    if state.problem.policy.interference.model == "pairwise":
-        return sum(felt + caused for _, felt, caused in met)
-    total = max((felt for _, felt, _ in met), default=0)
-    for other, _, caused in met:
-        if caused:  # it counts as far as no other neighbour is as bad
-            total += max(0, caused - max((by for k, by in excess_beside(state, other).items() if k != job), default=0))
-    return total
+    """Return what a job at ``placement`` adds to the excess of itself and its co-runners there, where pairs count."""
+    return 0 if placement is None else sum(felt + caused for _, felt, caused in meets(state, job, placement))
 
 
 def meets(state: State, job: int, placement: Placement) -> Iterator[tuple[int, int, int]]:
@@ -232,60 +188,20 @@ def meets(state: State, job: int, placement: Placement) -> Iterator[tuple[int, i
 
     By the slowdowns of their profiles; under ``curve`` these do not count.
     """
-    lists = _lists(state.problem)
-    profile = lists.profile[job]
-    if not placement.gpus or profile < 0:
+    switch, socket, profile, slowdown = state.problem.neighbours
+    if not placement.gpus or profile[job] < 0:
         return
-    near, placements = _Near(state.problem, placement), state.placements
+    gpus = frozenset(placement.gpus)
+    switches, sockets = ({of_gpu[gpu] for gpu in gpus} - {-1} for of_gpu in (switch, socket))
     for other in dict.fromkeys(k for node in dict.fromkeys(placement.nodes) for k in state.node_jobs[node]):
-        beside, held = lists.profile[other], placements[other]
-        if other != job and beside >= 0 and held is not None:
-            level = lists.slowdown[near.closest(held)]
-            yield other, level[profile][beside], level[beside][profile]
-
-
-class _Near:
-    """GPUs, switches and sockets of a placement, to be compared with those of others on its nodes."""
-
-    def __init__(self, problem: Problem, placement: Placement) -> None:
-        lists = _lists(problem)
-        self._switch, self._socket = lists.switch, lists.socket
-        self._gpus = frozenset(placement.gpus)
-        self._switches = {self._switch[gpu] for gpu in placement.gpus} - {-1}
-        self._sockets = {self._socket[gpu] for gpu in placement.gpus} - {-1}
-
-    def closest(self, other: Placement) -> int:
-        """Return the closest level shared: 0 GPU, 1 switch, 2 socket, 3 node."""
-        if not self._gpus.isdisjoint(other.gpus):
-            return 0
-        if self._switches and any(self._switch[gpu] in self._switches for gpu in other.gpus):
-            return 1
-        if any(self._socket[gpu] in self._sockets for gpu in other.gpus):
-            return 2
-        return 3
-
-
-@dataclass(frozen=True)
-class _Lists:
-    """Arrays of a problem as plain lists: single entries are read often."""
-
-    switch: list[int]  # of every GPU
-    socket: list[int]  # of every GPU
-    profile: list[int]  # of every job
-    slowdown: list[list[list[int]]]  # level, profile that feels it, profile that causes it
-    disturb: bool  # whether any profile slows another down
-
-
-_lists_known: WeakKeyDictionary[Problem, _Lists] = WeakKeyDictionary()
-
-
-def _lists(problem: Problem) -> _Lists:
-    if problem not in _lists_known:
-        _lists_known[problem] = _Lists(
-            problem.gpu_switch.tolist(),
-            problem.gpu_socket.tolist(),
-            problem.class_profile[problem.job_class].tolist(),
-            problem.slowdown.tolist(),
-            bool(problem.slowdown.any()),
-        )
-    return _lists_known[problem]
+        held = state.placements[other]
+        if other == job or profile[other] < 0 or held is None:
+            continue
+        level = 3
+        if not gpus.isdisjoint(held.gpus):
+            level = 0
+        elif switches and any(switch[gpu] in switches for gpu in held.gpus):
+            level = 1
+        elif any(socket[gpu] in sockets for gpu in held.gpus):
+            level = 2
+        yield other, slowdown[level][profile[job]][profile[other]], slowdown[level][profile[other]][profile[job]]

@@ -16,8 +16,6 @@ class ResourceCost(Cost):
     name = "resource"
     unit = "thousandths"
     never_lowered_by_starts = True
-    omitted_by_cost_relaxation = None  # each chosen option is charged
-    unsupported_by_columns = None  # the master charges each chosen option
 
     def score(self, problem: Problem, allocation: Allocation) -> int:
         """Sum over jobs."""

@@ -16,14 +16,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from fractions import Fraction
-from weakref import WeakKeyDictionary
 
 import numpy as np
 
 from placeopt.model import Option
 from placeopt.problem import Move, Placement, Problem, State
 from placeopt.terms.costs.interference import excess_beside
-from placeopt.topology import ClusterTopology
 
 FLOOR = Fraction(1, 100)
 """The artifact's floor of t and I."""
@@ -94,8 +92,7 @@ def most_path(problem: Problem, option: int) -> int:
 
 
 FEW, MOST_PATHS = 8, 100_000
-"""GPUs up to which a placement's path is cached, and how many paths are: look-ahead needs the same ones repeatedly."""
-_paths: WeakKeyDictionary[ClusterTopology, dict[tuple[int, ...], int]] = WeakKeyDictionary()
+"""GPUs up to which a placement's path is kept, and how many paths are: look-ahead needs the same ones repeatedly."""
 
 
 def path_of(problem: Problem, placement: Placement) -> int:
@@ -105,7 +102,7 @@ def path_of(problem: Problem, placement: Placement) -> int:
         return 0
     if len(gpus) > FEW:
         return int(problem.topology.pair_distances(np.array(gpus, dtype=np.int64)).sum()) // 2
-    known = _paths.setdefault(problem.topology, {})
+    known = problem.topology.known_paths
     path = known.get(gpus)
     if path is None:
         if len(known) >= MOST_PATHS:
@@ -211,7 +208,7 @@ def path_excess(problem: Problem, placement: Placement, spread: int) -> int:
     if extra <= 0:
         return 0
     n = len(placement.gpus)
-    return -(-spread * extra // (n * (n - 1) // 2 * machine_span(problem)))
+    return -(-spread * extra // (n * (n - 1) // 2 * problem.topology.machine_span))
 
 
 def longest_run_ms(problem: Problem, job: int, option: int) -> int | None:
@@ -250,21 +247,3 @@ def spread_of(problem: Problem, job: int) -> int:
     """Excess run time of a job with its GPUs as far apart as a machine allows, in thousandths."""
     own = problem.instance.jobs[job].communication.spread_slowdown_thousandths
     return problem.policy.postpone.spread_slowdown_thousandths if own is None else own
-
-
-def machine_span(problem: Problem) -> int:
-    """By how much the farthest pair of GPUs of a machine is farther apart than the nearest; at least 1."""
-    if problem.topology not in _spans:
-        _spans[problem.topology] = _span(problem)
-    return _spans[problem.topology]
-
-
-_spans: WeakKeyDictionary[ClusterTopology, int] = WeakKeyDictionary()
-
-
-def _span(problem: Problem) -> int:
-    distances = [problem.topology.distance[m] for m in np.unique(problem.topology.node_machine)]
-    pairs = [d[np.triu_indices(len(d), 1)] for d in distances]
-    nearest = min((int(d.min()) for d in pairs if len(d)), default=0)
-    farthest = problem.topology.max_machine_distance()
-    return max(1, farthest - nearest or farthest)
