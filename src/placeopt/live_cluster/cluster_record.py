@@ -219,7 +219,7 @@ class ClusterRecord:
         if self._snapshot is None:
             running: Sequence[Running] = tuple(self.running.values())
             if self.has_limits:
-                running = granted(running, self.jobs, self._policy)
+                running = granted(running, self.jobs, self._policy.share_mode)
             self._snapshot = Instance.model_construct(
                 **{
                     **dict(self._loaded),
@@ -242,11 +242,11 @@ class ClusterRecord:
             return placements
         nodes = dict.fromkeys(a.node for placement in placements for a in placement.assignments)
         others = dict.fromkeys(job for node in nodes for job in self.ledger.on_node(node))
-        return granted(placements, self.jobs, self._policy, [self.running[job] for job in others])
+        return granted(placements, self.jobs, self._policy.share_mode, [self.running[job] for job in others])
 
     def granted_anew(self, placements: Sequence[PlacementRecord]) -> Sequence[PlacementRecord]:
         """Return placements of all jobs that run or start, with the shares granted beside each other."""
-        return granted(placements, self.jobs, self._policy) if self.has_limits else placements
+        return granted(placements, self.jobs, self._policy.share_mode) if self.has_limits else placements
 
     def refuse_stale(self, planned: int) -> None:
         """

@@ -95,7 +95,7 @@ def compile_problem(
     for running in instance.running:
         job = number[running.job]
         problem.running[job] = running_placement(running, problem, job, nodes)
-    if problem.share_bounds:
+    if problem.has_limits:
         refuse_overfull(instance.running)
     return without_fixed(problem)
 

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TypeVar
 
 from placeopt.errors import BadInput
-from placeopt.model import Job, Placement, Policy
+from placeopt.model import Job, Placement
 from placeopt.model.base import trusted
 from placeopt.model.policy import ShareMode
 
@@ -37,54 +37,41 @@ def grants(bounds: Mapping[str, Bounds]) -> dict[str, int]:
     return share
 
 
-def with_grants(
-    placements: Sequence[Record], bounds: Sequence[Bounds], beside: Iterable[tuple[Placement, Bounds]] = ()
+def granted(
+    placements: Iterable[Record], jobs: Mapping[str, Job], mode: ShareMode, beside: Iterable[Placement] = ()
 ) -> list[Record]:
     """
-    Return ``placements`` with the shares that are granted; one whose shares are these already is the same object.
+    Return ``placements`` with the shares granted beside others; one whose shares are these already is the same object.
 
-    ``bounds`` are of the job of each placement, ``beside`` the placements of other jobs with their bounds: all jobs on
-    the GPUs concerned are in one list or the other.
+    ``jobs`` by id. ``beside``: placements of other jobs; all on the GPUs concerned are in one list or the other.
     """
-    flexible = [placement for placement, (low, high) in zip(placements, bounds, strict=True) if low < high]
-    if not flexible:
-        return list(placements)
-    on = {(a.node, gpu): dict[str, Bounds]() for placement in flexible for a in placement.assignments for gpu in a.gpus}
-    holders: list[tuple[Placement, Bounds]] = [*zip(placements, bounds, strict=True), *beside]
-    for holder, job_bounds in holders:
+    out = list(placements)
+    limited = [i for i, placement in enumerate(out) if len({*bounds_of(placement, jobs, mode)}) > 1]
+    if not limited:
+        return out
+    on = {(a.node, gpu): dict[str, Bounds]() for i in limited for a in out[i].assignments for gpu in a.gpus}
+    holders: list[Placement] = [*out, *beside]
+    for holder in holders:
+        mine = bounds_of(holder, jobs, mode)
         for assignment in holder.assignments:
             for gpu in assignment.gpus:
-                here = on.get((assignment.node, gpu))
-                if here is not None:
-                    here[holder.job] = job_bounds
-    share = {place: grants(jobs) for place, jobs in on.items()}
-    out = list(placements)
-    for i, (placement, (low, high)) in enumerate(zip(placements, bounds, strict=True)):
-        if low < high:
-            held = [{gpu: share[a.node, gpu][placement.job] for gpu in a.gpus} for a in placement.assignments]
-            out[i] = with_shares(placement, held)
+                if (assignment.node, gpu) in on:
+                    on[assignment.node, gpu][holder.job] = mine
+    share = {place: grants(here) for place, here in on.items()}
+    for i in limited:
+        job, assignments = out[i].job, out[i].assignments
+        out[i] = with_shares(out[i], [{gpu: share[a.node, gpu][job] for gpu in a.gpus} for a in assignments])
     return out
-
-
-def granted(
-    placements: Sequence[Record], jobs: Mapping[str, Job], policy: Policy, beside: Iterable[Placement] = ()
-) -> list[Record]:
-    """Return ``placements`` with the shares granted under a policy beside other placements; ``jobs`` by id."""
-    bounds = [bounds_of(placement, jobs, policy.share_mode) for placement in placements]
-    others = ((placement, bounds_of(placement, jobs, policy.share_mode)) for placement in beside)
-    return with_grants(placements, bounds, others)
 
 
 def bounds_of(placement: Placement, jobs: Mapping[str, Job], mode: ShareMode) -> Bounds:
     """Return request and limit of a placed job, (0, 0) without such a job or option, which the referee refuses."""
-    # Only under ``fraction`` is anything granted above the request.
-    job = jobs.get(placement.job)
-    demand = (
-        None if job is None else next((option.demand for option in job.options if option.id == placement.option), None)
-    )
-    if demand is None:
-        return 0, 0
-    return demand.gpu_milli, (demand.gpu_milli_limit or demand.gpu_milli) if mode == "fraction" else demand.gpu_milli
+    options = jobs[placement.job].options if placement.job in jobs else ()
+    for option in options:
+        if option.id == placement.option:
+            milli, limit = option.demand.gpu_milli, option.demand.gpu_milli_limit
+            return milli, limit if mode == "fraction" and limit else milli
+    return 0, 0
 
 
 def has_limit(job: Job) -> bool:

@@ -272,12 +272,9 @@ class Problem(Hardware, Classes, Jobs):
         return self.policy.share_mode != "overcommit"
 
     @cached_property
-    def share_bounds(self) -> list[tuple[int, int]]:
-        """Request and limit of each option; empty where nothing can be granted above a request (``grants``)."""
-        options = self.options
-        if self.policy.share_mode != "fraction" or bool((options.milli_limit == options.milli).all()):
-            return []
-        return list(zip(options.milli.tolist(), options.milli_limit.tolist(), strict=True))
+    def has_limits(self) -> bool:
+        """Whether anything can be granted above a request (``grants``)."""
+        return self.policy.share_mode == "fraction" and bool((self.options.milli_limit > self.options.milli).any())
 
     @cached_property
     def places(self) -> tuple[Place, ...]:

@@ -177,7 +177,7 @@ def round_at(history: History, at_ms: int, *, name: str | None = None) -> Instan
         note=f"{origin} {scenario.note}"[:10_000],
         cluster=scenario.cluster,
         jobs=tuple(jobs),
-        running=tuple(granted(running, records, policy)),
+        running=tuple(granted(running, records, policy.share_mode)),
         slowdowns=scenario.slowdowns,
         policy=policy,
     )

@@ -20,7 +20,7 @@ from placeopt.model.plan import (
 )
 from placeopt.problem import RESOURCES, Allocation, Problem, change_of
 from placeopt.problem import Placement as Indexed
-from placeopt.problem.grants import with_grants
+from placeopt.problem.grants import granted
 from placeopt.problem.tree_placements import whole_assignments
 from placeopt.terms.costs.prefer import reached_levels
 
@@ -37,8 +37,8 @@ def draft_plan(instance: Instance, problem: Problem, allocation: Allocation, rec
     recorder = recorder or Recorder(problem)
     placements = recorder.records([(job, held) for job, held in enumerate(allocation) if held is not None])
     unplaced = recorder.waiting([job for job, held in enumerate(allocation) if held is None])
-    if problem.share_bounds:
-        placements = with_grants(placements, [problem.share_bounds[p.option] for p in allocation if p is not None])
+    if problem.has_limits:
+        placements = granted(placements, {job.id: job for job in problem.instance.jobs}, problem.policy.share_mode)
     if problem.trees:
         placements, unplaced = _with_whole_trees(instance, problem, allocation, placements, unplaced)
     policy = problem.policy
@@ -136,7 +136,7 @@ class Recorder:
     Placements in the file's form.
 
     The compiled arrays are read once, since there may be 100,000 placements. New ones
-    state the request of each GPU, running ones what they hold; ``with_grants`` adds the shares above that. Records that
+    state the request of each GPU, running ones what they hold; ``granted`` adds the shares above that. Records that
     say the same of different jobs are one object, as are their parts.
 
     ``same``: Running job -> its assignments as the instance has them; a job left where it runs keeps these very

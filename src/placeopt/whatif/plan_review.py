@@ -76,7 +76,7 @@ def plan_of(instance: Instance, placements: Sequence[Placement]) -> Plan:
 def _granted(instance: Instance, placements: Sequence[Placement]) -> Iterator[Placement]:
     """Yield placements with the shares that are granted, but for those that state a share out of range."""
     jobs, policy = {job.id: job for job in instance.jobs}, instance.policy
-    for stated, anew in zip(placements, granted(placements, jobs, policy), strict=True):
+    for stated, anew in zip(placements, granted(placements, jobs, policy.share_mode), strict=True):
         low, high = bounds_of(stated, jobs, policy.share_mode)
         valid = all(low <= milli <= high for assignment in stated.assignments for milli in assignment.gpus.values())
         yield anew if valid else stated

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from placeopt.model import Assignment, Demand, Option, Placement, WorkerGpus
 from placeopt.model.policy import ShareMode
-from placeopt.problem.grants import Bounds, bounds_of, has_limit, with_grants, with_shares
+from placeopt.problem.grants import Bounds, bounds_of, granted, has_limit, with_shares
 from placeopt.simulation.records.scenario import Scenario
 
 Amounts = tuple[int, int, int]
@@ -109,5 +109,4 @@ class Shares:
         """Return placements with the shares granted to them beside others."""
         if not self.granting:
             return tuple(placements)
-        bounds = [self.bounds(placement) for placement in placements]
-        return tuple(with_grants(placements, bounds, ((placement, self.bounds(placement)) for placement in beside)))
+        return tuple(granted(placements, self._jobs, self._mode, beside))
