@@ -225,7 +225,7 @@ def scenario(
     Return a scenario: a cluster (as of `cluster`, or itself as ``nodes``), and jobs that arrive over time.
 
     ``jobs``: Jobs with ``arrival_ms`` and an expected ``run_time_ms``, or whole `Arrival` records. ``run_time_ms``: Job
-    id -> actual run time, where it is not the expected one. ``fields``: Further ones of `Scenario`, such as ``physics``.
+    id -> actual run time, where it is not the expected one. ``fields``: Further ones of `Scenario`, as ``physics``.
     """
     made = nodes if isinstance(nodes, Cluster) else cluster(nodes, machines=machines, racks=racks, domains=domains)
     actual = run_time_ms or {}

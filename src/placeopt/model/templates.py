@@ -17,7 +17,7 @@ from typing import Annotated, Any, ClassVar
 from pydantic import FailFast, TypeAdapter, ValidationError, model_validator
 from pydantic_core import InitErrorDetails, PydanticCustomError
 
-from placeopt.model.base import Record, trusted_all
+from placeopt.model.base import Record, trusted
 from placeopt.model.job import Job
 
 OWN = ("id", "user", "arrival_ms", "deadline_ms", "expected_completion_ms", "origin")
@@ -146,7 +146,7 @@ def copies(kind: type[Any], fields: Iterable[dict[str, Any]], columns: Mapping[s
     for name, values in columns.items():
         for own, value in zip(made, values, strict=True):
             own[name] = value
-    return trusted_all(kind, made)
+    return [trusted(kind, one) for one in made]
 
 
 def grouped(jobs: Iterable[Job]) -> tuple[list[str], list[int]]:

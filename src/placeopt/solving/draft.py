@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from placeopt.check import Violation
 from placeopt.model import Assignment, Instance, Placement, Plan, WorkerGpus
-from placeopt.model.base import trusted, trusted_all
+from placeopt.model.base import trusted
 from placeopt.model.plan import (
     InstanceRef,
     Level,
@@ -170,35 +170,26 @@ class Recorder:
 
     def records(self, placed: Sequence[tuple[int, Indexed]]) -> list[Placement]:
         """Return the placements of some jobs."""
-        last, made, ids, names = self._last, self._made, self.problem.job_ids, self.problem.options.name
-        new = [(job, placement) for job, placement in placed if last[job] is not placement]
-        rows = [
-            {"job": ids[job], "option": names[placement.option], "assignments": held, "reached": NONE}
-            for (job, placement), held in zip(new, self._assignments(new), strict=True)
-        ]
-        for (job, placement), record in zip(new, trusted_all(Placement, rows), strict=True):
-            last[job], made[job] = placement, record
+        last, made, running = self._last, self._made, self.problem.running
+        for job, placement in placed:
+            if last[job] is not placement:
+                stays = running.get(job) is placement
+                row = {
+                    "job": self.problem.job_ids[job],
+                    "option": self.problem.options.name[placement.option],
+                    "assignments": self.same[job] if stays else self.assignments(placement),
+                    "reached": NONE,
+                }
+                last[job], made[job] = placement, trusted(Placement, row)
         return [made[job] for job, _ in placed]
 
     def waiting(self, jobs: Sequence[int]) -> list[Unplaced]:
         """Return the entries of jobs that are not placed, without a reason so far."""
         ids, known = self.problem.job_ids, self._waiting
-        new = [job for job in jobs if job not in known]
-        rows = [{"job": ids[job], "reason": "outvoted", "detail": ""} for job in new]
-        known.update(zip(new, trusted_all(Unplaced, rows), strict=True))
+        for job in jobs:
+            if job not in known:
+                known[job] = trusted(Unplaced, {"job": ids[job], "reason": "outvoted", "detail": ""})
         return [known[job] for job in jobs]
-
-    def _assignments(self, placed: Sequence[tuple[int, Indexed]]) -> Iterator[tuple[Assignment, ...]]:
-        """Yield what some jobs hold; assignments to one node, as most are, are made together."""
-        running = self.problem.running
-        stays = [running.get(job) is placement for job, placement in placed]
-        alone = [p for (_, p), kept in zip(placed, stays, strict=True) if not kept and len(p.nodes) == 1]
-        made = iter(trusted_all(Assignment, map(self._held_alone, alone)))
-        for (job, placement), kept in zip(placed, stays, strict=True):
-            if kept:
-                yield self.same[job]
-            else:
-                yield (next(made),) if len(placement.nodes) == 1 else self.assignments(placement)
 
     def assignments(self, placement: Indexed) -> tuple[Assignment, ...]:
         """Return what a placement holds: one assignment per node, in order of first use."""

@@ -16,7 +16,7 @@ from placeopt.feasibility.requirement import requirements_of
 from placeopt.heuristics import Candidates, place, places, score_named
 from placeopt.heuristics.lookahead import Wait
 from placeopt.model import Job
-from placeopt.model.base import trusted_all
+from placeopt.model.base import trusted
 from placeopt.model.plan import Unplaced, UnplacedReason
 from placeopt.problem import RESOURCES, UNLIMITED, Move, Problem, State, open_state
 from placeopt.problem.tree import Tree
@@ -49,7 +49,7 @@ def reasons(context: SolveContext, final: State, *, explain: bool = True) -> dic
     problem = context.problem
     finder = _ReasonFinder(context, final) if explain else None
     of_class: dict[int, tuple[UnplacedReason, str]] = {}
-    rows: list[dict[str, str]] = []
+    entries: dict[int, Unplaced] = {}
     waiting = [job for job, placement in enumerate(context.incumbent.allocation) if placement is None]
     ran, waits, ids = problem.running, context.waits, problem.job_ids
     trees = problem.tree_of
@@ -68,8 +68,8 @@ def reasons(context: SolveContext, final: State, *, explain: bool = True) -> dic
                 of_class[k] = NOT_EXPLAINED if finder is None else finder.reason(job)
             reason, detail = of_class[k]
         name = trees[job].job if job in trees else ids[job]
-        rows.append({"job": name, "reason": reason, "detail": detail})
-    return dict(zip(waiting, trusted_all(Unplaced, rows), strict=True))
+        entries[job] = trusted(Unplaced, {"job": name, "reason": reason, "detail": detail})
+    return entries
 
 
 def _waits_whole(tree: Tree, job: int, context: SolveContext) -> bool:
