@@ -21,6 +21,7 @@ Every rule is one function, in a module of its family; `Violation.rule` holds on
 ``node_selector`` ``node_affinity`` ``taints`` ``drained`` ``gpu_model``    where a job may not stand
 ``nodes_allowed`` ``nodes_excluded``                                        where it may not stand by name
 ``gpu_exclusive`` ``gpu_share`` ``gpu_jobs`` ``gpu_memory``                 what one GPU can hold
+``gpu_slots``                   a share of a GPU with profiles at no start of its profile, or in a slot of another
 ``cpu`` ``memory`` ``memory_bandwidth`` ``pcie_bandwidth``                  what one node can hold
 ``resource``                    a named resource of a node, a domain or the cluster
 ``hold``                        what is held on a node for other jobs

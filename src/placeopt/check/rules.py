@@ -10,6 +10,7 @@ from placeopt.check.grants import check_grants
 from placeopt.check.place import check_shape, check_where
 from placeopt.check.priority import check_priorities
 from placeopt.check.relations import check_relations
+from placeopt.check.slots import check_slots
 
 RULES: tuple[Callable[[CheckCase], None], ...] = (
     check_reference,
@@ -17,6 +18,7 @@ RULES: tuple[Callable[[CheckCase], None], ...] = (
     check_form,
     check_where,
     check_amounts,
+    check_slots,
     check_grants,
     check_shape,
     check_relations,
@@ -29,6 +31,7 @@ BY_THEMSELVES: tuple[Callable[[CheckCase], None], ...] = (
     check_form,
     check_where,
     check_amounts,
+    check_slots,
     check_shape,
 )
 """Those of them that running jobs must keep by themselves, without any plan."""

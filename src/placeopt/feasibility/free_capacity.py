@@ -14,6 +14,7 @@ from placeopt.problem import CPU, MEMORY, BoolArray, IntArray, Problem, State
 from placeopt.problem.admission import CHOICES, Admission, effective_labels
 from placeopt.problem.free_capacity import gpus_with_room, times_by_resources
 from placeopt.problem.gpu_parts import gpu_parts
+from placeopt.problem.gpu_slots import has_profile, with_room
 from placeopt.problem.hardware import node_domains
 from placeopt.problem.places import Place
 from placeopt.problem.worker_distribution import Surroundings, WorkerDistribution
@@ -29,6 +30,7 @@ class FreeCapacity:
     gpu_milli: IntArray  # (G,) free
     gpu_memory: IntArray  # (G,) free
     gpu_jobs: IntArray  # (G,)
+    gpu_slots: IntArray  # (G,)
     machine_room: IntArray  # (N, 2) MB/s left of each uplink for GPU jobs and for CPU jobs
     domain_room: IntArray  # (D, 2)
     queue_used: IntArray  # (queues, A) what each counts with
@@ -44,7 +46,12 @@ class FreeCapacity:
 
     def usable(self, requirement: Requirement) -> BoolArray:
         """Shape (G,): GPUs that could take one more job with these demands now."""
-        return self.gpu_suits(requirement) & gpus_with_room(
+        suits = self.gpu_suits(requirement)
+        if requirement.gpu_profile is not None and suits.any():
+            suits &= with_room(
+                self.problem.type_geometry, requirement.gpu_profile, self.problem.gpu_type, self.gpu_slots
+            )
+        return suits & gpus_with_room(
             self.problem,
             self.gpu_milli,
             self.gpu_memory,
@@ -60,6 +67,8 @@ class FreeCapacity:
         suits = (problem.type_memory_mib >= requirement.gpu_memory_mib) & ~problem.type_lost
         if requirement.holds:
             suits &= np.array([not holds & requirement.holds for holds in problem.type_holds], dtype=bool)
+        if not requirement.any_geometry:
+            suits &= np.array([has_profile(of, requirement.gpu_profile) for of in problem.type_geometry], dtype=bool)
         if requirement.gpu_models:
             suits &= np.isin(np.array(problem.type_model), requirement.gpu_models)
         of_gpu: BoolArray = suits[problem.gpu_type]
@@ -192,6 +201,7 @@ def free_capacity_of(state: State, job: Job) -> FreeCapacity:
         gpu_milli=state.gpu_free_milli.copy(),
         gpu_memory=state.gpu_free_memory.copy(),
         gpu_jobs=state.gpu_jobs.copy(),
+        gpu_slots=state.gpu_slots.copy(),
         machine_room=link_room(problem, problem.machine_link_mbps, state.machine_load),
         domain_room=link_room(problem, problem.domain_link_mbps, state.domain_load),
         queue_used=state.queue_used.copy(),

@@ -31,6 +31,7 @@ DROP_ORDER = (
     "jobs_per_gpu",
     "gpu_memory",
     "gpu_model",
+    "gpu_profile",
     "resource",
     "memory",
     "cpu",
@@ -54,11 +55,19 @@ WITHOUT: dict[str, dict[str, Any]] = {
     "jobs_per_gpu": {"jobs_per_gpu": None},
     "gpu_memory": {"gpu_memory_mib": 0},
     "gpu_model": {"gpu_models": ()},
+    "gpu_profile": {"gpu_profile": None, "any_geometry": True},
     "gpu_share": {"milli": 1},
     "workers_per_node": {"workers_per_node": None},
     "single_node": {"single_node": False},
     "gang": {"fewest": 1},
-    "gpu_count": {"gpus": 0, "milli": 1000, "gpu_memory_mib": 0, "gpu_models": ()},
+    "gpu_count": {
+        "gpus": 0,
+        "milli": 1000,
+        "gpu_memory_mib": 0,
+        "gpu_models": (),
+        "gpu_profile": None,
+        "any_geometry": True,
+    },
 }
 """Group -> fields of a requirement that is free of it; of the other groups `Requirement.without` computes them."""
 
@@ -81,6 +90,7 @@ class Requirement:
     gpus: int
     milli: int
     gpu_models: tuple[str, ...]
+    gpu_profile: str | None
     gpu_memory_mib: int
     demand: tuple[int, ...]  # of one worker: (R,), then the resources that no node has
     named: tuple[str, ...]  # names of ``demand[4:]``
@@ -101,6 +111,8 @@ class Requirement:
     holds: frozenset[str] = frozenset()
     """Ids of the holds that count against it."""
     jobs_per_gpu: int | None = None
+    any_geometry: bool = False
+    """Whether it takes GPUs whatever their profiles are, as it does where none has any."""
     useful: bool = True
     """False where its utility is below the job's minimum: it may not run anywhere."""
 
@@ -136,6 +148,7 @@ class Requirement:
             "jobs_per_gpu": self.jobs_per_gpu is not None and self.gpus > 0,
             "gpu_memory": self.gpu_memory_mib > 0 and self.gpus > 0,
             "gpu_model": bool(self.gpu_models) and self.gpus > 0,
+            "gpu_profile": not self.any_geometry and self.gpus > 0,
             "gpu_share": self.gpus == 1 and self.milli > 1,
             "workers_per_node": self.workers_per_node is not None and self.workers_per_node < self.most,
             "single_node": self.single_node and self.most > 1,
@@ -228,6 +241,8 @@ def _requirement(
         gpus=demand.gpus,
         milli=demand.gpu_milli,
         gpu_models=demand.gpu_models,
+        gpu_profile=demand.gpu_profile,
+        any_geometry=not any(problem.type_geometry) and demand.gpu_profile is None,
         gpu_memory_mib=demand.gpu_memory_mib,
         demand=resource_demand(demand, named),
         named=named,

@@ -128,7 +128,7 @@ class _GpuRows:
         self._cache: dict[tuple[int, tuple[int, ...]], IntArray | None] = {}
         """Maximal GPU patterns by share and sizes, which most classes of nodes have in common; None for too many."""
         options = state.problem.options
-        asked = np.column_stack((options.milli, options.gpu_memory_mib, options.gpu_type_ok))
+        asked = np.column_stack((options.milli, options.gpu_memory_mib, options.profile_number, options.gpu_type_ok))
         self._asked: list[bytes] = [row.tobytes() for row in asked]  # of each option, of a GPU
         self._usable: dict[bytes, BoolArray] = {}
 

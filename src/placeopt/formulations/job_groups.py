@@ -84,8 +84,10 @@ class _Draft:
         self._capacity: dict[bytes, dict[int, int]] = {}  # by what a bundle asks of a node
         self._gpu_rooms: GpuRooms = {}
         options = state.problem.options
-        counts = (options.bundle_workers, options.bundle_gpus, options.milli, options.gpu_memory_mib)
-        self._asked = np.column_stack((*counts, options.demand, options.gpu_type_ok, options.node_class_ok))
+        gpus = (options.bundle_gpus, options.milli, options.gpu_memory_mib, options.profile_number)
+        self._asked = np.column_stack(
+            (options.bundle_workers, *gpus, options.demand, options.gpu_type_ok, options.node_class_ok)
+        )
         self.starts: list[tuple[int, ...]] = []
         self.bundles: list[tuple[int, int, int]] = []
 

@@ -13,6 +13,7 @@ from placeopt.heuristics.score_cache import NodeViews, ScoreCache, option_shapes
 from placeopt.heuristics.single_nodes import ScalarScore, SingleNodes
 from placeopt.problem import BoolArray, IntArray, Move, Problem, State
 from placeopt.problem.free_capacity import gpus_with_room, times_by_resources
+from placeopt.problem.gpu_slots import with_room
 from placeopt.problem.growth import grown_sets, starts
 
 FloatArray = np.ndarray
@@ -93,6 +94,7 @@ class Candidates:
         self._pick: Pick | None = getattr(score, "pick", None)
         self._excluded_gpus: Exclude | None = getattr(score, "excluded_gpus", None)
         self._randomize: Callable[[FloatArray], FloatArray] | None = getattr(score, "randomize", None)
+        self.remembers = self.remembers and not self.problem.has_geometry  # what is known of nodes knows no slots
         self.remembers_gpus: bool = self.remembers and (self._pick is None or self._may_remember(score))
         """Whether GPUs of a node are chosen by their free part alone."""
         self._only_usable = self._pick is None and self._excluded_gpus is None and self._views.only_shares
@@ -289,6 +291,10 @@ class Candidates:
             usable &= self.slot_exists[nodes]
         if not bundle.any_type:
             usable &= problem.options.gpu_type_ok[option][self._of_slots(problem.gpu_type, nodes)]
+        profile = problem.options.gpu_profile[option]
+        if profile is not None:
+            loads = self._of_slots(state.gpu_slots, nodes)
+            usable &= with_room(problem.type_geometry, profile, self._of_slots(problem.gpu_type, nodes), loads)
         if self._excluded_gpus is not None and usable.any():
             gpus = self.slot_gpu[nodes]
             usable &= ~np.isin(gpus, self._excluded_gpus(self, option, gpus[usable].tolist()))

@@ -66,11 +66,12 @@ class NodeViews:
         if (problem.gpu_type != first).any():  # then it matters on which GPU of a node a share is left
             self._arrays.append(problem.gpu_type)
         self._states: dict[int, View] = {}
+        self._has_geometry = problem.has_geometry
 
     @property
     def only_shares(self) -> bool:
         """Whether the free shares of its GPUs, and free resources, are all that tells nodes of a class apart."""
-        return len(self._arrays) == 1
+        return len(self._arrays) == 1 and not self._has_geometry
 
     def forget(self, node: int) -> None:
         """Note that ``node`` changed."""
@@ -121,4 +122,5 @@ def option_shapes(problem: Problem, features: IntArray | None = None) -> list[in
         )
     )
     masks = np.packbits(np.column_stack((options.gpu_type_ok, options.node_class_ok)), axis=1)
-    return group_by_key(row.tobytes() + mask.tobytes() for row, mask in zip(rows, masks, strict=True))[0]
+    kinds = zip(rows, masks, options.gpu_profile, strict=True)
+    return group_by_key((row.tobytes() + mask.tobytes(), profile) for row, mask, profile in kinds)[0]

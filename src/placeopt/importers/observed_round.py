@@ -420,6 +420,7 @@ def _running(observed: ObservedJob, listed: AbstractSet[str]) -> Running:
         {
             "node": node,
             "group": None,
+            "starts": {},
             "gpus": {str(gpu): demand.gpu_milli for worker in workers for gpu in worker.gpus},
             "cpu_millicores": len(workers) * demand.cpu_millicores,
             "memory_mib": len(workers) * demand.memory_mib,

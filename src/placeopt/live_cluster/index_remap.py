@@ -42,7 +42,7 @@ class IndexRemap:
         mine, kept = np.flatnonzero(self.node >= 0), np.flatnonzero(self.gpu >= 0)
         nodes, gpus = self.node[mine], self.gpu[kept]
         out.node_free[nodes] -= (before.node_capacity - state.node_free)[mine]
-        out.gpu_free_milli[gpus] = state.gpu_free_milli[kept]
+        out.gpu_free_milli[gpus], out.gpu_slots[gpus] = state.gpu_free_milli[kept], state.gpu_slots[kept]
         out.gpu_free_memory[gpus] -= (before.gpu_memory_mib - state.gpu_free_memory)[kept]
         out.gpu_jobs[gpus], out.gpu_utilisation[gpus] = state.gpu_jobs[kept], state.gpu_utilisation[kept]
         busy = out.gpu_jobs > 0

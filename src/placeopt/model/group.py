@@ -35,6 +35,11 @@ class Demand(Record):
     """Requested share of each GPU: what is guaranteed. Below 1000 only with ``gpus`` = 1."""
     gpu_milli_limit: Milli | None = None
     """Most that may be granted (DynamoML 3.1); left out, the request."""
+    gpu_profile: Id | None = None
+    """
+    Profile of the GPU that the share takes, with ``gpus`` = 1; it takes ``gpu_milli`` like every share, 1000 x width /
+    slots at most. Null: GPUs without profiles.
+    """
     gpu_models: tuple[Name, ...] = ()
     """GPU models allowed; empty: any."""
     gpu_memory_mib: Mib = 0
@@ -63,6 +68,8 @@ class Demand(Record):
             raise ValueError(
                 f"gpu_milli: {self.gpu_milli} with gpus = {self.gpus}; a share below 1000 goes with gpus = 1"
             )
+        if self.gpu_profile is not None and self.gpus != 1:
+            raise ValueError(f"gpu_profile: {self.gpu_profile!r} with gpus = {self.gpus}; a profile goes with gpus = 1")
         if self.gpu_milli_limit is not None and self.gpu_milli_limit < self.gpu_milli:
             raise ValueError(
                 f"gpu_milli_limit: {self.gpu_milli_limit} is below the request gpu_milli = {self.gpu_milli}"

@@ -16,6 +16,7 @@ from placeopt.model.base import (
     Record,
     Resources,
     Weight,
+    refuse_repeats,
 )
 
 PartLevel = Literal["socket", "numa", "switch"]
@@ -43,6 +44,29 @@ class Part(Record):
     """Bandwidth of the uplink in MB/s, one direction; null: unknown, never a limit."""
 
 
+MAX_SLOTS, MAX_PROFILES = 15, 12
+"""Of one GPU."""
+Slot = Annotated[int, Field(ge=0, lt=MAX_SLOTS)]
+
+
+class Profile(Record):
+    """A kind of share of a GPU: ``width`` slots from one of ``starts`` on. (NVIDIA MIG: a GPU instance profile.)."""
+
+    id: Id
+    """Name of the profile, such as ``1g.10gb``."""
+    width: Annotated[int, Field(ge=1, le=MAX_SLOTS)]
+    """Number of slots that it takes."""
+    starts: Annotated[tuple[Slot, ...], Field(min_length=1, max_length=MAX_SLOTS)]
+    """First slots that it may take."""
+
+    @model_validator(mode="after")
+    def _inside(self) -> Self:
+        refuse_repeats("starts[]", self.starts, "a start is stated once")
+        if max(self.starts) + self.width > MAX_SLOTS:
+            raise ValueError(f"starts: {max(self.starts)} with width {self.width}; a GPU has {MAX_SLOTS} slots at most")
+        return self
+
+
 class Gpu(Record):
     """One GPU; its index is its position in ``Machine.gpus``."""
 
@@ -56,6 +80,13 @@ class Gpu(Record):
     """Path weight of the edge to the part above; null: the default."""
     uplink_mbps: Mbps | None = None
     """Bandwidth of the uplink in MB/s, one direction; null: unknown, never a limit."""
+    profiles: Annotated[tuple[Profile, ...], Field(max_length=MAX_PROFILES)] = ()
+    """Its geometry: the shares that it is divided into, none of which meet in a slot; empty: shares of any size."""
+
+    @model_validator(mode="after")
+    def _distinct(self) -> Self:
+        refuse_repeats("profiles[].id", (profile.id for profile in self.profiles), "ids of profiles are unique")
+        return self
 
 
 class Link(Record):

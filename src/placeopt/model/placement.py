@@ -6,12 +6,19 @@ from pydantic import AfterValidator, Field, model_validator
 
 from placeopt.model.base import Count, GpuIndex, Id, Mib, Milli, Millicores, Milliseconds, Record
 from placeopt.model.group import Demand
+from placeopt.model.machine import Slot
 
 GpuShares = Annotated[
     dict[Annotated[str, Field(pattern=r"^(0|[1-9][0-9]{0,3})$")], Milli],
     AfterValidator(lambda shares: dict(sorted(shares.items(), key=lambda share: int(share[0])))),
 ]
 """GPU index -> share held, kept in order of the index."""
+
+Starts = Annotated[
+    dict[Annotated[str, Field(pattern=r"^(0|[1-9][0-9]{0,3})$")], Slot],
+    AfterValidator(lambda starts: dict(sorted(starts.items(), key=lambda start: int(start[0])))),
+]
+"""GPU index -> first slot held, kept in order of the index."""
 
 
 class WorkerGpus(Record):
@@ -32,6 +39,8 @@ class Assignment(Record):
     """The leaf of the option's tree whose workers these are; null where the option has no groups."""
     gpus: GpuShares = Field(default_factory=dict)
     """GPU index -> share held, in thousandths of the GPU."""
+    starts: Annotated[Starts, Field(exclude_if=lambda starts: not starts)] = Field(default_factory=dict)
+    """GPU index -> first slot of the share, of GPUs with profiles."""
     cpu_millicores: Millicores = 0
     """CPU held by all workers on the node, in thousandths of a core."""
     memory_mib: Mib = 0

@@ -60,13 +60,15 @@ class Placement:
     ``nodes`` has one node a worker, in rank order; ``gpus`` the global GPU indices, worker after worker, as many a
     worker as the option says. Of each GPU the job's request counts; what is granted above it is worked out where
     placements are written (``grants``). ``restarts`` marks the move of a running job to a part of its own GPUs, which
-    could be taken for a shrink.
+    could be taken for a shrink. ``starts`` are the first slots of a running job's shares of GPUs with profiles;
+    shares that are placed in a round have theirs only when placements are written (``starts``).
     """
 
     option: int
     nodes: tuple[int, ...]
     gpus: tuple[int, ...]
     restarts: bool = False
+    starts: tuple[int, ...] = ()
 
 
 Allocation = tuple[Placement | None, ...]
@@ -91,6 +93,7 @@ class Options(Frozen):
     bundles: IntArray  # (O,) number of bundles: 1 where single-node
     gpus: IntArray  # (O,) GPUs of one worker
     milli: IntArray  # (O,) requested share of each GPU
+    gpu_profile: tuple[str | None, ...]  # (O,) of the GPU's geometry
     milli_limit: IntArray  # (O,) most that may be granted of it
     gpu_memory_mib: IntArray  # (O,) of each GPU
     utilisation: IntArray  # (O,) expected percent of each GPU
@@ -127,6 +130,12 @@ class Options(Frozen):
     def kinds(self) -> list[tuple[str, int]]:
         """Id and flavor of each option: rows of one class that are equal in both differ in their number of workers."""
         return list(zip(self.name, self.flavor.tolist(), strict=True))
+
+    @cached_property
+    def profile_number(self) -> IntArray:
+        """Shape (O,): equal for two options just if they take one profile of a GPU, or none."""
+        numbers: dict[str | None, int] = {}
+        return np.array([numbers.setdefault(name, len(numbers)) for name in self.gpu_profile], dtype=np.int64)
 
     @cached_property
     def numbers(self) -> dict[tuple[int, str, int, int], int]:

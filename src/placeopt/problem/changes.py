@@ -118,7 +118,8 @@ def part_of(problem: Problem, job: int, option: int, ranks: tuple[int, ...]) -> 
     gpus = int(problem.options.gpus[option])
     held = [i for rank in ranks for i in range(rank * gpus, (rank + 1) * gpus)]
     nodes = tuple(running.nodes[rank] for rank in ranks)
-    return Placement(option, nodes, tuple(running.gpus[i] for i in held))
+    starts = tuple(running.starts[i] for i in held if running.starts)
+    return Placement(option, nodes, tuple(running.gpus[i] for i in held), starts=starts)
 
 
 def restarted(problem: Problem, job: int, placement: Placement) -> Placement:

@@ -15,6 +15,7 @@ from placeopt.problem.admission import questions
 from placeopt.problem.arrays import IntArray, Options, Placement, resource_demand, unknown_resources
 from placeopt.problem.changes import without_fixed
 from placeopt.problem.classes import allowed_nodes, classes_by_view, exempt_of, job_classes
+from placeopt.problem.gpu_slots import has_profile
 from placeopt.problem.grants import refuse_overfull
 from placeopt.problem.hardware import compile_hardware, node_domains
 from placeopt.problem.problem import Classes, Hardware, Jobs, Problem
@@ -293,6 +294,8 @@ def _options(
         if d.gpu_models:
             type_ok[o] &= np.isin(models, d.gpu_models)
     type_ok &= ~hardware.type_lost[None, :]
+    for t, geometry in enumerate(hardware.type_geometry):
+        type_ok[:, t] &= np.array([has_profile(geometry, d.gpu_profile) for d in demands], dtype=bool)
     exempt = [exempt_of(job, instance.hold_kinds.values(), instance.now_ms) for job in members]
     for t, holds in enumerate(hardware.type_holds):
         if holds:
@@ -322,6 +325,7 @@ def _options(
         bundles=bundles,
         gpus=gpus,
         milli=_ints([d.gpu_milli for d in demands]),
+        gpu_profile=tuple(d.gpu_profile for d in demands),
         milli_limit=_ints([d.gpu_milli_limit or d.gpu_milli for d in demands]),
         gpu_memory_mib=memory,
         utilisation=_ints([d.gpu_utilisation_percent for d in demands]),

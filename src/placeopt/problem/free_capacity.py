@@ -6,6 +6,7 @@ import numpy as np
 
 from placeopt.problem.arrays import BoolArray, IntArray
 from placeopt.problem.classes import startable_options
+from placeopt.problem.gpu_slots import with_room
 from placeopt.problem.problem import Problem
 from placeopt.problem.state import State
 
@@ -86,8 +87,11 @@ def room_decides(problem: Problem) -> bool:
 
 def usable_gpus(state: State, option: int) -> BoolArray:
     """Shape (G,): GPUs that can take one more job in ``option`` now."""
-    options = state.problem.options
-    return state.problem.gpu_ok(option) & gpus_with_room(
+    options, profile = state.problem.options, state.problem.options.gpu_profile[option]
+    suits = state.problem.gpu_ok(option)
+    if profile is not None:
+        suits &= with_room(state.problem.type_geometry, profile, state.problem.gpu_type, state.gpu_slots)
+    return suits & gpus_with_room(
         state.problem,
         state.gpu_free_milli,
         state.gpu_free_memory,
@@ -144,7 +148,8 @@ def bundles_per_node(state: State, option: int, known: GpuRooms | None = None) -
     room = times_by_resources(state.node_free, options.demand[option] * workers, MANY)
     gpus = int(options.bundle_gpus[option])
     if gpus:
-        asked = (options.milli[option], options.gpu_memory_mib[option], options.gpu_type_ok[option])
+        amounts = (options.milli, options.gpu_memory_mib, options.profile_number, options.gpu_type_ok)
+        asked = [of[option] for of in amounts]
         key = b"".join(part.tobytes() for part in asked)
         rooms = None if known is None else known.get(key)
         if rooms is None:

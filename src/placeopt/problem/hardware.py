@@ -7,6 +7,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from placeopt.model import Instance, Policy
+from placeopt.model.machine import Profile
 from placeopt.problem.arrays import RESOURCES, UNLIMITED, IntArray, held_amounts
 from placeopt.problem.gpu_parts import gpu_parts
 from placeopt.problem.problem import FragmentationLevel, Hardware
@@ -61,13 +62,14 @@ def compile_hardware(
     """
     cluster = instance.cluster
     topology = ClusterTopology(cluster, before)
-    types: dict[tuple[str, int, bool, frozenset[str]], int] = {}
+    types: dict[tuple[str, int, bool, frozenset[str], tuple[Profile, ...]], int] = {}
     listed = listed or {}
     present = {node.machine for node in cluster.nodes}  # a machine that is only listed must not enter any worst case
     per_machine = [
         [
             types.setdefault(
-                (gpu.model, gpu.memory_mib, g >= listed.get(machine.id, len(machine.gpus)), FREE), len(types)
+                (gpu.model, gpu.memory_mib, g >= listed.get(machine.id, len(machine.gpus)), FREE, gpu.profiles),
+                len(types),
             )
             for g, gpu in enumerate(machine.gpus * (machine.id in present))
         ]
@@ -78,9 +80,9 @@ def compile_hardware(
     gpu_type = flat[start[topology.node_machine[topology.gpu_node]] + topology.gpu_index]
     kinds = list(types)
     for gpu, holds in _held_gpus(instance, topology).items():  # a GPU that is held is of a type of its own
-        kind = (*kinds[gpu_type[gpu]][:3], holds)
+        kind = (*kinds[gpu_type[gpu]][:3], holds, kinds[gpu_type[gpu]][4])
         gpu_type[gpu] = types.setdefault(kind, len(types))
-    type_memory = np.array([memory for _, memory, _, _ in types], dtype=np.int64)
+    type_memory = np.array([memory for _, memory, *_ in types], dtype=np.int64)
     links = np.array([_limit(machine.network_bandwidth_mbps) for machine in cluster.machines], dtype=np.int64)
     stated = [machine.resources for machine in cluster.machines] + [domain.resources for domain in cluster.domains]
     named = tuple(sorted({name for resources in (*stated, cluster.resources) for name in resources}))
@@ -95,10 +97,11 @@ def compile_hardware(
         node_flavor=np.array(flavors_of_nodes(instance, policy), dtype=np.int64),
         gpu_type=gpu_type,
         gpu_memory_mib=type_memory[gpu_type],
-        type_model=tuple(model for model, _, _, _ in types),
+        type_model=tuple(model for model, *_ in types),
         type_memory_mib=type_memory,
-        type_lost=np.array([lost for _, _, lost, _ in types], dtype=bool),
-        type_holds=tuple(holds for _, _, _, holds in types),
+        type_lost=np.array([lost for _, _, lost, *_ in types], dtype=bool),
+        type_holds=tuple(holds for *_, holds, _ in types),
+        type_geometry=tuple(profiles for *_, profiles in types),
         gpu_switch=gpu_parts(instance, topology, "switch"),
         gpu_socket=gpu_parts(instance, topology, "socket"),
         levels=fragmentation_levels(instance, policy, topology),

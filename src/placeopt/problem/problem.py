@@ -11,6 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from placeopt.model import Communication, Instance, Policy, Relation, Running
+from placeopt.model.machine import Profile
 from placeopt.problem.arrays import CPU, MEMORY, BoolArray, Frozen, IntArray, Options, Placement
 from placeopt.problem.gpu_parts import gpu_parts
 from placeopt.problem.growth import best_paths
@@ -55,6 +56,7 @@ class Hardware(Frozen):
     type_memory_mib: IntArray  # (T,)
     type_lost: BoolArray  # (T,) GPUs that the cluster does not list; nothing starts there
     type_holds: tuple[frozenset[str], ...]  # (T,) holds on such a GPU, one of each kind
+    type_geometry: tuple[tuple[Profile, ...], ...]  # (T,) geometry, empty where shares may have any size
     gpu_switch: IntArray  # (G,) global number of the closest switch, -1 without
     gpu_socket: IntArray  # (G,) likewise of the socket
     levels: tuple[FragmentationLevel, ...]
@@ -139,10 +141,15 @@ class Problem(Hardware, Classes, Jobs):
         return compile_relations(self)
 
     @cached_property
+    def has_geometry(self) -> bool:
+        """Whether some option takes a profile of a GPU."""
+        return any(name is not None for name in self.options.gpu_profile)
+
+    @cached_property
     def is_plain(self) -> bool:
-        """Whether nothing binds jobs that only greedy and exact models support: trees, spread, sockets, relations."""
+        """Whether nothing binds jobs that only greedy and exact models support: trees, spread, relations, slots."""
         bound = self.trees or any(self.options.spread) or any(self.options.part_level) or any(self.class_relations)
-        return not bound
+        return not (bound or self.has_geometry)
 
     @cached_property
     def changeable(self) -> frozenset[int]:
@@ -283,8 +290,8 @@ class Problem(Hardware, Classes, Jobs):
 
     @property
     def has_shared_limits(self) -> bool:
-        """Whether limits beyond nodes, GPUs and uplinks may bind: quotas, and amounts of places."""
-        return bool(self.policy.queues or self.places)
+        """Whether limits beyond nodes, GPUs and uplinks may bind: quotas, amounts of places, and slots of GPUs."""
+        return bool(self.policy.queues or self.places or self.has_geometry)
 
     def options_of(self, job: int) -> range:
         """Return the rows of ``options`` open to ``job``."""

@@ -22,6 +22,7 @@ class Room:
     gpu_free_memory: IntArray  # (G,)
     gpu_jobs: IntArray  # (G,) number of jobs on it
     gpu_utilisation: IntArray  # (G,) cumulative percent
+    gpu_slots: IntArray  # (G,) load of each GPU with profiles, as in `placeopt.problem.gpu_slots`
     level_free: list[IntArray]  # of each level of fragmentation, (domains,)
     machine_load: IntArray  # (N, 2) hose load by GPU jobs and CPU jobs
     domain_load: IntArray  # (D, 2)

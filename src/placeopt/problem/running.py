@@ -132,6 +132,7 @@ def running_placement(running: PlacementRecord, problem: Problem, job: int, node
     Raises ``BadInput`` if it does not agree with an option of the job, or names a GPU that the node lacks.
     """
     workers: list[tuple[int, int, list[int]]] = []  # rank, node, GPUs
+    first_slot: dict[int, int] = {}
     for assignment in running.assignments:
         n = nodes.get(assignment.node, -1)
         if n < 0:
@@ -150,6 +151,8 @@ def running_placement(running: PlacementRecord, problem: Problem, job: int, node
                         f"{index}, which the node lacks or 'gpus' does not list; the node has GPUs 0..{end - start - 1}"
                     )
                 gpus.append(start + index)
+                if assignment.starts:
+                    first_slot[start + index] = assignment.starts.get(str(index), 0)
             workers.append((worker.rank, n, gpus))
     numbers, key = problem.options.numbers, (int(problem.job_class[job]), running.option, len(workers))
     flavor = int(problem.node_flavor[min(workers)[1]]) if workers else -1
@@ -163,10 +166,11 @@ def running_placement(running: PlacementRecord, problem: Problem, job: int, node
             )
         if len(workers) == 1:
             _, n, gpus = workers[0]
-            return Placement(option, (n,), tuple(gpus))
+            return Placement(option, (n,), tuple(gpus), starts=tuple(first_slot[gpu] for gpu in gpus if first_slot))
         workers.sort()
         held = tuple([gpu for _, _, gpus in workers for gpu in gpus])
-        return Placement(option, tuple([n for _, n, _ in workers]), held)
+        starts = tuple([first_slot[gpu] for gpu in held if first_slot])
+        return Placement(option, tuple([n for _, n, _ in workers]), held, starts=starts)
     raise BadInput(
         f"running job {running.job!r}: runs {len(workers)} workers, which option {running.option!r} does not allow "
         "(or the option's utility is below the job's minimum); make 'running' agree with the job's options"

@@ -10,6 +10,7 @@ from operator import attrgetter
 import numpy as np
 
 from placeopt.problem.arrays import Allocation, IntArray, Placement
+from placeopt.problem.gpu_slots import load_of
 from placeopt.problem.problem import Problem
 from placeopt.problem.relations import DomainCounts
 from placeopt.problem.room import BaseLoad, Room, Tenant
@@ -77,6 +78,7 @@ class State(Room):
                 gpu_free_memory=problem.gpu_memory_mib.copy(),
                 gpu_jobs=np.zeros(g, dtype=np.int64),
                 gpu_utilisation=np.zeros(g, dtype=np.int64),
+                gpu_slots=np.zeros(g, dtype=np.int64),
                 level_free=[level.total.copy() for level in problem.levels],
                 machine_load=np.zeros((n, 2), dtype=np.int64),
                 domain_load=np.zeros((len(problem.domain_link_mbps), 2), dtype=np.int64),
@@ -113,6 +115,8 @@ class State(Room):
             if placement.gpus:
                 for node in dict.fromkeys(placement.nodes):
                     self.node_jobs[node][job] = None
+            if problem.has_geometry:
+                self._change_slots(placement, 1)
             if queues:
                 self._change_queue(job, placement, 1)
             if links:
@@ -167,6 +171,8 @@ class State(Room):
             free -= demand
         if placement.gpus:
             self._change_gpus(placement, sign)
+            if self.problem.has_geometry:
+                self._change_slots(placement, sign)
             if self._tenants:
                 self._change_tenants(placement, sign)
         if len(self.queue_used):
@@ -224,6 +230,10 @@ class State(Room):
             if not here[key]:
                 del here[key]
 
+    def _change_slots(self, placement: Placement, sign: int) -> None:
+        for gpu, load in slot_loads(self.problem, placement):
+            self.gpu_slots[gpu] += sign * load
+
     def _change_queue(self, job: int, placement: Placement, sign: int) -> None:
         queue = self.problem.class_queue[self.problem.job_class[job]]
         if queue >= 0:
@@ -249,6 +259,15 @@ class State(Room):
             kind = 0 if options.gpus[placement.option] else 1
             for load, where, amount in hose_loads(self.problem, placement):
                 (self.machine_load if load == "machine" else self.domain_load)[where, kind] += sign * amount
+
+
+def slot_loads(problem: Problem, placement: Placement) -> list[tuple[int, int]]:
+    """Return the GPUs with profiles that a placement holds, and its load on each."""
+    name, types = problem.options.gpu_profile[placement.option], problem.type_geometry
+    if name is None:
+        return []
+    starts = placement.starts or (None,) * len(placement.gpus)
+    return [(g, load_of(types[problem.gpu_type[g]], name, s)) for g, s in zip(placement.gpus, starts, strict=True)]
 
 
 def hose_loads(problem: Problem, placement: Placement) -> list[tuple[str, int, int]]:

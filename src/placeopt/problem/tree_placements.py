@@ -23,6 +23,7 @@ def regrouped(workers: Sequence[HeldBy], name: LeafName, first: int) -> tuple[As
             node=node,
             group=name,
             gpus={str(gpu): assignment.gpus[str(gpu)] for assignment, worker in here for gpu in worker.gpus},
+            starts={str(gpu): held.starts[str(gpu)] for held, worker in here for gpu in worker.gpus if held.starts},
             cpu_millicores=sum(held.cpu_millicores // len(held.workers) for held, _ in here),
             memory_mib=sum(held.memory_mib // len(held.workers) for held, _ in here),
             workers=tuple(worker for _, worker in here),

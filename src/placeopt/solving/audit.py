@@ -7,6 +7,7 @@ the referee: how well a job runs at a place is a score, which has one definition
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import NamedTuple
 
 from placeopt.arguments import checked
@@ -151,7 +152,7 @@ def _restates(plan: Plan, problem: Problem, allocation: Allocation) -> bool:
             places = {nodes[node]: node for node in known.nodes}
             if any(assignment.node not in places for assignment in assignments):
                 return False
-            if running_placement(placement, problem, job, places) != known:
+            if replace(running_placement(placement, problem, job, places), starts=known.starts) != known:
                 return False
             continue
         node, assignment = known.nodes[0], assignments[0]

@@ -21,6 +21,7 @@ from placeopt.model.plan import (
 from placeopt.problem import RESOURCES, Allocation, Problem, change_of
 from placeopt.problem import Placement as Indexed
 from placeopt.problem.grants import granted
+from placeopt.problem.starts import with_starts
 from placeopt.problem.tree_placements import whole_assignments
 from placeopt.terms.costs.prefer import reached_levels
 
@@ -39,6 +40,8 @@ def draft_plan(instance: Instance, problem: Problem, allocation: Allocation, rec
     unplaced = recorder.waiting([job for job, held in enumerate(allocation) if held is None])
     if problem.has_limits:
         placements = granted(placements, {job.id: job for job in problem.instance.jobs}, problem.policy.share_mode)
+    if problem.has_geometry:
+        placements = with_starts(problem, allocation, placements)
     if problem.trees:
         placements, unplaced = _with_whole_trees(instance, problem, allocation, placements, unplaced)
     policy = problem.policy
@@ -60,6 +63,8 @@ def draft_plan(instance: Instance, problem: Problem, allocation: Allocation, rec
     )
 
 
+NO_STARTS: dict[str, int] = {}
+"""First slots of shares whose GPUs have no profiles, or that have none yet; never changed."""
 NONE: dict[str, str | None] = {}
 """What placements without preferred levels have reached of them; never changed."""
 
@@ -236,6 +241,7 @@ class Recorder:
         return {
             "group": None,
             "gpus": {str(index): held[index] for index in sorted(held)},
+            "starts": NO_STARTS,
             "cpu_millicores": len(ranks) * cpu,
             "memory_mib": len(ranks) * memory,
             "workers": tuple(workers),

@@ -66,6 +66,7 @@ def make_bundle_groups(state: State, weighted: tuple[Weighted, ...]) -> BundleGr
             gpus,
             int(options.milli[o]),
             int(options.gpu_memory_mib[o]),
+            options.gpu_profile[o],
             (options.demand[o] * options.bundle_workers[o]).tobytes(),
             int(class_profile[k]),
             int(problem.class_communication[k].weight) if path_weight and total > 1 else 0,

@@ -60,6 +60,7 @@ class NodeCandidates:
                 int(options.bundle_workers[option]),
                 options.grants[option],
                 int(options.gpu_memory_mib[option]),
+                options.gpu_profile[option],
                 options.gpu_type_ok[option].tobytes(),
                 int(problem.class_profile[kind]),
                 int(problem.best_path[option]),

@@ -105,6 +105,7 @@ def _close_gpus(problem: Problem, needed: dict[int, int], places: dict[int, froz
         type_memory_mib=np.array(memory, dtype=np.int64),
         type_lost=problem.type_lost[same_model],
         type_holds=tuple(problem.type_holds[former] for former in same_model),
+        type_geometry=tuple(problem.type_geometry[former] for former in same_model),
         # The target workload does not compete for places: a closed GPU serves it as before.
         target=replace(problem.target, type_ok=problem.target.type_ok[:, same_model]),
         options=replace(options, gpu_type_ok=np.concatenate(columns, axis=1), node_class_ok=node_class_ok[:, present]),

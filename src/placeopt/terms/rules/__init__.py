@@ -7,6 +7,7 @@ from placeopt.problem import Allocation, Placement, Problem, State
 from placeopt.terms.protocols import Rule
 from placeopt.terms.rules.capacity import GpuMemoryCapacity, GpuShare, JobsPerGpu, NodeCapacity
 from placeopt.terms.rules.changes import RunningChanges
+from placeopt.terms.rules.gpu_slots import GpuSlots, without_broken_slots
 from placeopt.terms.rules.minimal_utility import MinimalUtility
 from placeopt.terms.rules.places import PlaceAmounts
 from placeopt.terms.rules.queue_share import QueueShare
@@ -23,6 +24,7 @@ RULES: tuple[Rule, ...] = (
     GpuShare(),
     JobsPerGpu(),
     GpuMemoryCapacity(),
+    GpuSlots(),
     NodeCapacity(),
     Spread(),
     Trees(),
@@ -60,7 +62,8 @@ def without_broken(problem: Problem, allocation: Allocation) -> Allocation:
     """Return ``allocation`` without what starts in it against rules that not every stage supports."""
     kept = allocation
     while not problem.is_plain:
-        allocation, kept = kept, without_broken_relations(problem, without_broken_trees(problem, kept))
+        kept, allocation = without_broken_slots(problem, kept), kept
+        kept = without_broken_relations(problem, without_broken_trees(problem, kept))
         if kept == allocation:
             break
     return kept

@@ -1,0 +1,114 @@
+"""
+Slots of GPUs with profiles: which shares fit on one together, and where each begins.
+
+A share of a GPU is a profile at a start. What runs has its start; what is placed in a round gets one when placements
+are written. Until then a round chooses which shares are on a GPU together, so that a packing of them exists. What is on
+a GPU is one number, its *load*: the slots that shares with a start take as bits, and above these, for each profile of
+the GPU, how many shares have none yet. Loads add up like all amounts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import lru_cache
+
+import numpy as np
+
+from placeopt.model.machine import MAX_SLOTS, Profile
+from placeopt.problem.arrays import BoolArray, IntArray
+
+BITS = 4
+"""Of a load, for the number of shares of one profile: no more than `MAX_SLOTS` fit."""
+Geometry = tuple[Profile, ...]
+Slots = tuple[tuple[int, tuple[int, ...]], ...]
+"""Width and starts of each profile."""
+
+
+def slots_of(geometry: Geometry) -> Slots:
+    """Return width and starts of each profile, to be looked up by."""
+    return tuple((profile.width, profile.starts) for profile in geometry)
+
+
+def number_of(geometry: Geometry, name: str | None) -> int:
+    """Return the position of a profile in a geometry, -1 where the GPU has no such profile."""
+    return next((p for p, profile in enumerate(geometry) if profile.id == name), -1)
+
+
+def has_profile(geometry: Geometry, name: str | None) -> bool:
+    """Return whether a GPU takes shares of a profile, None: of any size."""
+    return name is None if not geometry else number_of(geometry, name) >= 0
+
+
+def load_of(geometry: Geometry, name: str | None, start: int | None = None) -> int:
+    """Return the load of one share; 0 on a GPU without such a profile."""
+    number = number_of(geometry, name)
+    if number < 0:
+        return 0
+    return 1 << MAX_SLOTS + BITS * number if start is None else taken(geometry[number].width, start)
+
+
+def taken(width: int, start: int) -> int:
+    """Return slots as bits."""
+    return ((1 << width) - 1) << start
+
+
+def held_slots(load: int) -> int:
+    """Return the slots, as bits, of the shares that have a start."""
+    return load & ((1 << MAX_SLOTS) - 1)
+
+
+@lru_cache(maxsize=1 << 16)
+def packing(slots: Slots, load: int) -> tuple[tuple[int, ...], ...] | None:
+    """
+    Return the starts of the shares of each profile that have none yet, None where there is no room for all.
+
+    Of all packings it is the one beside which most shares fit, of the widest profile first; of equal ones the first.
+    """
+    counts = [load >> (MAX_SLOTS + BITS * p) & ((1 << BITS) - 1) for p in range(len(slots))]
+    widest = sorted(range(len(slots)), key=lambda p: -slots[p][0])
+    best: tuple[tuple[int, ...], tuple[tuple[int, ...], ...]] | None = None
+    for starts, free in _packings(slots, counts, widest, ~held_slots(load)):
+        left = tuple(sum(free & taken(slots[p][0], s) == taken(slots[p][0], s) for s in slots[p][1]) for p in widest)
+        if best is None or left > best[0]:
+            best = left, tuple(starts[p] for p in range(len(slots)))
+    return None if best is None else best[1]
+
+
+def _packings(
+    slots: Slots, counts: list[int], order: list[int], free: int
+) -> Iterator[tuple[dict[int, tuple[int, ...]], int]]:
+    """Yield the starts of each profile in ``order``, and the slots that are free beside them."""
+    if not order:
+        yield {}, free
+        return
+    profile, *rest = order
+    for starts, left in _starts(slots[profile], counts[profile], 0, free):
+        for others, after in _packings(slots, counts, rest, left):
+            yield {profile: starts, **others}, after
+
+
+def _starts(
+    of: tuple[int, tuple[int, ...]], count: int, first: int, free: int
+) -> Iterator[tuple[tuple[int, ...], int]]:
+    if not count:
+        yield (), free
+        return
+    width, starts = of
+    for i in range(first, len(starts)):
+        bits = taken(width, starts[i])
+        if free & bits == bits:
+            for others, left in _starts(of, count - 1, i + 1, free & ~bits):
+                yield (starts[i], *others), left
+
+
+def with_room(geometries: tuple[Geometry, ...], profile: str, gpu_type: IntArray, load: IntArray) -> BoolArray:
+    """Return which GPUs take one more share of a profile; same shape as ``gpu_type`` and ``load``, what is on each."""
+    room = np.zeros(load.shape, dtype=bool)
+    for kind in np.unique(gpu_type).tolist():
+        geometry = geometries[kind]
+        if number_of(geometry, profile) >= 0:
+            more, mine = load_of(geometry, profile), gpu_type == kind
+            loads, where = np.unique(load[mine], return_inverse=True)
+            fits = [packing(slots_of(geometry), one + more) is not None for one in loads.tolist()]
+            room[mine] = np.array(fits, dtype=bool)[where.reshape(-1)]
+    return room
