@@ -18,7 +18,7 @@ class BlockRules(NamedTuple):
     spread: tuple[Spread, ...] = ()
 
 
-def block_rules(entry: JsonEntry, shapes: Sequence[WorkerShape], cluster: Cluster | None) -> list[BlockRules]:
+def block_rules(entry: JsonEntry, shapes: Sequence[WorkerShape], cluster: Cluster) -> list[BlockRules]:
     """
     Return the rules of each shape of a job.
 
@@ -28,12 +28,12 @@ def block_rules(entry: JsonEntry, shapes: Sequence[WorkerShape], cluster: Cluste
     ``--consolidate-segments`` all are in one block of a size that holds the job. Raises `JobLeftOut` if a rule cannot
     be stated.
     """
-    sizes = [] if cluster is None else [(one.level, one.nodes) for one in cluster.block_sizes if one.nodes is not None]
+    sizes = [(one.level, one.nodes) for one in cluster.block_sizes if one.nodes is not None]
     segment, flags = slurm_number(entry, "segment_size") or 0, entry.words("flags")
     numbers = [shape.workers if shape.alone else shape.nodes for shape in shapes]
     least = min(number or 1 for number in numbers)
     ranges = not is_set(entry.raw("job_size_str")) and (len(numbers) > 1 or numbers == [None])
-    if 0 < segment <= least and (cluster is None or not cluster.domains):
+    if 0 < segment <= least and not cluster.domains:
         raise JobLeftOut("states segment_size, and no topology is given")
     if not sizes:
         return [BlockRules()] * len(shapes)
