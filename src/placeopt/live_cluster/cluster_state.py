@@ -124,7 +124,7 @@ class ClusterState:
             self.stop(job_id)
         self._put_nodes(records)
         try:
-            anew = bool(records) and self._changes_lost()
+            anew = (bool(records) and self._changes_lost()) or not self.parts.table.tells_apart(add)
             if anew:
                 self._compile_anew(add, remove)
             else:

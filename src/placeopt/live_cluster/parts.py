@@ -11,7 +11,7 @@ from placeopt.model.base import trusted
 from placeopt.problem import BoolArray, IntArray, Placement, Problem
 from placeopt.problem.admission import questions
 from placeopt.problem.changes import without_fixed
-from placeopt.problem.classes import class_key, classes_by_view, job_classes
+from placeopt.problem.classes import class_key, classes_by_view, job_classes, label_keys
 from placeopt.problem.compile import assemble, compile_classes, may_change
 from placeopt.problem.hardware import compile_hardware
 from placeopt.problem.problem import Classes, Hardware, Jobs
@@ -27,7 +27,6 @@ ALIKE = (
     "nodes_allowed",
     "nodes_excluded",
     "tolerations",
-    "labels",
     "relations",
 )
 """Fields of a job that are records or lists, and equal within a class."""
@@ -66,7 +65,8 @@ class JobTable:
         self.waiting = {job.id for job in jobs}
         """Ids of the jobs that do not run; ``Parts`` notes which start and stop."""
         self.members = list(members)
-        self._numbers = {class_key(job, policy, holds, now_ms): k for k, job in enumerate(members)}
+        self._label_keys = label_keys(members)
+        self._numbers = {self._key(job): k for k, job in enumerate(members)}
         self._count: list[int] = np.bincount(job_class, minlength=len(members)).tolist()
 
     @classmethod
@@ -99,6 +99,10 @@ class JobTable:
         used = sum(count > 0 for count in self._count)
         return len(self.members) > 2 * used + 64
 
+    def tells_apart(self, jobs: Iterable[Job]) -> bool:
+        """Return whether classes tell apart all that relations of more jobs look at."""
+        return set(label_keys(jobs)) <= set(self._label_keys)
+
     def classes_of(self, jobs: Iterable[Job]) -> list[int]:
         """Return the number of each job's class; classes that are new get theirs."""
         numbers = []
@@ -111,7 +115,7 @@ class JobTable:
         return numbers
 
     def _key(self, job: Job) -> tuple[object, ...]:
-        return class_key(job, self._policy, self._holds, self._now_ms)
+        return class_key(job, self._policy, self._holds, self._now_ms, self._label_keys)
 
     def forget_classes(self, known: int) -> None:
         """Drop the classes from number ``known`` on, which have no jobs."""

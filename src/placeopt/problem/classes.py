@@ -44,6 +44,7 @@ def job_classes(
     jobs: tuple[Job, ...], policy: Policy, holds: Iterable[Hold] = (), now_ms: int = 0
 ) -> tuple[list[Job], IntArray]:
     """Return one member of each class, and the class of every job; ``holds``: one of each kind."""
+    keys = label_keys(jobs)
     canonical: dict[object, int] = {}
     by_identity: dict[tuple[int, ...], tuple[int, ...]] = {}  # jobs often share these objects: hash them once
 
@@ -53,15 +54,23 @@ def job_classes(
         shape = by_identity.get(address)
         if shape is None:
             shape = by_identity[address] = tuple([canonical.setdefault(part, len(canonical)) for part in parts])
-        return (*shape, *_plain(job, policy, holds, now_ms))
+        return (*shape, *_plain(job, policy, holds, now_ms, keys))
 
     job_class, firsts = group_by_key(map(key, jobs))
     return [jobs[j] for j in firsts], np.array(job_class, dtype=np.int64)
 
 
-def class_key(job: Job, policy: Policy, holds: Iterable[Hold] = (), now_ms: int = 0) -> tuple[object, ...]:
-    """Return what is equal for two jobs just if they are of one class."""
-    return (*_shareable(job), *_plain(job, policy, holds, now_ms))
+def class_key(
+    job: Job, policy: Policy, holds: Iterable[Hold] = (), now_ms: int = 0, keys: tuple[str, ...] = ()
+) -> tuple[object, ...]:
+    """Return what is equal for two jobs just if they are of one class; ``keys``: `label_keys` of all jobs."""
+    return (*_shareable(job), *_plain(job, policy, holds, now_ms, keys))
+
+
+def label_keys(jobs: Iterable[Job]) -> tuple[str, ...]:
+    """Return the labels of jobs at which relations of some jobs look."""
+    every = {id(job.relations): job.relations for job in jobs if job.relations}
+    return tuple(sorted({one.key for found in every.values() for relation in found for one in relation.selector}))
 
 
 def exempt_of(job: Job, holds: Iterable[Hold], now_ms: int) -> frozenset[str]:
@@ -73,7 +82,7 @@ def _shareable(job: Job) -> tuple[object, ...]:
     return job.options, job.communication, job.node_affinity, job.tolerations, job.nodes_allowed, job.relations
 
 
-def _plain(job: Job, policy: Policy, holds: Iterable[Hold], now_ms: int) -> tuple[object, ...]:
+def _plain(job: Job, policy: Policy, holds: Iterable[Hold], now_ms: int, keys: tuple[str, ...]) -> tuple[object, ...]:
     return (
         exempt_of(job, holds, now_ms) if holds else None,
         job.profile,
@@ -81,7 +90,7 @@ def _plain(job: Job, policy: Policy, holds: Iterable[Hold], now_ms: int) -> tupl
         job.utility_min_thousandths,
         tuple(sorted(job.node_selector.items())) if job.node_selector else (),
         job.nodes_excluded,
-        tuple(job.labels.items()),
+        tuple([job.labels.get(key) for key in keys]),
     )
 
 

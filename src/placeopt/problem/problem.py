@@ -148,8 +148,9 @@ class Problem(Hardware, Classes, Jobs):
     @cached_property
     def is_plain(self) -> bool:
         """Whether nothing binds jobs that only greedy and exact models support: trees, spread, relations, slots."""
-        bound = self.trees or any(self.options.spread) or any(self.options.part_level) or any(self.class_relations)
-        return not (bound or self.has_geometry)
+        related = any(relation.weight is None for relations in self.class_relations for relation in relations)
+        lies = any(self.options.spread) or any(self.options.part_level)
+        return not (self.trees or related or lies or self.has_geometry)
 
     @cached_property
     def changeable(self) -> frozenset[int]:

@@ -2,8 +2,8 @@
 What each filter of Kubernetes' scheduler looks at, one case or more for every line of docs/import.md.
 
 Filters: NodeUnschedulable, NodeName, TaintToleration, NodeAffinity, VolumeRestrictions,
-VolumeBinding, VolumeZone, PodTopologySpread, InterPodAffinity, DynamicResources (test_kubernetes_devices), and gates;
-what is counted on nodes stands in test_kubernetes_amounts.
+VolumeBinding, VolumeZone, PodTopologySpread, DynamicResources (test_kubernetes_devices), and gates; what is counted on
+nodes stands in test_kubernetes_amounts, InterPodAffinity in test_kubernetes_affinity.
 """
 
 from typing import Any
@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from helpers.imported_rounds import drained, left_out, notes_of
-from helpers.kubernetes_objects import HOSTNAME, apart, near, node, on_nodes, pod, read, term
+from helpers.kubernetes_objects import HOSTNAME, node, on_nodes, pod, read
 from helpers.node_conditions import chosen_nodes
 from placeopt.model import Taint
 
@@ -27,11 +27,6 @@ def zoned(*names: str) -> list[dict[str, Any]]:
 def gang(name: str, **more: Any) -> dict[str, Any]:
     """Return a pod of the gang ``g``."""
     return pod(name, **{**more, "labels": {"jobset.sigs.k8s.io/jobset-name": "g", **more.get("labels", {})}})
-
-
-def pair(nodes: list[dict[str, Any]], **more: Any) -> list[dict[str, Any]]:
-    """Return these nodes, and a gang of two equal pods."""
-    return [*nodes, gang("p", **more), gang("q", **more)]
 
 
 def port(number: int = 8080, **more: Any) -> dict[str, Any]:
@@ -70,23 +65,6 @@ NUMBERED = [node("x", labels={"n": "7"}), node("y", labels={"n": ""}), node("z")
 SAME_RACKS = [node(zone, labels={ZONE: zone, RACK: "r1"}) for zone in "ab"]
 IN_A = {"nodeSelectorTerms": [{"matchExpressions": [{"key": ZONE, "operator": "In", "values": ["a"]}]}]}
 ONLY_A, ALONE = volume(nodeAffinity={"required": IN_A}), claim(mode="ReadWriteOncePod")
-RUNNING_WEB, WAITING_WEB = pod("r", "a1", labels=WEB), pod("r", labels=WEB)
-P_WEB, O_WEB = pod("p", labels=WEB), pod("p", namespace="other", labels=WEB)
-TEAM = {"namespaceSelector": {"matchLabels": {"team": "x"}}}
-OF_TEAM = pod("r", "a", namespace="other", affinity=apart(term(WEB, **TEAM)))
-SOME_TEAM = {"namespaceSelector": {"matchExpressions": [{"key": "team", "operator": "Exists"}]}}
-OF_SOME_TEAM = pod("r", "a", namespace="other", affinity=apart(term(WEB, **SOME_TEAM)))
-TWO = {"asks": {"nvidia.com/gpu": "2"}}
-
-
-def repels(*terms: dict[str, Any]) -> dict[str, Any]:
-    """Return a pod that runs on ``a1`` and keeps others away."""
-    return pod("r", "a1", affinity=apart(*terms))
-
-
-def space(team: str) -> dict[str, Any]:
-    """Return the namespace of the pods, of a team."""
-    return {"kind": "Namespace", "metadata": {"name": "default", "labels": {"team": team}}}
 
 
 @pytest.mark.parametrize(
@@ -118,37 +96,6 @@ def space(team: str) -> dict[str, Any]:
         # PodTopologySpread counts pods as they come, which no rule of a round does; a soft one is a preference
         ("topology spread constraint", [node(), spread("DoNotSchedule")]),
         (None, [node(), spread("ScheduleAnyway")]),
-        # InterPodAffinity against what runs: by host, by zone, in both directions, in other namespaces
-        (("a2", "b1"), [*ABC, RUNNING_WEB, pod("p", affinity=apart(term(WEB)))]),
-        (("b1",), [*ABC, RUNNING_WEB, pod("p", affinity=apart(term(WEB, ZONE)))]),
-        (("b1",), [*ABC, repels(term(WEB, ZONE)), P_WEB]),
-        (None, [*ABC, repels(term(WEB, ZONE)), pod("p")]),
-        (None, [*ABC, repels(term(WEB, ZONE)), O_WEB]),
-        (("a2", "b1"), [*ABC, repels(term(WEB, namespaces=["other"])), O_WEB]),
-        (("a2", "b1"), [*ABC, repels(term(WEB, namespaceSelector={})), O_WEB]),
-        (None, [*ABC, repels(term(None)), P_WEB]),
-        # between jobs that wait: the round has no such rule, so the larger one is read, whoever keeps whom away
-        ("anti-affinity to pods that wait", [*AB, pod("p", affinity=apart(term(WEB))), pod("w", labels=WEB, **TWO)]),
-        ("anti-affinity to pods that wait", [*AB, pod("w", affinity=apart(term(WEB)), **TWO), P_WEB]),
-        # beside what runs; a first pod that meets its own term goes anywhere with the label; with nobody, nowhere
-        (("a1",), [*ABC, RUNNING_WEB, pod("p", affinity=near(term(WEB)))]),
-        (("a1", "a2"), [*ABC, RUNNING_WEB, pod("p", affinity=near(term(WEB, ZONE)))]),
-        (("a1", "a2", "b1"), [*ABC, node("bare"), pod("p", labels=WEB, affinity=near(term(WEB, ZONE)))]),
-        ((), [*ABC, node("bare"), pod("p", affinity=near(term(WEB, ZONE)))]),
-        ("affinity to pods that wait", [*ABC, WAITING_WEB, pod("p", affinity=near(term(WEB)))]),
-        ("several terms", [*ABC, RUNNING_WEB, pod("p", affinity=near(term(WEB), term(WEB, ZONE)))]),
-        # namespaces by their labels: not listed, they keep out a pod that waits; one that runs closes its domain to all
-        (("b",), [*AB, OF_TEAM, P_WEB, space("x")]),
-        (None, [*AB, OF_TEAM, P_WEB, space("y")]),
-        (("b",), [*AB, OF_TEAM, P_WEB]),
-        (("b",), [*AB, OF_SOME_TEAM, P_WEB]),
-        ("namespaces", [*AB, pod("r", "a", namespace="o", labels=WEB), pod("p", affinity=apart(term(WEB, **TEAM)))]),
-        # inside a gang, what a split cannot say: one pod alone excludes the other; a label that is no level; racks of
-        # one name in two zones are one domain here, and two in a round, which calls domains by their path
-        ("some pods", [*ABC, gang("p", labels=WEB, affinity=apart(term(WEB))), gang("q", affinity=apart(term(WEB)))]),
-        (f"by {ROW}", pair(ABC, labels=WEB, affinity=apart(term(WEB, ROW)))),
-        ("not a level", pair(ABC, labels=WEB, affinity=near(term(WEB, ROW)))),
-        (f"by {RACK}", pair(SAME_RACKS, labels=WEB, affinity=apart(term(WEB, RACK)))),
         # gates: Kueue's say that a pod waits for room; any other is about something else
         (None, [node(), pod("p", schedulingGates=[{"name": "kueue.x-k8s.io/admission"}])]),
         (None, [node(), pod("p", schedulingGates=[{"name": "kueue.x-k8s.io/topology"}])]),
@@ -166,9 +113,6 @@ def test_where_a_pod_may_run(said: object, objects: list[dict[str, Any]]) -> Non
         assert may_run == [tuple(one.id for one in found.cluster.nodes) if said is None else said]
     gates = any("kueue" in str(one) for one in objects)
     assert ("its quotas are not read" in notes_of(found)) == gates
-    assert ("namespaces that are not listed closes nodes" in notes_of(found)) == (
-        objects[2:] in ([OF_TEAM, P_WEB], [OF_SOME_TEAM, P_WEB])
-    )
 
 
 def test_node_unschedulable_and_conditions() -> None:
@@ -229,28 +173,9 @@ def test_taint_toleration(toleration: dict[str, str], tolerated: list[str]) -> N
     assert sorted(one.text for one in covered) == sorted(tolerated)
 
 
-def test_pods_that_take_part_in_rules_stay_in_comparisons() -> None:
-    """What is asked of others follows from where these run, so they do not move; the rest may, where nobody objects."""
-    keeps = pod("r", "a2", affinity=apart(term({"app": "db"})))
-    waits = pod("p", affinity=apart(term(WEB)))
-    found = read(*zoned("a1", "a2"), pod("w", "a1", labels=WEB), keeps, pod("free", "a2"), waits)
-    assert [chosen_nodes(found, job) for job in found.jobs] == [("a1",), ("a2",), ("a1", "a2"), ("a2",)]
-
-
-def test_ports_and_anti_affinity_inside_a_gang() -> None:
-    """One worker a host, or a zone."""
-    assert read(*pair(AB, **port())).jobs[0].options[0].workers_per_node_max == 1
-    option = read(*pair(ABC, labels=WEB, affinity=apart(term(WEB)))).jobs[0].options[0]
-    assert option.workers_per_node_max == 1
-    option = read(*pair(ABC, labels=WEB, affinity=apart(term(WEB, ZONE)))).jobs[0].options[0]
-    assert [(one.level, one.domains, one.workers) for one in option.splits] == [("zone", 2, 1)]
-
-
-def test_affinity_inside_a_gang() -> None:
-    """All in one zone, or on one host."""
-    assert read(*pair(ABC, labels=WEB, affinity=near(term(WEB, HOSTNAME)))).jobs[0].options[0].single_node
-    (option,) = read(*pair(ABC, labels=WEB, affinity=near(term(WEB, ZONE)))).jobs[0].options
-    assert [one.level for one in option.splits] == ["zone"]
+def test_ports_inside_a_gang() -> None:
+    """One worker a node."""
+    assert read(*AB, gang("p", **port()), gang("q", **port())).jobs[0].options[0].workers_per_node_max == 1
 
 
 def test_the_class_of_a_runtime_is_in_the_pod() -> None:

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from helpers.imported_rounds import held, left_out, notes_of
-from helpers.kubernetes_objects import HOSTNAME, near, node, pod, read, term
+from helpers.kubernetes_objects import HOSTNAME, node, pod, read
 from helpers.node_conditions import chosen_nodes
 from placeopt import solve
 from placeopt.model import Instance, JobOrigin, Option
@@ -374,16 +374,6 @@ def test_a_workload_of_kueue_is_read_where_there_are_no_pods_of_it() -> None:
     assert [(job.id, job.queue, job.options[0].workers) for job in found.jobs] == [("default/waits", "q", 3)]
     assert found.jobs[0].origin == JobOrigin(name="default/waits")
     assert "a Workload that cannot be read: 3" in notes_of(found)
-
-
-def test_alike_pods_with_affinity_to_each_other_are_one_job_of_any_number() -> None:
-    """Of three replicas that must share a rack, as many start as one rack holds; another kind of pod is left out."""
-    near_own = {"labels": {"app": "r"}, "affinity": near(term({"app": "r"}, RACK))}
-    found = read(*in_racks(a="r", b="s"), *(pod(f"p{i}", **near_own) for i in range(3)))
-    (option,) = options(found).values()
-    assert (option.workers, option.workers_min, option.value_per_worker) == (3, 1, 1000)
-    unlike = pod("q", asks={"cpu": "1"}, **near_own)
-    assert "affinity to pods that wait too" in notes_of(read(*in_racks(a="r"), pod("p", **near_own), unlike))
 
 
 def test_unlike_members_are_groups_of_one_job() -> None:

@@ -2,7 +2,8 @@
 What pods exclude each other from on one node, as amounts of the node: host ports, and anti-affinity by hostname.
 
 A node has 1 of each address of a port; a pod takes that of its address, or all of them. Of a term of anti-affinity a
-node has n: a pod that excludes all others takes n, one that only some exclude takes 1.
+node has n: a pod that excludes all others takes n, one that only some exclude takes 1. Other anti-affinity is a
+relation between jobs, and this could be one, but amounts are seen by all relaxations and capacity questions.
 """
 
 from __future__ import annotations
@@ -10,12 +11,15 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from hashlib import sha256
 
 from placeopt.importers.kubernetes.listing import PodList
 from placeopt.importers.kubernetes.objects import job_id
-from placeopt.importers.kubernetes.pod_affinity import PodAffinityTerm, PodSelection
+from placeopt.importers.kubernetes.pod_affinity import NAMESPACE, NO_RELATIONS, Selection
 from placeopt.importers.kubernetes.pods import Pod, Port
 from placeopt.importers.kubernetes.topologies import Levels
+from placeopt.importers.observed_round import is_plain
+from placeopt.model import Relation
 
 ANYWHERE = frozenset({"", "0.0.0.0", "::"})  # noqa: S104
 """Addresses that mean all of a node's."""
@@ -23,11 +27,11 @@ ANYWHERE = frozenset({"", "0.0.0.0", "::"})  # noqa: S104
 
 @dataclass
 class ExclusiveAmounts:
-    """``limits``: Name -> amount of every node. ``taken``: Pod -> what it takes. ``terms``: Those counted, by text."""
+    """``limits``: Name -> amount of every node. ``taken``: Pod -> what it takes. ``relations``: Those counted."""
 
     limits: dict[str, int] = field(default_factory=dict)
     taken: dict[str, dict[str, int]] = field(default_factory=lambda: defaultdict(dict))
-    terms: set[str] = field(default_factory=set)
+    relations: set[Relation] = field(default_factory=set)
 
 
 def exclusive_amounts(pods: PodList, levels: Levels, limits: Mapping[str, int] | None = None) -> ExclusiveAmounts:
@@ -70,22 +74,22 @@ def _address(port: Port) -> str:
 def _add_anti_affinity(
     found: ExclusiveAmounts, pods: PodList, levels: Levels, limits: Mapping[str, int] | None
 ) -> None:
-    holders: dict[str, dict[str, Pod]] = defaultdict(dict)
-    term_of: dict[str, PodAffinityTerm] = {}
-    selection = PodSelection(pods.readable)
+    holders: dict[Relation, dict[str, Pod]] = defaultdict(dict)
+    selection = Selection(pods.readable)
     for pod in pods.readable:
-        for term in pods.terms[pod.id].anti_affinity if pod.id in pods.terms else ():
-            if levels.level_of(term.key) == "node":
-                term_of[term.text] = term
-                holders[term.text][pod.id] = pod
+        for relation in pods.relations.get(pod.id, NO_RELATIONS).relations:
+            if (relation.kind, relation.weight) == ("apart", None) and levels.level_of(relation.level) == "node":
+                holders[relation][pod.id] = pod
     names: Counter[str] = Counter()
-    for text, term in term_of.items():
-        own, name = holders[text], f"podAntiAffinity:{term.name}"
+    for relation, own in holders.items():
+        name = f"podAntiAffinity:{_short(relation)}"
         names[name] += 1
         name = job_id(f"{name}+{names[name]}" if names[name] > 1 else name)
-        selected, unsure = selection.of(term)
+        selected = selection.of(relation)
         others = {pod.id: pod for pod in selected if pod.id not in own}
         waiting = {pod.id for pod in [*own.values(), *others.values()] if pod.node is None}
+        doubtful = frozenset[str]().union(*(pods.relations[pod_id].doubtful for pod_id in own))
+        unsure = any(pod.namespace in doubtful for pod in selected)
         if unsure or not (len(waiting) > 1 if limits is None else name in limits):
             continue
         if not waiting & own.keys() <= {pod.id for pod in selected}:
@@ -95,4 +99,13 @@ def _add_anti_affinity(
             found.taken[pod_id][name] = limit
         for pod_id in others:
             found.taken[pod_id][name] = 1
-        found.terms.add(text)
+        found.relations.add(relation)
+
+
+def _short(relation: Relation) -> str:
+    """Return a name for people: namespaces and labels, where that is all of the selector and short."""
+    wanted = [f"{one.key}={one.values[0]}" for one in relation.selector if one.key != NAMESPACE and one.values]
+    spaces = [name for one in relation.selector if one.key == NAMESPACE for name in one.values]
+    plain = all(one.operator == "In" and (one.key == NAMESPACE or len(one.values) == 1) for one in relation.selector)
+    name = f"{','.join(spaces)}/{','.join(wanted)}"
+    return name if plain and spaces and is_plain(name) else sha256(relation.text.encode()).hexdigest()[:16]

@@ -198,15 +198,13 @@ class Gang:
 def gang_drafts(
     pods: Sequence[Pod],
     rules: Mapping[str, GroupRules],
-    near: Mapping[str, str],
     ended: Iterable[GangMembership],
     notes: ImportNotes,
 ) -> list[Draft]:
     """
     Return the jobs that pods form, in the order of their first pods.
 
-    ``rules``: Rules of the listed objects. ``near``: Pod that wants to be near pods like itself -> the term that says
-    so. ``ended``: Gangs of pods that succeeded.
+    ``rules``: Rules of the listed objects. ``ended``: Gangs of pods that succeeded.
     """
     stated: dict[str, GroupRules] = {}
     for pod in pods:
@@ -215,9 +213,6 @@ def gang_drafts(
     gangs: dict[object, Gang] = {}
     for pod in pods:
         path = [] if pod.group is None else _path(pod.group, rules, stated.get(pod.group.id, NO_RULES), pod)
-        if not path and pod.node is None and pod.id in near:
-            alike = (near[pod.id], pod.kind, pod.node_rules, pod.priority, pod.queue)
-            path = [(alike, GroupRules(pods_min=1))]
         (root, own), *below = path or [(("pod", pod.id), GroupRules(topology=pod.topology))]
         name = root.partition("|")[0] if isinstance(root, str) else pod.id
         gangs.setdefault(root, Gang(name, own)).place(below, pod.id).pods.append(pod)

@@ -10,7 +10,7 @@ from placeopt.documents.faults import make_record
 from placeopt.errors import BadInput
 from placeopt.importers.import_notes import ImportNotes
 from placeopt.importers.kubernetes.gangs import Draft, Part, gang_drafts
-from placeopt.importers.kubernetes.inter_pod_rules import NO_RULES, InterPodRules, PodRules
+from placeopt.importers.kubernetes.inter_pod_rules import InterPodRules
 from placeopt.importers.kubernetes.listing import PodList, unreadable_job
 from placeopt.importers.kubernetes.makers import KUEUE_GATES, GroupRules, Topology
 from placeopt.importers.kubernetes.node_selectors import NO_NODE, NodeConditions, where
@@ -23,7 +23,7 @@ from placeopt.importers.kubernetes.volumes import Volumes
 from placeopt.importers.kubernetes.workloads import PodTemplate
 from placeopt.importers.observed_round import ObservedJob, ObservedWorker, origin_of
 from placeopt.importers.priority_rule import PriorityRule, flags_of
-from placeopt.model import Demand, Group, Job, JobOrigin, Option, Split, Spread
+from placeopt.model import Demand, Group, Job, JobOrigin, Option, Relation, Split, Spread
 from placeopt.model.base import MAX_VALUE
 
 
@@ -33,14 +33,15 @@ class JobReader:
     Makes the jobs of the round.
 
     ``gangs``: Rules of the listed objects. ``stated``: Resources of which nodes state how much they have. ``counted``:
-    Terms of anti-affinity that amounts state.
+    Anti-affinity that amounts state. ``every_label``: Whether jobs have labels at which no relation here looks.
     """
 
     nodes: Mapping[str, KubernetesNode]
     levels: Levels
     gangs: Mapping[str, GroupRules]
     stated: Container[str]
-    counted: Container[str]
+    counted: Container[Relation]
+    every_label: bool
     resource: str
     rule: PriorityRule
     notes: ImportNotes
@@ -53,28 +54,15 @@ class JobReader:
         """Return the jobs of the listed pods; the rest is noted."""
         for pod in pods.work:
             self._conditions[pod.id] = pod.conditions & volumes.read(pod) & self._missing(pod)
-        near = {
-            pod.id: terms.affinity[0].text
-            for pod in pods.waiting
-            if (terms := pods.terms.get(pod.id)) and len(terms.affinity) == 1 and terms.affinity[0].meets(pod)
-        }
-        drafts = list(self._accepted(gang_drafts(pods.work, self.gangs, near, pods.ended, self.notes)))
-        waiting = [draft for draft in drafts if not draft.runs]
-        rules = InterPodRules(self.nodes, self.levels.level_of, pods, waiting, self.counted)
-        asked = {draft.name: rules.take(draft) for draft in sorted(waiting, key=_urgency)}
-        jobs: list[ObservedJob] = []
-        for draft in drafts:
-            own = asked.get(draft.name, NO_RULES)
-            if isinstance(own, str):
-                self.notes.leave_out(own, draft.name)
-            else:
-                jobs += self._readable_job(draft, own, rules)
+        rules = InterPodRules(self.levels, pods, self.counted, self.every_label)
+        drafts = list(self._accepted(gang_drafts(pods.work, self.gangs, pods.ended, self.notes), rules))
+        jobs = [job for draft in drafts for job in self._readable_job(draft, rules)]
         if any(job.preemptible for job in jobs) and not all(pod.preempts for pod in pods.waiting):
             self.notes.assume(
                 "Pods of preemptionPolicy Never wait: a plan may stop others for them, unless priorities are strict."
             )
-        if rules.doubtful:
-            self.notes.assume("Anti-affinity by labels of namespaces that are not listed closes nodes to all of them.")
+        if any(rules.is_doubtful(draft) for draft in drafts):
+            self.notes.assume("Running pods are apart from all namespaces that are not listed and whose labels decide.")
         return jobs
 
     def _missing(self, pod: Pod) -> NodeConditions:
@@ -82,11 +70,11 @@ class JobReader:
         missing = [name for name in asked if name not in self.stated and name not in ("cpu", "memory", PODS)]
         return NodeConditions(unread=f"asking for {', '.join(missing)}, which no node states" if missing else None)
 
-    def _accepted(self, drafts: Sequence[Draft]) -> Iterator[Draft]:
+    def _accepted(self, drafts: Sequence[Draft], rules: InterPodRules) -> Iterator[Draft]:
         """Yield drafts under names of their own; those with a rule that the round lacks are noted."""
         names: set[str] = set()
         for draft in drafts:
-            reason = None if draft.runs else self._unread(draft)
+            reason = None if draft.runs else self._unread(draft) or rules.unread(draft)
             if reason is not None:
                 self.notes.leave_out(reason, draft.name)
                 continue
@@ -115,10 +103,10 @@ class JobReader:
                     return f"that must stay within one {key}, which is not a level (--levels names them)"
         return None
 
-    def _readable_job(self, draft: Draft, asked: PodRules, rules: InterPodRules) -> Iterator[ObservedJob]:
+    def _readable_job(self, draft: Draft, rules: InterPodRules) -> Iterator[ObservedJob]:
         """Yield the job of a draft, none if it waits and cannot be read."""
         try:
-            yield self._job(draft, asked, rules)
+            yield self._job(draft, rules)
         except BadInput as error:
             reason = unreadable_field(draft.first.entry, error)
             if draft.runs:
@@ -127,9 +115,9 @@ class JobReader:
             else:
                 self.notes.leave_out(reason, draft.name)
 
-    def _job(self, draft: Draft, asked: PodRules, rules: InterPodRules) -> ObservedJob:
+    def _job(self, draft: Draft, rules: InterPodRules) -> ObservedJob:
         first, pods = draft.first, draft.pods
-        conditions = self._where_else(draft, rules) if draft.runs else self._where(draft, asked)
+        conditions = self._where_else(draft, rules) if draft.runs else self._where(draft)
         conditions = self._known.setdefault(conditions, conditions)
         job = make_record(
             Job,
@@ -140,23 +128,25 @@ class JobReader:
             queue=first.queue,
             preempts=all(pod.preempts for pod in pods),
             arrival_ms=min(pod.created_ms for pod in pods),
-            options=self._options(draft, asked),
+            options=self._options(draft),
             node_selector=first.node_selector,
             node_affinity=conditions.node_affinity,
             nodes_allowed=conditions.nodes_allowed,
             nodes_excluded=conditions.nodes_excluded,
             tolerations=first.tolerations,
+            labels=rules.labels_of(first),
+            relations=rules.relations_of(first),
             conditions_unread=conditions.unread is not None,
             origin=_origin(draft),
         )
         workers = tuple(ObservedWorker(pod.node, None if pod.gpus else ()) for pod in pods if pod.node is not None)
-        movable, preemptible = self._flags(draft, rules)
+        movable, preemptible = self._flags(draft)
         started = max(pod.started_ms for pod in pods)
         return ObservedJob(job, workers, started, None, first.priority, first.entry.where, None, movable, preemptible)
 
-    def _where(self, draft: Draft, asked: PodRules) -> NodeConditions:
+    def _where(self, draft: Draft) -> NodeConditions:
         """Return the conditions of a waiting job on its nodes."""
-        conditions = self._conditions[draft.first.id] & asked.conditions
+        conditions = self._conditions[draft.first.id]
         for key, near in draft.bound:
             values = {self.nodes[node].labels.get(key) if node in self.nodes else None for node in near}
             value = values.pop() if len(values) == 1 else None
@@ -167,47 +157,48 @@ class JobReader:
         """
         Return the conditions under which a running job could move; its own nodes, where those are not known.
 
-        They are not, where the round lacks one of its rules, or rules of other pods concern it: what they ask of
-        waiting jobs follows from its place.
+        They are not, where the round lacks one of its rules.
         """
         asked = {self._conditions[pod.id] for pod in draft.pods}
-        if len(asked) == 1 and not any(self._is_bound(pod, rules) for pod in draft.pods):
-            return asked.pop() & rules.repelled(draft)
+        if len(asked) == 1 and not any(map(self._is_odd, draft.pods)) and rules.unread(draft) is None:
+            return asked.pop()
         own = dict.fromkeys(pod.node for pod in draft.pods if pod.node is not None)
         return NodeConditions(nodes_allowed=tuple(own), unread="rules that are not read")
 
-    def _is_bound(self, pod: Pod, rules: InterPodRules) -> bool:
-        odd = pod.unsupported or pod.shares or pod.topology.required or self._conditions[pod.id].unread
-        return bool(odd) or pod.id in rules.bound
+    def _is_odd(self, pod: Pod) -> bool:
+        return bool(pod.unsupported or pod.shares or pod.topology.required or self._conditions[pod.id].unread)
 
-    def _flags(self, draft: Draft, rules: InterPodRules) -> tuple[bool, bool]:
+    def _flags(self, draft: Draft) -> tuple[bool, bool]:
         """
         Return whether a running job may be moved, and preempted.
 
-        Neither, where it is a part of a gang, or rules of other pods refer to it.
+        Neither, where it is a part of a gang.
         """
-        if not draft.runs or not draft.whole or any(pod.id in rules.bound for pod in draft.pods):
+        if not draft.runs or not draft.whole:
             return False, False
         by_rule = all(self.rule.may_preempt(pod.priority, (pod.priority_class,)) for pod in draft.pods)
         return flags_of([pod.marks for pod in draft.pods], by_rule, draft.name, self.notes)
 
-    def _options(self, draft: Draft, asked: PodRules) -> tuple[Option]:
+    def _options(self, draft: Draft) -> tuple[Option]:
         """Return the way to run a job; all of its levels are known."""
         first, tree = draft.first, draft.tree
         gpu_value = self.rule.gpu_value(first.priority, [first.priority_class])
         if tree.parts:
-            return (self._option(draft, asked, gpu_value),)
-        key = (first.kind, len(tree.pods), tree.pods_min, tree.topology, gpu_value, asked[1:])
+            return (self._option(draft, gpu_value),)
+        key = (first.kind, len(tree.pods), tree.pods_min, tree.topology, gpu_value, self._apart_by_port(draft))
         if key not in self._known:
-            self._known[key] = (self._option(draft, asked, gpu_value),)
+            self._known[key] = (self._option(draft, gpu_value),)
         found: tuple[Option] = self._known[key]
         return found
 
-    def _option(self, draft: Draft, asked: PodRules, gpu_value: int) -> Option:
+    @staticmethod
+    def _apart_by_port(draft: Draft) -> bool:
+        return not draft.runs and len(draft.pods) > 1 and bool(draft.first.ports)
+
+    def _option(self, draft: Draft, gpu_value: int) -> Option:
         fields = self._group(draft.tree, gpu_value, optional=False)
-        fields["single_node"] |= asked.single_node
-        fields["splits"] = tuple(dict.fromkeys((*fields["splits"], *asked.splits)))
-        fields["workers_per_node_max"] = asked.workers_per_node_max
+        if self._apart_by_port(draft):
+            fields["workers_per_node_max"] = 1
         value = min(MAX_VALUE, sum(self.rule.value(pod.gpus, gpu_value) for pod in draft.pods))
         return make_record(Option, draft.first.entry.where, value=value, **fields)
 
@@ -249,11 +240,6 @@ class JobReader:
             "splits": () if together in (None, "node") else (Split(level=together, domains=1),),
             "spread": tuple(Spread(level=level_of[level], segment=size) for level, size in topology.slices),
         }
-
-
-def _urgency(draft: Draft) -> tuple[int, int, int, str]:
-    """Sort key where not all jobs can be accepted: most GPUs, highest priority, longest wait."""
-    return (-sum(pod.gpus for pod in draft.pods), -draft.first.priority, draft.first.created_ms, draft.name)
 
 
 def _origin(draft: Draft) -> JobOrigin:

@@ -15,7 +15,7 @@ from placeopt.importers.kubernetes.devices import Devices
 from placeopt.importers.kubernetes.makers import KUEUE_GATES, GangMembership, gang_membership
 from placeopt.importers.kubernetes.nodes import KubernetesNode
 from placeopt.importers.kubernetes.objects import Listed, job_id, object_id, unreadable_field
-from placeopt.importers.kubernetes.pod_affinity import NO_TERMS, PodAffinity, namespace_labels, read_pod_affinity
+from placeopt.importers.kubernetes.pod_affinity import AffinityReader, PodRelations, Selection, namespace_labels
 from placeopt.importers.kubernetes.pods import Memo, Pod, read_pod
 from placeopt.importers.kubernetes.workloads import workload_pods
 from placeopt.importers.observed_round import ObservedJob, ObservedWorker
@@ -33,8 +33,8 @@ class PodList:
     """Those of both that become jobs, in the order of the list."""
     unreadable: list[ObservedJob] = field(default_factory=list)
     """Jobs of one running pod that may hold GPUs of its node, in unknown number."""
-    terms: dict[str, PodAffinity] = field(default_factory=dict)
-    """Required affinity and anti-affinity by pod, of pods that have any."""
+    relations: dict[str, PodRelations] = field(default_factory=dict)
+    """Affinity and anti-affinity by pod, of pods that have any."""
     ended: list[GangMembership] = field(default_factory=list)
     """Gangs of pods that succeeded."""
 
@@ -49,7 +49,6 @@ def read_pods(
 ) -> PodList:
     """Return the listed pods, and those that Workloads of Kueue would start; ``resource`` counts GPUs."""
     found = PodList()
-    namespaces = namespace_labels(listed.get("Namespace", []))
     pods: dict[str, Pod] = {}
     memo = Memo()
     for entry in [*listed.get("Pod", []), *workload_pods(listed.get("Workload", []), notes)]:
@@ -58,17 +57,15 @@ def read_pods(
             if pod is None:
                 found.ended += _ended(entry)
             elif _is_new(pod, pods, notes):
-                terms = read_pod_affinity(pod, namespaces)
                 pods[pod.id] = pod
-                found.terms.pop(pod.id, None)
-                if terms != NO_TERMS:
-                    found.terms[pod.id] = terms
         except BadInput as error:
             _keep_unreadable(entry, unreadable_field(entry, error), found, notes)
+    _read_relations(listed, pods, found, notes)
     found.running = [pod for pod in pods.values() if pod.node is not None]
     reserved = {(pod.node, group) for pod in found.running if pod.gpus for group in pod.gpu_groups}
+    concerned = _concerned_daemons(pods, found)
     for pod in pods.values():
-        is_daemon = pod.daemon and not pod.gpus
+        is_daemon = pod.daemon and not pod.gpus and pod.id not in concerned
         if pod.node is None and is_daemon:
             notes.leave_out("a daemon that waits", pod.id)
         elif pod.node is None:
@@ -84,6 +81,29 @@ def read_pods(
                 notes.keep(f"with {', '.join(pod.shares)}: only CPU and memory are read", pod.id)
     _note_what_is_not_read(found.waiting, devices, notes)
     return found
+
+
+def _read_relations(listed: Listed, pods: dict[str, Pod], found: PodList, notes: ImportNotes) -> None:
+    """Read the relations of pods, and take out of ``pods`` those of which they are not readable."""
+    names = frozenset([pod.namespace for pod in pods.values()])
+    reader = AffinityReader(namespace_labels(listed.get("Namespace", [])), names)
+    for pod in list(pods.values()):
+        try:
+            relations = reader.read(pod)
+        except BadInput as error:
+            del pods[pod.id]
+            _keep_unreadable(pod.entry, unreadable_field(pod.entry, error), found, notes)
+        else:
+            if relations.relations:
+                found.relations[pod.id] = relations
+
+
+def _concerned_daemons(pods: Mapping[str, Pod], found: PodList) -> set[str]:
+    """Return running daemons that required affinity selects, or that have some: they are jobs, as relations need."""
+    selection = Selection(pod for pod in pods.values() if pod.daemon and pod.node is not None)
+    required = {one for own in found.relations.values() for one in own.relations if one.weight is None}
+    selected = {pod.id for relation in required for pod in selection.of(relation)}
+    return selected | {name for name in found.relations if pods[name].daemon and pods[name].node is not None}
 
 
 def _ended(entry: JsonEntry) -> list[GangMembership]:

@@ -95,12 +95,16 @@ def _expression(entry: JsonEntry) -> LabelExpression:
 
 def label_selector(entry: JsonEntry) -> Callable[[Mapping[str, str]], bool]:
     """Return whether labels meet a selector; an empty one meets all."""
-    wanted = entry.texts("matchLabels")
-    expressions = [_expression(expression) for expression in entry.entries("matchExpressions")]
-    return lambda labels: (
-        all(labels.get(key) == value for key, value in wanted.items())
-        and all(expression.accepts(labels.get(expression.key)) for expression in expressions)
-    )
+    expressions = selector_expressions(entry)
+    return lambda labels: all(expression.accepts(labels.get(expression.key)) for expression in expressions)
+
+
+def selector_expressions(entry: JsonEntry) -> Term:
+    """Return a label selector as expressions, all of which must hold."""
+    wanted = sorted(entry.texts("matchLabels").items())
+    exact = [{"key": key, "operator": "In", "values": (value,)} for key, value in wanted]
+    made = [make_record(LabelExpression, entry.where, **fields) for fields in exact]
+    return tuple(dict.fromkeys([*made, *map(_expression, entry.entries("matchExpressions"))]))
 
 
 def taint(entry: JsonEntry) -> Taint | None:

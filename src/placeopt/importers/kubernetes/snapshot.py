@@ -171,9 +171,8 @@ class KubernetesObjects:
         Job
             The job of the whole lists but for what depends on other pods: ``priority``, there a rank among all jobs, is
             0 here; amounts that the cluster does not state, as of a port that no pod asked for before, are not
-            counted; nodes that running pods close (by anti-affinity, affinity, volumes of one pod alone) are allowed;
-            what another waiting pod would exclude is not left out; and a running pod to which rules of others refer is
-            not bound to its node.
+            counted; nodes that running pods close (by volumes of one pod alone) are allowed; and it has all labels of
+            its pods, at which relations of other jobs may look.
 
         Raises
         ------
@@ -186,7 +185,8 @@ class KubernetesObjects:
         notes = ImportNotes()
         reading = replace(self._reading, listed={**self._reading.listed, "Pod": entries}, notes=notes)
         read = reading.pods()
-        jobs = reading.jobs(read, self._levels, exclusive_amounts(read, self._levels, self._limits), self._limits)
+        exclusive = exclusive_amounts(read, self._levels, self._limits)
+        jobs = reading.jobs(read, self._levels, exclusive, self._limits, every_label=True)
         unknown = [job.unreadable_reason for job in [*jobs, *read.unreadable] if job.unreadable_reason is not None]
         reasons = [*unknown, *(reason for _, reason in notes.names)]
         if unknown or (not jobs and reasons):
@@ -216,7 +216,13 @@ class _Reading:
         return read_pods(self.listed, self.nodes, self.resource, self.devices, self.notes)
 
     def jobs(
-        self, pods: PodList, levels: Levels, exclusive: ExclusiveAmounts, counted: Iterable[str]
+        self,
+        pods: PodList,
+        levels: Levels,
+        exclusive: ExclusiveAmounts,
+        counted: Iterable[str],
+        *,
+        every_label: bool = False,
     ) -> list[ObservedJob]:
         """Return the jobs of pods, which have the amounts that are ``counted`` and those that exclude each other."""
         names = {"cpu", "memory", *counted}
@@ -224,7 +230,15 @@ class _Reading:
             pod.amounts = {name: amount for name, amount in pod.amounts.items() if name in names}
             pod.amounts |= exclusive.taken.get(pod.id, {})
         reader = JobReader(
-            self.nodes, levels, self.gangs, self.stated, exclusive.terms, self.resource, self.rule, self.notes
+            self.nodes,
+            levels,
+            self.gangs,
+            self.stated,
+            exclusive.relations,
+            every_label,
+            self.resource,
+            self.rule,
+            self.notes,
         )
         return reader.read(pods, Volumes(self.listed, pods.readable, self.notes))
 
