@@ -98,8 +98,7 @@ def room_round(instance: Instance, job: Job) -> Instance:
 
 
 def _worth(job: Job, value: int) -> Job:
-    options = tuple(option.model_copy(update={"value": value, "value_per_worker": 0}) for option in job.options)
-    return job.model_copy(update={"options": options})
+    return job.model_copy(update={"options": tuple(option.valued(value) for option in job.options)})
 
 
 def _share(placement: Placement) -> int:
