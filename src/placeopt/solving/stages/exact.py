@@ -229,12 +229,12 @@ def level_model(
             + (f"use {' or '.join(map(repr, able))}" if able else "take fewer jobs or nodes")
         )
     if optimal_value is None:
-        builder = ModelBuilder()
+        builder = ModelBuilder(most_variables=sizes.MOST_COLUMNS)
         build_level(context, builder, formulation, "value")
         return builder.build()
     if not context.weighted:
         raise Unsupported(f"policy {problem.policy.name!r} weighs no costs, so there is only the level 'value'")
     context.bounds.prove_value(optimal_value)
-    builder = ModelBuilder()
+    builder = ModelBuilder(most_variables=sizes.MOST_COLUMNS)
     build_level(context, builder, formulation, "cost")
     return builder.build()

@@ -127,10 +127,6 @@ def _alike_cost(problem: Problem, size: int, gpus: IntArray, weight: IntArray) -
     """Cost of jobs without edges that have ``size`` GPUs each: ``gpus`` (n, size), ``weight`` (n,)."""
     total, step = 0, max(1, PAIRS_AT_ONCE // (size * size))
     for i in range(0, len(gpus), step):
-        if size * size > PAIRS_AT_ONCE:  # one enormous job: row by row
-            paths = sum(int(problem.topology.distances(gpus[i, k], gpus[i, k + 1 :]).sum()) for k in range(size - 1))
-            total += int(weight[i]) * paths
-            continue
         a, b = np.triu_indices(size, 1)
         part = gpus[i : i + step]
         distance = problem.topology.distances(part[:, a], part[:, b])
