@@ -150,8 +150,7 @@ def _format_record(record: Record, indent: str, *, sparse: bool) -> str:
     lines = []
     for name, field in type(record).model_fields.items():
         value = getattr(record, name)
-        late = isinstance(record, Plan) and name in Plan.ADDED
-        stays = name in ("document", "format_version") or field.is_required() or not (sparse or late)
+        stays = name in ("document", "format_version") or field.is_required() or not sparse
         if not stays and value == field.get_default(call_default_factory=True):
             continue
         if isinstance(record, JobsDocument) and name == record.JOBS[0]:

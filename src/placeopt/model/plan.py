@@ -1,6 +1,6 @@
 """The plan: what a round decided, what it is worth, how good it is proven to be, and how it was found."""
 
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, Literal
 
 from pydantic import Field
 
@@ -161,9 +161,6 @@ class Plan(Record):
     A plan for some jobs (``asked``) has those jobs only. All others stay as they are, running or waiting; objective and
     bound are those of the jobs asked for, and costs are not stated.
     """
-
-    ADDED: ClassVar[frozenset[str]] = frozenset({"asked", "standing"})
-    """Fields that came to version 1 later: written only where they say something, so older files keep their bytes."""
 
     document: Literal["plan"] = "plan"
     """What the file is."""
