@@ -99,7 +99,7 @@ def test_jobs_of_several_options_take_option_objects() -> None:
         ({"arrival_ms": [0, 0, -1]}, "column 'arrival_ms', row 2: -1"),
         ({"user": ["a", "b\n", "c"]}, "column 'user', row 1"),
         ({"queue": "a b"}, "column 'queue', row 0: 'a b'"),
-        ({"id": ["a", "b", "a"]}, "column 'id', row 2: 'a' stands in row 0 already"),
+        ({"id": ["a", "b", "a"]}, "jobs[2].id: 'a' appears twice"),
         ({"id": ["a", "b c", "d"]}, "column 'id', row 1: 'b c'"),
         ({"id": [1, 2, 3]}, "column 'id', row 0: 1"),
         ({"id": "abc"}, "column 'id': 'abc', expected a sequence"),
@@ -144,7 +144,7 @@ def test_cluster_equals_what_json_gives() -> None:
         ({"id": ["a"], "machine": "bax"}, "no machine type 'bax'"),
         ({"id": ["a"], "machine": "box", "domain": "r9"}, "no domain 'r9'"),
         ({"id": ["a"]}, "column 'machine': missing"),
-        ({"id": [], "machine": "box"}, "nodes: expected at least 1 entry"),
+        ({"id": [], "machine": "box"}, "nodes: an empty array, expected at least 1 entry"),
     ],
 )
 def test_cluster_refusals(columns: dict[str, Any], expected: str) -> None:

@@ -7,7 +7,6 @@ the strict checks of the model are paid per distinct row and not per job.
 
 import operator
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, TypeVar
 
 import numpy as np
@@ -15,7 +14,7 @@ import numpy.typing as npt
 from pydantic import ValidationError
 
 from placeopt.arguments import checked
-from placeopt.documents.faults import expectation, path_text, shortened
+from placeopt.documents.faults import expectation, shortened, validation_fault
 from placeopt.errors import BadInput
 from placeopt.model.base import Record
 from placeopt.model.cluster import Cluster, Domain, Node
@@ -87,20 +86,20 @@ def instance_from_columns(
     cross-references; a column of distinct values among those of the option (say, another ``value`` for each job) makes
     as many distinct rows, at some 30 microseconds each.
     """
-    made = _records(Job, "jobs", jobs, _JOB_FIELDS, _job_document)
+    made = _records(Job, "jobs", jobs, _OF_JOB, _job_document)
     try:
         return Instance(
             name=name,
             now_ms=now_ms,
             note=note,
             cluster=cluster,
-            jobs=made,
+            jobs=tuple(made),
             running=tuple(running),
             slowdowns=tuple(slowdowns),
             policy=policy if policy is not None else Policy(),
         )
     except ValidationError as error:
-        raise BadInput(f"instance: {_reference_fault(error)}") from error
+        raise validation_fault(Instance, error, "instance") from error
 
 
 @checked
@@ -128,38 +127,22 @@ def cluster_from_columns(
     BadInput
         As for ``instance_from_columns``.
     """
-    made = _records(Node, "nodes", nodes, _NODE_FIELDS, dict)
+    made = _records(Node, "nodes", nodes, _OF_NODE, dict)
     try:
-        return Cluster(machines=tuple(machines), domains=tuple(domains), nodes=made)
+        return Cluster(machines=tuple(machines), domains=tuple(domains), nodes=tuple(made))
     except ValidationError as error:
-        raise BadInput(f"cluster: {_reference_fault(error)}") from error
-
-
-@dataclass(frozen=True)
-class _Fields:
-    """Which columns a table may have. ``plain`` ones touch no other field, so they are validated by the column."""
-
-    plain: tuple[str, ...]
-    others: tuple[str, ...]
-    required: tuple[str, ...]
+        raise validation_fault(Cluster, error, "cluster") from error
 
 
 _DEMAND = tuple(Demand.model_fields)
 _OPTION = tuple(field for field in Option.model_fields if field not in ("id", "demand"))
-_JOB_PLAIN = (
+_OF_JOB = (*Job.model_fields, "communication_weight", *_OPTION, *_DEMAND)
+_OF_NODE = tuple(field for field in Node.model_fields if field != "origin")
+_PLAIN = (
     *("id", "user", "queue", "priority", "arrival_ms", "deadline_ms", "expected_completion_ms", "profile"),
-    "utility_min_thousandths",
+    *("utility_min_thousandths", "machine", "domain", "price_milli_per_hour"),
 )
-_JOB_FIELDS = _Fields(
-    plain=_JOB_PLAIN,
-    others=(*(f for f in Job.model_fields if f not in _JOB_PLAIN), "communication_weight", *_OPTION, *_DEMAND),
-    required=("id",),
-)
-_NODE_FIELDS = _Fields(
-    plain=("id", "machine", "domain", "price_milli_per_hour"),
-    others=("labels", "taints", "drained"),
-    required=("id", "machine"),
-)
+"""Columns that touch no other field, so they are validated by the column."""
 
 
 def _job_document(row: dict[str, Any]) -> dict[str, Any]:
@@ -176,27 +159,27 @@ def _job_document(row: dict[str, Any]) -> dict[str, Any]:
     return document
 
 
-def _records(kind: type[R], table: str, given: Mapping[str, Column], fields: _Fields, nest: _Nest) -> tuple[R, ...]:
+def _records(kind: type[R], table: str, given: Mapping[str, Column], known: tuple[str, ...], nest: _Nest) -> list[R]:
     """Rows as records: plain columns validated whole, the rest once per distinct row."""
-    _check_names(table, given, fields)
-    length = _length(table, given)
+    _check_names(kind, table, given, known)
     columns = {column: _values(table, column, value) for column, value in given.items() if _is_column(value)}
     scalars = {column: _plain_type(value) for column, value in given.items() if not _is_column(value)}
-    plain = {column: columns.pop(column) for column in fields.plain if column in columns}
+    for column, values in columns.items():
+        if len(values) != len(columns["id"]):
+            raise BadInput(f"{table}: column {column!r}: {len(values)} rows, expected {len(columns['id'])} as in 'id'")
+    plain = {column: values for column, values in columns.items() if column in _PLAIN}
     for column, values in plain.items():
         _check_plain(kind, table, column, values)
-    _check_unique(table, plain["id"])
-    keys = zip(*map(_keys, columns.values()), strict=True) if columns else iter([()] * length)
-    every = plain | columns
+    keys = [_keys(values) for column, values in columns.items() if column not in plain]
     states: dict[tuple[Any, ...], dict[str, Any]] = {}
     state_of_row = []
-    for row, key in enumerate(keys):
+    for row, key in enumerate(zip(*keys, strict=True) if keys else [()] * len(columns["id"])):
         state = states.get(key)
         if state is None:
-            flat = {column: values[row] for column, values in every.items()}
+            flat = {column: values[row] for column, values in columns.items()}
             state = states[key] = _validated(kind, table, row, scalars | flat, nest).__dict__
         state_of_row.append(state)
-    return tuple(copies(kind, state_of_row, plain))
+    return copies(kind, state_of_row, plain)
 
 
 def _validated(kind: type[R], table: str, row: int, flat: dict[str, Any], nest: _Nest) -> R:
@@ -211,33 +194,20 @@ def _validated(kind: type[R], table: str, row: int, flat: dict[str, Any], nest: 
         raise BadInput(f"{table}: {where}: {message}") from error
 
 
-def _check_names(table: str, given: Mapping[str, Column], fields: _Fields) -> None:
-    known = (*fields.plain, *fields.others)
+def _check_names(kind: type[Record], table: str, given: Mapping[str, Column], known: tuple[str, ...]) -> None:
     for column in given:
         if column not in known:
             raise BadInput(f"{table}: column {column!r}: unknown, expected one of {', '.join(known)}")
-    for column in fields.required:
-        if column not in given:
+    for column, field in kind.model_fields.items():
+        if field.is_required() and column not in given:
             raise BadInput(f"{table}: column {column!r}: missing, expected one value a row")
     if not _is_column(given["id"]):
         raise BadInput(f"{table}: column 'id': {shortened(given['id'])}, expected a sequence, one name a row")
-    if table == "jobs":
-        flat = [column for column in given if column in (*_OPTION, *_DEMAND)]
-        if "options" in given and flat:
-            raise BadInput(f"jobs: column {flat[0]!r}: goes into the Option objects of column 'options', not beside it")
-        if "communication" in given and "communication_weight" in given:
-            raise BadInput("jobs: column 'communication_weight': expected either it or 'communication'")
-
-
-def _length(table: str, given: Mapping[str, Column]) -> int:
-    ids = given["id"]
-    length = len(ids) if isinstance(ids, Sequence | np.ndarray) else 0
-    for column, value in given.items():
-        if isinstance(value, np.ndarray) and value.ndim != 1:
-            raise BadInput(f"{table}: column {column!r}: {value.ndim} dimensions, expected 1")
-        if _is_column(value) and isinstance(value, Sequence | np.ndarray) and len(value) != length:
-            raise BadInput(f"{table}: column {column!r}: {len(value)} rows, expected {length} as in 'id'")
-    return length
+    flat = [column for column in given if column in (*_OPTION, *_DEMAND)]
+    if "options" in given and flat:
+        raise BadInput(f"jobs: column {flat[0]!r}: goes into the Option objects of column 'options', not beside it")
+    if "communication" in given and "communication_weight" in given:
+        raise BadInput("jobs: column 'communication_weight': expected either it or 'communication'")
 
 
 def _is_column(value: Column) -> bool:
@@ -245,18 +215,14 @@ def _is_column(value: Column) -> bool:
 
 
 _SIMPLE = frozenset({int, str, bool, float, type(None)})
-_EQUAL_ACROSS = frozenset({int, bool, float})
 
 
 def _values(table: str, column: str, value: Any) -> list[Any]:
     """Make a column a list of plain Python values: no NumPy scalars, tuples in place of lists."""
+    if isinstance(value, np.ndarray) and value.ndim != 1:
+        raise BadInput(f"{table}: column {column!r}: {value.ndim} dimensions, expected 1")
     values = value.tolist() if isinstance(value, np.ndarray) else list(value)
-    if not _SIMPLE.issuperset(map(type, values)):
-        values = [_plain_type(item) for item in values]
-    if len(_EQUAL_ACROSS.intersection(map(type, values))) > 1:  # 1, 1.0 and True would be one key
-        row, item = next((row, item) for row, item in enumerate(values) if type(item) in (bool, float))
-        raise BadInput(f"{table}: column {column!r}, row {row}: {shortened(item)}, expected one type in a column")
-    return values
+    return values if _SIMPLE.issuperset(map(type, values)) else [_plain_type(item) for item in values]
 
 
 def _plain_type(item: Any) -> Any:
@@ -270,10 +236,11 @@ def _plain_type(item: Any) -> Any:
 
 
 def _keys(values: list[Any]) -> list[Any]:
-    """Return a key for each row of a column: the value if it is simple, else the identity of the object."""
-    if _SIMPLE.issuperset(map(type, values)):
+    """Return a key for each row of a column: value and type if it is simple (1 == 1.0 == True), else its identity."""
+    kinds = set(map(type, values))
+    if len(kinds) < 2 and kinds <= _SIMPLE:
         return values
-    return [item if _is_simple(item) else (id(item), "object") for item in values]
+    return [(item, type(item)) if _is_simple(item) else (id(item), "object") for item in values]
 
 
 def _is_simple(item: Any) -> bool:
@@ -287,23 +254,6 @@ def _check_plain(kind: type[Record], table: str, column: str, values: list[Any])
         path, message = _first(error)
         row = path[0] if path and isinstance(path[0], int) else 0
         raise BadInput(f"{table}: column {column!r}, row {row}: {shortened(values[row])}: {message}") from error
-
-
-def _check_unique(table: str, ids: list[str]) -> None:
-    if len(set(ids)) == len(ids):
-        return
-    first: dict[str, int] = {}
-    for row, name in enumerate(ids):
-        if name in first:
-            raise BadInput(
-                f"{table}: column 'id', row {row}: {name!r} stands in row {first[name]} already, expected unique ids"
-            )
-        first[name] = row
-
-
-def _reference_fault(error: ValidationError) -> str:
-    path, message = _first(error)
-    return f"{path_text(path)}: {message}" if path else message  # what concerns all of it names the places itself
 
 
 def _first(error: ValidationError) -> tuple[tuple[int | str, ...], str]:
