@@ -7,6 +7,7 @@ import pytest
 
 from helpers.plans import plan_for
 from placeopt import BadInput, Engine, Unsupported, solve
+from placeopt.actions import plan_actions
 from placeopt.build import instance, job, machine, node
 from placeopt.check import violations
 from placeopt.documents import dumps, loads
@@ -112,13 +113,27 @@ class TestOneGpu:
         assert [one.job for one in plan.unplaced] == ["half"]
 
 
+def test_a_share_starts_after_the_one_that_leaves_its_slots() -> None:
+    """One slot is all that it lacks, of which the share of a GPU says nothing."""
+    three = [runs(f"j{i}", start, preemptible=True) for i, start in enumerate((0, 4, 6))]
+    round_ = round_of(
+        "1g.10gb", "1g.10gb", "1g.10gb", "4g.40gb", running=tuple(three), changes=Changes(preemptions_max=1)
+    )
+    dear = round_.jobs[3].model_copy(update={"options": (round_.jobs[3].options[0].valued(9),)})
+    full = round_.model_copy(update={"jobs": (*round_.jobs[:3], dear)})
+    plan = solve(full, time_limit_s=20, isolation="thread")
+    stop, start = plan_actions(full, plan)
+    assert (stop.do, stop.job, start.do, start.job) == ("preempt", "j0", "start", "j3")
+    assert start.after == (0,)
+
+
 class TestReferee:
     """Every fault of a slot is found."""
 
     @pytest.mark.parametrize(
         ("starts", "words"),
         [
-            ((0, 0), "slot 0 held by jobs 'j0', 'j1'"),
+            ((0, 0), "2 of 1 shares in slot 0 held by jobs 'j0', 'j1'"),
             ((7, 0), "begins at slot 7"),
             ((None, 0), "begins at slot None"),
         ],
@@ -145,7 +160,7 @@ class TestReferee:
         assert "a job that stays keeps slot 1" in violations(runs_, plan_for(runs_, {"j0": other}))[0].message
 
     def test_running_shares_that_meet_are_refused(self) -> None:
-        with pytest.raises(BadInput, match="slot 1 held by"):
+        with pytest.raises(BadInput, match="shares in slot 1 held by"):
             solve(round_of("1g.10gb", "4g.40gb", running=(runs("j0", 1), runs("j1", 0))), isolation="thread")
 
 

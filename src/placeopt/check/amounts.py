@@ -21,11 +21,11 @@ UNITS = {
     "memory_bandwidth": "MB/s of memory bandwidth",
     "pcie_bandwidth": "MB/s of PCIe bandwidth",
 }
-RULES = (*UNITS, "resource", "hold", "uplink", "queue_quota", "queue_share")
+RULES = (*UNITS, "gpu_slots", "resource", "hold", "uplink", "queue_quota", "queue_share")
 """In the order in which they complain."""
 
 OF_GPUS = frozenset({"gpu_share", "gpu_exclusive", "gpu_jobs", "gpu_memory"})
-NEVER_EXCEEDED = frozenset({"gpu_share"})
+NEVER_EXCEEDED = frozenset({"gpu_share", "gpu_slots"})
 """Running jobs may exceed all others and stay; no GPU can hold more than the whole of it."""
 
 
@@ -80,6 +80,10 @@ class Limits:
         for assignment in assignments:
             node, workers = assignment.node, sign * len(assignment.workers)
             self.add_workers(used, demand, node, workers, assignment.gpus)
+            for gpu, start in assignment.starts.items():
+                for slot in range(start, start + self._directory.width(node, gpu, demand.gpu_profile)):
+                    taken: Resource = ("gpu_slots", node, gpu, str(slot))
+                    used[taken] = used.get(taken, 0) + sign
             if beyond and node in self._directory.nodes:
                 for resource, each in self._of_places(demand, node):
                     used[resource] = used.get(resource, 0) + workers * each
@@ -182,6 +186,8 @@ class Limits:
                 return mbps, percent, (kind, name, " uplink"), f"MB/s for {group}"
             case (("queue_quota" | "queue_share"), *_):
                 return self.queues.facts(resource)
+            case "gpu_slots", node, gpu, slot:
+                return 1, 100, ("node", node, f" gpu {gpu}"), f"shares in slot {slot}"
             case "hold", node, label, "gpu", gpu:
                 return 0, 100, ("node", node, f" gpu {gpu}"), f"jobs beside hold {label}"
             case "hold", node, label, rule, *named:

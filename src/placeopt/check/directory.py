@@ -92,6 +92,12 @@ class Directory:
         for name in ("total", "some_marked"):
             self.__dict__.pop(name, None)
 
+    def width(self, node: str, gpu: str, profile: str | None) -> int:
+        """Return how many slots a profile takes of a GPU; 0 where there is no such GPU, or it has no such profile."""
+        machine, number = self.machine_of.get(node), gpu_number(gpu)
+        there = machine.gpus[number].profiles if machine is not None and 0 <= number < len(machine.gpus) else ()
+        return next((one.width for one in there if one.id == profile), 0)
+
     def domains_of(self, node: str) -> dict[str, str]:
         """Return level -> domain id for every domain above a known node."""
         domain = self.nodes[node].domain
