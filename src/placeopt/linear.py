@@ -172,7 +172,7 @@ class ModelBuilder:
         """Raise ``Unsupported`` if so many more variables, or entries of rows, are too many; before they are made."""
         if self.num_variables + count > self._most or len(self._columns) + entries > self._most_entries:
             self.is_full = True
-            size = f"{self.num_variables + count} columns and {len(self._columns) + entries} entries"
+            size = f"{self.num_variables + count} columns and {len(self._columns) + entries} entries of rows"
             raise Unsupported(f"at least {size}: too large for an exact solve")
 
     def add_variables(self, lower: ArrayLike, upper: ArrayLike, count: int | None = None) -> IntArray:

@@ -5,7 +5,7 @@ import pytest
 from placeopt import BadInput, Engine, Unsupported, audit, violations
 from placeopt.build import instance, job, running
 from placeopt.errors import OutOfTime
-from placeopt.linear import ModelBuilder
+from placeopt.linear import ENTRIES_PER_VARIABLE, ModelBuilder
 
 NO_TIME_S = 1e-9
 
@@ -31,12 +31,19 @@ def test_what_stands_is_listed_and_what_contradicts_itself_is_bad_input(engine: 
 
 
 def test_building_checks_its_deadline() -> None:
-    """A model too large is refused at the first column too many, not after the last."""
+    """A model too large is refused at the first column too many, not after the last; and by the entries of its rows."""
     with pytest.raises(OutOfTime, match="no time left to build the model"):
         ModelBuilder(0.0).add_variables(0, 1, count=3)
     builder = ModelBuilder(most_variables=10)
     builder.add_variables(0, 1, count=10)
     assert not builder.is_full
-    with pytest.raises(Unsupported, match="at least 11 columns: too large"):
+    with pytest.raises(Unsupported, match="at least 11 columns and 0 entries of rows: too large"):
         builder.add_variables(0, 1)
     assert (builder.is_full, builder.num_variables) == (True, 10)
+    dense = ModelBuilder(most_variables=10)
+    columns = dense.add_variables(0, 1, count=10)
+    for _ in range(ENTRIES_PER_VARIABLE):
+        dense.add_row(columns, 1, 0, 5)
+    with pytest.raises(Unsupported, match="at least 10 columns and 201 entries of rows: too large"):
+        dense.add_row(columns[:1], 1, 0, 1)
+    assert (dense.is_full, dense.num_rows) == (True, ENTRIES_PER_VARIABLE)
