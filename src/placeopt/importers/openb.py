@@ -7,9 +7,9 @@ interference, and the reader adds none, so none of them can bind.
 """
 
 import re
-from dataclasses import dataclass
 from math import ceil
 from pathlib import Path
+from typing import NamedTuple
 
 from pydantic import ValidationError
 
@@ -104,38 +104,51 @@ def read_openb(
         nodes = _slice(nodes, limit, len(found))
         found = found[:limit]
         title = title if name is not None else f"{title}-first-{limit}"
+    told = (
+        "Alibaba cluster-trace-gpu-v2023 (openb), https://github.com/alibaba/clusterdata: "
+        f"nodes of {Path(nodes_csv).name}, pods of {Path(pods_csv).name}. "
+        f"{len(found)} pods, {len(nodes)} nodes, {sum(shape.gpus for shape in nodes.values())} GPUs."
+    )
     try:
-        instance = _instance(nodes, _jobs(found), title, Path(nodes_csv).name, Path(pods_csv).name)
+        return Instance(
+            name=title,
+            now_ms=max(pod.submit_ms for pod in found),
+            note=told,
+            cluster=_cluster(nodes),
+            jobs=_jobs(found),
+            policy=OPENB_POLICY,
+            reading=notes.records(),
+        )
     except ValidationError as error:  # models that differ in case only, a name that is too long
         raise validation_fault(Instance, error, f"{nodes_csv}, {pods_csv}") from None
-    return instance.model_copy(update={"reading": notes.records()})
 
 
-@dataclass(frozen=True)
-class _Shape:
+class _Shape(NamedTuple):
+    """What nodes of one machine type have in common."""
+
     model: str
     gpus: int
     cpu_millicores: int
     memory_mib: int
 
     @property
-    def id(self) -> str:
+    def machine(self) -> Machine:
         cpu = self.cpu_millicores
         cores = f"{cpu // 1000}c" if cpu % 1000 == 0 else f"{cpu}mc"
         kind = f"{self.model.lower()}-{self.gpus}gpu" if self.gpus else "cpu"
-        return f"{kind}-{cores}-{self.memory_mib}m"
+        return Machine(
+            id=f"{kind}-{cores}-{self.memory_mib}m",
+            cpu_millicores=cpu,
+            memory_mib=self.memory_mib,
+            gpus=tuple(Gpu(model=self.model, memory_mib=GPU_MEMORY_MIB.get(self.model, 0)) for _ in range(self.gpus)),
+            source="openb",
+        )
 
 
-@dataclass(frozen=True)
-class _Node:
-    id: str
-    shape: _Shape
-
-
-def _read_nodes(path: str | Path) -> list[_Node]:
+def _read_nodes(path: str | Path) -> dict[str, _Shape]:
     table = read_rows(path, NODE_COLUMNS)
     columns = [table.column(name) for name in NODE_COLUMNS]
-    nodes: dict[str, _Node] = {}
+    nodes: dict[str, _Shape] = {}
     for line, row in table.rows:
         name, *numbers, model = ("".join(get(row)) if row else "" for get in columns)
         cpu, memory, gpus = (int(text) if re.fullmatch("[0-9]{1,9}", text) else -1 for text in numbers)
@@ -152,15 +165,15 @@ def _read_nodes(path: str | Path) -> list[_Node]:
                 f"{path}:{line}: {found!r}; expected {', '.join(NODE_COLUMNS)}: a name that no other node has, whole "
                 f"numbers (gpu: up to {MAX_GPUS}), and a GPU model where there are GPUs"
             )
-        nodes[name] = _Node(name, _Shape(model, gpus, cpu, memory))
+        nodes[name] = _Shape(model, gpus, cpu, memory)
         if len(nodes) > MAX_NODES:
             raise BadInput(f"{path}:{line}: more than {MAX_NODES} nodes, expected at most that many")
     if not nodes:
         raise BadInput(f"{path}: no row under the header, expected at least one")
-    return list(nodes.values())
+    return nodes
 
 
-def _jobs(pods: list[TableJob]) -> list[Job]:
+def _jobs(pods: list[TableJob]) -> tuple[Job, ...]:
     options: dict[tuple[object, ...], Option] = {}  # equal pods share one
     jobs = []
     for pod in pods:
@@ -176,49 +189,25 @@ def _jobs(pods: list[TableJob]) -> list[Job]:
             options[key] = Option(demand=demand, value=ceil(1000 * pod.gpus) or 1)
         kind = KIND_BY_QOS.get(pod.queue or "", "training") if pod.gpus else "cpu"
         jobs.append(Job(id=pod.id, kind=kind, arrival_ms=pod.submit_ms, options=(options[key],)))
-    return jobs
+    return tuple(jobs)
 
 
-def _instance(nodes: list[_Node], pods: list[Job], title: str, nodes_name: str, pods_name: str) -> Instance:
-    return Instance(
-        name=title,
-        now_ms=max(pod.arrival_ms for pod in pods),
-        note=(
-            "Alibaba cluster-trace-gpu-v2023 (openb), https://github.com/alibaba/clusterdata: "
-            f"nodes of {nodes_name}, pods of {pods_name}. "
-            f"{len(pods)} pods, {len(nodes)} nodes, {sum(node.shape.gpus for node in nodes)} GPUs."
-        ),
-        cluster=_cluster(nodes),
-        jobs=tuple(pods),
-        policy=OPENB_POLICY,
+def _cluster(nodes: dict[str, _Shape]) -> Cluster:
+    machines = {shape: shape.machine for shape in dict.fromkeys(nodes.values())}
+    return Cluster(
+        machines=tuple(sorted(machines.values(), key=lambda machine: machine.id)),
+        nodes=tuple(Node(id=name, machine=machines[shape].id) for name, shape in nodes.items()),
     )
 
 
-def _cluster(nodes: list[_Node]) -> Cluster:
-    shapes = sorted({node.shape for node in nodes}, key=lambda shape: shape.id)
-    machines = tuple(
-        Machine(
-            id=shape.id,
-            cpu_millicores=shape.cpu_millicores,
-            memory_mib=shape.memory_mib,
-            gpus=tuple(
-                Gpu(model=shape.model, memory_mib=GPU_MEMORY_MIB.get(shape.model, 0)) for _ in range(shape.gpus)
-            ),
-            source="openb",
-        )
-        for shape in shapes
-    )
-    return Cluster(machines=machines, nodes=tuple(Node(id=node.id, machine=node.shape.id) for node in nodes))
-
-
-def _slice(nodes: list[_Node], limit: int, num_pods: int) -> list[_Node]:
-    members: dict[_Shape, list[int]] = {}
-    for i, node in enumerate(nodes):
-        members.setdefault(node.shape, []).append(i)
+def _slice(nodes: dict[str, _Shape], limit: int, num_pods: int) -> dict[str, _Shape]:
+    members: dict[_Shape, list[str]] = {}
+    for name, shape in nodes.items():
+        members.setdefault(shape, []).append(name)
     total = min(len(nodes), -(-len(nodes) * limit // num_pods))
     taken = {shape: total * len(of_shape) // len(nodes) for shape, of_shape in members.items()}
     by_remainder = sorted(members, key=lambda shape: -(total * len(members[shape]) % len(nodes)))
     for shape in by_remainder[: total - sum(taken.values())]:
         taken[shape] += 1
-    chosen = [members[shape][i * len(members[shape]) // k] for shape, k in taken.items() for i in range(k)]
-    return [nodes[i] for i in sorted(chosen)]
+    chosen = {members[shape][i * len(members[shape]) // k] for shape, k in taken.items() for i in range(k)}
+    return {name: shape for name, shape in nodes.items() if name in chosen}

@@ -10,8 +10,6 @@ from itertools import product
 
 MAX_HOSTS = 200_000
 
-_RANGE = re.compile(r"(\d{1,9})(?:-(\d{1,9}))?\Z")
-
 
 def expand_hosts(text: str) -> list[str]:
     """Names of a list, in its order; ``n[08-10]`` keeps the width: n08, n09, n10."""
@@ -45,16 +43,8 @@ def _items(text: str) -> list[str]:
 
 
 def _ranges(text: str) -> list[str]:
-    numbers: list[str] = []
-    for item in text.split(","):
-        match = _RANGE.match(item)
-        if match is None:
-            raise ValueError(f"[{text[:60]}]: expected numbers and ranges such as 01-08")
-        first, last = match[1], match[2] or match[1]
-        if int(last) < int(first) or int(last) - int(first) >= MAX_HOSTS:
-            raise ValueError(f"[{text[:60]}]: a range goes up, and has at most {MAX_HOSTS} numbers")
-        numbers += [f"{number:0{len(first)}d}" for number in range(int(first), int(last) + 1)]
-    return numbers
+    """Return the numbers of ``08-10,12``, as wide as the first of each range."""
+    return [f"{number:0{len(item.partition('-')[0])}d}" for item in text.split(",") for number in parse_indices(item)]
 
 
 _ITEM = re.compile(r"([^,()]+)((?:\([^()]*\))*)(?:,|\Z)")

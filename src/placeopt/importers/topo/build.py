@@ -1,7 +1,7 @@
 """The machine of the model from a host."""
 
 import re
-from dataclasses import dataclass
+from collections.abc import Mapping
 from pathlib import Path
 
 from pydantic import ValidationError
@@ -17,36 +17,25 @@ UNKNOWN_GPU = "unknown"
 """Model of a GPU if the file states none."""
 
 
-@dataclass(frozen=True)
-class Stated:
-    """What the caller states in place of the file; None: as the file says."""
-
-    id: str | None = None
-    cpu_millicores: int | None = None
-    memory_mib: int | None = None
-    gpu_model: str | None = None
-    gpu_memory_mib: int | None = None
-
-
-def build_machine(host: Host, stated: Stated) -> Machine:
+def build_machine(host: Host, of_machine: Mapping[str, object], of_gpus: Mapping[str, object]) -> Machine:
     """
     Return the machine.
 
     Sockets contain NUMA domains, which contain switches, which contain GPUs. If the file states no sockets, a NUMA
     domain becomes a socket; a socket with a single domain is one part. A GPU with fewer PCIe switches above it than
     others gets switches of its own, so that a farther pair never becomes nearer. 1 logical CPU = 1000 millicores. What
-    the file does not state is 0 (CPUs, memory), ``unknown`` (model) or None (bandwidths). Raises `BadInput` if the
-    result is not a valid machine.
+    the file does not state is 0 (CPUs, memory), ``unknown`` (model) or None (bandwidths); ``of_machine`` and
+    ``of_gpus`` replace fields of the machine and of its GPUs. Raises `BadInput` if the result is not a valid machine.
     """
     if len(host.places) > MAX_PLACES:
         raise BadInput(f"{host.file}: {len(host.places)} sockets and NUMA domains; at most {MAX_PLACES} are read")
     try:
-        return _machine(host, stated)
+        return _machine(host, of_machine, of_gpus)
     except ValidationError as error:
         raise validation_fault(Machine, error, f"{host.file}: no valid {error.title.lower()}") from None
 
 
-def _machine(host: Host, stated: Stated) -> Machine:
+def _machine(host: Host, of_machine: Mapping[str, object], of_gpus: Mapping[str, object]) -> Machine:
     frame, part_of = _frame(host.places)
     parts = {part.id: part for part in frame}
     depth = max((len(gpu.switches) for gpu in host.gpus), default=0)
@@ -62,27 +51,25 @@ def _machine(host: Host, stated: Stated) -> Machine:
             if parts[name].parent != part:
                 raise BadInput(f"{host.file}: GPU {i} and another share a PCIe switch but not a socket")
             part = name
-        gpus.append(
-            Gpu(
-                model=stated.gpu_model or one_line(gpu.model or "").strip()[:253] or UNKNOWN_GPU,
-                memory_mib=gpu.memory_mib if stated.gpu_memory_mib is None else stated.gpu_memory_mib,
-                part=part,
-                uplink_mbps=_bounded(gpu.uplink_mbps),
-            )
-        )
+        own_fields = {
+            "model": one_line(gpu.model or "").strip()[:253] or UNKNOWN_GPU,
+            "memory_mib": gpu.memory_mib,
+            "part": part,
+            "uplink_mbps": _bounded(gpu.uplink_mbps),
+        }
+        gpus.append(Gpu.model_validate({**own_fields, **of_gpus}))
     file = Path(host.file).name
-    return Machine(
-        id=(re.sub(r"[\s\x00-\x1f\x7f]+", "-", file.split(".")[0])[:253] or "machine")
-        if stated.id is None
-        else stated.id,
-        cpu_millicores=1000 * (host.num_cpus or 0) if stated.cpu_millicores is None else stated.cpu_millicores,
-        memory_mib=(host.memory_mib or 0) if stated.memory_mib is None else stated.memory_mib,
-        network_bandwidth_mbps=_bounded(host.network_mbps),
-        parts=tuple(parts.values()),
-        gpus=tuple(gpus),
-        links=host.links,
-        source=f"{host.format}: {file}"[:253],
-    )
+    fields = {
+        "id": re.sub(r"[\s\x00-\x1f\x7f]+", "-", file.split(".")[0])[:253] or "machine",
+        "cpu_millicores": 1000 * (host.num_cpus or 0),
+        "memory_mib": host.memory_mib or 0,
+        "network_bandwidth_mbps": _bounded(host.network_mbps),
+        "parts": tuple(parts.values()),
+        "gpus": tuple(gpus),
+        "links": host.links,
+        "source": f"{host.format}: {file}"[:253],
+    }
+    return Machine.model_validate({**fields, **of_machine})
 
 
 def _frame(places: tuple[HostPart, ...]) -> tuple[list[Part], dict[str, str]]:

@@ -14,7 +14,7 @@ from placeopt.importers.slurm.nodes import is_json, read_slurm_nodes
 from placeopt.importers.slurm.topology import is_slurm_topology, read_slurm_topology
 from placeopt.importers.source_file import SourceFile, read_source
 from placeopt.importers.topo.amd_smi import is_amd_smi, read_amd_smi
-from placeopt.importers.topo.build import Stated, build_machine
+from placeopt.importers.topo.build import build_machine
 from placeopt.importers.topo.host import Host
 from placeopt.importers.topo.hwloc import read_hwloc
 from placeopt.importers.topo.ibnetdiscover import (
@@ -118,7 +118,13 @@ def read_machine(
     ((source, name),) = _recognised([path])
     if name not in _HOSTS:
         raise Unsupported(f"{source.name}: {name} describes no machine; read_topo reads networks and lists of nodes")
-    return build_machine(_HOSTS[name](source), Stated(id, cpu_millicores, memory_mib, gpu_model, gpu_memory_mib))
+    of_machine = {"id": id, "cpu_millicores": cpu_millicores, "memory_mib": memory_mib}
+    of_gpus = {"model": gpu_model, "memory_mib": gpu_memory_mib}
+    return build_machine(_HOSTS[name](source), _stated(of_machine), _stated(of_gpus))
+
+
+def _stated(fields: Mapping[str, object]) -> Mapping[str, object]:
+    return {name: value for name, value in fields.items() if value is not None}
 
 
 @checked
@@ -153,7 +159,7 @@ def read_topo(paths: Sequence[str | Path], machine: Machine | None = None) -> Ma
     if (hosts and nodes) or (machine is not None and (hosts or nodes or not networks)):
         raise Unsupported(f"{files[-1][0].name}: the machines are stated twice; a machine goes with a network alone")
     inventories = [read_slurm_nodes(source) for source, _ in nodes]
-    machines = [build_machine(_HOSTS[name](source), Stated()) for source, name in hosts]
+    machines = [build_machine(_HOSTS[name](source), {}, {}) for source, name in hosts]
     machines += [] if machine is None else [machine]
     if not networks:
         found: list[Machine | Inventory] = [*machines, *inventories]
