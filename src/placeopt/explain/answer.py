@@ -20,6 +20,7 @@ from placeopt.model import Instance, Plan
 from placeopt.solvers.pool import InProcess, Worker
 from placeopt.solvers.result import Progress, Solution, SolveOptions
 from placeopt.solving import Solver
+from placeopt.solving.tree_fit import is_related
 
 
 @checked
@@ -80,6 +81,7 @@ def explain(
             return solution
 
         q = Question(instance, plan, case, solver, solve, deadline)
-        if case.tree is not None:
+        waits = case.number not in case.placed
+        if case.tree is not None or (waits and is_related(case.problem, case.number)):
             return explain_tree(q)
-        return explain_placed(q) if case.number in case.placed else explain_waiting(q)
+        return explain_waiting(q) if waits else explain_placed(q)

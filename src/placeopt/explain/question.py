@@ -138,6 +138,7 @@ def _state(problem: Problem, held: dict[int, Placement], without: int) -> State:
     for job, placement in held.items():
         if job != without:
             state.apply(Move(job, placement))
+    state.settle()
     return state
 
 

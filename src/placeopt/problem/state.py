@@ -91,6 +91,8 @@ class State(Room):
         self.node_jobs: list[dict[int, None]] = [{} for _ in range(n)]  # jobs with a GPU there, in order of arrival
         self._tenants: list[dict[Tenant, int]] | None = None
         self.relations = [DomainCounts(relation) for relation in problem.relations.every]
+        self.settled: dict[int, Placement] = {}
+        """Placements that count as running ones in relations, beside those of the problem."""
         if allocation is None:
             self._begin(list(problem.running.items()))
         else:
@@ -244,12 +246,23 @@ class State(Room):
         concerned = self.problem.relations.of_class[k]
         stays = bool(concerned) and self.stays(job, placement)
         for r in concerned:
-            self.relations[r].add(k, placement, ran=job in self.problem.running, stays=stays, sign=sign)
+            ran = job in self.problem.running or job in self.settled
+            self.relations[r].add(k, placement, ran=ran, stays=stays, sign=sign)
+
+    def settle(self) -> None:
+        """Let all that is placed count as running in relations: of a problem that leaves out what runs."""
+        placed = [(job, held) for job, held in enumerate(self.placements) if held is not None]
+        self.relations = [DomainCounts(counts.relation) for counts in self.relations]
+        self.settled = dict(placed)
+        for job, held in placed if self.relations else ():
+            self._change_relations(job, held, 1)
 
     def stays(self, job: int, placement: Placement) -> bool:
         """Return whether a placement leaves a running job where it is, whole or shrunk."""
         from placeopt.problem.changes import change_of  # only here: changes of a problem look at states
 
+        if self.settled.get(job) is placement:
+            return True
         return job in self.problem.running and change_of(self.problem, job, placement) != "moved"
 
     def load_links(self, placement: Placement, sign: int = 1) -> None:

@@ -1,4 +1,8 @@
-"""Why a tree waits: whether it fits beside the plan or alone, by greedy, and where that finds nothing by its model."""
+"""
+Why a tree, or a job with relations to others, waits: whether it fits beside the plan or alone.
+
+Greedy tells, and where that finds nothing the model of its members.
+"""
 
 from __future__ import annotations
 
@@ -8,28 +12,30 @@ import numpy as np
 
 from placeopt.errors import OutOfTime, PlaceoptError
 from placeopt.formulations import add_counts
-from placeopt.heuristics import Candidates, score_named
+from placeopt.heuristics import Candidates, place, score_named
 from placeopt.heuristics.tree_placer import TreePlacer
 from placeopt.linear import ModelBuilder
 from placeopt.model.plan import UnplacedReason
-from placeopt.problem import State
+from placeopt.problem import Problem, State
 from placeopt.problem.tree import Tree
 from placeopt.solvers.result import SolveOptions
 from placeopt.solving.context import SolveContext
 from placeopt.solving.runners import Solve
-from placeopt.terms.rules.trees import starts_of_trees
 
 WORK = 1.0
 """Deterministic work of one question, in units of roughly a second."""
 NO_TIME: tuple[UnplacedReason, str] = ("not_reached", "no time was left to tell whether there is a place for it")
 
 
-def tree_reason(context: SolveContext, tree: Tree, final: State, deadline: float) -> tuple[UnplacedReason, str]:
-    """Return reason and detail of a tree that waits; ``final`` is the cluster under the plan."""
+def reason_by_model(
+    context: SolveContext, job: int, tree: Tree | None, final: State, deadline: float
+) -> tuple[UnplacedReason, str]:
+    """Return reason and detail of a job that waits, or of its tree; ``final`` is the cluster under the plan."""
+    possible = bool(context.problem.options_of(job)) if tree is None else bool(tree.forms)
     try:
-        if not tree.forms:
+        if not possible:
             return "policy", "every option's utility is below the job's minimum, utility_min_thousandths"
-        beside = _fits(context, tree, final, deadline)
+        beside = _fits(context, job, tree, final, deadline)
         if beside is None:
             return NO_TIME
         if beside:
@@ -39,38 +45,55 @@ def tree_reason(context: SolveContext, tree: Tree, final: State, deadline: float
             return "not_reached", "fits; " + (
                 "the search did not get to it" if limit == "none" else f"stopped by {limit}"
             )
-        alone = _fits(context, tree, context.base, deadline)
+        alone = _fits(context, job, tree, context.base, deadline)
     except OutOfTime:
         return NO_TIME
     if alone is None:
         return NO_TIME
+    room = "other jobs of the plan hold the room that its groups need together"
     if alone:
-        return "outvoted", "fits alone, but other jobs of the plan hold the room that its groups need together"
-    return "conflict", "no way to lay all its groups beside the running jobs, even alone"
+        return "outvoted", f"fits alone, but {room if tree is not None else 'not beside the other jobs of the plan'}"
+    how = "lay all its groups" if tree is not None else "keep its relations to other jobs, and theirs to it,"
+    return "conflict", f"no way to {how} beside the running jobs, even alone"
 
 
-def _fits(context: SolveContext, tree: Tree, state: State, deadline: float) -> bool | None:
-    return tree_fits(state, tree, context.solvers.solve, context.budget.options(WORK), deadline)
+def is_related(problem: Problem, job: int) -> bool:
+    """Return whether a job has relations that must hold, or others have them to it."""
+    return any(r < problem.relations.hard for r in problem.relations.of_class[problem.job_class[job]])
 
 
-def tree_fits(state: State, tree: Tree, solve: Solve, options: SolveOptions, deadline: float) -> bool | None:
+def _fits(context: SolveContext, job: int, tree: Tree | None, state: State, deadline: float) -> bool | None:
+    return fits_by_model(state, job, tree, context.solvers.solve, context.budget.options(WORK), deadline)
+
+
+def fits_by_model(
+    state: State, job: int, tree: Tree | None, solve: Solve, options: SolveOptions, deadline: float
+) -> bool | None:
     """
-    Return whether a tree that waits can start in a state; None where time was too short to tell.
+    Return whether a job that waits, or its tree, can start in a state; None where time was too short to tell.
 
     ``solve``, ``options``: What decides where greedy finds no place. ``deadline``: Of ``time.monotonic``.
     """
     if time.monotonic() >= deadline:
         return None
     trial = State(state.problem, state.allocation())
+    if state.settled:
+        trial.settle()
     candidates = Candidates(trial, score_named("first_fit", trial.problem))
-    if TreePlacer(candidates, lambda: time.monotonic() >= deadline).place(tree):
+    if tree is None:
+        found = place(candidates, job) is not None
+    else:
+        found = TreePlacer(candidates, lambda: time.monotonic() >= deadline).place(tree)
+    if found:
         return True
+    members = frozenset((job,) if tree is None else tree.members)
     builder = ModelBuilder(deadline)
     try:
-        variables = add_counts(builder, state, jobs=frozenset(tree.members))
+        variables = add_counts(builder, state, jobs=members)
     except PlaceoptError:
         return None
-    starts = np.concatenate([np.zeros(0, dtype=np.int64), *starts_of_trees(variables).values()])
+    mine = [variables.unit_jobs[unit][0] in members for unit in variables.start_unit.tolist()]
+    starts = np.flatnonzero(np.array(mine, dtype=bool))
     if not len(starts):
         return False
     builder.set_objective(variables.start[starts], 1, "max")

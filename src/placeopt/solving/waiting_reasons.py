@@ -22,7 +22,7 @@ from placeopt.problem import RESOURCES, UNLIMITED, Move, Problem, State, open_st
 from placeopt.problem.tree import Tree
 from placeopt.solving.context import SolveContext
 from placeopt.solving.stages.lookahead import renumbered
-from placeopt.solving.tree_fit import tree_reason
+from placeopt.solving.tree_fit import is_related, reason_by_model
 from placeopt.terms.costs.utility import utility_at
 from placeopt.terms.rules import fits
 from placeopt.terms.rules.minimal_utility import applies
@@ -56,7 +56,7 @@ def reasons(context: SolveContext, final: State, *, explain: bool = True) -> dic
     waiting = [job for job in waiting if job not in trees or _waits_whole(trees[job], job, context)]
     for job, k in zip(waiting, problem.job_class[waiting].tolist() if waiting else (), strict=True):
         if job in trees:
-            reason, detail = NOT_EXPLAINED if finder is None else finder.reason_of_tree(trees[job], final)
+            reason, detail = NOT_EXPLAINED if finder is None else finder.reason_by_model(job, trees[job], final)
         elif job in ran:
             price = problem.policy.changes.preemption_price
             what = f"preempted at a price of {price}: the plan is worth no less than with the job left where it ran"
@@ -65,7 +65,12 @@ def reasons(context: SolveContext, final: State, *, explain: bool = True) -> dic
             reason, detail = "postponed", _better_later(problem, waits[job])
         else:
             if k not in of_class:
-                of_class[k] = NOT_EXPLAINED if finder is None else finder.reason(job)
+                if finder is None:
+                    of_class[k] = NOT_EXPLAINED
+                elif is_related(problem, job):
+                    of_class[k] = finder.reason_by_model(job, None, final)
+                else:
+                    of_class[k] = finder.reason(job)
             reason, detail = of_class[k]
         name = trees[job].job if job in trees else ids[job]
         entries[job] = trusted(Unplaced, {"job": name, "reason": reason, "detail": detail})
@@ -98,9 +103,9 @@ class _ReasonFinder:
         except OutOfTime:
             return "not_reached", "no time was left to tell whether there is a place for it"
 
-    def reason_of_tree(self, tree: Tree, final: State) -> tuple[UnplacedReason, str]:
-        """Return reason and detail of a tree."""
-        return tree_reason(self._context, tree, final, self._deadline)
+    def reason_by_model(self, job: int, tree: Tree | None, final: State) -> tuple[UnplacedReason, str]:
+        """Return reason and detail of a tree, or of a job with relations."""
+        return reason_by_model(self._context, job, tree, final, self._deadline)
 
     def _found(self, job: int) -> tuple[UnplacedReason, str]:
         context, problem = self._context, self._context.problem
