@@ -59,7 +59,8 @@ def reason_by_model(
 
 def is_related(problem: Problem, job: int) -> bool:
     """Return whether a job has relations that must hold, or others have them to it."""
-    return any(r < problem.relations.hard for r in problem.relations.of_class[problem.job_class[job]])
+    hard = problem.relations.hard
+    return hard > 0 and any(r < hard for r in problem.relations.of_class[problem.job_class[job]])
 
 
 def _fits(context: SolveContext, job: int, tree: Tree | None, state: State, deadline: float) -> bool | None:
