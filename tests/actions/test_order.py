@@ -8,11 +8,11 @@ from hypothesis import event, given, settings
 from helpers.brute_force import placements
 from helpers.plan_records import at_request, plan_of, standing
 from helpers.plans import plan_for
-from placeopt import BadInput, plan_actions
+from placeopt import BadInput, plan_actions, solve
 from placeopt.actions import Action
 from placeopt.build import instance, job, machine, running
 from placeopt.check import violations
-from placeopt.model import Changes, Instance, JobOrigin, Origin, Placement, Plan, Running
+from placeopt.model import Changes, Group, Instance, Job, JobOrigin, Option, Origin, Placement, Plan, Policy, Running
 from placeopt.problem import Move, State, compile_problem
 from placeopt.terms.rules import fits
 from strategies import Choice, choices, rounds
@@ -130,3 +130,21 @@ def test_what_stays_has_no_action() -> None:
     assert plan_actions(round_, plan_for(round_, {})) == ()
     with pytest.raises(BadInput, match="neither in placements nor in unplaced"):
         plan_actions(round_, plan_for(round_, {}).model_copy(update={"placements": ()}))
+
+
+def test_of_a_gang_that_runs_in_part_the_workers_that_it_lacks_start() -> None:
+    """A leader and a worker run; the other worker starts where a job is stopped for it."""
+    origin = JobOrigin(name="g", workers=tuple(Origin(name=f"g-{i}") for i in range(3)))
+    option = Option(groups=(Group(id="lead"), Group(id="work", workers=2)), value=9)
+    tree, other = Job(id="g", options=(option,), origin=origin), job("other", gpus=2, value=1)
+    runs = [
+        running(tree, [("n0", [0], "lead"), ("n0", [1], "work")]),
+        running(other, [("n1", [0, 1])], preemptible=True),
+    ]
+    policy = Policy(changes=Changes(preemptions_max=1))
+    round_ = instance(2, [tree, other], machines=[machine(gpus=2)], running=runs, policy=policy)
+    plan = solve(round_, time_limit_s=20, isolation="thread")
+    stop, start = plan_actions(round_, plan)
+    assert (stop.do, stop.job, start.do, start.job, start.after) == ("preempt", "other", "start", "g", (0,))
+    assert [(part.rank, part.node, part.origin.name) for part in start.parts] == [(2, "n1", "g-2")]
+    assert start.leaves == ()

@@ -35,7 +35,7 @@ class Action(Record):
     origin: Origin | None = None
     """The job in the system that it comes from."""
     parts: tuple[ActionPart, ...] = ()
-    """Workers that run once it is done; none of a job that is preempted."""
+    """Workers that run once it is done, of a start those that start; none of a job that is preempted."""
     leaves: tuple[ActionPart, ...] = ()
     """Workers that it stops where they run now."""
     after: tuple[Count, ...] = ()

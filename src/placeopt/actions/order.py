@@ -56,7 +56,12 @@ def plan_actions(instance: Instance, plan: Plan) -> tuple[Action, ...]:
     placed = {placement.job: placement for placement in plan.placements}
     moved = {entry.job: placed[entry.job] for entry in plan.moved}
     shrunk = {entry.job: placed[entry.job] for entry in plan.shrunk}
-    starting = [placement for placement in plan.placements if placement.job not in directory.running]
+    starting = [
+        placement
+        for placement in plan.placements
+        if placement.job not in moved.keys() | shrunk.keys()
+        and _starts(directory.running.get(placement.job), placement)
+    ]
     sequence = _Sequence(instance.revision, directory, limits, [*moved.values(), *starting])
     for entry in plan.preempted:
         sequence.add("preempt", entry.job, None)
@@ -84,7 +89,7 @@ def plan_actions(instance: Instance, plan: Plan) -> tuple[Action, ...]:
 
 def start_action(job: Job, placement: Placement, revision: int) -> Action:
     """Return the action that starts a waiting job where room is idle: it comes after no other."""
-    return _action("start", job, revision, _parts(job, None, placement, shrinks=False), ())
+    return _action("start", job, revision, _parts(job, None, placement, "start"), ())
 
 
 def _action(
@@ -180,7 +185,7 @@ class _Sequence:
             after |= {n for n, action in enumerate(self.actions) if action.job == job}
         self._now[job] = placement
         record = self._directory.jobs[job]
-        workers = _parts(record, before, placement, shrinks=do == "shrink")
+        workers = _parts(record, before, placement, do)
         self.actions.append(_action(do, record, self._revision, workers, after))
 
     def _difference(self, job: str, placement: Placement | None) -> tuple[Amounts, Amounts]:
@@ -197,6 +202,11 @@ class _Sequence:
         return self._limits.of_placement(job, job.option(placement.option), placement)
 
 
+def _starts(before: Placement | None, now: Placement) -> bool:
+    """Return whether workers of a job start that do not run: all, or those that a gang that runs in part lacks."""
+    return len(_workers(now)) > len(_workers(before))
+
+
 def kept_ranks(before: Placement, now: Placement) -> list[int]:
     """Return, of a job that shrank, the former rank of each worker that it keeps, in the order of their ranks now."""
     ranks: list[int] = []
@@ -209,11 +219,17 @@ def kept_ranks(before: Placement, now: Placement) -> list[int]:
 
 
 def _parts(
-    job: Job, before: Placement | None, now: Placement | None, *, shrinks: bool
+    job: Job, before: Placement | None, now: Placement | None, do: ActionKind
 ) -> tuple[tuple[ActionPart, ...], tuple[ActionPart, ...]]:
-    """Return the workers after an action and those that it stops; of a shrink each keeps the origin that it had."""
+    """
+    Return the workers after an action and those that it stops.
+
+    Of a shrink each keeps the origin that it had; of a start of what a running gang lacks the others are not named.
+    """
     then, kept = _workers(before), _workers(now)
-    if before is None or now is None or not shrinks:
+    if do == "start":
+        return _named(job, [worker for worker in kept if worker not in then]), ()
+    if before is None or now is None or do != "shrink":
         return _named(job, kept), _named(job, then)
     ranks = kept_ranks(before, now)
     return _named(job, kept, ranks), _named(job, [worker for worker in then if worker[0] not in ranks])

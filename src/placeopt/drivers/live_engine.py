@@ -29,22 +29,23 @@ class LiveEngine:
         self._engine, self._hold_after_s = engine, hold_after_s
         self.before: Instance | None = None
         """The last reading."""
-        self.left_out: tuple[str, ...] = ()
-        """Jobs of it that wait and consist of groups, which the engine does not place."""
+        self._whole: Instance | None = None
+        """The last reading, where jobs of groups wait: what the engine keeps between rounds has none."""
         self.loads = 0
         """How often the cluster was compiled as a whole."""
 
     @property
     def snapshot(self) -> Instance:
-        """The cluster as the engine has it; raises `BadInput` before the first reading."""
-        return self._engine.snapshot
+        """The cluster of which rounds are; raises `BadInput` before the first reading."""
+        return self._whole or self._engine.snapshot
 
     def follow(self, now: Instance) -> None:
-        """Bring the engine to a reading; what runs of jobs with groups is jobs of its own, which stay."""
+        """Take a reading: the engine gets the differences, but for jobs of groups, of which what runs stays."""
         self.before = now
         if self._hold_after_s is not None:
             now = hold_room(now, after_ms=round(1000 * self._hold_after_s))
-        now, self.left_out = without_groups(now)
+        flat, waiting = without_groups(now)
+        self._whole, now = (now, flat) if waiting else (None, flat)
         if self.loads == 0 or not self._changed(now):
             self._engine.load(keep_prices(self._engine.snapshot, now) if self.loads else now)
             self.loads += 1
@@ -67,8 +68,12 @@ class LiveEngine:
         Return the plan of a round within a time limit.
 
         ``waiting_only``: What runs is a load on the nodes, unless some of it may be changed or a rule of the policy
-        looks at each running job; such a plan states no costs.
+        looks at each running job; such a plan states no costs. A round in which jobs of groups wait is compiled anew.
         """
+        if self._whole is not None:
+            return self._engine.solve(
+                self._whole, time_limit_s=time_limit_s, cancel=cancel, deterministic=deterministic
+            )
         flags = (held.movable or held.shrinkable or held.preemptible for held in self.snapshot.running)
         if waiting_only and not any(flags):
             try:

@@ -3,7 +3,7 @@
 import pytest
 
 from helpers.kubernetes_api import Refusal
-from helpers.kubernetes_cluster import gang
+from helpers.kubernetes_cluster import gang, pod
 
 LOST, BUSY = ConnectionResetError(), Refusal(429, "TooManyRequests", "busy")
 
@@ -116,3 +116,21 @@ def test_a_driver_that_ends_at_any_write_while_a_gang_is_taken_back_is_followed_
     assert set(sizes(world).values()) == {"3"}
     assert all(len(nodes) == 1 for nodes in world.cluster.bindings.values())
     assert all("placeopt.io/whole" in world.pod(name)["metadata"]["annotations"] for name in world.running())
+
+
+def test_a_gang_of_unlike_pods_starts_together_and_gets_back_a_pod_that_it_loses(world):
+    """A leader of one GPU and two workers of four; beside them a pod alone."""
+    leader, *workers = gang("g", 3, 4)
+    leader = pod("g-0", 1, labels=leader["metadata"]["labels"], annotations=leader["metadata"]["annotations"])
+    world.add_nodes("n0", "n1", gpus=6)
+    world.submit(leader, *workers, pod("alone", 1))
+    driven = world.connect()
+    assert driven.turn().started == 2
+    world.settle()
+    assert {size for name, size in sizes(world).items() if name.startswith("g-")} == {"3"}
+    assert sorted(world.running()) == ["alone", "g-0", "g-1", "g-2"]
+    driven.turn()
+    world.api.remove("pods", "g-1")
+    world.turns(driven, 3)
+    assert sorted(world.running()) == ["alone", "g-0", "g-1.0", "g-2"]
+    assert world.written("eviction") == []

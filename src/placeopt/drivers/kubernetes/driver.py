@@ -28,7 +28,6 @@ from placeopt.importers.priority_rule import DEFAULT_RULE, PriorityRule
 from placeopt.live_cluster.engine import Engine
 from placeopt.model import Instance, Plan, Policy
 from placeopt.model.policy import Changes
-from placeopt.readable import plural
 
 SOLVE_SHARE = 0.6
 """Share of an interval within which a round is read and decided; the rest is for its actions."""
@@ -135,8 +134,6 @@ class Driver:
         running = len(instance.running)
         report.running, report.waiting = running, len(instance.jobs) - running
         report.notes += self._news(instance)
-        if self._live.left_out:
-            report.notes.append(f"{plural(len(self._live.left_out), 'job')} of groups wait for rounds that place them")
         if observed.others:
             report.notes.append(f"{observed.others} pods wait for others")
         if report.waiting and not self._stop.is_set():
