@@ -14,6 +14,7 @@ from placeopt.documents import dumps, loads
 from placeopt.explain import explain
 from placeopt.model import Assignment, Changes, Instance, Plan, Policy, Running, Weights, WorkerGpus
 from placeopt.model.machine import Gpu, Machine, Profile
+from placeopt.topology import MIG_GPUS, mig_profiles
 from strategies.choice import Choice, seeded
 
 Geometry = dict[str, tuple[int, tuple[int, ...]]]
@@ -125,6 +126,16 @@ def test_a_share_starts_after_the_one_that_leaves_its_slots() -> None:
     stop, start = plan_actions(full, plan)
     assert (stop.do, stop.job, start.do, start.job) == ("preempt", "j0", "start", "j3")
     assert start.after == (0,)
+
+
+def test_profiles_of_well_known_gpus() -> None:
+    """As NVIDIA names and places them; a fully divided GPU takes as many of each as its table says."""
+    for name, geometry in (("A100-80GB", A100), ("H100-80GB", A100), ("A30-24GB", A30)):
+        assert {one.id: (one.width, one.starts) for one in mig_profiles(name)} == geometry
+    assert [one.id for one in mig_profiles("H200-141GB")][-1] == "7g.141gb"
+    assert all(len(mig_profiles(name)) in (3, 6) for name in MIG_GPUS)
+    with pytest.raises(BadInput, match="no profiles of 'T4'; there are: A30-24GB"):
+        mig_profiles("T4")
 
 
 class TestReferee:

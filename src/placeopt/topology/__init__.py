@@ -9,10 +9,12 @@ from placeopt.topology.machine_distances import (
     gpu_distances,
     root_distances,
 )
+from placeopt.topology.mig import MIG_GPUS, mig_profiles
 
 __all__ = [
     "LEVEL_WEIGHTS",
     "MACHINES",
+    "MIG_GPUS",
     "ClusterTopology",
     "bottleneck_mbps",
     "dgx1",
@@ -21,6 +23,7 @@ __all__ = [
     "dgx_h100",
     "domain_weights",
     "gpu_distances",
+    "mig_profiles",
     "minsky",
     "pcie_box",
     "root_distances",
