@@ -28,7 +28,7 @@ SECTION = re.compile(r"^(\w[\w ]*)\n-{3,}$", re.MULTILINE)
 ENTRY = re.compile(r"^(\*{0,2}\w+(?:, \*{0,2}\w+)*)(?: ?:.*)?$", re.MULTILINE)
 SAME = re.compile(r"as `(?:[\w.]+\.)?(\w+)` does\.$")
 """A function that says no more than that has the sections of another public one."""
-TOOLBOX = {"Candidates", "ModelBuilder", "Problem", "State", "SolveContext", "GreedyRule", "Variables"}
+TOOLBOX = {"Candidates", "Cost", "ModelBuilder", "Problem", "State", "SolveContext", "GreedyRule", "Variables"}
 
 
 def public_objects() -> dict[str, Any]:

@@ -35,6 +35,7 @@ def raw_costs(problem: Problem, candidates: Candidates, rows: IntArray) -> dict[
         "horus": horus(problem, candidates, rows),
         "resource": _sum_over_jobs(problem, candidates, rows, job_resource),
         "prefer": np.zeros(len(rows), dtype=np.int64),  # of jobs with groups: `helpers.tree_oracle`
+        "relations": np.zeros(len(rows), dtype=np.int64),  # of rounds with relations: `helpers.relation_oracle`
     }
 
 
