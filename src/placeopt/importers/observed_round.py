@@ -26,6 +26,7 @@ from placeopt.model import (
     Assignment,
     Cluster,
     Demand,
+    Flavor,
     Hold,
     Instance,
     Job,
@@ -33,6 +34,7 @@ from placeopt.model import (
     Option,
     Origin,
     Policy,
+    Queue,
     Running,
     WorkerGpus,
 )
@@ -118,7 +120,9 @@ def _origin(kind: type[R], fields: dict[str, Any]) -> R:
     return kind(**{**fields, "name": one_line(fields["name"])})
 
 
-def snapshot_policy(name: str, levels: Iterable[str]) -> Policy:
+def snapshot_policy(
+    name: str, levels: Iterable[str], queues: tuple[Queue, ...] = (), flavors: tuple[Flavor, ...] = ()
+) -> Policy:
     """
     Return the policy of a snapshot: the fewest GPUs stranded on partly used nodes and domains.
 
@@ -129,6 +133,8 @@ def snapshot_policy(name: str, levels: Iterable[str]) -> Policy:
         name=name,
         weights=Weights(communication=0, interference=0, fragmentation=1000),
         fragmentation=Fragmentation(level_weights=weights),
+        queues=queues,
+        flavors=flavors,
     )
 
 

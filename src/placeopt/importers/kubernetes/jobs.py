@@ -17,6 +17,7 @@ from placeopt.importers.kubernetes.node_selectors import NO_NODE, NodeConditions
 from placeopt.importers.kubernetes.nodes import KubernetesNode
 from placeopt.importers.kubernetes.objects import job_id, unreadable_field
 from placeopt.importers.kubernetes.pods import Pod
+from placeopt.importers.kubernetes.queues import Queues
 from placeopt.importers.kubernetes.resources import PODS
 from placeopt.importers.kubernetes.topologies import HOSTNAME, Levels
 from placeopt.importers.kubernetes.volumes import Volumes
@@ -39,6 +40,7 @@ class JobReader:
     nodes: Mapping[str, KubernetesNode]
     levels: Levels
     gangs: Mapping[str, GroupRules]
+    queues: Queues
     stated: Container[str]
     counted: Container[Relation]
     every_label: bool
@@ -95,8 +97,8 @@ class JobReader:
                 return reason
         if len(draft.pods) > 1 and len({(p.node_rules, p.ports, self._conditions[p.id]) for p in draft.pods}) > 1:
             return "a gang whose pods that wait have different rules about nodes"
-        if draft.left_out is not None:
-            return draft.left_out
+        if (reason := draft.left_out or self.queues.unread(draft.first, self.gangs)) is not None:
+            return reason
         for part in draft.tree.groups():
             for key in part.topology.levels:
                 if key != HOSTNAME and key not in self.levels.names:
@@ -125,7 +127,7 @@ class JobReader:
             id=draft.name,
             kind="training" if any(pod.gpus for pod in pods) else "cpu",
             user=first.namespace,
-            queue=first.queue,
+            queue=self.queues.of(first, self.gangs),
             preempts=all(pod.preempts for pod in pods),
             arrival_ms=min(pod.created_ms for pod in pods),
             options=self._options(draft),

@@ -79,7 +79,7 @@ def read_pods(
                 found.unreadable.append(unreadable_job(job_id(pod.id), [pod.node], reason, pod.entry.where))
             if reason is None and pod.shares:
                 notes.keep(f"with {', '.join(pod.shares)}: only CPU and memory are read", pod.id)
-    _note_what_is_not_read(found.waiting, devices, notes)
+    _note_what_is_not_read(found.waiting, listed, devices, notes)
     return found
 
 
@@ -163,12 +163,13 @@ def unreadable_job(name: str, nodes: Sequence[str], reason: str, where: str) -> 
     return ObservedJob(job, tuple(map(ObservedWorker, nodes)), where=where, unreadable_reason=reason)
 
 
-def _note_what_is_not_read(waiting: list[Pod], devices: Devices, notes: ImportNotes) -> None:
+def _note_what_is_not_read(waiting: list[Pod], listed: Listed, devices: Devices, notes: ImportNotes) -> None:
     others = Counter(pod.scheduler for pod in waiting if pod.scheduler != "default-scheduler")
     if others:
         named = ", ".join(f"{name[:60]} ({count})" for name, count in sorted(others.items())[:10])
-        notes.assume(f"Pods wait for other schedulers: {named}; queues and quotas of theirs are not read.")
-    if any(gate in KUEUE_GATES for pod in waiting for gate in pod.gates):
+        unread = "their fair shares are" if listed.get("Queue") else "queues and quotas of theirs are"
+        notes.assume(f"Pods wait for other schedulers: {named}; {unread} not read.")
+    if not listed.get("ClusterQueue") and any(gate in KUEUE_GATES for pod in waiting for gate in pod.gates):
         notes.assume("Pods wait for Kueue; its quotas are not read.")
     if devices.uncounted:
         notes.assume(

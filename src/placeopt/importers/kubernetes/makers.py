@@ -55,6 +55,7 @@ class GroupRules:
     """Gangs that start together, this one among them."""
     first: str | None = None
     """Role whose pods start before the others exist."""
+    queue: str | None = None
     unsupported: str | None = None
     """Why its pods are left out."""
 
@@ -309,6 +310,7 @@ def _pod_group(entry: JsonEntry) -> GroupRules:
         parts=parts,
         parts_min=spec.integer("minSubGroup", 0, MAX_PODS, 0) or None,
         partners=_partners(metadata, key, namespace) if key in metadata.entry("annotations") else (),
+        queue=spec.text("queue", "") or None,
     )
 
 

@@ -13,6 +13,8 @@ from placeopt.errors import BadInput
 from placeopt.importers.json_entry import JsonEntry
 from placeopt.importers.kubernetes.devices import Devices
 from placeopt.importers.kubernetes.makers import (
+    KAI,
+    KUEUE,
     NO_TOPOLOGY,
     YUNIKORN,
     GangMembership,
@@ -28,7 +30,8 @@ from placeopt.importers.observed_round import MAX_GPUS
 from placeopt.importers.priority_rule import annotation_marks
 from placeopt.model import Toleration
 
-QUEUES = ("kueue.x-k8s.io/queue-name", "kai.scheduler/queue")
+QUEUES = (f"{KUEUE}queue-name", f"{KUEUE}local-queue-name", f"{KAI}queue", "scheduling.volcano.sh/queue-name")
+"""Labels or annotations with a pod's queue (Kueue, KAI, Volcano)."""
 FRACTIONS = ("gpu-fraction", "gpu-memory", "runai-gpu-memory")
 """Annotations that request a part of a GPU (KAI, run:ai)."""
 GPU_GROUP = "runai-gpu-group"
@@ -180,7 +183,7 @@ def read_pod(entry: JsonEntry, resource: str, devices: Devices, memo: Memo) -> P
         namespace,
         labels,
         node,
-        next((labels[key] for key in QUEUES if labels.get(key)), None),
+        next((said[key] for key in QUEUES for said in (labels, annotations) if said.get(key)), None),
         gpus,
         units,
         exact,

@@ -20,6 +20,7 @@ from placeopt.importers.kubernetes.listing import PodList, read_pods
 from placeopt.importers.kubernetes.makers import GroupRules, group_rules
 from placeopt.importers.kubernetes.nodes import KubernetesNode, cluster_of, read_node
 from placeopt.importers.kubernetes.objects import Listed, read_objects
+from placeopt.importers.kubernetes.queues import Queues, read_queues
 from placeopt.importers.kubernetes.resources import MIG, is_accelerator
 from placeopt.importers.kubernetes.topologies import Levels, label_hyper_nodes, topology_levels
 from placeopt.importers.kubernetes.volumes import Volumes
@@ -98,7 +99,7 @@ def read_kubernetes(
     listed, where = read_objects(paths)
     notes = ImportNotes()
     reading = _read_nodes(listed, resource, priority_rule(rule), notes)
-    nodes, resource = reading.nodes, reading.resource
+    nodes, queues, resource = reading.nodes, reading.queues, reading.resource
     _refuse_mig(nodes.values(), resource, where)
     _refuse_other_resources(nodes.values(), resource, where)
     pods = reading.pods()
@@ -121,7 +122,9 @@ def read_kubernetes(
         max((max(pod.created_ms, pod.started_ms) for pod in pods.readable), default=0),
         cluster,
         jobs,
-        snapshot_policy("kubernetes", dict.fromkeys(domain.level for domain in cluster.domains)),
+        snapshot_policy(
+            "kubernetes", dict.fromkeys(one.level for one in cluster.domains), queues.queues, queues.flavors
+        ),
         previous,
         read_holds(listed, pods.readable, jobs, resource, notes),
     )
@@ -206,6 +209,7 @@ class _Reading:
     resource: str
     gangs: Mapping[str, GroupRules]
     """Rules of PodGroups and the like."""
+    queues: Queues
     stated: frozenset[str]
     """Names of the resources that any node states."""
     rule: PriorityRule
@@ -233,6 +237,7 @@ class _Reading:
             self.nodes,
             levels,
             self.gangs,
+            self.queues,
             self.stated,
             exclusive.relations,
             every_label,
@@ -273,7 +278,8 @@ def _read_nodes(listed: Listed, resource: str, rule: PriorityRule, notes: Import
         if name in nodes:
             nodes[name].add_devices(there, resource)
     stated = frozenset().union(*(node.stated for node in nodes.values()))
-    return _Reading(listed, nodes, devices, resource, group_rules(listed), stated, rule, notes)
+    queues = read_queues(listed, nodes, resource, notes)
+    return _Reading(listed, nodes, devices, resource, group_rules(listed), queues, stated, rule, notes)
 
 
 def _refuse_other_resources(nodes: Iterable[KubernetesNode], resource: str, where: str) -> None:

@@ -1,0 +1,275 @@
+"""Queues that bound what their jobs hold: ClusterQueues and Cohorts of Kueue, queues of KAI and Volcano."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from fractions import Fraction
+from itertools import combinations
+from math import floor
+
+from placeopt.documents.faults import make_record
+from placeopt.errors import BadInput
+from placeopt.importers.import_notes import ImportNotes
+from placeopt.importers.json_entry import JsonEntry
+from placeopt.importers.kubernetes.makers import GroupRules
+from placeopt.importers.kubernetes.nodes import KubernetesNode
+from placeopt.importers.kubernetes.objects import Listed, by_id
+from placeopt.importers.kubernetes.pods import Pod
+from placeopt.importers.kubernetes.resources import MIB, in_units, quantity
+from placeopt.model import Flavor, Queue, Quota
+
+MOST = 10**12
+"""Largest amount of a queue."""
+COHORT = "cohort/"
+"""Begins the ids of Kueue's Cohorts."""
+FIELDS = tuple(Quota.model_fields)
+Key = tuple[str, str]
+"""Flavor of nodes, "" for all nodes; and one of `FIELDS`."""
+
+
+@dataclass
+class StatedQueue:
+    """A queue as an object states it; what is left out of ``borrow`` and ``lend`` has no limit."""
+
+    entry: JsonEntry
+    parent: str | None = None
+    quota: dict[Key, int] = field(default_factory=dict)
+    borrow: dict[Key, int] = field(default_factory=dict)
+    lend: dict[Key, int] = field(default_factory=dict)
+    weight: int = 1
+    stopped: bool = False
+    sums: bool = False
+    """Whether its quota is beside those of the queues below it (Kueue), not above them."""
+    covers_all: bool = True
+    """Whether its jobs may ask for what it states nothing of."""
+
+
+@dataclass(frozen=True)
+class Queues:
+    """
+    The queues of a listing. ``names``: Name that a pod states, of a LocalQueue with its namespace -> id of its queue.
+
+    ``stopped``: Such names of queues that start nothing.
+    """
+
+    queues: tuple[Queue, ...] = ()
+    flavors: tuple[Flavor, ...] = ()
+    names: Mapping[str, str] = field(default_factory=dict)
+    stopped: frozenset[str] = frozenset()
+
+    def of(self, pod: Pod, gangs: Mapping[str, GroupRules]) -> str | None:
+        """Return the queue of a pod; None if it names none, or one that is not listed while others are."""
+        name = self._name(pod, gangs)
+        return self.names.get(name or "") if self.queues else name
+
+    def unread(self, pod: Pod, gangs: Mapping[str, GroupRules]) -> str | None:
+        """Return why its queue starts no pod that waits."""
+        name = self._name(pod, gangs)
+        if name in self.stopped:
+            return "of a queue that is stopped"
+        unlisted = self.queues and name is not None and name not in self.names
+        return "of a queue that is not listed, or cannot be read" if unlisted else None
+
+    def _name(self, pod: Pod, gangs: Mapping[str, GroupRules]) -> str | None:
+        group = gangs.get(pod.group.source or "") if pod.group is not None else None
+        name = pod.queue or (None if group is None else group.queue)
+        local = f"{pod.namespace}/{name}"
+        return local if local in self.names else name
+
+
+def read_queues(listed: Listed, nodes: Mapping[str, KubernetesNode], resource: str, notes: ImportNotes) -> Queues:
+    """Return the listed queues; ``resource`` counts GPUs. Jobs of a queue that cannot be read are left out."""
+    fields = {resource: FIELDS[0], "cpu": FIELDS[1], "memory": FIELDS[2]}
+    stated: dict[str, StatedQueue] = {}
+    others: set[str] = set()
+    for kind, read in (("ClusterQueue", _cluster_queue), ("Cohort", _cohort), ("Queue", _queue)):
+        for entry in listed.get(kind, ()):
+            try:
+                name = entry.entry("metadata").text("name")
+                stated[COHORT + name if kind == "Cohort" else name] = read(entry, fields, others)
+            except BadInput as error:
+                notes.assume(f"A queue cannot be read, so its jobs are left out: {error}.")
+    for queue in list(stated.values()):
+        if queue.parent is not None and queue.sums:  # a cohort needs no object of its own
+            stated.setdefault(queue.parent, StatedQueue(queue.entry, sums=True))
+    for name, queue in stated.items():
+        if queue.parent is not None and (queue.parent not in stated or name in _above(name, stated)):
+            notes.assume("Queues above others that are not listed, or that form a circle, are not read.")
+            queue.parent = None
+    flavors = _flavors(listed, stated, nodes, notes)
+    _sum_up(stated)
+    if others:
+        notes.assume(f"Quotas of other resources are not read: {', '.join(sorted(others)[:10])}.")
+    names = {name: name for name in stated if not name.startswith(COHORT)}
+    stopped = {name for name in names if stated[name].stopped}
+    for name, local in by_id(listed.get("LocalQueue", ())).items():
+        cluster_queue = local.entry("spec").text("clusterQueue", "")
+        if cluster_queue in stated:
+            names[name] = cluster_queue
+            if cluster_queue in stopped or local.entry("spec").text("stopPolicy", "None") != "None":
+                stopped.add(name)
+    queues = tuple(_record(name, queue) for name, queue in stated.items())
+    return Queues(queues, flavors, names, frozenset(stopped))
+
+
+def _above(name: str, stated: Mapping[str, StatedQueue]) -> list[str]:
+    """Return the queues above one, itself at the end where they form a circle."""
+    found: list[str] = []
+    while (queue := stated.get(name)) is not None and queue.parent is not None and queue.parent not in found:
+        found.append(name := queue.parent)
+    return found
+
+
+def _cluster_queue(entry: JsonEntry, fields: Mapping[str, str], others: set[str]) -> StatedQueue:
+    spec = entry.entry("spec")
+    cohort = spec.text("cohortName", "") or spec.text("cohort", "")
+    stopped = spec.text("stopPolicy", "None") != "None"
+    found = StatedQueue(entry, COHORT + cohort if cohort else None, stopped=stopped, sums=True, covers_all=False)
+    _add_quotas(found, spec, fields, others)
+    return found
+
+
+def _cohort(entry: JsonEntry, fields: Mapping[str, str], others: set[str]) -> StatedQueue:
+    spec = entry.entry("spec")
+    above = spec.text("parentName", "") or spec.text("parent", "")
+    found = StatedQueue(entry, COHORT + above if above else None, sums=True)
+    _add_quotas(found, spec, fields, others)
+    return found
+
+
+def _add_quotas(found: StatedQueue, spec: JsonEntry, fields: Mapping[str, str], others: set[str]) -> None:
+    """Read the quotas of Kueue's resource groups."""
+    amounts = {"nominalQuota": found.quota, "borrowingLimit": found.borrow, "lendingLimit": found.lend}
+    for group in spec.entries("resourceGroups"):
+        for flavor in group.entries("flavors"):
+            for one in flavor.entries("resources"):
+                name = one.text("name")
+                if name not in fields:
+                    others.add(name)
+                    continue
+                for stated, by_key in amounts.items():
+                    if stated in one:
+                        by_key[flavor.text("name"), fields[name]] = _units(quantity(one, stated), name, fields)
+
+
+def _units(amount: Fraction, name: str, fields: Mapping[str, str]) -> int:
+    """Return an amount in the units of its field, at most the largest one."""
+    return min(MOST, floor(amount * 1000 if fields[name] == FIELDS[0] else in_units({name: amount})[name]))
+
+
+def _queue(entry: JsonEntry, fields: Mapping[str, str], others: set[str]) -> StatedQueue:
+    """Read a queue of KAI, or of Volcano: what it is due is its quota, what it may have beside that it borrows."""
+    spec = entry.entry("spec")
+    kai = entry.text("apiVersion", "").startswith("scheduling.run.ai/") or "resources" in spec or "parentQueue" in spec
+    parent = spec.text("parentQueue" if kai else "parent", "")
+    found = StatedQueue(entry, parent if parent != "root" else None)
+    if kai:
+        units = {"gpu": Fraction(1000), "cpu": Fraction(1), "memory": 10**6 / MIB}
+        for (name, unit), key in zip(units.items(), FIELDS, strict=True):
+            one = spec.entry("resources").entry(name)
+            due, most = (_number(one, stated, unit) for stated in ("quota", "limit"))
+            _bound(found, ("", key), most, due)
+            if name == "gpu":
+                found.weight = max(1, _number(one, "overQuotaWeight", Fraction(1)) or 1)
+            if "lendingLimit" in one:
+                others.add("lendingLimit")
+        return found
+    found.weight = max(1, spec.integer("weight", 0, 10**6, 1))
+    found.stopped = entry.entry("status").text("state", "Open") in ("Closed", "Closing")
+    capability, deserved = spec.entry("capability"), spec.entry("deserved")
+    for name in capability.names():
+        if name in fields:
+            due, most = (
+                _units(quantity(one, name), name, fields) if name in one else None for one in (deserved, capability)
+            )
+            _bound(found, ("", fields[name]), most, due)
+        else:
+            others.add(name)
+    if "guarantee" in spec:
+        others.add("guarantee")
+    return found
+
+
+def _number(entry: JsonEntry, key: str, unit: Fraction) -> int | None:
+    """Return a number that KAI states, in units of a field, 0 by default; None: -1, without limit."""
+    value = entry.raw(key)
+    if value is None:
+        return 0
+    if isinstance(value, bool) or not isinstance(value, int | float) or not -1 <= value <= MOST:
+        raise entry.bad(key, "a number, or -1")
+    return None if value == -1 else min(MOST, floor(Fraction(value) * unit))
+
+
+def _bound(found: StatedQueue, key: Key, most: int | None, due: int | None) -> None:
+    """State the most that a queue may hold, of which it is due some; None: all."""
+    if most is not None:
+        found.quota[key] = most if due is None else min(due, most)
+        found.borrow[key] = most - found.quota[key]
+
+
+def _flavors(
+    listed: Listed, stated: Mapping[str, StatedQueue], nodes: Mapping[str, KubernetesNode], notes: ImportNotes
+) -> tuple[Flavor, ...]:
+    """
+    Return the kinds of nodes of which queues have quotas, as far as nodes are of one kind alone.
+
+    Else quotas are summed over the flavors of queues: what these admit, the sums admit, too.
+    """
+    named = dict.fromkeys(flavor for queue in stated.values() for flavor, _ in queue.quota if flavor)
+    known = {entry.entry("metadata").text("name", ""): entry for entry in listed.get("ResourceFlavor", ())}
+    try:
+        labels = {name: known[name].entry("spec").texts("nodeLabels") for name in named}
+    except (KeyError, BadInput):
+        labels = {}
+    kinds = [{id(node) for node in nodes.values() if own.items() <= node.labels.items()} for own in labels.values()]
+    if len(labels) < len(named) or any(one & other for one, other in combinations(kinds, 2)):
+        notes.assume(
+            "Flavors of Kueue that are not listed, or share nodes, are not read: quotas are sums over flavors."
+        )
+        for queue in stated.values():
+            _sum_flavors(queue)
+        return ()
+    if any("tolerations" in known[name].entry("spec") for name in named):
+        notes.assume("Tolerations that flavors of Kueue add to pods are not read.")
+    return tuple(make_record(Flavor, known[name].where, id=name, node_selector=labels[name]) for name in named)
+
+
+def _sum_flavors(queue: StatedQueue) -> None:
+    """Sum amounts over flavors; a limit that one of them lacks is none."""
+    keys: dict[str, list[Key]] = defaultdict(list)
+    for key in queue.quota:
+        keys[key[1]].append(key)
+    for by_key in (queue.borrow, queue.lend, queue.quota):
+        sums = {("", name): sum(by_key[key] for key in some) for name, some in keys.items() if by_key.keys() >= {*some}}
+        by_key.clear()
+        by_key.update(sums)
+
+
+def _sum_up(stated: Mapping[str, StatedQueue]) -> None:
+    """Let a cohort have what it states and what the queues below it have; without a limit these borrow all of that."""
+    own = {name: dict(queue.quota) for name, queue in stated.items() if queue.sums}
+    for name, amounts in own.items():
+        for above in _above(name, stated):
+            total = stated[above].quota
+            total |= {key: total.get(key, 0) + amount for key, amount in amounts.items()}
+    for name in own:
+        queue, roots = stated[name], _above(name, stated)[-1:]
+        for key, amount in queue.quota.items() if roots else ():
+            queue.borrow.setdefault(key, stated[roots[0]].quota[key] - amount)
+
+
+def _record(name: str, queue: StatedQueue) -> Queue:
+    allowed: dict[str, dict[str, dict[str, int]]] = defaultdict(lambda: defaultdict(dict))
+    for part, amounts in (("quota", queue.quota), ("borrow", queue.borrow), ("lend", queue.lend)):
+        for (flavor, key), amount in amounts.items():
+            if queue.parent is not None or part == "quota" or not queue.sums:
+                allowed[flavor][part][key] = amount
+    covered = {key for _, key in queue.quota}
+    if not queue.covers_all:
+        allowed[""]["quota"] |= {key: 0 for key in FIELDS if key not in covered}
+    of_all = allowed.pop("", {})
+    flavors = tuple({"flavor": flavor, **parts} for flavor, parts in allowed.items())
+    fields = {"id": name, "parent": queue.parent, "weight": queue.weight, "flavors": flavors, **of_all}
+    return make_record(Queue, queue.entry.where, **fields)

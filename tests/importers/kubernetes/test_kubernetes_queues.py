@@ -1,0 +1,232 @@
+"""Queues of Kueue, KAI and Volcano: what their jobs may hold."""
+
+from __future__ import annotations
+
+from random import Random
+from typing import Any
+
+import pytest
+
+from helpers.kubernetes_objects import node, pod, read
+from placeopt import solve, violations
+from placeopt.model import Instance
+
+GPU, QUEUE = "nvidia.com/gpu", "kueue.x-k8s.io/queue-name"
+
+
+def flavor(name: str, gpus: Any, **limits: Any) -> dict[str, Any]:
+    stated = {f"{key}Limit": str(amount) for key, amount in limits.items() if amount is not None}
+    return {"name": name, "resources": [{"name": GPU, "nominalQuota": str(gpus), **stated}]}
+
+
+def cluster_queue(name: str, *flavors: dict[str, Any], cohort: str | None = None, **spec: Any) -> dict[str, Any]:
+    groups = [{"coveredResources": [GPU], "flavors": list(flavors)}] if flavors else []
+    spec = {"resourceGroups": groups, "cohortName": cohort, **spec}
+    return {"kind": "ClusterQueue", "metadata": {"name": name}, "spec": spec}
+
+
+def cohort(name: str, *flavors: dict[str, Any], parent: str | None = None) -> dict[str, Any]:
+    groups = [{"coveredResources": [GPU], "flavors": list(flavors)}] if flavors else []
+    return {"kind": "Cohort", "metadata": {"name": name}, "spec": {"resourceGroups": groups, "parentName": parent}}
+
+
+def local(name: str, queue: str, **spec: Any) -> dict[str, Any]:
+    return {"kind": "LocalQueue", "metadata": {"name": name}, "spec": {"clusterQueue": queue, **spec}}
+
+
+def resource_flavor(name: str, **labels: str) -> dict[str, Any]:
+    return {"kind": "ResourceFlavor", "metadata": {"name": name}, "spec": {"nodeLabels": labels}}
+
+
+def job(name: str, queue: str, at: str | None = None, gpus: int = 1) -> dict[str, Any]:
+    """A pod without CPU and memory, so that GPUs alone count."""
+    return pod(name, at, labels={QUEUE: queue}, asks={GPU: str(gpus)})
+
+
+def started(found: Instance) -> list[str]:
+    plan = solve(found)
+    assert plan.status == "optimal"
+    assert violations(found, plan) == []
+    return sorted(placement.job.removeprefix("default/") for placement in plan.placements)
+
+
+def test_a_queue_holds_its_quota() -> None:
+    """In no cohort, it borrows nothing; what no group of it covers, its jobs may not ask for."""
+    listed = [node(gpus="8"), cluster_queue("q", flavor("f", 2)), local("a", "q"), resource_flavor("f")]
+    jobs = [job(f"p{i}", "a") for i in range(4)]
+    assert len(started(read(*listed, *jobs))) == 2
+    assert started(read(*listed, *jobs, job("r", "a", "n", gpus=2))) == ["r"]
+    hungry = pod("c", labels={QUEUE: "a"}, asks={GPU: "1", "cpu": "1"})
+    assert started(read(*listed, hungry)) == []
+
+
+@pytest.mark.parametrize(
+    ("b", "most"), [({}, 8), ({"lending": 1}, 5), ({"lending": 0}, 4), ({"borrowing": 1}, 8)], ids=str
+)
+def test_what_a_cohort_lends(b: dict[str, Any], most: int) -> None:
+    queues = [cluster_queue("a", flavor("f", 4), cohort="c"), cluster_queue("b", flavor("f", 4, **b), cohort="c")]
+    listed = [node(gpus="16"), *queues, local("a", "a"), resource_flavor("f")]
+    assert len(started(read(*listed, *[job(f"p{i}", "a") for i in range(10)]))) == most
+
+
+def test_cohort_of_four() -> None:
+    """Kueue #5289: two queues of 2 that may borrow 2 hold 4 together, not 8."""
+    queues = [cluster_queue(name, flavor("f", 2, borrowing=2), cohort="c") for name in "ab"]
+    listed = [node(gpus="16"), *queues, local("a", "a"), local("b", "b"), resource_flavor("f")]
+    jobs = [job(f"{queue}{i}", queue) for queue in "ab" for i in range(4)]
+    assert len(started(read(*listed, *jobs))) == 4
+
+
+def test_quotas_by_flavor() -> None:
+    """Nodes of no flavor of a queue are closed to it; a group without the flavor's label is none of its nodes."""
+    queue = cluster_queue("q", flavor("h", 1), flavor("a", 2))
+    nodes = [node("h", "8", labels={"gpu": "h100"}), node("a", "8", labels={"gpu": "a100"}), node("x", "8")]
+    kinds = [resource_flavor("h", gpu="h100"), resource_flavor("a", gpu="a100")]
+    found = read(*nodes, queue, *kinds, local("a", "q"), *[job(f"p{i}", "a") for i in range(6)])
+    plan = solve(found)
+    held = sorted(assignment.node for placement in plan.placements for assignment in placement.assignments)
+    assert held == ["a", "a", "h"]
+
+
+def test_flavors_that_share_nodes_are_summed() -> None:
+    queue = cluster_queue("q", flavor("spot", 1), flavor("all", 2))
+    kinds = [resource_flavor("spot", pool="spot"), resource_flavor("all")]
+    nodes = [node("s", "8", labels={"pool": "spot"}), node("x", "8")]
+    found = read(*nodes, queue, *kinds, local("a", "q"), *[job(f"p{i}", "a") for i in range(6)])
+    assert len(started(found)) == 3
+    assert "sums over flavors" in found.note
+
+
+@pytest.mark.parametrize(
+    ("listed", "reason"),
+    [
+        ([cluster_queue("q", flavor("f", 8)), local("b", "q")], "of a queue that is not listed"),
+        ([cluster_queue("q", flavor("f", "many")), local("a", "q")], "of a queue that is not listed"),
+        ([cluster_queue("q", flavor("f", 8), stopPolicy="Hold"), local("a", "q")], "of a queue that is stopped"),
+        (
+            [cluster_queue("q", flavor("f", 8)), local("a", "q", stopPolicy="HoldAndDrain")],
+            "of a queue that is stopped",
+        ),
+    ],
+    ids=["local", "unreadable", "held", "drained"],
+)
+def test_jobs_of_queues_that_start_nothing(listed: list[Any], reason: str) -> None:
+    other = [cluster_queue("other", flavor("f", 1)), local("o", "other")]
+    found = read(node(gpus="8"), *other, *listed, job("p", "a"), job("r", "a", "n"), job("o", "o"))
+    assert {one.id for one in found.jobs} == {"default/r", "default/o"}
+    assert reason in found.note
+
+
+def test_cohorts_in_a_circle() -> None:
+    queues = [cluster_queue("q", flavor("f", 2), cohort="a"), cohort("a", parent="b"), cohort("b", parent="a")]
+    found = read(node(gpus="8"), *queues, local("a", "q"), job("p", "a"))
+    assert started(found) == ["p"]
+    assert "form a circle" in found.note
+
+
+class Kueue:
+    """Its rule: what a queue or cohort has available, by its lending and borrowing limits."""
+
+    def __init__(self, nominal: dict[str, int], parent: dict[str, str | None], lend: Any, borrow: Any) -> None:
+        self.nominal, self.parent, self.lend, self.borrow = nominal, parent, lend, borrow
+
+    def below(self, name: str) -> list[str]:
+        return [one for one, above in self.parent.items() if above == name]
+
+    def quota(self, name: str) -> int:
+        return self.nominal[name] + sum(self.quota(one) - self.kept(one) for one in self.below(name))
+
+    def kept(self, name: str) -> int:
+        return 0 if self.lend[name] is None else max(0, self.quota(name) - self.lend[name])
+
+    def used(self, name: str, held: dict[str, int]) -> int:
+        return held.get(name, 0) + sum(max(0, self.used(one, held) - self.kept(one)) for one in self.below(name))
+
+    def available(self, name: str, held: dict[str, int]) -> int:
+        above, used = self.parent[name], self.used(name, held)
+        if above is None:
+            return self.quota(name) - used
+        there = self.available(above, held)
+        if self.borrow[name] is not None:
+            lent = self.quota(name) - self.kept(name) - max(0, used - self.kept(name))
+            there = min(there, lent + self.borrow[name])
+        return max(0, self.kept(name) - used) + there
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_trees_of_cohorts_as_kueue_counts(seed: int) -> None:
+    """A job starts exactly where Kueue's own rule has as many GPUs available for its queue, whatever runs."""
+    draw = Random(seed)
+    cohorts = ["x", "y", "z"]
+    parent: dict[str, str | None] = {"x": None, "y": draw.choice(["x", None]), "z": draw.choice(["x", "y"])}
+    parent |= {name: draw.choice(cohorts) for name in "abcd"}
+    nominal = {name: draw.randint(0, 3) for name in parent}
+    lend, borrow = ({name: draw.choice([None, 0, 1, 2]) for name in parent} for _ in range(2))
+    for root in (name for name in parent if parent[name] is None):
+        lend[root] = borrow[root] = None
+    kueue = Kueue(nominal, parent, lend, borrow)
+    quotas = {name: flavor("f", nominal[name], lending=lend[name], borrowing=borrow[name]) for name in parent}
+    listed = [cluster_queue(name, quotas[name], cohort=parent[name]) for name in "abcd"]
+    listed += [cohort(name, quotas[name], parent=parent[name]) for name in cohorts]
+    listed += [resource_flavor("f"), node("n", "64"), *(local(name, name) for name in "abcd")]
+    held: dict[str, int] = {}
+    for _ in range(6):  # what runs got there by the rule
+        name = draw.choice("abcd")
+        if kueue.available(name, held) > 0:
+            held[name] = held.get(name, 0) + 1
+    running = [job(f"r{name}{i}", name, "n") for name, count in held.items() for i in range(count)]
+    for name in "abcd":
+        most = kueue.available(name, held)
+        for gpus in {max(1, most), most + 1}:
+            found = read(*listed, *running, job("w", name, gpus=gpus))
+            assert ("w" in started(found)) == (gpus <= most), (name, gpus, most)
+
+
+def kai(name: str, parent: str | None = None, **gpu: float) -> dict[str, Any]:
+    unlimited = {"quota": -1, "limit": -1}
+    resources = {"gpu": gpu, "cpu": unlimited, "memory": unlimited}
+    spec = {"parentQueue": parent, "resources": resources}
+    return {"apiVersion": "scheduling.run.ai/v2", "kind": "Queue", "metadata": {"name": name}, "spec": spec}
+
+
+def volcano(name: str, parent: str | None = None, **spec: Any) -> dict[str, Any]:
+    spec = {"parent": parent, **spec}
+    return {"apiVersion": "scheduling.volcano.sh/v1beta1", "kind": "Queue", "metadata": {"name": name}, "spec": spec}
+
+
+def test_queues_of_kai() -> None:
+    """The limit holds, the quota is what a queue is due of it; -1: no limit; and the parent bounds both together."""
+    queues = [
+        kai("top", quota=4, limit=5),
+        kai("a", "top", quota=2, limit=3, overQuotaWeight=2),
+        kai("b", "top", limit=-1),
+    ]
+    pods = [pod(f"{name}{i}", labels={"kai.scheduler/queue": name}) for name in "ab" for i in range(5)]
+    found = read(node(gpus="16"), *queues, *pods)
+    names = started(found)
+    assert (len(names), sum(name[0] == "a" for name in names) <= 3) == (5, True)
+    assert [(queue.id, queue.parent, queue.weight, queue.quota.gpu_milli) for queue in found.policy.queues] == [
+        ("top", None, 1, 4000),
+        ("a", "top", 2, 2000),
+        ("b", "top", 1, None),
+    ]
+
+
+def test_queues_of_volcano() -> None:
+    """A pod's queue is that of its PodGroup; a closed queue starts nothing."""
+    queues = [
+        volcano("root"),
+        volcano("top", "root", capability={GPU: "3"}),
+        volcano("a", "top", weight=3, capability={GPU: "2", "cpu": "8"}, deserved={GPU: "1"}),
+        volcano("b", "top"),
+        {**volcano("c"), "status": {"state": "Closed"}},
+    ]
+    items: list[Any] = [node(gpus="16"), *queues]
+    for name in "abc":
+        for i in range(4):
+            group = {"kind": "PodGroup", "metadata": {"name": f"{name}{i}"}, "spec": {"minMember": 1, "queue": name}}
+            items += [group, pod(f"{name}{i}", annotations={"scheduling.k8s.io/group-name": f"{name}{i}"})]
+    found = read(*items)
+    names = started(found)
+    assert (len(names), sum(name[0] == "a" for name in names) <= 2) == (3, True)
+    assert "of a queue that is stopped: 4" in found.note
