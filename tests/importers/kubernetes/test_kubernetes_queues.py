@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from helpers.imported_rounds import notes_of
 from helpers.kubernetes_objects import node, pod, read
 from placeopt import solve, violations
 from placeopt.model import Instance
@@ -94,7 +95,7 @@ def test_flavors_that_share_nodes_are_summed() -> None:
     nodes = [node("s", "8", labels={"pool": "spot"}), node("x", "8")]
     found = read(*nodes, queue, *kinds, local("a", "q"), *[job(f"p{i}", "a") for i in range(6)])
     assert len(started(found)) == 3
-    assert "sums over flavors" in found.note
+    assert "sums over flavors" in notes_of(found)
 
 
 @pytest.mark.parametrize(
@@ -114,14 +115,14 @@ def test_jobs_of_queues_that_start_nothing(listed: list[Any], reason: str) -> No
     other = [cluster_queue("other", flavor("f", 1)), local("o", "other")]
     found = read(node(gpus="8"), *other, *listed, job("p", "a"), job("r", "a", "n"), job("o", "o"))
     assert {one.id for one in found.jobs} == {"default/r", "default/o"}
-    assert reason in found.note
+    assert reason in notes_of(found)
 
 
 def test_cohorts_in_a_circle() -> None:
     queues = [cluster_queue("q", flavor("f", 2), cohort="a"), cohort("a", parent="b"), cohort("b", parent="a")]
     found = read(node(gpus="8"), *queues, local("a", "q"), job("p", "a"))
     assert started(found) == ["p"]
-    assert "form a circle" in found.note
+    assert "form a circle" in notes_of(found)
 
 
 class Kueue:
@@ -229,4 +230,4 @@ def test_queues_of_volcano() -> None:
     found = read(*items)
     names = started(found)
     assert (len(names), sum(name[0] == "a" for name in names) <= 2) == (3, True)
-    assert "of a queue that is stopped: 4" in found.note
+    assert "of a queue that is stopped: 4" in notes_of(found)
