@@ -80,6 +80,24 @@ def test_sacct_with_fewer_columns(tmp_path: Path) -> None:
         read_jobs(write(tmp_path, table), "sacct,user=User")
 
 
+@pytest.mark.parametrize(
+    ("elapsed", "ms"),
+    [
+        ("05:30", 330_000),
+        ("01:02:03", 3_723_000),
+        ("2-03:04:05", 183_845_000),
+        ("00:00:01.500", 1_500),
+        ("1-00", 86_400_000),
+        ("2-03:04", 183_840_000),
+        ("90", 90_000),
+    ],
+)
+def test_slurm_writes_run_times_in_many_ways(tmp_path: Path, elapsed: str, ms: int) -> None:
+    table = "JobID|Submit|Elapsed|State|AllocTRES\n7|2025-01-01T00:00:00|" + elapsed + "|COMPLETED|cpu=1,gres/gpu=1\n"
+    (job,), _ = read_jobs(write(tmp_path, table), "sacct")
+    assert job.duration_ms == ms
+
+
 def test_names_of_gpus_are_counted() -> None:
     """Philly's own JSON: four names on either node; a job that never ran is counted."""
     jobs, notes = read_jobs(DATA / "philly_raw.json", "philly")

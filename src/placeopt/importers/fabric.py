@@ -1,7 +1,7 @@
 """The network above the nodes: domains, the domain of each node, and what could not be placed."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from placeopt.documents.faults import make_record
 from placeopt.errors import BadInput
@@ -29,8 +29,8 @@ class Fabric:
 
     def cluster(self, machine: Machine) -> Cluster:
         """Make the cluster whose nodes are all of one machine type."""
-        nodes = [Node(id=name, machine=machine.id, domain=domain) for name, domain in self.node_domains.items()]
-        return _cluster(self.source, (machine,), self, nodes)
+        nodes = tuple(Node(id=name, machine=machine.id, domain=domain) for name, domain in self.node_domains.items())
+        return Inventory((machine,), nodes, self.source).cluster(self)
 
 
 @dataclass(frozen=True)
@@ -40,18 +40,17 @@ class Inventory:
     machines: tuple[Machine, ...]
     nodes: tuple[Node, ...]
     source: str = ""
-    unresolved: tuple[str, ...] = field(default=())
 
     def cluster(self, fabric: Fabric | None = None) -> Cluster:
         """Make the cluster; nodes that the fabric does not name are attached to the network itself."""
-        if fabric is None:
-            return _cluster(self.source, self.machines, Fabric((), {}), self.nodes)
-        nodes = [node.model_copy(update={"domain": fabric.node_domains.get(node.id)}) for node in self.nodes]
-        if not any(node.domain for node in nodes):
-            raise BadInput(
-                f"{self.source}: none of its nodes is in {fabric.source}; files given together must be of one cluster"
-            )
-        return _cluster(self.source, self.machines, fabric, nodes)
+        nodes, network = self.nodes, fabric or Fabric((), {})
+        if fabric is not None:
+            nodes = tuple(node.model_copy(update={"domain": fabric.node_domains.get(node.id)}) for node in nodes)
+            if not any(node.domain for node in nodes):
+                both = f"{self.source}: none of its nodes is in {fabric.source}"
+                raise BadInput(f"{both}; files given together must be of one cluster")
+        fields = {"domains": network.domains, "nodes": nodes, "block_sizes": network.block_sizes}
+        return make_record(Cluster, self.source, machines=self.machines, **fields)
 
 
 def make_fabric(
@@ -63,13 +62,13 @@ def make_fabric(
     rooted: bool = False,
 ) -> Fabric:
     """
-    Make a fabric of domain -> parent (in any order) and node -> domain.
+    Make a fabric of domain -> parent (a forest, in any order) and node -> domain.
 
     ``rooted``: A gang lies under one root. Several roots of unlike height get domains above, up to the same level.
     """
     if not node_domains:
         raise BadInput(f"{source}: places no node; expected host names under switches or blocks")
-    order = _parents_first(source, parents)
+    order = _parents_first(parents)
     height = dict.fromkeys(order, 1)
     for name in reversed(order):
         parent = parents[name]
@@ -84,7 +83,7 @@ def make_fabric(
                 name = f"{root}.tier{level}"
                 above[root], above[name], height[name], root = name, None, level, name
         parents, block_sizes = above, (BlockSize(level=level_name(top)),)
-        order = _parents_first(source, parents)
+        order = _parents_first(parents)
     domains = tuple(
         make_record(Domain, source, id=name, level=level_name(height[name]), parent=parents[name]) for name in order
     )
@@ -96,26 +95,13 @@ def level_name(height: int) -> str:
     return "rack" if height == 1 else f"tier{height}"
 
 
-def _parents_first(source: str, parents: Mapping[str, str | None]) -> list[str]:
+def _parents_first(parents: Mapping[str, str | None]) -> list[str]:
     order: dict[str, None] = {}
     for name in parents:
-        way: dict[str, None] = {}
+        way: list[str] = []
         step: str | None = name
         while step is not None and step not in order:
-            if step in way:
-                raise BadInput(f"{source}: {step!r} stands above itself; expected a tree")
-            way[step] = None
+            way.append(step)
             step = parents[step]
-        order.update(dict.fromkeys(reversed(way)))
+        order |= dict.fromkeys(reversed(way))
     return list(order)
-
-
-def _cluster(source: str, machines: Sequence[Machine], fabric: Fabric, nodes: Sequence[Node]) -> Cluster:
-    return make_record(
-        Cluster,
-        source,
-        machines=tuple(machines),
-        domains=fabric.domains,
-        nodes=tuple(nodes),
-        block_sizes=fabric.block_sizes,
-    )

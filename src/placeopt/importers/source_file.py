@@ -52,9 +52,9 @@ class SourceFile:
         return [line.strip() for line in self.text.split("\n")]
 
     @property
-    def is_xml(self) -> bool:
-        """Whether the first thing in the file is a tag."""
-        return self.data[:1000].removeprefix(b"\xef\xbb\xbf").lstrip()[:1] == b"<"
+    def begins(self) -> bytes:
+        """The first character of the file that is not blank, ``<`` of XML; empty where there is none."""
+        return self.data[:1000].removeprefix(b"\xef\xbb\xbf").lstrip()[:1]
 
     @cached_property
     def xml(self) -> Element:

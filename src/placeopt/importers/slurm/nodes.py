@@ -126,11 +126,6 @@ class SlurmNode:
     """Whether it states values that jobs may filter by (``--extra``)."""
 
 
-def is_json(source: SourceFile) -> bool:
-    """Return whether the file begins like a JSON object or list."""
-    return source.data[:1000].removeprefix(b"\xef\xbb\xbf").lstrip()[:1] in (b"{", b"[")
-
-
 def node_entries(document: JsonEntry) -> list[JsonEntry]:
     """Return the nodes of slurmrestd's reply of ``.../nodes``, and of the other output that `COMMANDS` names."""
     if not isinstance(document.raw("nodes"), list):

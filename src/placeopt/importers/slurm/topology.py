@@ -88,18 +88,14 @@ def _read_conf(source: SourceFile) -> _Stated:
 
 
 def _joined(text: str) -> list[str]:
-    """The lines without comments; a backslash at the end continues a line (the number stays that of the last)."""
-    joined: list[str] = []
-    begun: list[str] = []
+    """Return the lines without comments; what backslashes continue stands at the number of its last line."""
+    lines, begun = [], ""
     for line in text.split("\n"):
-        kept = line.split("#", 1)[0].rstrip()
-        begun.append(kept.removesuffix("\\"))
-        joined.append("")
-        if not kept.endswith("\\"):
-            joined[-1] = "".join(begun)
-            begun = []
-    joined[-1] += "".join(begun)
-    return joined
+        begun += line.partition("#")[0].rstrip()
+        goes_on = begun.endswith("\\")
+        lines.append("" if goes_on else begun)
+        begun = begun[:-1] if goes_on else ""
+    return [*lines, begun]
 
 
 def _pairs(line: str) -> dict[str, str]:

@@ -10,7 +10,7 @@ from pathlib import Path
 from placeopt.arguments import checked
 from placeopt.errors import BadInput, Unsupported
 from placeopt.importers.fabric import Fabric, Inventory
-from placeopt.importers.slurm.nodes import is_json, read_slurm_nodes
+from placeopt.importers.slurm.nodes import read_slurm_nodes
 from placeopt.importers.slurm.topology import is_slurm_topology, read_slurm_topology
 from placeopt.importers.source_file import SourceFile, read_source
 from placeopt.importers.topo.amd_smi import is_amd_smi, read_amd_smi
@@ -62,14 +62,14 @@ _File = tuple[SourceFile, str]
 
 def recognise(source: SourceFile) -> str:
     """Name the format of a file by its content; raises `BadInput` if it is none of them."""
-    if source.is_xml:
+    if source.begins == b"<":
         name = _XML_ROOTS.get(source.xml.tag)
         if name is None:
             raise BadInput(
                 f"{source.name}: XML with root <{source.xml.tag[:40]}>; expected <topology> (hwloc) or <system> (NCCL)"
             )
         return name
-    if is_json(source):
+    if source.begins in (b"{", b"["):
         return "slurmrestd"
     for name, looks_like in _TEXTS:
         if looks_like(source):

@@ -238,7 +238,7 @@ def hardware_summary(hardware: Hardware) -> str:
     tree = f" in {plural(len(domains), 'domain')}" if domains else ""
     lines = [f"{plural(len(hardware.nodes), 'node')} of {plural(len(hardware.machines), 'machine type')}{tree}"]
     lines += [f"  {types[machine.id]:>6,} x {_machine_text(machine)}" for machine in hardware.machines]
-    return "\n".join(lines + (_unresolved(hardware) if isinstance(hardware, Inventory) else []))
+    return "\n".join(lines)
 
 
 def _machine_text(machine: Machine) -> str:
@@ -254,7 +254,7 @@ def _machine_text(machine: Machine) -> str:
     return f"{plain(machine.id)}: {', '.join(facts)}"
 
 
-def _unresolved(hardware: Fabric | Inventory) -> list[str]:
+def _unresolved(hardware: Fabric) -> list[str]:
     lines = [f"  not placed: {plain(text)}" for text in hardware.unresolved[:MAX_UNRESOLVED]]
     rest = len(hardware.unresolved) - MAX_UNRESOLVED
     return [*lines, f"  ... and {rest:,} more"] if rest > 0 else lines
