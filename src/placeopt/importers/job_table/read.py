@@ -321,7 +321,9 @@ def _amount(fields: Fields, wanted: dict[str, Column], field: str) -> Fraction |
 
 def _whole(fields: Fields, wanted: dict[str, Column], field: str, least: int = 1) -> int | None:
     value = _amount(fields, wanted, field)
-    if value is None:
+    if value is None or (
+        not value and wanted[field].form == "tres"
+    ):  # lists of resources leave out what is not counted
         return None
     if value.denominator != 1 or value < least:
         raise _Left(f"{field} is not a whole number of at least {least}")
