@@ -57,7 +57,7 @@ NO_CPUS = "asks for --gpus without --cpus-per-gpu, and not for one node"
         ({"contiguous": True}, "states contiguous, which is not read"),
         ({"het_job_id": 2}, "states het_job_id, which is not read"),
         ({"tres_per_socket": "gres:gpu:2"}, "states tres_per_socket, which is not read"),
-        ({"required_switches": 1}, "states required_switches, which is not read"),
+        (TWO | {"tasks": 2, "required_switches": 1}, "asks for --switches, and not for one of a tree of switches"),
         ({"licenses": "matlab:1"}, "states licenses, which is not read"),
         ({"minimum_tmp_disk_per_node": 10}, "states minimum_tmp_disk_per_node, which is not read"),
         (

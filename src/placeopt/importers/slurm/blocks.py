@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from placeopt.importers.fabric import level_name
 from placeopt.importers.json_entry import JsonEntry
 from placeopt.importers.slurm.job_requests import JobLeftOut, WorkerShape, slurm_number
 from placeopt.importers.slurm.unread_fields import is_set
@@ -25,9 +26,15 @@ def block_rules(entry: JsonEntry, shapes: Sequence[WorkerShape], cluster: Cluste
     Slurm takes a block that holds the least number of nodes: of a range, and one node for any number of tasks. The
     nodes of a job with ``--segment`` are in blocks that hold a segment, several of which may share one; a segment that
     is larger than the job counts as none. ``--spread-segments``: each in a block of its own. With
-    ``--consolidate-segments`` all are in one block of a size that holds the job. Raises `JobLeftOut` if a rule cannot
-    be stated.
+    ``--consolidate-segments`` all are in one block of a size that holds the job. ``--switches=1``: all lie under one
+    leaf switch, also when the time for which the job waits for that is over. Raises `JobLeftOut` if a rule cannot be
+    stated.
     """
+    switches = slurm_number(entry, "required_switches") or 0
+    if switches and any(switches < (shape.nodes or shape.workers) for shape in shapes):
+        if switches > 1 or not cluster.domains or any(one.nodes is not None for one in cluster.block_sizes):
+            raise JobLeftOut("asks for --switches, and not for one of a tree of switches")
+        return [BlockRules((Split(level=level_name(1), domains=1),))] * len(shapes)
     sizes = [(one.level, one.nodes) for one in cluster.block_sizes if one.nodes is not None]
     segment, flags = slurm_number(entry, "segment_size") or 0, entry.words("flags")
     numbers = [shape.workers if shape.alone else shape.nodes for shape in shapes]

@@ -156,7 +156,7 @@ def _seen(context: JobContext, entry: JsonEntry, name: str, holdings: Sequence[N
     started, ends = milliseconds(entry, "start_time", 1000) or 0, milliseconds(entry, "end_time", 1000)
     nodes = tuple(dict.fromkeys(holding.node for holding in holdings))
     try:
-        if context.unread.of(entry) or is_set(entry.raw("segment_size")):
+        if context.unread.of(entry) or any(is_set(entry.raw(key)) for key in ("segment_size", "required_switches")):
             raise JobLeftOut("a request that is not read of a running job")
         where = node_fields(entry, context.nodes, one_node=len(nodes) == 1, counts={len(nodes)})
     except JobLeftOut:

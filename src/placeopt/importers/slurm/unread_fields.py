@@ -17,8 +17,8 @@ JOB_FIELDS = _names(
     array_job_id array_max_tasks array_task_id array_task_string comment admin_comment cpus cpus_per_task
     cpus_per_tres end_time excluded_nodes exclusive features flags gres_detail hold job_id job_resources job_size_str
     job_state max_nodes memory_per_cpu memory_per_node memory_per_tres minimum_cpus_per_node name node_count nodes
-    partition preemptable_time priority qos requeue required_nodes resv_name segment_size shared start_time
-    state_description state_reason submit_time tasks tasks_per_node time_limit tres_alloc_str tres_per_job
+    partition preemptable_time priority qos requeue required_nodes required_switches resv_name segment_size shared
+    start_time state_description state_reason submit_time tasks tasks_per_node time_limit tres_alloc_str tres_per_job
     tres_per_node tres_per_task tres_req_str user_name
 
     account accrue_time allocating_node association_id batch_flag batch_host billable_tres burst_buffer_state cluster
@@ -36,7 +36,7 @@ JOB_FIELDS = _names(
 JOB_REQUESTS = _names(
     """
     batch_features burst_buffer contiguous core_spec cores_per_socket dependency het_job_id licenses minimum_switches
-    minimum_tmp_disk_per_node network required_switches sockets_per_board sockets_per_node tasks_per_board
+    minimum_tmp_disk_per_node network sockets_per_board sockets_per_node tasks_per_board
     tasks_per_core tasks_per_socket tasks_per_tres thread_spec threads_per_core tres_per_socket
     """
 )
