@@ -14,7 +14,8 @@ from placeopt.model import Instance, Job, Plan, Running
 from placeopt.model.plan import Unplaced
 from placeopt.problem import Move, Placement, Problem, State, compile_problem
 from placeopt.problem.compile import may_change
-from placeopt.problem.running import find_lost, placed_in
+from placeopt.problem.lost import find_lost
+from placeopt.problem.running import placed_in
 from placeopt.problem.target import target_workload
 from placeopt.problem.tree import Tree
 from placeopt.solving import Solver

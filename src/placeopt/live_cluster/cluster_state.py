@@ -19,7 +19,8 @@ from placeopt.model import Instance, Job, Node, Policy, Running
 from placeopt.problem import Problem, State
 from placeopt.problem.compile import refuse_huge_values
 from placeopt.problem.grants import refuse_overfull
-from placeopt.problem.running import find_lost, running_placement
+from placeopt.problem.lost import find_lost
+from placeopt.problem.running import running_placement
 
 
 class ClusterState:
@@ -167,8 +168,8 @@ class ClusterState:
 
     def drop_stand_ins(self, gone: Iterable[Running]) -> None:
         """Compile everything again if ``gone``, which no longer holds, held hardware that the cluster does not list."""
-        lost = self.parts.lost
-        if lost is not None and any(held.node in lost.gpu_index for running in gone for held in running.assignments):
+        lost = self.parts.lost.gpu_index
+        if lost and any(held.node in lost for running in gone for held in running.assignments):
             self._compile(self.snapshot)
 
     def adopt(self, running: Running, job: Job | None) -> None:
@@ -238,7 +239,7 @@ class ClusterState:
         """Whether jobs run on GPUs that are no longer listed, or did before nodes changed."""
         running = tuple(self.record.running.values())
         now = self.record.bare().model_copy(update={"running": running})
-        return self.parts.lost is not None or find_lost(now) is not None
+        return bool(self.parts.lost or find_lost(now))
 
     def _compile_anew(self, add: tuple[Job, ...], remove: tuple[str, ...]) -> None:
         """Remove jobs, add some, and compile everything again; nothing is changed if that fails."""

@@ -152,7 +152,7 @@ class LiveCluster:
     ) -> Plan:
         """Return the plan of a round over the waiting jobs alone."""
         reason = needs_running_jobs(self.state.record, self.state.policy, method_of(params.method))
-        if reason is None and self.state.parts.lost is not None:
+        if reason is None and self.state.parts.lost:
             reason = "jobs run on nodes or GPUs that are not listed"
         if reason is None and self.state.parts.table.has_relations:
             reason = "relations between jobs look at running jobs"

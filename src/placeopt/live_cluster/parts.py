@@ -14,8 +14,8 @@ from placeopt.problem.changes import without_fixed
 from placeopt.problem.classes import class_key, classes_by_view, job_classes, label_keys
 from placeopt.problem.compile import assemble, compile_classes, may_change
 from placeopt.problem.hardware import compile_hardware
+from placeopt.problem.lost import find_lost
 from placeopt.problem.problem import Classes, Hardware, Jobs
-from placeopt.problem.running import find_lost
 
 NUMBER, ARRIVAL, PRIORITY = range(3)
 
@@ -210,8 +210,7 @@ class Parts:
         self.table = JobTable.of(instance.jobs, policy, instance.hold_kinds.values(), instance.now_ms)
         self.lost = find_lost(instance)
         """Running jobs on nodes and GPUs that are not listed; their stand-ins stay as long as these parts."""
-        listed = None if self.lost is None else self.lost.listed
-        self.hardware: Hardware = compile_hardware(self._with_lost(instance), policy, listed=listed)
+        self.hardware: Hardware = compile_hardware(self.lost.put_into(instance), policy, listed=self.lost.listed)
         self._node_classes: dict[object, tuple[IntArray, list[int]]] = {}
         self._classes: dict[str, tuple[object, Classes]] = {}
         self._whole: tuple[Instance, Problem] | None = None
@@ -263,14 +262,9 @@ class Parts:
         self._classes.clear()
         self._whole = None
 
-    def _with_lost(self, instance: Instance) -> Instance:
-        if self.lost is None:
-            return instance
-        return instance.model_copy(update={"cluster": self.lost.instance.cluster})
-
     def class_problem(self, instance: Instance) -> Problem:
         """Return the problem of one job per class."""
-        given, instance = instance, self._with_lost(instance)
+        given, instance = instance, self.lost.put_into(instance)
         members = self.table.members
         numbers = np.arange(len(members))
         classes = self._compiled("classes", instance, members, numbers)
@@ -283,7 +277,7 @@ class Parts:
         """Return the problem of the snapshot ``instance``, equal to ``compile_problem(instance)``."""
         if self._whole is not None and self._whole[0] is instance:
             return self._whole[1]
-        given, instance = instance, self._with_lost(instance)
+        given, instance = instance, self.lost.put_into(instance)
         order, job_class = self.table.in_order()
         members = [self.table.members[number] for number in order]
         classes = self._compiled("whole", instance, members, order)

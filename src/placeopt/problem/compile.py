@@ -18,9 +18,10 @@ from placeopt.problem.classes import allowed_nodes, classes_by_view, exempt_of, 
 from placeopt.problem.gpu_slots import has_profile
 from placeopt.problem.grants import refuse_overfull
 from placeopt.problem.hardware import compile_hardware, node_domains
+from placeopt.problem.lost import Lost, find_lost
 from placeopt.problem.problem import Classes, Hardware, Jobs, Problem
 from placeopt.problem.queues import flavors_of_queue
-from placeopt.problem.running import Lost, find_lost, running_placement
+from placeopt.problem.running import running_placement
 from placeopt.problem.target import target_workload
 from placeopt.problem.tree import Tree, levels_of
 from placeopt.problem.trees import with_members
@@ -70,12 +71,9 @@ def compile_problem(
     policy = policy or instance.policy
     given = instance
     instance, trees = with_members(instance)
-    lost = lost or find_lost(instance)
-    if lost is not None:
-        instance = instance.model_copy(update={"cluster": lost.instance.cluster})
-    if hardware is None:
-        listed = None if lost is None else lost.listed
-        hardware = compile_hardware(instance, policy, listed=listed)
+    lost = find_lost(instance) if lost is None else lost
+    instance = lost.put_into(instance)
+    hardware = hardware or compile_hardware(instance, policy, listed=lost.listed)
     members, job_class = job_classes(instance.jobs, policy, instance.hold_kinds.values(), instance.now_ms)
     seen = classes_by_view(instance, questions(members), hardware.node_flavor.tolist())
     classes = compile_classes(instance, policy, hardware, members, *seen)
@@ -117,7 +115,7 @@ def assemble(
     kinds = ((Hardware, hardware), (Classes, classes), (Jobs, jobs))
     parts = {field.name: getattr(part, field.name) for kind, part in kinds for field in fields(kind)}
     schedulable = np.array([not node.drained for node in instance.cluster.nodes], dtype=bool)
-    index = {} if lost is None else lost.gpu_index
+    index = lost.gpu_index if lost else {}
     nodes = instance.cluster.nodes if index else ()
     return Problem(
         instance=instance,

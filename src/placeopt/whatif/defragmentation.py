@@ -25,7 +25,8 @@ from placeopt.live_cluster.engine import Engine
 from placeopt.model import Instance, Job, Placement, Running
 from placeopt.problem import Move, Problem, State, compile_problem
 from placeopt.problem import Placement as Indexed
-from placeopt.problem.running import find_lost, placed_in, running_placement
+from placeopt.problem.lost import find_lost
+from placeopt.problem.running import placed_in, running_placement
 from placeopt.terms.rules import fits
 from placeopt.whatif.answers import Defrag, EmptiedDomains, Relocation
 from placeopt.whatif.from_running import only_running

@@ -13,7 +13,7 @@ from rich.text import Text
 from placeopt.errors import BadInput
 from placeopt.importers.fabric import Fabric, Inventory
 from placeopt.model import Cluster, Machine
-from placeopt.problem.running import find_lost
+from placeopt.problem.lost import find_lost
 from placeopt.readable import amount, gpus, plain, plural
 from placeopt.report.text.gpu_map import gpu_map
 from placeopt.report.text.instance_summary import instance_facts, instance_tables
@@ -79,7 +79,7 @@ def node_uses(instance: Instance, placements: Sequence[Placement], source: str =
     placement names a node or GPU that does not exist; ``source`` is the name of the list in the message.
     """
     lost = find_lost(instance)
-    cluster = instance.cluster if lost is None else lost.instance.cluster
+    cluster = lost.put_into(instance).cluster
     uses = {}
     for node in cluster.nodes:
         machine = cluster.machine_of(node)
@@ -93,7 +93,7 @@ def node_uses(instance: Instance, placements: Sequence[Placement], source: str =
             use.jobs.append(placement.job)
             use.cpu_millicores += assignment.cpu_millicores
             use.memory_mib += assignment.memory_mib
-            moved_to = {} if lost is None else lost.gpu_index.get(assignment.node, {})
+            moved_to = lost.gpu_index.get(assignment.node, {})
             for index, milli in assignment.gpus.items():
                 at = moved_to.get(int(index), int(index))
                 if at >= len(use.gpus):
