@@ -36,6 +36,10 @@ class Part:
         """Yield the parts that have pods."""
         return (part for part in self.groups() if part.pods)
 
+    def members(self) -> Iterator[Pod]:
+        """Yield the pods of the part and of its parts."""
+        return (pod for leaf in self.leaves() for pod in leaf.pods)
+
     def groups(self) -> Iterator[Part]:
         """Yield the part itself and all of its parts."""
         yield self
@@ -290,7 +294,7 @@ def _drafts(gang: Gang, rules: Mapping[str, GroupRules], notes: ImportNotes) -> 
     if group is not None and group.source is not None and group.source not in rules and stated == (None, None):
         notes.assume("Gangs whose PodGroup is not listed start with all their pods or not at all.")
     tree = gang.waiting().simplified()
-    pods = [pod for leaf in tree.leaves() for pod in leaf.pods]
+    pods = list(tree.members())
     if not tree.parts:
         tree.pods_min = max(1, tree.pods_min)
     bound = _bound(gang, len(waiting)) if kinds else ()

@@ -100,7 +100,7 @@ class JobReader:
         if (reason := draft.left_out or self.queues.unread(draft.first, self.gangs)) is not None:
             return reason
         for part in draft.tree.groups():
-            for key in part.topology.levels:
+            for key in part.topology.hard_levels:
                 if key != HOSTNAME and key not in self.levels.names:
                     return f"that must stay within one {key}, which is not a level (--levels names them)"
         return None
@@ -207,6 +207,7 @@ class JobReader:
     def _group(self, part: Part, gpu_value: int, *, optional: bool) -> dict[str, Any]:
         """Return the fields of a group; ``optional``: all of its pods may be missing."""
         fields = self._domains(part.topology)
+        fields["prefer"] = self._preferred(part) if len(list(part.members())) > 1 else ()
         if part.parts:
             groups = []
             for one in part.parts:
@@ -232,6 +233,18 @@ class JobReader:
             "demand": demand,
             "value_per_worker": worth if optional or part.pods_min < workers else 0,
         }
+
+    def _preferred(self, part: Part) -> tuple[str, ...]:
+        """Return the levels whose one domain should hold a group: the preferred one, then those above it."""
+        required, preferred = part.topology.required, part.topology.preferred
+        upwards = [HOSTNAME, *reversed(self.levels.names)]
+        if preferred is None or required == HOSTNAME:
+            return ()
+        if preferred not in upwards:
+            self.notes.assume(f"A preferred level that no node has is not read: {preferred}.")
+            return ()
+        keys = upwards[upwards.index(preferred) : upwards.index(required) if required in upwards else None]
+        return tuple("node" if key == HOSTNAME else self.levels.names[key] for key in keys)
 
     def _domains(self, topology: Topology) -> dict[str, Any]:
         """Return what a group of workers says of domains."""

@@ -24,11 +24,18 @@ class Topology:
     """Level and size: the number of pods in a domain of the level is a multiple of the size."""
     whole: bool = False
     """Whether the rules are about the whole gang, not about the role of the pod that states them."""
+    preferred: str | None = None
+    """Level of which one domain should hold all pods; else one domain of the lowest level above it that can."""
+
+    @property
+    def hard_levels(self) -> tuple[str, ...]:
+        """Levels of the rules that must hold."""
+        return (*filter(None, [self.required]), *(level for level, _ in self.slices))
 
     @property
     def levels(self) -> tuple[str, ...]:
         """All levels of the rules."""
-        return (*filter(None, [self.required]), *(level for level, _ in self.slices))
+        return (*self.hard_levels, *filter(None, [self.preferred]))
 
 
 NO_TOPOLOGY = Topology()
@@ -131,13 +138,14 @@ pods. A Ray cluster works with those of its pods that run, so it is a gang only 
 PODSETS = (f"{KUEUE}podset-group-name", f"{KUEUE}podset")
 """Roles of Kueue; PodSets with one group name share their domain."""
 REQUIRED = (f"{KUEUE}podset-required-topology", f"{KAI}topology-required-placement")
+PREFERRED = (f"{KUEUE}podset-preferred-topology", f"{KAI}topology-preferred-placement")
 SLICES = {
     f"{KUEUE}podset-slice-required-topology": f"{KUEUE}podset-slice-size",
     f"{KAI}segment-topology-required-placement": f"{KAI}segment-size",
 }
 """Annotation with the level of slices -> annotation with their size."""
 NESTED_SLICES = f"{KUEUE}podset-slice-required-topology-constraints"
-TOPOLOGY = frozenset({*REQUIRED, *SLICES, NESTED_SLICES})
+TOPOLOGY = frozenset({*REQUIRED, *PREFERRED, *SLICES, NESTED_SLICES})
 MARKS = frozenset(maker.name for maker in MAKERS)
 UNREAD_TOPOLOGY = "exclusive-topology"
 """Stands in the names of annotations with which JobSet and LeaderWorkerSet keep other jobs out of a domain."""
@@ -204,12 +212,11 @@ def pod_topology(metadata: JsonEntry, annotations: Mapping[str, str]) -> Topolog
     slices = [(annotations[level], _number(metadata, size)) for level, size in SLICES.items() if level in annotations]
     if NESTED_SLICES in annotations:
         slices += [(one.text("topology"), _whole(one, "size")) for one in _listed(metadata, NESTED_SLICES)]
-    required = [key for key in REQUIRED if annotations.get(key)]
-    return Topology(
-        annotations[required[0]] if required else None,
-        tuple(slices),
-        whole=not any(key.startswith(KUEUE) for key in TOPOLOGY & annotations.keys()),
+    required, preferred = (
+        next((annotations[key] for key in keys if annotations.get(key)), None) for keys in (REQUIRED, PREFERRED)
     )
+    whole = not any(key.startswith(KUEUE) for key in TOPOLOGY & annotations.keys())
+    return Topology(required, tuple(slices), whole, preferred)
 
 
 def unread_topology(annotations: Mapping[str, str]) -> str | None:
@@ -315,12 +322,15 @@ def _pod_group(entry: JsonEntry) -> GroupRules:
 
 
 def _constraint(spec: JsonEntry) -> Topology:
-    """Read ``topologyConstraint`` of KAI, or ``networkTopology`` of Volcano; what is only preferred is not read."""
+    """Read ``topologyConstraint`` of KAI, or ``networkTopology`` of Volcano."""
     network = spec.entry("networkTopology")
-    if "networkTopology" in spec and network.text("mode", "hard") == "hard":
+    if "networkTopology" in spec:
         tier = network.text("highestTierName", "") or network.integer("highestTierAllowed", 0, 10**6, 0)
-        return Topology(f"{TIER}{tier}")
-    return Topology(spec.entry("topologyConstraint").text("requiredTopologyLevel", "") or None)
+        hard = network.text("mode", "hard") == "hard"
+        return Topology(f"{TIER}{tier}") if hard else Topology(preferred=f"{TIER}{tier}")
+    stated = spec.entry("topologyConstraint")
+    required, preferred = (stated.text(f"{word}TopologyLevel", "") or None for word in ("required", "preferred"))
+    return Topology(required, preferred=preferred)
 
 
 def _policy(policy: JsonEntry, owner: JsonEntry, namespace: str | None = None) -> GroupRules:
