@@ -310,3 +310,38 @@ def test_the_optimum_is_that_of_brute_force(seed: int) -> None:
         assert all(stage.outcome not in ("failed", "refused") for stage in plan.stages)
         if method in ("auto", "counts", "assignment"):
             assert plan.levels[0].objective == plan.levels[0].bound == best
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_the_referee_agrees_with_an_oracle(seed: int) -> None:
+    """Shares at any slots of any GPUs, legal or not, some of them of jobs that run: 30 plans of a round."""
+    choice = seeded(f"gpu-slots-{seed}")
+    case = Case(choice)
+    now = {one.job: one for one in case.round.running}
+    single = [one for one in case.round.jobs if one.options[0].workers == 1 and one.options[0].demand.gpu_profile]
+    for _ in range(30):
+        held, legal = dict[int, list[int]](), True
+        given = {}
+        for one in single:
+            name, start = one.options[0].demand.gpu_profile or "", choice.number(0, 7)
+            g = choice.number(0, len(case.geometries) - 1)
+            if one.id in now:
+                before = now[one.id].assignments[0]
+                ((index, former),) = before.starts.items()
+                g = case.places.index((before.node, int(index)))
+                start = former if choice.chance(0.9) else start
+                legal &= start == former
+            elif choice.chance(0.5):
+                continue
+            width, starts = (case.geometries[g] or {}).get(name, (0, ()))
+            legal &= start in starts
+            held.setdefault(g, []).extend(range(start, start + width))
+            node_id, number = case.places[g]
+            placed = plan_for(case.round, {one.id: [(node_id, [number])]})
+            record = next(other for other in placed.placements if other.job == one.id)
+            at = record.assignments[0].model_copy(update={"starts": {str(number): start}})
+            given[one.id] = record.model_copy(update={"assignments": (at,)})
+        legal &= all(len(slots_) == len(set(slots_)) for slots_ in held.values())
+        found = {one.rule for one in violations(case.round, plan_for(case.round, given))}
+        assert found <= {"gpu_slots", "gpu_share"}
+        assert (not found) == legal
