@@ -5,9 +5,11 @@ from typing import Any, Literal
 import pytest
 
 from helpers.relaxations import least_cost
-from placeopt import Engine
+from placeopt import Engine, Unsupported
 from placeopt.build import instance, job, machine, running
 from placeopt.explain import explain
+from placeopt.formulations import add_counts
+from placeopt.linear import ModelBuilder
 from placeopt.model import Gpu, Part, Policy, Slowdown, SlowdownCurve, Weights
 from placeopt.model import Interference as Choice
 from placeopt.problem import Allocation, Move, Placement, Problem, State, compile_problem
@@ -146,6 +148,19 @@ def test_a_third_job_may_join_two_that_share_a_gpu(method: str, engine: Engine) 
     assert plan.status == "optimal"
     assert set(plan.placement_of("new").assignments[0].gpus) == {"0"}
     assert explain(round_, plan, "new").best.proven
+
+
+def test_more_meetings_than_a_model_may_have_are_refused_before_they_are_made() -> None:
+    """100 jobs on a node are 4,950 pairs, each a row of three entries; a model of 450 columns may have 9,000."""
+    jobs = [job(f"{i}", profile="loud" if i else "calm") for i in range(100)]
+    loud = Slowdown(profile="loud", beside="loud", node_thousandths=1)
+    round_ = instance(1, jobs, machines=[machine(gpus=100)], slowdowns=(BESIDE_LOUD, loud))
+    problem = compile_problem(round_)
+    builder = ModelBuilder(most_variables=450)
+    variables = add_counts(builder, State(problem), (TERM,))
+    with pytest.raises(Unsupported, match="too large"):
+        TERM.add_to(builder, variables)
+    assert (builder.is_full, builder.num_variables) == (True, 400)
 
 
 @pytest.mark.parametrize(("most", "form", "least"), [(2, "exact", 2 * 164), (3, "bound", 3 * 164)])
