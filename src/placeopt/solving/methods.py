@@ -81,10 +81,10 @@ class Method:
 
     def for_trees(self) -> Method:
         """
-        Return the method for rounds with trees or spread.
+        Return the method for rounds that are not plain: with trees, spread, relations, or slots of GPUs.
 
-        Only greedy and exact models support them. What other stages find is mended when it is offered: trees that they
-        break are taken out, and greedy fills up.
+        Only greedy and exact models support them. What other stages find is mended when it is offered: jobs that they
+        place against these rules are taken out, and greedy fills up.
         """
         kept = tuple(stage for stage in self.stages if not isinstance(stage, LEAVE_TREES_OUT))
         others = dict.fromkeys(stage.name for stage in self.flat if isinstance(stage, LEAVE_TREES_OUT))

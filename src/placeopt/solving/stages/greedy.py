@@ -56,7 +56,7 @@ class Greedy:
 
 @dataclass(frozen=True)
 class LeftOut:
-    """Names the stages of a method that do not support trees and spread, where a round has some."""
+    """Names the stages of a method that do not support what binds jobs in a round (``Problem.is_plain``)."""
 
     stages: tuple[str, ...]
     name: ClassVar[str] = "left-out"
@@ -65,7 +65,10 @@ class LeftOut:
     def skip_reason(self, context: SolveContext) -> str:
         """Always: there is nothing to do."""
         del context
-        return StatedReason(f"stages without support for groups and spread of workers: {', '.join(self.stages)}")
+        names = ", ".join(self.stages)
+        return StatedReason(
+            f"stages without support for groups, spread and relations of jobs, and slots of GPUs: {names}"
+        )
 
     def run(self, context: SolveContext) -> Iterator[StageReport]:
         """Do nothing."""
