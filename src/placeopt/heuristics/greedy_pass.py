@@ -18,6 +18,7 @@ from placeopt.heuristics.scores.registry import SCORES, score_named
 from placeopt.heuristics.scores.table import ColumnScore, ScoreTable, serves
 from placeopt.problem import Allocation, IntArray, Placement, Problem, State
 from placeopt.terms.rules import fits_beyond_room
+from placeopt.terms.rules.relations import open_nodes
 
 if TYPE_CHECKING:
     from placeopt.heuristics.tree_placer import TreePlacer
@@ -129,7 +130,8 @@ def greedy(
 
     Notes
     -----
-    Jobs are independent of each other, so a class that failed once is not tried again: room only shrinks.
+    Room only shrinks, so a class that failed once is not tried again; jobs that start only near others are, as long as
+    others start.
     """
     state, over = State(problem, start), stop_at(deadline, cancelled)
     chosen: Chooser
@@ -138,7 +140,8 @@ def greedy(
         from placeopt.heuristics.tree_placer import TreePlacer  # only here: it places members as this module does
 
         candidates = Candidates(state, score_named(score, problem, seed), over)
-        chosen, tree_placer = ByScore(candidates), TreePlacer(candidates, over)
+        table = table_for(state, score) if problem.lies_freely else None
+        chosen, tree_placer = table or ByScore(candidates), TreePlacer(candidates, over)
     elif chooser is None:
         chosen = table_for(state, score) or ByScore(Candidates(state, score_named(score, problem, seed), over))
     else:
@@ -148,8 +151,16 @@ def greedy(
     fill = fill and deadline < float("inf") and problem.is_plain
     fillable = reached_by_class(problem, order).tolist() if fill else []
     given_s, turn_ends = grace_s if fillable else None, began + in_turn * (deadline - began)
-    for position, (job, k) in enumerate(zip(order.tolist(), problem.job_class[order].tolist(), strict=True)):
-        if k in failed_classes or state.placements[job] is not None:
+    related, again, anchors = problem.relations.hard > 0, list[int](), list[int]()
+    follows, wanted = problem.relations.followers
+    job_class: list[int] = problem.job_class.tolist()
+    for position, job in enumerate(_in_turn(order, again, anchors)):
+        k = job_class[job]
+        if state.placements[job] is not None:
+            continue
+        if k in failed_classes:
+            if k in follows:
+                again.append(job)
             continue
         if over() or (
             position >= PACE_AFTER
@@ -157,23 +168,51 @@ def greedy(
             and fillable[position]
             and _is_slow(began, position, len(order), turn_ends, deadline)
         ):
-            return _cut_short(state, order[position:], given_s, deadline, cancelled)
+            return _cut_short(state, _rest(order, position), given_s, deadline, cancelled)
         try:
             if tree_placer is not None and job in problem.tree_of:
                 tree_placer.place_once(problem.tree_of[job])
                 continue
-            placement = chosen.place(job)
+            placement = _place_related(state, chosen, candidates, job) if related else chosen.place(job)
         except OutOfTime:
-            return _cut_short(state, order[position:], given_s, deadline, cancelled)
+            return _cut_short(state, _rest(order, position), given_s, deadline, cancelled)
         if placement is None:
             failed_classes.add(k)
+            if k in follows:
+                again.append(job)
             if stop_at_first_failure:
                 break
             continue
         state.place(job, placement)
+        if k in wanted:
+            anchors.append(job)
+            failed_classes -= follows
         for node in dict.fromkeys(placement.nodes):
             chosen.changed(node)
     return GreedyResult(state.allocation(), ())
+
+
+def _rest(order: IntArray, position: int) -> IntArray:
+    return order[position:] if position < len(order) else order
+
+
+def _in_turn(order: IntArray, again: list[int], anchors: list[int]) -> Iterator[int]:
+    """Yield the jobs, then those to be tried ``again``, as long as ``anchors`` that some want have started since."""
+    yield from order.tolist()
+    while again and anchors:
+        jobs = list(again)
+        again.clear()
+        anchors.clear()
+        yield from jobs
+
+
+def _place_related(state: State, chosen: Chooser, candidates: Candidates, job: int) -> Placement | None:
+    """Return the best placement on the nodes of which no relation keeps off the job."""
+    limited = chosen if isinstance(chosen, ScoreTable) else candidates
+    limited.restricted_to = open_nodes(state, job)
+    placement = chosen.place(job)
+    limited.restricted_to = None
+    return placement if placement is None or fits_beyond_room(state, job, placement) else None
 
 
 def _is_slow(began: float, position: int, num_jobs: int, turn_ends: float, deadline: float) -> bool:

@@ -149,8 +149,13 @@ class Problem(Hardware, Classes, Jobs):
     def is_plain(self) -> bool:
         """Whether nothing binds jobs that only greedy and exact models support: trees, spread, relations, slots."""
         related = any(relation.weight is None for relations in self.class_relations for relation in relations)
+        return self.lies_freely and not related
+
+    @cached_property
+    def lies_freely(self) -> bool:
+        """Whether nothing but relations binds jobs that only greedy and exact models support."""
         lies = any(self.options.spread) or any(self.options.part_level)
-        return not (self.trees or related or lies or self.has_geometry)
+        return not (self.trees or lies or self.has_geometry)
 
     @cached_property
     def changeable(self) -> frozenset[int]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -33,6 +33,13 @@ class CompiledRelation:
         domains: list[int] = self.domain.tolist()
         return domains
 
+    def among(self, domains: Collection[int]) -> BoolArray:
+        """Shape (N,): nodes in one of some domains."""
+        among = np.zeros(int(self.domain.max(initial=-1)) + 2, dtype=bool)  # the last is that of nodes in none
+        among[list(domains)] = True
+        found: BoolArray = among[self.domain]
+        return found
+
     def inside(self, placement: Placement) -> Counter[int]:
         """Return the workers of a placement in each domain; -1: in none."""
         return Counter([self.domain_of_node[node] for node in placement.nodes])
@@ -48,6 +55,13 @@ class Relations:
     def hard(self) -> int:
         """Number of those that must hold."""
         return sum(relation.record.weight is None for relation in self.every)
+
+    @cached_property
+    def followers(self) -> tuple[frozenset[int], frozenset[int]]:
+        """Classes of jobs that start only near others, which may start later, and classes that those want."""
+        near = [one for one in self.every[: self.hard] if one.record.kind == "near"]
+        follow = frozenset(k for one in near for k in np.flatnonzero(one.holds).tolist())
+        return follow, frozenset(k for one in near for k in np.flatnonzero(one.selected).tolist())
 
     @cached_property
     def of_class(self) -> list[list[int]]:
@@ -140,6 +154,22 @@ class DomainCounts:
             or (selected and any(domain in self.holders for domain in inside))
             or (holds and selected and max(inside.values(), default=0) > 1)
         )
+
+    def open_to(self, k: int) -> BoolArray | None:
+        """Shape (N,): nodes of which the relation keeps off no worker of a job of class ``k``; None: of none."""
+        holds, selected = self._holds[k], self._selected[k]
+        if self.relation.record.kind == "apart":
+            taken = {*(self.selected if holds else ()), *(self.holders if selected else ())} - {-1}
+            return ~self.relation.among(taken) if taken else None
+        if not holds:
+            return None
+        opened = {domain for domain in self.closed() if domain >= 0}
+        if not opened and selected:
+            ran = {domain for domain in self.ran if domain >= 0}
+            if len(ran) == 0:
+                return self.relation.domain >= 0
+            opened = ran if len(ran) == 1 else set()
+        return self.relation.among(opened | self.anchors.keys() - {-1})
 
     def closed(self) -> list[int]:
         """Return the domains that holders which start would have to open; -1: they are in none."""

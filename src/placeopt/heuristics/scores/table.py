@@ -7,7 +7,7 @@ from typing import Protocol
 import numpy as np
 
 from placeopt.heuristics.score_cache import option_shapes
-from placeopt.problem import CPU, MEMORY, IntArray, Placement, Problem, State
+from placeopt.problem import CPU, MEMORY, BoolArray, IntArray, Placement, Problem, State
 from placeopt.terms.rules.minimal_utility import applies
 
 NEVER = 1 << 50
@@ -82,6 +82,8 @@ class ScoreTable:
             self._options.append(sorted(options_of_class, key=lambda o: -int(problem.options.value[o])))
         self._job_class: list[int] = problem.job_class.tolist()
         self._stale: dict[int, None] = {}
+        self.restricted_to: BoolArray | None = None
+        """Shape (N,): the only nodes in question; None: all."""
         self._cost: IntArray = np.empty((count, problem.num_nodes), dtype=np.int64)
         alike: dict[tuple[object, ...], list[int]] = {}
         for n, node_class in enumerate(self._class):
@@ -116,6 +118,8 @@ class ScoreTable:
         for option in self._options[self._job_class[job]]:
             shape = self._shape[option]
             row = self._rows[shape]
+            if self.restricted_to is not None:
+                row = np.where(self.restricted_to, row, NEVER)
             node = int(row.argmin())
             if row[node] < NEVER // 2:
                 start = self._start[node]

@@ -7,7 +7,7 @@ from functools import partial
 import numpy as np
 
 from placeopt.linear import NO_LOWER, ModelBuilder
-from placeopt.problem import Allocation, IntArray, Move, Placement, Problem, State
+from placeopt.problem import Allocation, BoolArray, IntArray, Move, Placement, Problem, State
 from placeopt.problem.relations import CompiledRelation, DomainCounts
 from placeopt.terms.variables import Variables
 
@@ -41,6 +41,17 @@ class RelationsHold:
                 _add_apart(builder, workers)
             else:
                 _add_near(builder, workers)
+
+
+def open_nodes(state: State, job: int) -> BoolArray | None:
+    """Shape (N,): the nodes of which no relation keeps off a worker of a job that starts; None: of none."""
+    problem, k = state.problem, int(state.problem.job_class[job])
+    found: BoolArray | None = None
+    for r in problem.relations.of_class[k] if state.relations else ():
+        mask = state.relations[r].open_to(k) if r < problem.relations.hard else None
+        if mask is not None:
+            found = mask if found is None else found & mask
+    return found
 
 
 class RelatedWorkers:
