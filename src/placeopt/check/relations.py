@@ -18,9 +18,6 @@ class _Workers:
     stays: Counter[str | None] = field(default_factory=Counter)
     starts: Counter[str | None] = field(default_factory=Counter)
 
-    def inside(self, domain: str | None) -> int:
-        return self.stays[domain] + self.starts[domain]
-
 
 def check_relations(case: CheckCase) -> None:
     """Judge every relation that must hold, of what starts or moves; what runs and stays breaks none by itself."""
@@ -80,20 +77,26 @@ def _selects(relation: Relation, job: Job) -> bool:
 
 def _check_apart(case: CheckCase, relation: Relation, having: list[_Workers], chosen: list[_Workers]) -> None:
     """No worker of one side that starts beside another worker of the other side."""
+    stays, starts = Counter[str | None](), Counter[str | None]()
+    for one in chosen:
+        stays.update(one.stays)
+        starts.update(one.starts)
+    selected = {one.job.id for one in chosen}
     for one in having:
-        for domain, count in (one.stays + one.starts).items():
-            if domain is None:
-                continue
-            for other in chosen:
-                if other is one:
-                    meets = count > 1 and one.starts[domain] > 0
-                else:
-                    meets = other.inside(domain) > 0 and one.starts[domain] + other.starts[domain] > 0
-                if meets:
-                    beside = "another of its workers" if other is one else f"job {other.job.id!r}"
-                    where = f"job {one.job.id!r} in {relation.level} {domain!r}"
-                    case.add("apart", where, f"must be {relation.text}, is with {beside}")
-                    break
+        own = one.job.id in selected
+        for domain in one.stays | one.starts:
+            others = starts[domain] - own * one.starts[domain]
+            if one.starts[domain]:
+                others += stays[domain] - own * one.stays[domain]
+            itself = own and one.starts[domain] > 0 and one.stays[domain] + one.starts[domain] > 1
+            if domain is not None and (others or itself):
+                where = f"job {one.job.id!r} in {relation.level} {domain!r}"
+                beside = "another of its workers" if itself else f"job {_there(chosen, one, domain)!r}"
+                case.add("apart", where, f"must be {relation.text}, is with {beside}")
+
+
+def _there(chosen: list[_Workers], but: _Workers, domain: str) -> str:
+    return next(one.job.id for one in chosen if one is not but and one.stays[domain] + one.starts[domain])
 
 
 def _check_near(case: CheckCase, relation: Relation, having: list[_Workers], chosen: list[_Workers]) -> None:
