@@ -92,6 +92,7 @@ class FakeSlurm:
         self.after: dict[int, Exception] = {}
         self.may_write_admin_comment = True
         self.reachable = True
+        self.reserved: dict[str, Any] | None = None
         self.now_s = 1000
         self.changes = 0
         self.starts: dict[str, int] = {}
@@ -113,7 +114,11 @@ class FakeSlurm:
             {**node, "name": name, "state": self.node_states[name], "state_flags": [], "alloc_cpus": used[name]}
             for name in self.names
         ]
-        return SlurmReading({"nodes": nodes}, {"jobs": [job.entry() for job in self.jobs.values()]})
+        jobs = [job.entry() for job in self.jobs.values()]
+        return SlurmReading({"nodes": nodes}, {"jobs": jobs}, reservations=self.reserved)
+
+    def reservations(self) -> dict[str, Any] | None:
+        return self.reserved
 
     def topology(self) -> str:
         return ""

@@ -60,6 +60,15 @@ def test_topology_is_shown_or_there_is_none(saying):
     assert saying("echo No topology information available").topology() == ""
 
 
+def test_reservations_are_listed_or_there_is_no_list(saying):
+    listed = '{\\"reservations\\": []}'
+    assert saying(f'[ "$*" = "show reservations --json" ] && echo "{listed}"').reservations() == {"reservations": []}
+    assert saying("echo No reservations in the system").reservations() is None
+    assert saying("echo unrecognized option >&2; exit 1").reservations() is None
+    with pytest.raises(Unreachable):
+        saying("echo 'Unable to contact slurm controller (connect failure)' >&2; exit 1").reservations()
+
+
 def test_words_of_slurm_may_be_of_any_encoding(saying):
     with pytest.raises(SlurmRefused, match="no such job \ufffd"):
         saying("printf 'no such job \\377' >&2; exit 1").release("1")

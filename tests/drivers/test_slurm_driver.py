@@ -36,6 +36,18 @@ def test_held_jobs_start_where_the_plan_says_and_nothing_else_is_touched():
     assert first.left_out == {"waiting for Dependency": 1, "waiting for BeginTime": 1}
 
 
+def test_no_job_is_released_that_would_run_into_a_maintenance():
+    """It begins in 90 minutes, on all nodes but one."""
+    slurm = FakeSlurm(
+        jobs=[FakeJob("1", limit_min=60), FakeJob("2", limit_min=120), FakeJob("3", nodes=2, limit_min=120)]
+    )
+    begins = {"start_time": slurm.now_s + 5400, "end_time": slurm.now_s + 99_999}
+    slurm.reserved = {"reservations": [{"name": "m", "flags": ["MAINT"], "node_list": "n[0-2]", **begins}]}
+    (first,) = steps(slurm, 1)
+    assert started(first).keys() == {"1", "2"}
+    assert started(first)["2"] == ("n3",)
+
+
 def test_what_slurm_gave_is_scored_as_the_plan_was():
     """Where Slurm does as the plan says the costs are equal; on other nodes they are those of the other nodes."""
     first, second = steps(FakeSlurm(2, [FakeJob("1", gpus=1), FakeJob("2", gpus=3)]), 2)

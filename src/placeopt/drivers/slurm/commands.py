@@ -28,11 +28,16 @@ class SlurmRefused(PlaceoptError):
 
 @dataclass(frozen=True)
 class SlurmReading:
-    """Lists of nodes and jobs, as ``json.loads`` returns them; ``topology``: ``scontrol show topology``, or empty."""
+    """
+    Lists of nodes and jobs, as ``json.loads`` returns them.
+
+    ``topology``: ``scontrol show topology``, or empty. ``reservations``: None where Slurm prints no list of them.
+    """
 
     nodes: dict[str, Any]
     jobs: dict[str, Any]
     topology: str = ""
+    reservations: dict[str, Any] | None = None
 
 
 @dataclass(frozen=True)
@@ -57,6 +62,9 @@ class Slurm(Protocol):
 
     def topology(self) -> str:
         """Return ``scontrol show topology``; empty where Slurm has none."""
+
+    def reservations(self) -> dict[str, Any] | None:
+        """Return ``scontrol show reservations --json``; None where Slurm prints no such list."""
 
     def job_now(self, job: str) -> JobNow | None:
         """Return the state of a job; None if it is gone."""
@@ -92,7 +100,7 @@ class SlurmCommands:
             jobs = self._json("squeue", "--json")
         except SlurmRefused as error:  # as where no configuration of Slurm is found
             raise Unreachable(str(error)) from None
-        return SlurmReading(nodes, jobs, self.topology())
+        return SlurmReading(nodes, jobs, self.topology(), self.reservations())
 
     def topology(self) -> str:
         """Return ``scontrol show topology``; empty where Slurm has none."""
@@ -101,6 +109,15 @@ class SlurmCommands:
         except SlurmRefused:
             return ""
         return text if re.search(r"^(SwitchName|BlockName)=", text, re.MULTILINE) else ""
+
+    def reservations(self) -> dict[str, Any] | None:
+        """Return ``scontrol show reservations --json``; None where Slurm (before 23.02) prints no such list."""
+        command = "scontrol", "show", "reservations", "--json"
+        try:
+            text = self._call(*command)
+        except SlurmRefused:
+            return None
+        return json_object(text, " ".join(command)) if '"reservations"' in text else None
 
     def job_now(self, job: str) -> JobNow | None:
         """Return the state of a job; None if it is gone."""

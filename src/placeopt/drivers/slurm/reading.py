@@ -74,13 +74,18 @@ def make_round(
         if view.standing in KEPT or job in also:
             entries.append(_readable(view, now_s))
     jobs = {**reading.jobs, "jobs": entries}
-    if reading.topology:
-        with tempfile.TemporaryDirectory(prefix="placeopt-slurm-") as folder:
-            topology = Path(folder, "topology")
-            topology.write_text(reading.topology)
-            found = read_slurm(reading.nodes, jobs, topology, previous=previous, rule=rule, starting=starting)
-    else:
-        found = read_slurm(reading.nodes, jobs, previous=previous, rule=rule, starting=starting)
+    with tempfile.TemporaryDirectory(prefix="placeopt-slurm-") as folder:
+        topology = Path(folder, "topology")
+        topology.write_text(reading.topology)
+        found = read_slurm(
+            reading.nodes,
+            jobs,
+            topology if reading.topology else None,
+            previous=previous,
+            rule=rule,
+            starting=starting,
+            reservations=reading.reservations,
+        )
     if closed:
         nodes = tuple(
             node.model_copy(update={"drained": True}) if node.id in closed and not node.drained else node

@@ -47,11 +47,15 @@ class ReadThroughRestd:
             self._version = newest_version(self._get("/openapi/v3"))
         base = f"/slurm/v0.0.{self._version}"
         nodes = self._get(f"{base}/nodes")
-        return SlurmReading(nodes, self._get(f"{base}/jobs"), self.topology())
+        return SlurmReading(nodes, self._get(f"{base}/jobs"), self.topology(), self.reservations())
 
     def topology(self) -> str:
         """Return ``scontrol show topology``; empty where Slurm has none."""
         return self._commands.topology()
+
+    def reservations(self) -> dict[str, Any] | None:
+        """Return ``scontrol show reservations --json``; None where Slurm prints no such list."""
+        return self._commands.reservations()
 
     def job_now(self, job: str) -> JobNow | None:
         """Return the state of a job; None if it is gone."""
