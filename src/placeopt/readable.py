@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import floor, log10
 
 from placeopt.errors import printable
 
 HOUR_S, DAY_S = 3_600, 86_400
+NAMES_SHOWN = 5
 LEAST = 1e-6
 """Smaller amounts are written as such: their digits would fill a line."""
 
@@ -84,6 +86,12 @@ def gpus(milli: int) -> str:
 def plural(count: int, noun: str) -> str:
     """Return a count and its noun: 1 job, 2 jobs."""
     return f"{count:,} {noun}{'' if count == 1 else 's'}"
+
+
+def of_reading(unread: Sequence[str]) -> str:
+    """Say that an answer is one about a reading, and name the first things that were not read."""
+    more = f" and {len(unread) - NAMES_SHOWN:,} more" if len(unread) > NAMES_SHOWN else ""
+    return f"of what was read of the cluster; not read: {', '.join(map(plain, unread[:NAMES_SHOWN]))}{more}"
 
 
 def plain(text: str) -> str:

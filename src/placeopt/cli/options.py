@@ -352,7 +352,16 @@ def deliver(answer: Record, page: Callable[[], list[RenderableType]], as_json: b
     if as_json:
         write_out(json.dumps({**facts, KEY: told}, indent=2, ensure_ascii=False) + "\n")
     else:
-        show(*page(), *provenance_page(told))
+        show(*page(), *_reading(facts), *provenance_page(told))
+
+
+def _reading(facts: Mapping[str, Any]) -> list[RenderableType]:
+    """Return the line that says that an answer is one about a reading."""
+    from rich.text import Text
+
+    from placeopt.readable import of_reading, plain
+
+    return [Text(plain(of_reading(facts["unread"])), style="dim")] if facts.get("of") == "reading" else []
 
 
 def provenance_page(facts: Mapping[str, Any]) -> list[RenderableType]:

@@ -5,6 +5,7 @@ The language of edits: steps that change a round, as records.
 `placeopt.whatif` and `placeopt.simulation.replay` compare what variants of steps come to.
 """
 
+from placeopt.edits.completions import Of, Unread, truth, unread_in
 from placeopt.edits.edited_round import added, apply, displaced
 from placeopt.edits.nodes import copy_of, free_name, node_of_type
 from placeopt.edits.records import edit_instance, job_arriving_at
@@ -45,6 +46,7 @@ __all__ = [
     "Drain",
     "Fail",
     "Label",
+    "Of",
     "Patch",
     "RemoveHolds",
     "RemoveJobs",
@@ -57,6 +59,7 @@ __all__ = [
     "Step",
     "Stop",
     "TaintNodes",
+    "Unread",
     "added",
     "apply",
     "copy_of",
@@ -66,4 +69,6 @@ __all__ = [
     "job_arriving_at",
     "more_nodes",
     "node_of_type",
+    "truth",
+    "unread_in",
 ]

@@ -9,9 +9,10 @@ from typing import Literal
 
 from placeopt.arguments import checked
 from placeopt.deadline import Deadline
+from placeopt.edits import truth, unread_in
 from placeopt.errors import BadInput
 from placeopt.explain.placed import explain_placed
-from placeopt.explain.question import Question, case_of
+from placeopt.explain.question import Question, case_of, freest
 from placeopt.explain.records import Explanation
 from placeopt.explain.trees import explain_tree
 from placeopt.explain.waiting import explain_waiting
@@ -63,6 +64,36 @@ def explain(
     if not 0 < time_limit_s < math.inf:
         raise BadInput(f"time_limit_s: {time_limit_s}, expected seconds above 0")
     deadline = Deadline(time_limit_s, cancel)
+    found = _explained(instance, plan, job, deadline, isolation)
+
+    def same() -> bool:
+        try:
+            other = _explained(*freest(unread, instance, plan), job, deadline, isolation)
+        except BadInput:  # the plan breaks a rule of it
+            return False
+        return _told(found) == _told(other)
+
+    unread = unread_in(instance, waiting=False, moved=())
+    of, names = truth(unread, same)
+    return found.model_copy(update={"of": of, "unread": names})
+
+
+def _told(found: Explanation) -> tuple[object, ...]:
+    """Return what an explanation says, without the names of equal choices."""
+    remedies, best = found.remedies, found.best
+    return (
+        found.reason,
+        {constraint.group for constraint in found.conflict},
+        None if found.outvoted_by is None else found.outvoted_by.value,
+        None if remedies.preempt is None else remedies.preempt.price,
+        (remedies.workers_max, remedies.domains_min, remedies.level),
+        None if best is None else (best.gain_value, best.gain_cost),
+    )
+
+
+def _explained(
+    instance: Instance, plan: Plan, job: str, deadline: Deadline, isolation: Literal["process", "thread"]
+) -> Explanation:
     worker = Worker(("highs",)) if isolation == "process" else InProcess()
     with Solver(isolation=isolation, worker=worker if isinstance(worker, Worker) else None) as solver, worker:
         case = case_of(instance, plan, job)

@@ -42,7 +42,7 @@ def fixed_round(q: Question, held: Iterable[Placement], policy: Policy, stopped:
     )
     there = {one.job for one in running}
     jobs = (_without_minimum(job) if job.id in there else job for job in q.instance.jobs if job.id in {asked, *there})
-    return q.instance.model_copy(update={"jobs": tuple(jobs), "running": running, "policy": policy})
+    return q.instance.model_copy(update={"jobs": tuple(jobs), "running": running, "policy": policy, "reading": ()})
 
 
 def _without_minimum(job: Job) -> Job:

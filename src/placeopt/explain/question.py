@@ -8,6 +8,7 @@ from typing import TypeVar
 
 from placeopt.check import violations
 from placeopt.deadline import Deadline
+from placeopt.edits import Unread
 from placeopt.errors import BadInput, OutOfTime, SolverFault, Unsupported
 from placeopt.feasibility.requirement import Requirement, requirements_of
 from placeopt.model import Instance, Job, Plan, Running
@@ -76,8 +77,25 @@ def job_named(instance: Instance, name: str) -> Job:
     if found:
         ids = ", ".join(repr(job.id) for job in found[:5])
         raise BadInput(f"job: {len(found)} jobs of {instance.name!r} are called {name!r}; choose one by its id: {ids}")
+    for note in instance.reading:
+        if note.kind == "left out" and name in note.names:
+            raise BadInput(f"job: {name!r} was left out when {instance.name!r} was read: {note.reason}")
     such = f"; its ids look like {instance.jobs[0].id!r}" if instance.jobs else ""
     raise BadInput(f"job: no job {name!r} in {instance.name!r}{such}")
+
+
+def freest(unread: Unread, instance: Instance, plan: Plan) -> tuple[Instance, Plan]:
+    """Return the completion in which most is possible of what was not read, and the plan of it."""
+    completed = unread.freest(instance)
+    held = {one.job: one for one in completed.running if one.job in unread.kept}
+    placements = tuple(
+        one.model_copy(update={"option": held[one.job].option, "assignments": held[one.job].assignments})
+        if one.job in held
+        else one
+        for one in plan.placements
+    )
+    of = plan.instance.model_copy(update={"digest": completed.digest})
+    return completed, plan.model_copy(update={"instance": of, "placements": placements})
 
 
 def case_of(instance: Instance, plan: Plan, job_id: str) -> ExplainCase:

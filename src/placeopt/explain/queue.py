@@ -11,10 +11,10 @@ from dataclasses import dataclass, field
 from placeopt.arguments import checked
 from placeopt.check import violations
 from placeopt.deadline import Deadline
-from placeopt.edits import apply
+from placeopt.edits import apply, truth, unread_in
 from placeopt.errors import BadInput, OutOfTime
 from placeopt.explain.changes import QueueChange, single_changes
-from placeopt.explain.question import ExplainRound, compile_round
+from placeopt.explain.question import ExplainRound, compile_round, freest
 from placeopt.explain.records import Freed, QueueExplanation, WaitingReason
 from placeopt.explain.remedies import conflict
 from placeopt.explain.waiting import queue_is_full
@@ -28,6 +28,7 @@ from placeopt.model.plan import UnplacedReason
 from placeopt.problem import State
 from placeopt.problem.admission import conditions_of
 
+LEAST_S = 0.001
 EXAMPLES = 5
 """Jobs named for each reason."""
 BESIDE = {"conflict": "the running jobs that must stay"}
@@ -99,7 +100,7 @@ def explain_all(
     told = all(kind.why is not None for kind in kinds)
     changes = list(single_changes(instance, plan))
     freed, tried = _freed_by(instance, plan, kinds, changes, deadline, tell)
-    return QueueExplanation(
+    found = QueueExplanation(
         waiting=sum(len(kind.jobs) for kind in kinds),
         kinds=len(kinds),
         reasons=_grouped(kinds),
@@ -107,6 +108,20 @@ def explain_all(
         proven=told and tried,
         seconds=round(deadline.spent_s, 4),
     )
+
+    def same() -> bool:
+        try:
+            left_s = max(LEAST_S, deadline.left_s)
+            other = explain_all(*freest(unread, instance, plan), time_limit_s=left_s, cancel=cancel)
+        except BadInput:  # the plan breaks a rule of it
+            return False
+        reasons = [{(one.reason, one.constraints): one.jobs for one in each.reasons} for each in (found, other)]
+        changes = [{one.change: one.jobs_alone for one in each.changes} for each in (found, other)]
+        return reasons[0] == reasons[1] and changes[0] == changes[1]
+
+    unread = unread_in(instance, waiting=False, moved=())
+    of, names = truth(unread, same)
+    return found.model_copy(update={"of": of, "unread": names})
 
 
 def _kinds(instance: Instance, plan: Plan) -> list[_Kind]:

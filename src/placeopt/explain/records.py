@@ -6,8 +6,8 @@ from typing import Literal
 
 from pydantic import Field
 
-from placeopt.edits import AnyStep
-from placeopt.model.base import Id, Name, Record
+from placeopt.edits import AnyStep, Of
+from placeopt.model.base import Id, LongName, Name, Record
 from placeopt.model.plan import UnplacedReason
 
 
@@ -175,7 +175,16 @@ class Freed(Record):
     gpu_milli: int
 
 
-class QueueExplanation(Record):
+class Said(Record):
+    """What an explanation is true of."""
+
+    of: Of = "cluster"
+    """Whether it is true of the cluster, whatever was not read, or only of what was read."""
+    unread: tuple[LongName, ...] = ()
+    """Of a reading: jobs and nodes that were not read and could change it."""
+
+
+class QueueExplanation(Said):
     """
     Why the jobs of a queue wait, most frequent reason first, and the changes that would free jobs, the best first.
 
@@ -190,7 +199,7 @@ class QueueExplanation(Record):
     seconds: float
 
 
-class Explanation(Record):
+class Explanation(Said):
     """
     Why a job waits and what would help, or what its place costs and which other one is best.
 

@@ -4,7 +4,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from placeopt.model.base import Count, FormatVersion, Id, Name, Record, Revision
+from placeopt.model.base import Count, FormatVersion, Id, LongName, Name, Record, Revision
 from placeopt.model.placement import Placement
 from placeopt.model.policy import Policy
 
@@ -172,6 +172,10 @@ class Plan(Record):
     """The policy that was used."""
     status: PlanStatus
     """``optimal``: the bound of every level equals its objective; ``feasible``: otherwise."""
+    of: Literal["cluster", "reading"] = "cluster"
+    """What status and bounds are true of: the cluster, or only what was read of it."""
+    unread: tuple[LongName, ...] = ()
+    """Of a reading: jobs and nodes that were not read and could change the answer."""
     limit: PlanLimit
     """Limit that ended the search; ``none`` in an optimal plan."""
     asked: tuple[Id, ...] | None = None

@@ -5,11 +5,12 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import TracebackType
 from typing import Literal, Self, Unpack
 
 from placeopt.arguments import INSTANCE, expect
+from placeopt.edits import truth, unread_in
 from placeopt.environment import usable_cores
 from placeopt.errors import BadInput, only_documented
 from placeopt.formulations.node_patterns import CarriedPrices
@@ -30,6 +31,7 @@ from placeopt.solving.plan_form import PlanForm
 from placeopt.solving.runners import SolverRunners
 from placeopt.solving.stage import run_stages
 from placeopt.solving.stages.first_plan import first_reserve_s
+from placeopt.terms.costs import costs_of
 from placeopt.terms.objective import Weighted
 
 __all__ = ["Interrupted", "Solver", "solve"]
@@ -208,10 +210,37 @@ class Solver:
         params = SolveParams.of(options)
         check_call(previous=previous, cancel=cancel, on_progress=on_progress)
 
-        return self.solve_compiled(
+        plan = self.solve_compiled(
             lambda: compile_problem(instance, self.policy),
             params,
             RoundInput(started, read_s, previous=previous, cancel=cancel, on_progress=on_progress),
+        )
+        if plan.of == "cluster" or plan.status != "optimal":
+            return plan
+        of, names = truth(unread_in(instance), lambda: self._is_best(plan, instance, params, started, cancel))
+        return plan.model_copy(update={"of": of, "unread": names})
+
+    def _is_best(
+        self, plan: Plan, instance: Instance, params: SolveParams, started: float, cancel: threading.Event | None
+    ) -> bool:
+        """Return whether no plan is better where most is possible of what was not read, in the time that is left."""
+        policy = plan.policy.values
+        left_s = params.time_limit_s - (time.monotonic() - started)
+        if left_s <= 0:
+            return False
+        weighted = tuple(
+            Weighted(cost, plan.costs[cost.name].weight, plan.costs[cost.name].worst)
+            for cost in costs_of(policy)
+            if cost.name in plan.costs
+        )
+        freest = unread_in(instance).freest(instance)
+        given = RoundInput(time.monotonic(), cancel=cancel)
+        ran = self.run_stages(
+            lambda: compile_problem(freest, policy), replace(params, time_limit_s=left_s), given, weighted=weighted
+        )
+        bounds, (value, *costs) = ran.context.bounds, plan.levels
+        return bounds.whole_value <= value.objective and all(
+            bounds.cost is not None and bounds.cost >= cost.objective for cost in costs
         )
 
     def solve_compiled(

@@ -8,6 +8,7 @@ from typing import Protocol
 
 import numpy as np
 
+from placeopt.edits import unread_in
 from placeopt.environment import versions
 from placeopt.errors import InternalFault
 from placeopt.model import Plan
@@ -55,12 +56,15 @@ def finish(
         bound = None if context.narrowed else bounds.cost
         levels.append(Level(name="cost", sense="min", objective=best.cost, bound=bound))
     open_levels = [level for level in levels if level.bound != level.objective]
+    unread = unread_in(context.instance)
     checking = time.monotonic()
     final = State(context.problem, best.allocation)
     plan = draft.model_copy(
         update={
             "unplaced": tuple(reasons(context, final, explain=explain).values()),
             "status": "feasible" if open_levels else "optimal",
+            "of": "reading" if unread.names else "cluster",
+            "unread": unread.names,
             "limit": context.limit if open_levels else "none",
             "levels": tuple(levels),
             "gap": relative_gap(open_levels[0].objective, open_levels[0].bound) if open_levels else 0.0,

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from placeopt.arguments import checked
 from placeopt.deadline import Deadline
-from placeopt.edits import apply, more_nodes
+from placeopt.edits import apply, more_nodes, unread_in
 from placeopt.errors import OutOfTime
 from placeopt.feasibility.fit import fit as fit_alone
 from placeopt.feasibility.free_capacity import free_capacity_of
@@ -17,7 +17,7 @@ from placeopt.live_cluster.engine import Engine
 from placeopt.model import Instance
 from placeopt.problem import State, compile_problem
 from placeopt.whatif.answers import NodesNeeded, NodeTrial
-from placeopt.whatif.round_solving import ROUND_SHARE, Limits, Trial, attempt, placing_only
+from placeopt.whatif.round_solving import LEAST_S, ROUND_SHARE, Limits, Trial, attempt, placing_only, true_of
 
 QUICK = "stranding"
 """A greedy method with a bound, which refutes most numbers of nodes at once."""
@@ -66,9 +66,17 @@ def add(
     More nodes never place less, so a number that is proven insufficient refutes all smaller ones, and a plan for one
     number holds for all larger ones. The next number follows from the missing GPUs, then from halving.
     """
+    limits = limits or Limits(60.0)
+    clock = Deadline(limits.time_limit_s, cancel)
     with Engine() as engine:
-        trials = NodeTrials(engine, instance, [node_type], limits or Limits(60.0), cancel)
-        return _NodeSearch(trials, on_news).run(node_type)
+        answer = _NodeSearch(NodeTrials(engine, instance, [node_type], limits, cancel), on_news).run(node_type)
+
+    def again() -> NodesNeeded:
+        left = replace(limits, time_limit_s=max(LEAST_S, clock.left_s))
+        return add(unread.freest(instance), node_type, limits=left, cancel=cancel)
+
+    unread = unread_in(instance, moved=())
+    return true_of(answer, unread, again, lambda one: (one.at_least, one.found, one.impossible, one.never))
 
 
 class NodeTrials:

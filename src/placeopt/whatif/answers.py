@@ -4,10 +4,20 @@ from __future__ import annotations
 
 from typing import Literal
 
-from placeopt.model.base import Id, Name, Record
+from placeopt.edits import Of
+from placeopt.model.base import Id, LongName, Name, Record
 
 NAMED_IN_WORDS = 5
 """Number of failing domains named in a sentence; the others are counted."""
+
+
+class Answer(Record):
+    """An answer about a cluster, or about what was read of it."""
+
+    of: Of = "cluster"
+    """Whether what is proven is true of the cluster, whatever was not read, or only of what was read."""
+    unread: tuple[LongName, ...] = ()
+    """Of a reading: jobs and nodes that were not read and could change the answer."""
 
 
 class Binding(Record):
@@ -32,7 +42,7 @@ class LargestGang(Record):
         return self.workers * (self.gpu_milli_each or 1000 * self.gpus_each)
 
 
-class Fit(Record):
+class Fit(Answer):
     """How many copies of a job fit: ``found`` are placed, ``most`` is the proven maximum."""
 
     found: int
@@ -59,7 +69,7 @@ class SlotCount(Record):
     largest: int
 
 
-class Slots(Record):
+class Slots(Answer):
     """Slots by level and size, of idle GPUs on nodes that take new jobs."""
 
     free_gpus: int
@@ -87,8 +97,8 @@ class Failure(Record):
     """The first hundred of them."""
     gpus: int = 0
     """Number of failed GPUs, including those on surviving nodes."""
-    unread: int = 0
-    """Jobs that are displaced or may be moved, and of which it is not read where else they could run."""
+    unread: tuple[LongName, ...] = ()
+    """What was not read and could change this."""
 
     @property
     def survives(self) -> bool | None:
@@ -96,7 +106,7 @@ class Failure(Record):
         return True if self.lost == 0 else False if self.lost_at_least > 0 else None
 
 
-class Failures(Record):
+class Failures(Answer):
     """
     Scenarios of ``k`` failing domains, and the answer that follows from them.
 
@@ -141,7 +151,7 @@ class NodeTrial(Record):
     gpu_milli_waiting: int
 
 
-class NodesNeeded(Record):
+class NodesNeeded(Answer):
     """
     The fewest nodes of a type with which all jobs are placed: ``at_least`` is proven, ``found`` suffices.
 
@@ -184,7 +194,7 @@ class RoundOutcome(Record):
     """Running jobs that the scenario displaced; they may be placed again."""
 
 
-class Swap(Record):
+class Swap(Answer):
     """A round before and after nodes are exchanged; the gain is proven to lie in ``gain_low`` to ``gain_high``."""
 
     before: RoundOutcome
@@ -205,7 +215,7 @@ class SweepPoint(Record):
     outcome: RoundOutcome
 
 
-class Sweep(Record):
+class Sweep(Answer):
     """A round under several settings."""
 
     varied: Name
@@ -248,7 +258,7 @@ class Price(Record):
         return "equal" if self.low == self.high else "inside"
 
 
-class Prices(Record):
+class Prices(Answer):
     """The present round, and prices of additions to it."""
 
     value: int
@@ -335,7 +345,7 @@ class EmptiedDomains(Record):
     ordered: bool
 
 
-class Defrag(Record):
+class Defrag(Answer):
     """
     Numbers of empty domains against moves of running jobs.
 

@@ -15,7 +15,7 @@ import numpy as np
 from placeopt.arguments import checked
 from placeopt.check import violations
 from placeopt.deadline import Deadline
-from placeopt.edits import displaced, edit_instance
+from placeopt.edits import displaced, edit_instance, truth, unread_in
 from placeopt.edits.levels import nodes_under
 from placeopt.edits.steps import without_nodes
 from placeopt.errors import BadInput, InternalFault
@@ -93,7 +93,8 @@ def defrag(
     """
     limits = limits or Limits(60.0)
     clock = Deadline(limits.time_limit_s, cancel)
-    occupation = _occupation(instance, level, exempt, everyone=everyone)
+    unread = unread_in(instance, waiting=False, moved=())
+    occupation = _occupation(instance, level, (*exempt, *unread.kept), everyone=everyone)
     front: list[EmptiedDomains] = []
     chosen: list[str] = []
     open_, most = dict(occupation.candidates), occupation.most()
@@ -125,7 +126,7 @@ def defrag(
             front.append(point)
             if on_news is not None:
                 on_news(point)
-    return Defrag(
+    answer = Defrag(
         level=level,
         domains=len(occupation.under),
         free_before=len(occupation.free),
@@ -137,6 +138,15 @@ def defrag(
         stuck=len(occupation.under) - len(occupation.free) - len(occupation.candidates),
         seconds=clock.spent_s,
     )
+
+    def proven(of: _Occupation) -> object:
+        return of.most(), [of.least_moves(point.freed - len(occupation.free)) for point in front]
+
+    of, names = truth(
+        unread,
+        lambda: proven(occupation) == proven(_occupation(unread.freest(instance), level, exempt, everyone=everyone)),
+    )
+    return answer.model_copy(update={"of": of, "unread": names})
 
 
 @dataclass(frozen=True)

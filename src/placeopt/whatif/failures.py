@@ -5,20 +5,20 @@ from __future__ import annotations
 import itertools
 import math
 import threading
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
 from placeopt.arguments import checked
 from placeopt.deadline import Deadline
-from placeopt.edits import displaced, edit_instance
+from placeopt.edits import displaced, unread_in
 from placeopt.edits.gpus import without_gpus
 from placeopt.edits.levels import INSIDE, LostHardware, joined, lost_hardware
 from placeopt.edits.steps import without_nodes
 from placeopt.errors import BadArgument
 from placeopt.live_cluster.engine import Engine
-from placeopt.model import Instance, Job, Toleration
+from placeopt.model import Instance, Job
 from placeopt.whatif.answer_cache import AnswerCache
 from placeopt.whatif.answers import Failure, Failures
 from placeopt.whatif.from_running import only_running
@@ -78,7 +78,7 @@ def fail(
     -------
     Failures
         ``answer`` yes: in every scenario a checked plan places all jobs. no: in one of them it is proven that a job
-        loses its placement, wherever jobs with conditions that were not read may run. With ``domains`` the answer is
+        loses its placement, whatever was not read (``placeopt.edits.Unread``). With ``domains`` the answer is
         about those alone.
 
     Raises
@@ -140,20 +140,25 @@ def _failure(
     whole = sum(gpus_of[node] for node in set(gone))
     if len(gone) == len(base.cluster.nodes):
         moved = tuple(held.job for held in base.running)
-        lost, least, unread = moved, len(moved), set[str]()
+        lost, least, names = moved, len(moved), tuple[str, ...]()
     else:
-        after = without_nodes(base, gone) if gone else without_gpus(base, hardware.gpus)
-        moved = displaced(base, after)
+
+        def after(round_: Instance) -> Instance:
+            lost = without_nodes(round_, gone) if gone else without_gpus(round_, hardware.gpus)
+            return placing_only(lost, _worth, changes=changes)
+
+        moved = displaced(base, without_nodes(base, gone) if gone else without_gpus(base, hardware.gpus))
         lost, least = (), 0
-        unread = {job.id for job in base.jobs if job.conditions_unread and (changes or job.id in moved)}
+        unread = unread_in(base, waiting=False, moved=[job.id for job in base.jobs] if changes else moved)
+        names = unread.names
         if moved:
-            round_ = placing_only(after, _worth, changes=changes)
+            round_ = after(unread.strictest(base))
             share = replace(limits, time_limit_s=max(LEAST_S, ROUND_SHARE * deadline.left_s))
             trial = attempt(engine, round_, share, deadline)
             lost = tuple(unplaced.job for unplaced in trial.plan.unplaced)
             may_go = round_.jobs if changes else [job for job in round_.jobs if job.id in set(moved)]
-            if lost and unread:
-                trial = attempt(engine, _anywhere(round_, unread), share, deadline)
+            if lost and names:
+                trial = attempt(engine, after(unread.freest(base)), share, deadline)
             least = _fewest(map(_worth, may_go), trial.total - trial.most)
     milli = {job.id: job.gpu_milli for job in base.jobs}
     return Failure(
@@ -166,19 +171,8 @@ def _failure(
         lost_gpu_milli=sum(milli[name] for name in lost),
         lost_jobs=lost[:NAMED],
         gpus=whole + sum(map(len, hardware.gpus.values())),
-        unread=len(unread),
+        unread=names,
     )
-
-
-def _anywhere(round_: Instance, jobs: Collection[str]) -> Instance:
-    """Return the round in which some jobs may run on any node that takes new work."""
-    records = tuple(
-        Job(id=job.id, options=job.options, queue=job.queue, tolerations=(Toleration(operator="Exists"),))
-        if job.id in jobs
-        else job
-        for job in round_.jobs
-    )
-    return edit_instance(round_, jobs=records)
 
 
 def _worth(job: Job) -> int:
@@ -198,4 +192,7 @@ def _summary(failures: list[Failure], left: int, **fields: object) -> Failures:
     survives = [failure.survives for failure in failures]
     answer = "no" if False in survives else "yes" if not left and all(survives) else "unknown"
     scenarios = {"scenarios": tuple(failures), "left": left, "worst": worst}
-    return Failures.model_validate({"answer": answer, **scenarios, **fields})
+    open_ = (failure.unread for failure in failures if failure.survives is None) if answer == "unknown" else ()
+    unread = tuple(dict.fromkeys(name for names in open_ for name in names))
+    of = {"of": "reading" if unread else "cluster", "unread": unread}
+    return Failures.model_validate({"answer": answer, **scenarios, **of, **fields})

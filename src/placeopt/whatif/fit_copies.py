@@ -11,7 +11,7 @@ import numpy as np
 
 from placeopt.arguments import checked
 from placeopt.deadline import Deadline
-from placeopt.edits import edit_instance, free_name
+from placeopt.edits import edit_instance, free_name, unread_in
 from placeopt.edits.levels import levels_of, nodes_under
 from placeopt.errors import BadArgument, OutOfTime
 from placeopt.explain import explain
@@ -25,7 +25,7 @@ from placeopt.problem import State, compile_problem
 from placeopt.problem.gpu_parts import gpu_parts
 from placeopt.whatif.answers import Binding, Fit, LargestGang, SlotCount, Slots
 from placeopt.whatif.from_running import only_running
-from placeopt.whatif.round_solving import LEAST_S, Limits, attempt, placing_only
+from placeopt.whatif.round_solving import LEAST_S, Limits, attempt, placing_only, true_of
 
 MOST_COPIES = 20_000
 """Number of copies that are tried; beyond it, arithmetic alone bounds the number."""
@@ -89,7 +89,7 @@ def fit(instance: Instance, job: Job, limits: Limits | None = None, cancel: thre
         if explained.conflict:
             binds = tuple(Binding(name=constraint.name, asks=constraint.asks) for constraint in explained.conflict)
     taints = dict.fromkeys(taint for node in instance.cluster.nodes for taint in node.taints)
-    return Fit(
+    answer = Fit(
         found=found,
         most=max(min(most, at_most), found),
         gpu_milli_each=job.gpu_milli,
@@ -98,6 +98,13 @@ def fit(instance: Instance, job: Job, limits: Limits | None = None, cancel: thre
         tolerated=tuple(taint.text for taint in taints if any(one.tolerates(taint) for one in job.tolerations)),
         seconds=deadline.spent_s,
     )
+
+    def again() -> Fit:
+        left = replace(limits, time_limit_s=max(LEAST_S, deadline.left_s))
+        return fit(unread.freest(instance), job, left, cancel)
+
+    unread = unread_in(instance, waiting=False, moved=())
+    return true_of(answer, unread, again, lambda one: (one.found, one.most, one.gangs))
 
 
 def _gangs(
@@ -208,4 +215,6 @@ def slots(instance: Instance, sizes: Sequence[int] = SIZES, model: str | None = 
             SlotCount(level=level, size=size, slots=sum(f // size for f in held.values()), largest=most)
             for size in sorted(set(sizes))
         ]
-    return Slots(free_gpus=int(free.sum()), gpus=int(counted.sum()), model=model, counts=tuple(counts))
+    answer = Slots(free_gpus=int(free.sum()), gpus=int(counted.sum()), model=model, counts=tuple(counts))
+    unread = unread_in(instance, waiting=False, moved=())
+    return true_of(answer, unread, lambda: slots(unread.freest(instance), sizes, model), lambda one: one.counts)

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from placeopt.arguments import checked
 from placeopt.deadline import Deadline
-from placeopt.edits import AddDomains, Step, apply, free_name, more_nodes
+from placeopt.edits import AddDomains, Step, apply, free_name, more_nodes, unread_in
 from placeopt.edits.levels import levels_of, nodes_under
 from placeopt.errors import BadArgument, BadInput
 from placeopt.formulations.gpu_patterns import build_gpu_patterns
@@ -27,7 +27,7 @@ from placeopt.solvers.pool import Worker
 from placeopt.solvers.result import SolveOptions
 from placeopt.whatif.answer_cache import AnswerCache
 from placeopt.whatif.answers import Price, Prices, RoundOutcome
-from placeopt.whatif.round_solving import Limits, gain, outcome_of, without_costs
+from placeopt.whatif.round_solving import Limits, gain, outcome_of, true_of, without_costs
 from placeopt.whatif.round_sweep import gpu_quotas, set_gpu_quota
 
 Kind = Literal["node", "domain", "quota"]
@@ -104,12 +104,19 @@ def price(
         duals = _duals(base, limits) if cache.unanswered(additions) else None
         prices = cache.answers(partial(_price, before=before, duals=duals, limits=limits), additions, on_news)
     by_value = sorted(prices, key=lambda price: (-(price.low or 0), -(price.high or 0), price.of, price.name))
-    return Prices(
+    answer = Prices(
         value=before.value,
         value_bound=before.value_bound,
         prices=tuple(by_value),
         left=len(additions) - len(prices),
         seconds=deadline.spent_s,
+    )
+    unread = unread_in(instance)
+    return true_of(
+        answer,
+        unread,
+        lambda: price(unread.freest(instance), of, limits=limits, jobs=jobs, cancel=cancel),
+        lambda one: [one.value, one.value_bound, *((each.name, each.low, each.high) for each in one.prices)],
     )
 
 

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import TypeVar
 
 from placeopt.deadline import FOREVER, Deadline
-from placeopt.edits import edit_instance
+from placeopt.edits import Unread, edit_instance, truth
 from placeopt.live_cluster.engine import Engine
 from placeopt.model import Instance, Job, Plan
 from placeopt.model.policy import Changes, Postpone, Weights
 from placeopt.solving.params import SolveParams
-from placeopt.whatif.answers import RoundOutcome
+from placeopt.whatif.answers import Answer, RoundOutcome
 
+A = TypeVar("A", bound=Answer)
 LEAST_S = 0.001
 """Time limit of a round that begins as its question ends: rounds take no limit of 0."""
 ROUND_SHARE = 0.25
@@ -84,7 +86,7 @@ def placing_only(instance: Instance, weight: Callable[[Job], int] | None = None,
         allowed = policy.changes.model_copy(update=free)
     postpone = Postpone() if policy.postpone.rule == "lookahead" else policy.postpone  # every job that fits starts
     new = {"weights": NO_COSTS, "changes": allowed, "postpone": postpone}
-    return edit_instance(instance, jobs=jobs, policy=policy.model_copy(update=new))
+    return edit_instance(instance, jobs=jobs, policy=policy.model_copy(update=new), reading=())
 
 
 def attempt(engine: Engine, instance: Instance, limits: Limits, deadline: Deadline = FOREVER) -> Trial:
@@ -97,12 +99,19 @@ def attempt(engine: Engine, instance: Instance, limits: Limits, deadline: Deadli
 
 def _with_value(job: Job, value: int) -> Job:
     """Return the job with the same value in every option, and none for workers beyond its fewest."""
-    return job.model_copy(update={"options": tuple(option.valued(value) for option in job.options)})
+    options = tuple(option.valued(value) for option in job.options)
+    return job.model_copy(update={"options": options, "conditions_unread": False})
 
 
 def without_costs(instance: Instance) -> Instance:
     """Return the round without its cost level: only the value of the placed jobs counts."""
-    return edit_instance(instance, policy=instance.policy.model_copy(update={"weights": NO_COSTS}))
+    return edit_instance(instance, policy=instance.policy.model_copy(update={"weights": NO_COSTS}), reading=())
+
+
+def true_of(answer: A, unread: Unread, again: Callable[[], A], key: Callable[[A], object]) -> A:
+    """Return an answer with what it is true of; ``again`` gives that about the freest completion."""
+    of, names = truth(unread, lambda: key(again()) == key(answer))
+    return answer.model_copy(update={"of": of, "unread": names})
 
 
 def outcome_of(

@@ -12,14 +12,14 @@ from typing import Any, Literal, NamedTuple
 from placeopt.arguments import checked
 from placeopt.deadline import Deadline
 from placeopt.documents.faults import make_record
-from placeopt.edits import ChangeQueue, ReplaceNodes, ScaleDemand, Step, apply, displaced, more_nodes
+from placeopt.edits import ChangeQueue, ReplaceNodes, ScaleDemand, Step, apply, displaced, more_nodes, unread_in
 from placeopt.edits.records import merged
 from placeopt.errors import BadArgument
 from placeopt.live_cluster.engine import Engine
 from placeopt.model import Instance, Policy
 from placeopt.whatif.answer_cache import AnswerCache
 from placeopt.whatif.answers import Swap, Sweep, SweepPoint
-from placeopt.whatif.round_solving import Limits, gain, outcome_of, without_costs
+from placeopt.whatif.round_solving import Limits, gain, outcome_of, true_of, without_costs
 
 MOST_POINTS = 1000
 FORM = re.compile(r"(?P<what>nodes|demand|quota)(?::(?P<name>[^=]+))?=(?P<settings>.+)", re.ASCII)
@@ -104,11 +104,18 @@ def sweep(
     words = ("sweep", variation.what, variation.name)
     with AnswerCache(rows, SweepPoint, base, limits, words, jobs, deadline) as cache:
         points = cache.answers(task, variants, on_news)
-    return Sweep(
+    answer = Sweep(
         varied=f"{variation.what}:{variation.name}" if variation.name else variation.what,
         points=tuple(points),
         left=len(variation.settings) - len(points),
         seconds=deadline.spent_s,
+    )
+    unread = unread_in(instance)
+    return true_of(
+        answer,
+        unread,
+        lambda: sweep(unread.freest(instance), variation, limits=limits, jobs=jobs, cancel=cancel),
+        lambda one: [(point.outcome.value, point.outcome.value_bound) for point in one.points],
     )
 
 
@@ -208,7 +215,7 @@ def swap(
         before = outcome_of(engine, base, limits, deadline)
         after = outcome_of(engine, changed, limits, deadline, len(displaced(base, changed)))
     low, high = gain(before, after)
-    return Swap(
+    result = Swap(
         before=before,
         after=after,
         exchanged=exchanged,
@@ -216,6 +223,13 @@ def swap(
         gain_high=high,
         answer=_answer(low, high),
         seconds=deadline.spent_s,
+    )
+    unread = unread_in(instance)
+    return true_of(
+        result,
+        unread,
+        lambda: swap(unread.freest(instance), by, of=of, nodes=nodes, limits=limits, cancel=cancel),
+        lambda one: (one.gain_low, one.gain_high),
     )
 
 

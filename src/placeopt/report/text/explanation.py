@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from rich.text import Text
 
-from placeopt.readable import amount, duration, number, plain, plural
+from placeopt.readable import amount, duration, number, of_reading, plain, plural
 from placeopt.report.text.text_table import TextTable, heading, section
 
 if TYPE_CHECKING:
@@ -35,6 +35,7 @@ def explanation_page(explanation: Explanation) -> list[RenderableType]:
         parts.append(Text(f"The plan says {explanation.plan_reason}.", style="dim"))
     parts += _placed(explanation) if explanation.status == "placed" else _waiting(explanation)
     proven = "Every answer is proven" if explanation.proven else "Not every answer is proven"
+    proven += "" if explanation.of == "cluster" else f", {of_reading(explanation.unread)}"
     return [*parts, Text(""), Text(f"{proven}; {duration(explanation.seconds)}.", style="dim")]
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from rich.padding import Padding
 from rich.text import Text
 
-from placeopt.readable import duration, gpus, number, percent, plain, plural
+from placeopt.readable import duration, gpus, number, of_reading, percent, plain, plural
 from placeopt.report.text.palette import BAD, GOOD, SO_SO
 from placeopt.report.text.text_table import TextTable, section
 
@@ -114,7 +114,8 @@ def headline(plan: Plan) -> list[RenderableType]:
 def _status(plan: Plan) -> Text:
     text = Text()
     if plan.status == "optimal":
-        return text.append("optimal", style=GOOD).append(": no better plan exists")
+        text.append("optimal", style=GOOD).append(": no better plan exists")
+        return text if plan.of == "cluster" else text.append(f"; {of_reading(plan.unread)}")
     level = next((level.name for level in plan.levels if level.bound != level.objective), "value")
     if plan.gap is None:
         text.append("feasible", style=BAD).append(f": keeps every rule; how good its {level} can be is not proven")

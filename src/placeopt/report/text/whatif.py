@@ -94,7 +94,7 @@ def failures_page(answer: Failures) -> list[RenderableType]:
         Text(f"{some}{stay}; waiting jobs are ignored", style="dim"),
     ]
     if any(scenario.unread and scenario.survives is None for scenario in lossy):
-        parts.append(Text("of some jobs it is not read where else they could run", style="dim"))
+        parts.append(Text("undecided, since some jobs or nodes were not read as they are", style="dim"))
     worst = lossy or sorted(answer.scenarios, key=lambda scenario: (-scenario.displaced, scenario.domains))[:1]
     if worst:
         parts += [Text(""), heading("Worst first" if lossy else "Most displaced")]

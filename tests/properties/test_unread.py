@@ -1,0 +1,144 @@
+"""What is said of the cluster is true in all completions of what was not read, and what is not differs between two."""
+
+from collections.abc import Callable, Iterator
+from itertools import product
+
+import pytest
+from hypothesis import event, given, settings
+
+from placeopt import Engine, Instance, build
+from placeopt.edits import edit_instance
+from placeopt.model import Assignment, Changes, Demand, Job, Option, ReadingNote, Running, Toleration, WorkerGpus
+from placeopt.whatif import Limits, add, defrag, fail, fit, price
+from strategies import Choice, choices
+from strategies.conditions import make_choosy_round
+
+LIMITS = Limits(time_limit_s=20, threads=1)
+FREE = {"node_selector": {}, "node_affinity": (), "nodes_allowed": None, "nodes_excluded": (), "relations": ()}
+ANYWHERE = {**FREE, "tolerations": (Toleration(operator="Exists"),), "conditions_unread": False}
+Answer = Callable[[Engine, Instance], tuple[object, str]]
+
+
+def make_reading(choice: Choice) -> Instance:
+    """Return a round with running and waiting jobs of which some things were not read."""
+    round_ = make_choosy_round(choice, nodes=3, jobs=4, drained=0)
+    drained = [node.id for node in round_.cluster.nodes if choice.chance(0.3)]
+    nodes = tuple(node.model_copy(update={"drained": node.id in drained}) for node in round_.cluster.nodes)
+    jobs, running, kept = [], [], []
+    for number, job in enumerate(round_.jobs):
+        if choice.chance(0.4):
+            jobs.append(job)
+            continue
+        place, what = choice.pick(nodes).id, choice.pick(("read", "conditions", "kept"))
+        mine: dict[str, object] = {"nodes_allowed": (place,), "conditions_unread": what == "conditions"}
+        jobs.append(job if what == "read" else job.model_copy(update=mine))
+        running.append(build.running(job, [(place, [number])], movable=what != "kept" and choice.chance(0.7)))
+        if what == "kept":
+            kept.append(job.id)
+    left_out = ("gone",) if choice.chance(0.15) else ()
+    notes = tuple(
+        ReadingNote(kind=kind, reason="not read", names=tuple(names))
+        for kind, names in (("drained", drained), ("kept as running", kept), ("left out", left_out))
+        if names
+    )
+    policy = round_.policy.model_copy(update={"changes": Changes(moves_max=2)})
+    made = build.instance(nodes, jobs, running=running, domains=round_.cluster.domains, policy=policy)
+    return edit_instance(made, reading=notes)
+
+
+def completions(reading: Instance) -> Iterator[Instance]:
+    """Yield the round with every combination of what the unread nodes and jobs may be, each at both ends."""
+    noted = {note.kind: set(note.names) for note in reading.reading}
+    drained, kept = noted.get("drained", set()), noted.get("kept as running", set())
+    unread = [job.id for job in reading.jobs if job.conditions_unread]
+    odd = [*sorted(drained), *sorted(kept), *unread]
+    for free in product((False, True), repeat=len(odd)):
+        open_ = {name for name, is_free in zip(odd, free, strict=True) if is_free}
+        nodes = tuple(
+            node.model_copy(update={"drained": False}) if node.id in drained & open_ else node
+            for node in reading.cluster.nodes
+        )
+        yield edit_instance(
+            reading,
+            cluster=reading.cluster.model_copy(update={"nodes": nodes}),
+            jobs=tuple(_completed(job, job.id in open_, job.id in kept) for job in reading.jobs),
+            running=tuple(_held(held, held.job in open_ & kept) for held in reading.running),
+            reading=(),
+        )
+
+
+def _completed(job: Job, free: bool, kept: bool) -> Job:
+    if not free:
+        return job.model_copy(update={"conditions_unread": False})
+    options = (Option(demand=Demand(gpus=0), value=job.options[0].value),) if kept else job.options
+    return job.model_copy(update={**ANYWHERE, "options": options})
+
+
+def _held(held: Running, nothing: bool) -> Running:
+    place = (Assignment(node=held.assignments[0].node, workers=(WorkerGpus(rank=0),)),)
+    return held.model_copy(update={"assignments": place, "movable": True}) if nothing else held
+
+
+def failures(engine: Engine, round_: Instance) -> tuple[object, str]:
+    """N+1: the answer itself says what is unknown."""
+    found = fail(round_, "node", limits=LIMITS)
+    return found.answer, found.of
+
+
+def optimum(engine: Engine, round_: Instance) -> tuple[object, str]:
+    """The best value of a plan."""
+    plan = engine.solve(round_.model_copy(update={"policy": _worth_alone(round_)}), time_limit_s=20)
+    assert plan.status == "optimal"
+    return plan.levels[0].objective, plan.of
+
+
+def _worth_alone(round_: Instance) -> object:
+    weights = {"communication": 0, "interference": 0, "fragmentation": 0}
+    return round_.policy.model_copy(update={"weights": round_.policy.weights.model_copy(update=weights)})
+
+
+def needed(engine: Engine, round_: Instance) -> tuple[object, str]:
+    """Nodes that are missing."""
+    found = add(round_, round_.cluster.nodes[0].machine, limits=LIMITS)
+    return (found.at_least, found.found, found.impossible), found.of
+
+
+def copies(engine: Engine, round_: Instance) -> tuple[object, str]:
+    """Copies of a job that fit."""
+    found = fit(round_, build.job("one", gpus=1), LIMITS)
+    return (found.found, found.most), found.of
+
+
+def emptied(engine: Engine, round_: Instance) -> tuple[object, str]:
+    """Most domains that moves can empty."""
+    found = defrag(round_, "node", limits=LIMITS)
+    return found.most, found.of
+
+
+def prices(engine: Engine, round_: Instance) -> tuple[object, str]:
+    """The value of one more node."""
+    found = price(round_, limits=LIMITS)
+    return [(one.low, one.high) for one in found.prices], found.of
+
+
+@pytest.mark.parametrize("question", [failures, optimum, needed, copies, emptied, prices])
+@settings(max_examples=max(1, settings().max_examples))
+@given(choice=choices)
+def test_the_cluster_and_the_reading(engine: Engine, question: Answer, choice: Choice) -> None:
+    """Just where two completions differ, the answer is one of the reading."""
+    reading = make_reading(choice)
+    said, of = question(engine, reading)
+    true = [question(engine, round_) for round_ in completions(reading)]
+    assert {one for _, one in true} == {"cluster"}
+    answers = {repr(answer) for answer, _ in true}
+    left_out = any(note.kind == "left out" for note in reading.reading)
+    event(f"{of}, {len(answers) > 1}")
+    if question in (optimum, needed, prices) and left_out:  # whatever such a job asks for and is worth
+        assert of == "reading"
+    elif question is failures and len(answers) > 1:
+        assert (said, of) == ("unknown", "reading")
+    elif question is emptied:  # what the search finds may differ
+        assert of == "reading" or answers == {repr(said)}
+    else:
+        assert (of == "cluster") == (len(answers) == 1)
+        assert of == "reading" or answers == {repr(said)}
