@@ -7,7 +7,7 @@ from placeopt import Engine, Instance, build
 from placeopt.edits import AddNodes, apply
 from placeopt.explain import explain_all
 from placeopt.model import Policy, Queue, Quota
-from placeopt.whatif import Limits, add, parse_variation, price, sweep
+from placeopt.whatif import Limits, add, after_plan, fit, parse_variation, price, sweep
 from strategies import Choice, choices, rounds
 from strategies.conditions import make_choosy_round, make_tolerations
 
@@ -86,3 +86,5 @@ def test_all_judge_the_conditions_of_jobs(engine: Engine, choice: Choice) -> Non
         ]
         starts = sum(admits(made, job, more) for job in takes)
         assert freed.get(f"one more node of type {machine!r}", 0) == starts
+        larger = with_one(after_plan(round_, plan), machine)
+        assert sum(fit(larger, record[name], LIMITS).found > 0 for name in waiting) == starts

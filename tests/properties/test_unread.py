@@ -100,7 +100,7 @@ def _worth_alone(round_: Instance) -> object:
 def needed(engine: Engine, round_: Instance) -> tuple[object, str]:
     """Nodes that are missing."""
     found = add(round_, round_.cluster.nodes[0].machine, limits=LIMITS)
-    return (found.at_least, found.found, found.impossible), found.of
+    return (found.at_least, found.found, found.impossible, found.never), found.of
 
 
 def copies(engine: Engine, round_: Instance) -> tuple[object, str]:

@@ -68,7 +68,8 @@ def explain(
 
     def same() -> bool:
         try:
-            other = _explained(*freest(unread, instance, plan), job, deadline, isolation)
+            completed, plan_of_it = freest(unread, instance, plan)
+            other = _explained(completed, plan_of_it, job, deadline, isolation)
         except BadInput:  # the plan breaks a rule of it
             return False
         return _told(found) == _told(other)

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import TypeVar
 
+from placeopt.edits import Stop
 from placeopt.explain.fixed_round import cheapest_removal, judged, worths
 from placeopt.explain.question import Question
 from placeopt.explain.records import BestPlace, DomainsMin, GpuName, Preempt, Remedies, WorkersMax
@@ -117,4 +118,5 @@ def _preempt(q: Question, held: Sequence[Placement]) -> Preempt:
         price=sum(prices[job] for job in removal.jobs),
         allowed=len(removal.jobs) + len(q.plan.preempted) <= changes.preemptions_max,
         proven=removal.proven,
+        steps=(Stop(do="stop", jobs=removal.jobs),),
     )

@@ -93,6 +93,8 @@ class Preempt(Record):
     price: int
     allowed: bool
     proven: bool
+    steps: tuple[AnyStep, ...] = ()
+    """The remedy as a patch of the round after the plan has it."""
 
 
 class Remedies(Record):
