@@ -81,6 +81,6 @@ def make_scenario(
         machines=[box],
         run_time_ms=actual,
         slowdowns=make_slowdowns(choice, "ab"),
-        physics=physics or None,
+        physics=physics,
         name="scenario",
     )

@@ -11,14 +11,11 @@ from __future__ import annotations
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from collections.abc import Set as AbstractSet
 from operator import attrgetter
 from types import MappingProxyType
 from typing import Any, NamedTuple, TypeVar
 
-from pydantic import ValidationError
-
-from placeopt.documents.faults import make_record, validation_fault
+from placeopt.documents.faults import make_record
 from placeopt.errors import BadInput
 from placeopt.importers.import_notes import ImportNotes
 from placeopt.importers.known_machines import with_known_machines
@@ -38,9 +35,8 @@ from placeopt.model import (
     Running,
     WorkerGpus,
 )
-from placeopt.model.base import MAX_JOBS, MAX_MS, Record, one_line, trusted
+from placeopt.model.base import Record, one_line, trusted
 from placeopt.model.failed_gpu import is_failed_gpu
-from placeopt.model.instance import job_fault
 from placeopt.model.policy import Fragmentation, Weights
 
 R = TypeVar("R", bound=Record)
@@ -193,47 +189,25 @@ def observed_instance(
         )
         cluster = cluster.model_copy(update={"nodes": nodes})
     ranked = _with_ranked_priorities(placed)
-    listed = {node.id for node in cluster.nodes}
-    running = tuple([_running(job, listed) for job in placed if job.workers])
+    running = tuple([_running(job) for job in placed if job.workers])
     if previous is not None:
         nodes = _kept(previous.cluster.nodes, cluster.nodes, "id")
         cluster = cluster.model_copy(update={"nodes": nodes})
         ranked = _kept(previous.jobs, ranked, "id")
         running = _kept(previous.running, running, "job")
-    fields: dict[str, Any] = {
-        "name": name,
-        "now_ms": now_ms,
-        "note": source[:900],
-        "reading": notes.records(),
-        "cluster": cluster,
-        "holds": kept,
-        "policy": policy,
-    }
-    observed: dict[str, Any] = {"jobs": ranked, "running": running}
-    fits = not failed and all(map(_is_placed_here, jobs)) and _refers_to_what_is_there(ranked, cluster, policy)
-    try:
-        return Instance(**fields).model_copy(update=observed) if fits else Instance(**fields, **observed)
-    except ValidationError as error:
-        raise validation_fault(Instance, error, name) from None
-
-
-def _is_placed_here(observed: ObservedJob) -> bool:
-    """Whether the running placement of a job is made of its option here, so that the two cannot contradict."""
-    if not observed.workers:
-        return True
-    option = observed.job.options[0]
-    if observed.unreadable_reason is not None or len(observed.workers) != option.workers:
-        return False
-    no_gpus = None if option.demand.gpus else ()
-    return all([gpus == no_gpus for _, gpus in observed.workers])  # noqa: C419 - half the time of a generator
-
-
-def _refers_to_what_is_there(jobs: Sequence[Job], cluster: Cluster, policy: Policy) -> bool:
-    """Whether all jobs have ids of their own, and name queues and levels that there are."""
-    queues = {queue.id for queue in policy.queues}
-    levels = {"node"} | {domain.level for domain in cluster.domains}
-    alone = len({job.id for job in jobs}) == len(jobs) <= MAX_JOBS
-    return alone and not any([job_fault(job, queues, levels) for job in jobs])  # noqa: C419 - half the time
+    return make_record(
+        Instance,
+        name,
+        name=name,
+        now_ms=now_ms,
+        note=source[:900],
+        reading=notes.records(),
+        cluster=cluster,
+        jobs=ranked,
+        running=running,
+        holds=kept,
+        policy=policy,
+    )
 
 
 class _GpuLedger:
@@ -414,42 +388,33 @@ def _hold(observed: ObservedHold, gpus: tuple[int, ...], jobs: Sequence[Observed
     return make_record(Hold, observed.id, **fields)
 
 
-def _running(observed: ObservedJob, listed: AbstractSet[str]) -> Running:
-    """Return the running placement of a job: its workers grouped by node; ``listed``: nodes whose names are records."""
+def _running(observed: ObservedJob) -> Running:
+    """Return the running placement of a job: its workers grouped by node."""
     option = observed.job.options[0]
     demand = option.demand
     by_node: dict[str, list[WorkerGpus]] = {}
     for rank, worker in enumerate(observed.workers):
-        record = trusted(WorkerGpus, {"rank": rank, "gpus": worker.gpus or ()})
-        by_node.setdefault(worker.node, []).append(record)
-    assignments = [
-        {
-            "node": node,
-            "group": None,
-            "starts": {},
-            "gpus": {str(gpu): demand.gpu_milli for worker in workers for gpu in worker.gpus},
-            "cpu_millicores": len(workers) * demand.cpu_millicores,
-            "memory_mib": len(workers) * demand.memory_mib,
-            "workers": tuple(workers),
-        }
+        by_node.setdefault(worker.node, []).append(WorkerGpus(rank=rank, gpus=worker.gpus or ()))
+    assignments = tuple(
+        make_record(
+            Assignment,
+            observed.where,
+            node=node,
+            gpus={str(gpu): demand.gpu_milli for worker in workers for gpu in worker.gpus},
+            cpu_millicores=len(workers) * demand.cpu_millicores,
+            memory_mib=len(workers) * demand.memory_mib,
+            workers=tuple(workers),
+        )
         for node, workers in by_node.items()
-    ]
-    known = by_node.keys() <= listed and max(observed.started_ms, observed.expected_end_ms or 0) <= MAX_MS
-    fields = {
-        "job": observed.job.id,
-        "option": option.id,
-        "assignments": tuple(
-            [
-                trusted(Assignment, held) if known else make_record(Assignment, observed.where, **held)
-                for held in assignments
-            ]
-        ),
-        "reached": {},
-        "started_ms": observed.started_ms,
-        "expected_end_ms": observed.expected_end_ms,
-        "movable": observed.movable,
-        "shrinkable": False,
-        "preemptible": observed.preemptible,
-        "protected_until_ms": None,
-    }
-    return trusted(Running, fields) if known else make_record(Running, observed.where, **fields)
+    )
+    return make_record(
+        Running,
+        observed.where,
+        job=observed.job.id,
+        option=option.id,
+        assignments=assignments,
+        started_ms=observed.started_ms,
+        expected_end_ms=observed.expected_end_ms,
+        movable=observed.movable,
+        preemptible=observed.preemptible,
+    )
