@@ -12,8 +12,19 @@ from placeopt.build import instance, job, machine, node
 from placeopt.check import violations
 from placeopt.documents import dumps, loads
 from placeopt.explain import explain
-from placeopt.model import Assignment, Changes, Instance, Plan, Policy, Running, Weights, WorkerGpus
-from placeopt.model.machine import Gpu, Machine, Profile
+from placeopt.model import (
+    Assignment,
+    Changes,
+    Gpu,
+    Instance,
+    Machine,
+    Plan,
+    Policy,
+    Profile,
+    Running,
+    Weights,
+    WorkerGpus,
+)
 from placeopt.topology import MIG_GPUS, mig_profiles
 from strategies.choice import Choice, seeded
 

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from placeopt.model.machine import Link as Link
     from placeopt.model.machine import Machine as Machine
     from placeopt.model.machine import Part as Part
+    from placeopt.model.machine import Profile as Profile
     from placeopt.model.origin import JobOrigin as JobOrigin
     from placeopt.model.origin import Origin as Origin
     from placeopt.model.placement import Assignment as Assignment
