@@ -46,6 +46,7 @@ def add_columns(
     columns = _Columns(state, cells, gpu_to_cell)
     for u, jobs in enumerate(units):
         builder.check_time()
+        builder.check_room(columns.number)
         if jobs[0] in problem.running:
             columns.add_running(u, jobs[0])
         else:
@@ -98,7 +99,7 @@ class _Columns:
         self.starts: list[IntArray] = []
         self.bundles: list[IntArray] = []
         self.grants: list[IntArray] = []
-        self._num_bundles = 0
+        self._num_bundles = self.number = 0
 
     def add_running(self, unit: int, job: int) -> None:
         """Add what may become of a running job: to stay, to shrink to each number of workers, to move."""
@@ -131,6 +132,7 @@ class _Columns:
             at = position[self.cell_node[here]]
             amount = np.minimum(need * most[at], self.cell_size[here] * size)
             self.grants.append(np.column_stack((first + at, here, amount, np.full(len(here), options.milli[option]))))
+            self.number += len(here)
 
     def _add_where_it_is(self, unit: int, held: Placement, option: int, kind: int, value: int) -> None:
         """Add a start in ``option`` with bundles and grants only where the running job has its workers now."""
@@ -142,6 +144,7 @@ class _Columns:
         milli = int(self.problem.options.milli[option])
         for cell, amount in Counter(int(self.gpu_to_cell[gpu]) for gpu in held.gpus).items():
             self.grants.append(np.array([[at[int(self.cell_node[cell])], cell, amount, milli]]))
+            self.number += 1
 
     def _add_start(
         self, unit: int, option: int, kind: int, value: int, most: int, nodes: IntArray, per_node: IntArray
@@ -150,6 +153,7 @@ class _Columns:
         self.starts.append(np.array([[unit, option, kind, value, most]]))
         self.bundles.append(np.column_stack((start, nodes, per_node)))
         self._num_bundles += len(nodes)
+        self.number += 1 + len(nodes)
 
 
 def _rows(blocks: list[IntArray], width: int) -> IntArray:
