@@ -9,6 +9,7 @@ from typing import Literal
 
 from placeopt.check import Ledger
 from placeopt.check.case import names
+from placeopt.edits import unread_in
 from placeopt.errors import BadInput, StaleSnapshot, Unsupported
 from placeopt.live_cluster.changes import FLAGS
 from placeopt.model import Cluster, Instance, Job, Node, Policy, Running
@@ -71,6 +72,8 @@ class ClusterRecord:
         self._changes: deque[RecordChange] = deque(maxlen=MOST_CHANGES_KEPT)
         self.has_limits = False
         """Whether any job so far may be granted more than its request."""
+        self.unread = unread_in(instance, waiting=False).names
+        """What was not read when the cluster was loaded, and could change an answer."""
         self.has_timed_holds = any(hold.from_ms or hold.until_ms is not None for hold in instance.holds)
         self.look_for_limits(instance.jobs)
         for job in instance.jobs:

@@ -69,6 +69,8 @@ def plan_fields(record: ClusterRecord, policy: Policy, value: int, bound: int | 
         "instance": trusted(InstanceRef, {"name": record.name, "digest": None, "revision": record.revision}),
         "policy": trusted(PolicyRef, {"name": policy.name, "digest": policy.digest, "values": policy}),
         "status": "feasible",
+        "of": "reading" if record.unread else "cluster",
+        "unread": record.unread,
         "limit": "none",
         "asked": (),
         "levels": (trusted(Level, {"name": "value", "sense": "max", "objective": value, "bound": bound}),),
