@@ -17,7 +17,7 @@ from placeopt.importers.kubernetes.listing import PodList
 from placeopt.importers.kubernetes.objects import job_id
 from placeopt.importers.kubernetes.pod_affinity import NAMESPACE, NO_RELATIONS, Selection
 from placeopt.importers.kubernetes.pods import Pod, Port
-from placeopt.importers.kubernetes.topologies import Levels
+from placeopt.importers.kubernetes.topologies import HOSTNAME, Levels
 from placeopt.importers.observed_round import is_plain
 from placeopt.model import Relation
 
@@ -76,9 +76,10 @@ def _add_anti_affinity(
 ) -> None:
     holders: dict[Relation, dict[str, Pod]] = defaultdict(dict)
     selection = Selection(pods.readable)
+    by_node = {HOSTNAME} if levels.is_node(HOSTNAME) else set()
     for pod in pods.readable:
         for relation in pods.relations.get(pod.id, NO_RELATIONS).relations:
-            if (relation.kind, relation.weight) == ("apart", None) and levels.level_of(relation.level) == "node":
+            if (relation.kind, relation.weight) == ("apart", None) and relation.level in by_node:
                 holders[relation][pod.id] = pod
     names: Counter[str] = Counter()
     for relation, own in holders.items():

@@ -43,7 +43,7 @@ class InterPodRules:
         return Selection(self.pods.readable)
 
     def _of_job(self, relation: Relation) -> Relation:
-        at_node = self.levels.level_of(relation.level) == "node"
+        at_node = self.levels.is_node(relation.level)
         return relation.model_copy(update={"level": "node"}) if at_node else relation
 
     def relations_of(self, pod: Pod) -> tuple[Relation, ...]:

@@ -89,31 +89,17 @@ class Levels:
             while level in taken or level in self.names.values():
                 level += "-level"
             self.names[key] = level
-        self._level_of: dict[str, str | None] = {}
 
-    def level_of(self, key: str) -> str | None:
+    def is_node(self, key: str) -> bool:
         """
-        Return the level of the round for a node label; ``node`` if no two nodes share a value.
+        Return whether each domain of a label of nodes is a node: of a hostname that no two nodes share.
 
-        None if there is no such level, or if one value occurs in several domains: racks of one name in two zones are
-        one domain for an affinity term, and two for the round.
+        Of other labels nodes that are added may share a value.
         """
-        if key not in self._level_of:
-            self._level_of[key] = self._find_level(key)
-        return self._level_of[key]
-
-    def _find_level(self, key: str) -> str | None:
-        if key not in self.names:
-            values = [node.labels.get(key) for node in self._nodes]
-            known = [value for value in values if value is not None]
-            unique = len(set(known)) == len(known)
-            return "node" if unique and (key == HOSTNAME or len(known) == len(values)) else None
-        above = [*self.names][: [*self.names].index(key)]
-        paths: dict[str, set[tuple[str, ...]]] = defaultdict(set)
-        for node in self._nodes:
-            if node.labels.get(key):
-                paths[node.labels[key]].add(tuple(node.labels.get(label, "") for label in above))
-        return self.names[key] if all(len(path) == 1 for path in paths.values()) else None
+        if key != HOSTNAME:
+            return False
+        known = [node.labels[HOSTNAME] for node in self._nodes if HOSTNAME in node.labels]
+        return len(set(known)) == len(known)
 
     def domain(self, node: KubernetesNode, domains: dict[str, Domain]) -> str | None:
         """
