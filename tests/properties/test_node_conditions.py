@@ -40,7 +40,7 @@ def test_every_floor_says_the_same_of_every_node(engine: Engine, choice: Choice)
     engine.load(round_)
     for j, job in enumerate(round_.jobs):
         right = [admits(round_, job, node) for node in round_.cluster.nodes]
-        (option,) = problem.options_of(int(problem.job_class[j]))
+        (option,) = problem.options_of(j)
         assert problem.options.node_class_ok[option][problem.node_class].tolist() == right
         ranked = {one.node for one in engine.rank(job.id).nodes}
         assert [node.id in ranked for node in round_.cluster.nodes] == right
