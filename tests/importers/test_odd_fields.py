@@ -151,7 +151,7 @@ def outcome(items: list[dict[str, Any]]) -> str:
 
 
 def test_kubernetes(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What is read once for equal content, and records made without a second check, are what each pod alone gives."""
+    """What is read once for equal content is what each pod alone gives."""
     whole, draw = kubernetes_objects(), Random(16)
     for item in [item for item in whole if item["kind"] == "Pod"][:8]:
         twin = copy.deepcopy(item)
@@ -162,8 +162,6 @@ def test_kubernetes(monkeypatch: pytest.MonkeyPatch) -> None:
     quick = [outcome(items) for items in documents]
     assert sum(not text.startswith("{") for text in quick) < 30
     monkeypatch.setattr("placeopt.importers.kubernetes.pods.Memo.get", lambda _self, _content, read: read())
-    monkeypatch.setattr("placeopt.importers.observed_round.is_plain", lambda *_: False)
-    monkeypatch.setattr("placeopt.importers.observed_round.trusted", lambda kind, fields: kind(**fields))
     assert [outcome(items) for items in documents] == quick
 
 

@@ -8,12 +8,11 @@ and the command line prints them on standard error.
 
 from __future__ import annotations
 
-import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from operator import attrgetter
 from types import MappingProxyType
-from typing import Any, NamedTuple, TypeVar
+from typing import NamedTuple, TypeVar
 
 from placeopt.documents.faults import make_record
 from placeopt.errors import BadInput
@@ -35,7 +34,7 @@ from placeopt.model import (
     Running,
     WorkerGpus,
 )
-from placeopt.model.base import Record, one_line, trusted
+from placeopt.model.base import Record, one_line
 from placeopt.model.failed_gpu import is_failed_gpu
 from placeopt.model.policy import Fragmentation, Weights
 
@@ -92,28 +91,10 @@ class ObservedHold(NamedTuple):
     until_ms: int | None = None
 
 
-_PLAIN = re.compile(r"[!-~]{1,250}\Z")
-"""Names that every record takes: a part of those that the model's own patterns allow."""
-
-
-def is_plain(*names: str | None) -> bool:
-    """Return whether names are None, or of visible ASCII characters and short, so that records take them unseen."""
-    return all([name is None or _PLAIN.match(name) for name in names])  # noqa: C419 - half the time of a generator
-
-
-def origin_of(
-    name: str, own_id: str | None = None, workers: Iterable[tuple[str, str | None]] = (), *, plain: bool = False
-) -> JobOrigin:
-    """Return what a job, and its workers by (name, id), are called where they were read; ``plain``: all `is_plain`."""
-    make = trusted if plain else _origin
-    known = tuple([make(Origin, {"name": worker, "id": uid}) for worker, uid in workers])
-    return make(JobOrigin, {"name": name, "id": own_id, "workers": known})
-
-
-def _origin(kind: type[R], fields: dict[str, Any]) -> R:
-    if is_plain(fields["name"], fields["id"]):
-        return trusted(kind, fields)
-    return kind(**{**fields, "name": one_line(fields["name"])})
+def origin_of(name: str, own_id: str | None = None, workers: Iterable[tuple[str, str | None]] = ()) -> JobOrigin:
+    """Return what a job, and its workers by (name, id), are called where they were read."""
+    known = tuple(Origin(name=one_line(worker), id=uid) for worker, uid in workers)
+    return JobOrigin(name=one_line(name), id=own_id, workers=known)
 
 
 def snapshot_policy(
@@ -372,7 +353,7 @@ def _with_ranked_priorities(jobs: Sequence[ObservedJob]) -> tuple[Job, ...]:
     """Return the jobs with ranks as priorities, 0 for the lowest: a manager's own may exceed the model's range."""
     rank = {priority: i for i, priority in enumerate(sorted({job.priority for job in jobs}))}
     return tuple(
-        trusted(Job, {**observed.job.__dict__, "priority": rank[observed.priority]})
+        observed.job.model_copy(update={"priority": rank[observed.priority]})
         if rank[observed.priority]
         else observed.job
         for observed in jobs

@@ -8,6 +8,7 @@ relation between jobs, and this could be one, but amounts are seen by all relaxa
 
 from __future__ import annotations
 
+import re
 from collections import Counter, defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -18,7 +19,6 @@ from placeopt.importers.kubernetes.objects import job_id
 from placeopt.importers.kubernetes.pod_affinity import NAMESPACE, NO_RELATIONS, Selection
 from placeopt.importers.kubernetes.pods import Pod, Port
 from placeopt.importers.kubernetes.topologies import HOSTNAME, Levels
-from placeopt.importers.observed_round import is_plain
 from placeopt.model import Relation
 
 ANYWHERE = frozenset({"", "0.0.0.0", "::"})  # noqa: S104
@@ -109,4 +109,8 @@ def _short(relation: Relation) -> str:
     spaces = [name for one in relation.selector if one.key == NAMESPACE for name in one.values]
     plain = all(one.operator == "In" and (one.key == NAMESPACE or len(one.values) == 1) for one in relation.selector)
     name = f"{','.join(spaces)}/{','.join(wanted)}"
-    return name if plain and spaces and is_plain(name) else sha256(relation.text.encode()).hexdigest()[:16]
+    return (
+        name
+        if plain and spaces and re.fullmatch(r"[!-~]{1,230}", name)
+        else sha256(relation.text.encode()).hexdigest()[:16]
+    )
