@@ -266,13 +266,13 @@ class TestKubernetes:
         assert "mark preemptible is neither true nor false" in notes_of(found)
 
     def test_what_others_depend_on_keeps_its_place(self) -> None:
-        """A part of a gang; a pod to which the affinity of another refers; one whose GPUs cannot be read."""
+        """A part of a gang, and a pod whose GPUs cannot be read; relations of others are judged in the plan."""
         gang = [pod("g0", "n", labels={KUEUE: "g"}, **LOW), pod("g1", labels={KUEUE: "g"}, **LOW)]
         base = [pod("base", "n", labels={"app": "b"}, **LOW), pod("near", affinity=near(term({"app": "b"})), **LOW)]
         odd = pod("odd", "m", asks={"nvidia.com/gpu.shared": "1"}, **LOW)
         found = read(node(), node("m"), *gang, *base, odd)
         assert len(found.running) == 3
-        assert preemptible(found) == []
+        assert preemptible(found) == ["default/base"]
 
     def test_pods_that_preempt_nobody_are_named(self) -> None:
         """The round has no such rule: the note says so, where it matters."""
