@@ -3,9 +3,21 @@
 import pytest
 
 from helpers.plans import plan_for
-from placeopt import build
+from placeopt import build, solve
 from placeopt.check import violations
-from placeopt.model import Domain, Group, Job, Option, Placement, Split, Spread
+from placeopt.model import (
+    Demand,
+    Domain,
+    Group,
+    Job,
+    NodeConditions,
+    Option,
+    Placement,
+    Split,
+    Spread,
+    Taint,
+    Toleration,
+)
 
 NODES = [build.node(f"n{i}", domain=f"r{i // 2}") for i in range(4)]
 DOMAINS = [Domain(id="r0"), Domain(id="r1")]
@@ -70,3 +82,22 @@ def test_an_unknown_leaf_and_ranks_in_another_order() -> None:
     round_ = build.instance(NODES, [job], domains=DOMAINS)
     for placement in (strange, held.model_copy(update={"assignments": turned})):
         assert "workers" in {one.rule for one in violations(round_, plan_for(round_, {"j": placement}))}
+
+
+def test_a_group_has_conditions_of_its_own() -> None:
+    """A launcher on a node of the pool cpu, which is tainted, and workers elsewhere."""
+    tainted = build.node("c0", labels={"pool": "cpu"}, taints=(Taint(key="cpu"),))
+    gpus = [build.node(f"n{i}", labels={"pool": "gpu"}) for i in range(2)]
+    launcher = NodeConditions(node_selector={"pool": "cpu"}, tolerations=(Toleration(key="cpu", operator="Exists"),))
+    workers = NodeConditions(nodes_excluded=("n0",))
+    groups = (Group(id="launcher", demand=Demand(gpus=0), conditions=launcher), Group(id="work", conditions=workers))
+    job = Job(id="j", options=(Option(groups=groups),))
+    round_ = build.instance([tainted, *gpus], [job])
+    plan = solve(round_, time_limit_s=20, isolation="thread")
+    assert violations(round_, plan) == []
+    assert [(a.group, a.node) for a in plan.placements[0].assignments] == [("launcher", "c0"), ("work", "n1")]
+    found = {}
+    for where in (("c0", "c0"), ("n1", "n1"), ("c0", "n0")):
+        held = build.placement(job, [(where[0], [], "launcher"), (where[1], [0], "work")])
+        found[where] = {violation.rule for violation in violations(round_, plan_for(round_, {"j": held}))}
+    assert found == {("c0", "c0"): {"taints"}, ("n1", "n1"): {"node_selector"}, ("c0", "n0"): {"nodes_excluded"}}

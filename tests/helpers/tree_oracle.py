@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import product
 
-from placeopt.model import Group, Instance, Job, Node, Option, Placement
+from placeopt.model import Group, Instance, Job, Node, NodeConditions, Option, Placement
 
 Layout = Mapping[str, Counter[str]]
 """Leaf -> node -> workers."""
@@ -111,9 +111,11 @@ class TreeOracle:
 
     def is_lawful(self, job: Job, option: Option, layout: Layout, now: Layout) -> bool:
         """Whether workers that are added are allowed on their nodes, and the whole is as the tree asks."""
-        for leaf in option.leaves:
+        for leaf, groups in paths(option):
             for node in layout[leaf.id] - now[leaf.id]:
-                if self.nodes[node].drained or not self.chooses(job, self.nodes[node]):
+                at = self.nodes[node]
+                tolerated = {one.key for asks in (job, *stated(groups)) for one in asks.tolerations}
+                if at.drained or {taint.key for taint in at.taints} - tolerated or not self.chooses(job, at, groups):
                     return False
         return self.is_whole(option, layout) and self._lies(job, option, layout, now)
 
@@ -128,9 +130,17 @@ class TreeOracle:
             for part in group.groups
         )
 
-    def chooses(self, job: Job, node: Node) -> bool:
-        """Whether the job's selector admits a node."""
-        return all(node.labels.get(key) == value for key, value in job.node_selector.items())
+    def chooses(self, job: Job, node: Node, groups: tuple[Group, ...]) -> bool:
+        """Whether what the job and some groups of it say about nodes admits a node, which has all labels asked for."""
+        for asks in (job, *stated(groups)):
+            terms = [
+                bool(term) and all((node.labels[e.key] in e.values) == (e.operator == "In") for e in term)
+                for term in asks.node_affinity
+            ]
+            selected = all(node.labels.get(key) == value for key, value in asks.node_selector.items())
+            if not selected or node.id in asks.nodes_excluded or (terms and not any(terms)):
+                return False
+        return True
 
     def domain(self, node: str, level: str) -> str | None:
         """Return the domain of a level above a node."""
@@ -141,7 +151,8 @@ class TreeOracle:
             at = self.parent[at]
         return at
 
-    def _lies(self, job: Job, group: Group, layout: Layout, now: Layout) -> bool:
+    def _lies(self, job: Job, group: Group, layout: Layout, now: Layout, above: tuple[Group, ...] = ()) -> bool:
+        groups = (*above, group)
         workers = sum((layout[leaf.id] for leaf in group.leaves), Counter[str]())
         if all(layout[leaf.id] == now[leaf.id] for leaf in group.leaves):
             return True  # nothing is added to what runs, however it lies
@@ -165,12 +176,12 @@ class TreeOracle:
             if spread.workers_max is not None and max(inside.values()) > spread.workers_max:
                 return False
             if spread.skew_max is not None:
-                chosen = [name for name, node in self.nodes.items() if self.chooses(job, node)]
+                chosen = [name for name, node in self.nodes.items() if self.chooses(job, node, groups)]
                 every = {self.domain(name, spread.level) for name in chosen} - {None}
                 fewest = min((inside[domain] for domain in every), default=0)
                 if max(inside.values()) - fewest > spread.skew_max:
                     return False
-        return all(self._lies(job, part, layout, now) for part in group.groups)
+        return all(self._lies(job, part, layout, now, groups) for part in group.groups)
 
     def _inside(self, workers: Counter[str], level: str) -> Counter[str | None]:
         inside: Counter[str | None] = Counter()
@@ -207,3 +218,17 @@ def layout_of(option: Option, held: Placement | None) -> dict[str, Counter[str]]
     for assignment in held.assignments if held is not None else ():
         layout[option.id if assignment.group is None else assignment.group][assignment.node] += len(assignment.workers)
     return layout
+
+
+def paths(group: Group, above: tuple[Group, ...] = ()) -> Iterator[tuple[Group, tuple[Group, ...]]]:
+    """Yield the leaves of a group, each with the groups that it is in, itself last."""
+    here = (*above, group)
+    for part in group.groups:
+        yield from paths(part, here)
+    if not group.groups:
+        yield group, here
+
+
+def stated(groups: tuple[Group, ...]) -> list[NodeConditions]:
+    """Return what groups ask of nodes."""
+    return [group.conditions for group in groups if group.conditions is not None]

@@ -7,7 +7,22 @@ Small ones for `helpers.tree_oracle`; larger ones, which no oracle solves.
 from __future__ import annotations
 
 from placeopt import Instance, build
-from placeopt.model import Demand, Domain, Group, Job, Node, Option, Policy, Split, Spread, Weights
+from placeopt.model import (
+    Demand,
+    Domain,
+    Group,
+    Job,
+    LabelExpression,
+    Node,
+    NodeConditions,
+    Option,
+    Policy,
+    Split,
+    Spread,
+    Taint,
+    Toleration,
+    Weights,
+)
 from strategies.choice import Choice
 
 LEVELS = ("node", "rack", "zone")
@@ -32,7 +47,9 @@ def make_tree_round(choice: Choice, *, running: bool = False) -> Instance:
 def _node(choice: Choice, name: str, racks: int) -> Node:
     domain = None if choice.chance(0.1) else f"r{choice.number(0, racks - 1)}"
     labels = {"pool": choice.pick(("a", "b"))}
-    return build.node(name, choice.pick(("m0", "m1")), domain=domain, labels=labels, drained=choice.chance(0.05))
+    taints = (Taint(key="kept"),) if choice.chance(0.1) else ()
+    fields = {"labels": labels, "drained": choice.chance(0.05), "taints": taints}
+    return build.node(name, choice.pick(("m0", "m1")), domain=domain, **fields)
 
 
 def _job(choice: Choice, name: str, *, tree: bool) -> Job:
@@ -64,9 +81,13 @@ def _group(choice: Choice, name: str, *, depth: int, budget: list[int], tree: bo
         "single_node": choice.chance(0.1),
         "workers_per_node_max": choice.maybe(0.15, 1, 2),
         "prefer": tuple(choice.pick(((), (), ("rack",), ("node", "zone"), ("zone",)))),
+        "conditions": _conditions(choice) if choice.chance(0.15) else None,
     }
     if parts:
-        return Group(id=name, groups=tuple(parts), splits=_splits(choice, 0), spread=_spread(choice), **rules)
+        spread = _spread(choice)
+        if any(_has_conditions(part) for part in parts):
+            spread = tuple(one for one in spread if one.skew_max is None)
+        return Group(id=name, groups=tuple(parts), splits=_splits(choice, 0), spread=spread, **rules)
     workers = choice.number(1, min(budget[0], 3))
     budget[0] -= workers
     least = choice.maybe(0.2, 1, workers)
@@ -82,6 +103,19 @@ def _group(choice: Choice, name: str, *, depth: int, budget: list[int], tree: bo
         spread=_spread(choice),
         **rules,
     )
+
+
+def _conditions(choice: Choice) -> NodeConditions:
+    """Return what a group asks of nodes: a pool, in one of several forms, a node less, or a taint tolerated."""
+    a, b = (LabelExpression(key="pool", operator="In", values=(pool,)) for pool in "ab")
+    no_a = LabelExpression(key="pool", operator="NotIn", values=("a",))
+    fields = [{"node_selector": {"pool": "a"}}, {"node_affinity": ((a,), (b,))}, {"node_affinity": ((no_a,), ())}]
+    fields += [{"nodes_excluded": ("n0",)}, {"tolerations": (Toleration(key="kept", operator="Exists"),)}]
+    return NodeConditions(**choice.pick(tuple(fields)))
+
+
+def _has_conditions(group: Group) -> bool:
+    return group.conditions is not None or any(map(_has_conditions, group.groups))
 
 
 def _splits(choice: Choice, workers: int) -> tuple[Split, ...]:

@@ -1,37 +1,56 @@
 """What keeps a job from a start on a node, apart from room; and what labels say."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 from placeopt.check.directory import Directory
-from placeopt.model import Job, LabelExpression, Node, Taint, Toleration
+from placeopt.model import Group, Job, LabelExpression, Node, NodeConditions, Taint, Toleration
 
 Barrier = tuple[str, str]
 """A rule that keeps a job off a node, and how."""
 
 
-def barriers(directory: Directory, job: Job, node: Node) -> Iterator[Barrier]:
-    """Yield what keeps a job from a start on a node, apart from room."""
+def barriers(directory: Directory, job: Job, node: Node, of_groups: Sequence[NodeConditions] = ()) -> Iterator[Barrier]:
+    """Yield what keeps workers of a job from a start on a node, apart from room; ``of_groups``: those they are in."""
     if node.drained:
         yield "drained", "the node is drained and takes no new work"
     for taint in node.taints:
-        if not any(_covers(toleration, taint) for toleration in job.tolerations):
+        tolerations = (*job.tolerations, *(one for group in of_groups for one in group.tolerations))
+        if not any(_covers(toleration, taint) for toleration in tolerations):
             yield "taints", f"the job does not tolerate {taint.text!r}"
-    yield from conditions_unmet(directory, job, node)
+    yield from conditions_unmet(directory, job, node, of_groups)
 
 
-def conditions_unmet(directory: Directory, job: Job, node: Node) -> Iterator[Barrier]:
-    """Yield the job's own conditions that a node does not meet."""
+def conditions_of_leaf(group: Group, leaf: str | None) -> list[NodeConditions] | None:
+    """Return what a group and those below it on the way to a leaf ask of nodes; None: the leaf is not below it."""
+    own = [] if group.conditions is None else [group.conditions]
+    if not group.groups:
+        return own if leaf in (None, group.id) else None
+    below = (conditions_of_leaf(part, leaf) for part in group.groups)
+    found = next((conditions for conditions in below if conditions is not None), None)
+    return None if found is None else own + found
+
+
+def conditions_unmet(
+    directory: Directory, job: Job, node: Node, of_groups: Sequence[NodeConditions] = ()
+) -> Iterator[Barrier]:
+    """Yield the conditions of a job, and of groups of it, that a node does not meet."""
     if job.nodes_allowed is not None and node.id not in job.nodes_allowed:
         yield "nodes_allowed", f"not among the {len(job.nodes_allowed)} nodes allowed"
-    if node.id in job.nodes_excluded:
-        yield "nodes_excluded", f"among the {len(job.nodes_excluded)} nodes excluded"
-    if not job.node_selector and not job.node_affinity:
+    yield from _unmet(directory, job, node)
+    for group in of_groups:
+        yield from _unmet(directory, group, node)
+
+
+def _unmet(directory: Directory, asks: Job | NodeConditions, node: Node) -> Iterator[Barrier]:
+    if node.id in asks.nodes_excluded:
+        yield "nodes_excluded", f"among the {len(asks.nodes_excluded)} nodes excluded"
+    if not asks.node_selector and not asks.node_affinity:
         return
     labels = directory.labels_of(node)
-    for key, wanted in job.node_selector.items():
+    for key, wanted in asks.node_selector.items():
         if labels.get(key) != wanted:
             yield "node_selector", f"label {key!r} is {labels.get(key)!r}, the job asks for {wanted!r}"
-    if job.node_affinity and not any(term and all(is_met(one, labels) for one in term) for term in job.node_affinity):
+    if asks.node_affinity and not any(term and all(is_met(one, labels) for one in term) for term in asks.node_affinity):
         yield "node_affinity", "its labels meet none of the terms"
 
 

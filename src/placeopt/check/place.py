@@ -1,11 +1,11 @@
 """May the job stand on these nodes and GPUs, and do its workers lie together and apart as its option says?"""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 from placeopt.check.case import CheckCase
-from placeopt.check.conditions import barriers, conditions_unmet
+from placeopt.check.conditions import barriers, conditions_of_leaf, conditions_unmet
 from placeopt.check.directory import PlacedJob, gpu_number, workers_by_node
-from placeopt.model import Group, Job, Machine, Option, Placement, Spread
+from placeopt.model import Group, Job, Machine, NodeConditions, Option, Placement, Spread
 from placeopt.model.machine import PART_LEVELS
 
 
@@ -23,6 +23,8 @@ def check_where(case: CheckCase) -> None:
         models, flavors = held.option.demand.gpu_models, case.limits.queues.flavors(job.queue)
         if flavors and not case.stays(job.id):
             _check_flavor(case, held, flavors)
+        of_groups = _of_groups(held)
+        choosy = choosy or bool(of_groups)
         if not (choosy or models or marked):
             continue
         for assignment in held.placement.assignments:
@@ -30,7 +32,7 @@ def check_where(case: CheckCase) -> None:
             if node is None:
                 continue
             if (choosy or node.taints or node.drained) and not case.stays(job.id, node.id):
-                for rule, what in barriers(case.directory, job, node):
+                for rule, what in barriers(case.directory, job, node, of_groups):
                     case.of_job(rule, job.id, what, node.id, held=True)
             if models:
                 gpus = case.machine_of[node.id].gpus
@@ -38,6 +40,13 @@ def check_where(case: CheckCase) -> None:
                     if 0 <= gpu < len(gpus) and gpus[gpu].model not in models:
                         what = f"GPU {gpu} is a {gpus[gpu].model!r}, allowed are {', '.join(map(repr, models))}"
                         case.of_job("gpu_model", job.id, what, node.id, held=True)
+
+
+def _of_groups(held: PlacedJob) -> Sequence[NodeConditions]:
+    """Return what the groups of workers of a leaf ask of nodes."""
+    placement, leaf = held.placement, held.placement.assignments[0].group
+    root = held.option if leaf is None else held.job.option(placement.option)
+    return conditions_of_leaf(root, leaf) or ()
 
 
 def _check_flavor(case: CheckCase, held: PlacedJob, flavors: frozenset[str]) -> None:
@@ -78,15 +87,20 @@ class _Shape:
     def __init__(self, case: CheckCase, job: Job, placement: Placement) -> None:
         self._case, self._job, self._placement = case, job, placement
         self._relation = case.relation.get(job.id, "same")
+        self._here: tuple[NodeConditions, ...] = ()
+        """What the group that is judged, and those above it, ask of nodes."""
 
     def check(self, group: Group, where: str) -> None:
         """Judge the workers of a group, and those of each group below it."""
+        above = self._here
+        self._here = above if group.conditions is None else (*above, group.conditions)
         on_node = workers_by_node(self._placement, {leaf.id for leaf in group.leaves})
         if on_node:
             self._check_own(group, on_node, where)
             self._check_reached(group, on_node, where)
         for part in group.groups:
             self.check(part, f"job {self._job.id!r} group {part.id!r}")
+        self._here = above
 
     def _check_own(self, group: Group, on_node: Mapping[str, int], where: str) -> None:
         by, stands = [self._job.id] if self._relation == "same" else None, False
@@ -158,8 +172,8 @@ class _Shape:
             if spread.workers_max is not None and count > spread.workers_max:
                 add("spread", f"{count} workers in {spread.level} {domain!r}, must be at most {spread.workers_max}")
         if spread.skew_max is not None:
-            directory, level = self._case.directory, spread.level
-            chosen = [n for n in directory.nodes.values() if not any(conditions_unmet(directory, self._job, n))]
+            directory, level, here = self._case.directory, spread.level, self._here
+            chosen = [n for n in directory.nodes.values() if not any(conditions_unmet(directory, self._job, n, here))]
             others = {directory.domain_at(node.id, level) for node in chosen} - {None}
             fewest = min((workers_in.get(str(domain), 0) for domain in others), default=0)
             most = max(workers_in.values(), default=0)

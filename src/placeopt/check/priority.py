@@ -111,7 +111,7 @@ def _keeps(case: CheckCase, used: Amounts, taken: Amounts) -> bool:
 def _finds_room(case: CheckCase, job: Job, option: Option, used: Amounts, nodes: list[Node]) -> bool:
     """Return whether a placement is found beside ``used``: on each node as many workers as it takes, in turn."""
     judged = job.utility_min_thousandths is not None and case.policy.postpone.rule == "utility"  # not by the referee
-    if judged or job.is_below_minimum(option) or option.groups or option.spread or case.directory.splits_of(option):
+    if judged or job.is_below_minimum(option) or option.is_tree or option.spread or case.directory.splits_of(option):
         return False
     assignments: list[Assignment] = []
     rank, demand = 0, option.demand

@@ -13,7 +13,7 @@ from typing import Any
 from placeopt.errors import OutOfTime
 from placeopt.explain.question import Question, case_beside
 from placeopt.explain.records import Constraint, Explanation
-from placeopt.explain.words import condition_words, constraint_name, listed, spread_words
+from placeopt.explain.words import condition_words, constraint_name, group_condition_words, listed, spread_words
 from placeopt.model import Group, Instance, Job, Relation, Split, Toleration
 from placeopt.model.plan import UnplacedReason
 from placeopt.problem import State
@@ -177,6 +177,8 @@ def _asked(group: Group) -> Iterator[tuple[str, str]]:
         yield "workers_per_node_max", f"at most {group.workers_per_node_max} workers on a node"
     if group.splits:
         yield "splits", "; ".join(map(_split, group.splits))
+    if group.conditions is not None:
+        yield "conditions", group_condition_words(group.conditions)
     if group.spread:
         yield "spread", "; ".join(f"{spread_words(spread)} by {spread.level}" for spread in group.spread)
 
@@ -186,7 +188,9 @@ def _split(split: Split) -> str:
 
 
 def _without(job: Job, option_id: str, group_id: str, field: str) -> Job:
-    dropped = {"single_node": False, "workers_per_node_max": None, "splits": (), "spread": ()}[field]
+    dropped = {"single_node": False, "workers_per_node_max": None, "splits": (), "spread": (), "conditions": None}[
+        field
+    ]
 
     def edited(group: Group) -> Group:
         own = {field: dropped} if group.id == group_id else {}

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from placeopt.explain.records import Constraint, DomainsMin, Preempt, Remedies, WorkersMax
 from placeopt.feasibility.requirement import NAMED, Requirement
-from placeopt.model import Job, Spread
+from placeopt.model import Job, NodeConditions, Spread
 
 NAMES = {
     "utility": "utility",
@@ -97,11 +97,21 @@ def condition_words(job: Job) -> dict[str, str]:
         if job.tolerations
         else "no tainted node",
         "nodes_allowed": f"node {_some(job.nodes_allowed or ())}" if job.nodes_allowed else "no node",
-        "nodes_excluded": f"not node {_some(job.nodes_excluded)}",
-        "node_selector": ", ".join(f"{label}={value}" for label, value in job.node_selector.items()),
-        "node_affinity": " or ".join(
-            " and ".join(expression.text for expression in term) or "no node" for term in job.node_affinity
-        ),
+        **_stated(job),
+    }
+
+
+def group_condition_words(conditions: NodeConditions) -> str:
+    """Return what a group asks of nodes."""
+    return "; ".join(filter(None, _stated(conditions).values())) or "tolerations"
+
+
+def _stated(asks: Job | NodeConditions) -> dict[str, str]:
+    terms = (" and ".join(expression.text for expression in term) or "no node" for term in asks.node_affinity)
+    return {
+        "nodes_excluded": f"not node {_some(asks.nodes_excluded)}" if asks.nodes_excluded else "",
+        "node_selector": ", ".join(f"{label}={value}" for label, value in asks.node_selector.items()),
+        "node_affinity": " or ".join(terms),
     }
 
 

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from placeopt.model.cluster import Domain as Domain
     from placeopt.model.cluster import Node as Node
     from placeopt.model.conditions import LabelExpression as LabelExpression
+    from placeopt.model.conditions import NodeConditions as NodeConditions
     from placeopt.model.conditions import Taint as Taint
     from placeopt.model.conditions import Toleration as Toleration
     from placeopt.model.group import Demand as Demand

@@ -8,9 +8,9 @@ imagined are judged as all others.
 import re
 from typing import Annotated, Literal, Self
 
-from pydantic import AfterValidator, model_validator
+from pydantic import AfterValidator, Field, model_validator
 
-from placeopt.model.base import Id, LabelValue, Record
+from placeopt.model.base import Id, Labels, LabelValue, Record
 
 Operator = Literal["In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt"]
 Effect = Literal["NoSchedule", "NoExecute"]
@@ -132,3 +132,16 @@ class Toleration(Record):
         """The toleration in the form of a taint, such as ``key=value:effect``; ``*`` is every key."""
         sign = {"Exists": "", "Equal": "=", "Gt": ">", "Lt": "<"}[self.operator]
         return f"{self.key or '*'}{sign}{self.value}" + (f":{self.effect}" if self.effect else "")
+
+
+class NodeConditions(Record):
+    """What a group of workers asks of its nodes, beside what its job asks: a node must meet both."""
+
+    node_selector: Labels = Field(default_factory=dict)
+    """Effective labels that a node must carry."""
+    node_affinity: tuple[tuple[LabelExpression, ...], ...] = ()
+    """Terms, of which a node must meet one, as those of a job."""
+    nodes_excluded: tuple[Id, ...] = ()
+    """Names of nodes on which it may not run."""
+    tolerations: tuple[Toleration, ...] = ()
+    """Taints that it tolerates, beside those that its job does."""

@@ -19,6 +19,7 @@ from placeopt.model.base import (
     Resources,
     Value,
 )
+from placeopt.model.conditions import NodeConditions
 from placeopt.model.machine import PART_LEVELS
 
 MAX_WORKERS = 100_000
@@ -154,6 +155,8 @@ class Group(Record):
     """The groups that it consists of; empty: a leaf."""
     optional: bool = False
     """Whether the group may be missing while the rest of its parent's runs; the first one of a parent never is."""
+    conditions: NodeConditions | None = None
+    """What its workers ask of their nodes, beside what the job and the groups above ask; null: no more."""
     single_node: bool = False
     """Whether all workers must share one node."""
     workers_per_node_max: PositiveCount | None = None
@@ -188,8 +191,8 @@ class Group(Record):
 
     @property
     def is_tree(self) -> bool:
-        """Whether it is more than one leaf, or prefers levels: a tree that is compiled as `placeopt.problem.Tree`."""
-        return bool(self.groups or self.prefer)
+        """Whether it is more than one leaf, prefers levels or has conditions: compiled as `placeopt.problem.Tree`."""
+        return bool(self.groups or self.prefer) or self.conditions is not None
 
     def _fault(self) -> str | None:
         """Return what contradicts itself in the group alone."""
@@ -199,6 +202,8 @@ class Group(Record):
             for name in ("workers", "workers_min", "demand", "value_per_worker"):
                 if getattr(self, name) != type(self).model_fields[name].default:
                     return f"{name}: goes with a leaf; a group of 'groups' has the workers of these"
+            if any(spread.skew_max is not None for spread in self.spread) and any(map(_has_conditions, self.groups)):
+                return "spread: skew_max counts the domains that admit the group; its parts have no conditions then"
             if self.groups[0].optional:
                 return "groups[0].optional: the first group of a parent is never missing; put one first that must run"
             return None
@@ -220,3 +225,7 @@ class Group(Record):
         if fault is not None:
             raise ValueError(fault)
         return self
+
+
+def _has_conditions(group: Group) -> bool:
+    return group.conditions is not None or any(map(_has_conditions, group.groups))

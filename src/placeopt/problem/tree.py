@@ -25,6 +25,7 @@ class TreeGroup:
 class TreeForm:
     """One option of a tree."""
 
+    anchor: int  # a member that runs wherever any other does
     leaves: tuple[tuple[LeafName, tuple[int, ...]], ...]  # each leaf, and the members that have its workers
     starts: tuple[int, ...]  # members that may start
     needs: tuple[tuple[int, int], ...]  # a member, and one that runs wherever it does

@@ -8,12 +8,13 @@ as it is, and what is missing another.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 from placeopt.model import Assignment, Communication, Group, Instance, Job, Option, Running, Split, Spread, WorkerGpus
 from placeopt.problem.tree import LeafName, Tree, TreeForm, TreeGroup
+from placeopt.problem.tree_conditions import Stated, conditions_with, positions, stated_of_leaves
 from placeopt.problem.tree_placements import regrouped
 
 
@@ -65,6 +66,7 @@ class _Member:
     own: Group  # a leaf of so many workers
     runs: bool
     can_miss: int
+    stated: Stated = ()  # what the groups that it is in ask of nodes
 
 
 @dataclass
@@ -76,6 +78,8 @@ class _Draft:
     anchor: int  # a member that runs wherever any other does
     needs: list[tuple[int, int]]
     held: Mapping[LeafName, list[tuple[Assignment, WorkerGpus]]]
+    at: list[int] = field(default_factory=list)
+    """Position of each member among those of the tree."""
 
 
 def _drafts(job: Job, running: Running | None) -> list[_Draft]:
@@ -120,6 +124,9 @@ def _draft(option: Option, held: Mapping[LeafName, list[tuple[Assignment, Worker
     must, _ = bind(option, optional=False)
     if held and not must:  # it runs whole, or with all that it needs
         members, needs = [member for member in members if member.runs], []
+    stated = dict(zip((name for name, _ in named_leaves(option)), stated_of_leaves(option), strict=True))
+    for member in members:
+        member.stated = stated[member.leaf]
     return _Draft(option, members, must[0] if must else 0, needs, held)
 
 
@@ -145,7 +152,11 @@ def _sized(leaf: Group, workers: int, workers_min: int | None) -> Group:
 
 def _tree(job: Job, running: Running | None, drafts: list[_Draft], first: int) -> tuple[Tree, list[Job], list[Running]]:
     """Return the tree, with its members numbered from ``first``, their records, and what runs of them."""
-    number = max((len(draft.members) for draft in drafts), default=1)
+    places, stated = positions([[member.stated for member in draft.members] for draft in drafts])
+    for draft, place in zip(drafts, places, strict=True):
+        draft.at = place
+    stated = stated or [()]
+    number = len(stated)
     traffic = job.communication
     own_traffic = traffic if number == 1 else Communication(weight=0 if traffic.edges else traffic.weight)
     names = [job.id if number == 1 else f"{job.id}/{i}" for i in range(number)]
@@ -153,19 +164,20 @@ def _tree(job: Job, running: Running | None, drafts: list[_Draft], first: int) -
         job.model_copy(
             update={
                 "id": names[i],
-                "options": tuple(_own_option(draft, i) for draft in drafts if i < len(draft.members)),
+                "options": tuple(_own_option(draft, draft.at.index(i)) for draft in drafts if i in draft.at),
                 "communication": own_traffic,
                 "utility_min_thousandths": job.utility_min_thousandths if number == 1 else None,
                 "origin": job.origin if number == 1 else None,
+                **(conditions_with(job, stated[i]) if stated[i] else {}),
             }
         )
         for i in range(number)
     ]
-    runs = [] if running is None else [_own_running(running, drafts[0], i, names[i]) for i in _running(drafts[0])]
+    runs = [] if running is None else [_own_running(running, drafts[0], i, names) for i in _running(drafts[0])]
     tree = Tree(
         job=job.id,
         members=tuple(range(first, first + number)),
-        runs=tuple(first + i for draft in drafts for i in _running(draft)),
+        runs=tuple(first + draft.at[i] for draft in drafts for i in _running(draft)),
         forms={draft.option.id: _form(draft, first) for draft in drafts},
         communication=Communication() if number == 1 else traffic,
     )
@@ -178,20 +190,20 @@ def _running(draft: _Draft) -> list[int]:
 
 def _form(draft: _Draft, first: int) -> TreeForm:
     option, members = draft.option, draft.members
-    of_leaf = {
-        name: [first + i for i, member in enumerate(members) if member.leaf == name] for name, _ in named_leaves(option)
-    }
+    number = [first + position for position in draft.at]
+    of_leaf = {name: [i for i, member in enumerate(members) if member.leaf == name] for name, _ in named_leaves(option)}
     groups = []
     for group in _groups(option):
-        mine = [m for leaf in group.leaves for m in of_leaf[leaf.id if option.groups else None]]
-        stated = not group.groups and all(members[m - first].own is group for m in mine)
+        mine = [i for leaf in group.leaves for i in of_leaf[leaf.id if option.groups else None]]
+        stated = not group.groups and all(members[i].own is group for i in mine)
         lies = () if stated else rules_of(group)
         if mine and (lies or group.prefer):
-            groups.append(TreeGroup(group.id, tuple(mine), lies, group.prefer))
+            groups.append(TreeGroup(group.id, tuple(number[i] for i in mine), lies, group.prefer))
     return TreeForm(
-        leaves=tuple((name, tuple(mine)) for name, mine in of_leaf.items()),
-        starts=tuple(first + i for i, member in enumerate(members) if not member.runs),
-        needs=tuple((first + a, first + b) for a, b in draft.needs),
+        anchor=number[draft.anchor],
+        leaves=tuple((name, tuple(number[i] for i in mine)) for name, mine in of_leaf.items()),
+        starts=tuple(number[i] for i, member in enumerate(members) if not member.runs),
+        needs=tuple((number[a], number[b]) for a, b in draft.needs),
         groups=tuple(groups),
     )
 
@@ -256,11 +268,11 @@ OF_LEAF = ("workers", "workers_min", "demand", "single_node", "workers_per_node_
 """What the option of a member has of its leaf."""
 
 
-def _own_running(running: Running, draft: _Draft, i: int, name: str) -> Running:
+def _own_running(running: Running, draft: _Draft, i: int, names: Sequence[str]) -> Running:
     """Return what runs of a leaf as a job of its own, which stays as it is."""
     workers = [(assignment, worker.gpus) for assignment, worker in draft.held[draft.members[i].leaf]]
     return Running(
-        job=name,
+        job=names[draft.at[i]],
         option=running.option,
         assignments=regrouped(workers, None, 0),
         started_ms=running.started_ms,

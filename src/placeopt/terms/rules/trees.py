@@ -38,6 +38,10 @@ class Trees:
             for name, form in tree.forms.items():
                 mine = {job: starts.get((job, name), NOTHING) for job in form.starts}
                 self._add_form(builder, v, form, mine)
+            anchors = {(form.anchor, name) for name, form in tree.forms.items()}
+            if len({job for job, _ in anchors}) > 1:  # else the one option of the anchor is that of all
+                columns = np.concatenate([v.start[starts.get(key, NOTHING)] for key in sorted(anchors)])
+                builder.add_row(columns, 1, NO_LOWER, 1)
 
     def _add_form(self, builder: ModelBuilder, v: Variables, form: TreeForm, starts: Mapping[int, IntArray]) -> None:
         for job, other in form.needs:
