@@ -25,6 +25,7 @@ from placeopt.model import (
     Group,
     Job,
     LabelExpression,
+    NodeConditions,
     Plan,
     Policy,
     Split,
@@ -217,6 +218,7 @@ DRAINED = {"drained": True}
 SLOT = {"resources": {"slots": 1}}
 IN_RACK, IN_ZONE, ON_NODE = ({"prefer": levels} for levels in (("rack", "zone"), ("zone",), ("node", "rack", "zone")))
 FLAT = {"levels": ()}
+IN_B = NodeConditions(node_selector={"pool": "b"})
 RACKS = {"levels": ("rack",)}
 HALLS = {"levels": ("zone", "hall", "rack"), "prefer": ("hall", "zone")}
 HALL = [[[[18], [8]], [[15], [9, 7]]]]
@@ -411,6 +413,9 @@ ROWS = [
         {"one": {"0/0": 2}, "two": {"0/0": 1}}),
     row("a group in a zone and one anywhere", TENS, (work(8, name="one", together="zone"), work(2, name="two")),
         {"one": {"1/0": 8}, "two": {"1/0": 2}}),
+    row("two groups, one of which chooses a pool", [[Host(2, fields=pool("a"))], [Host(2, fields=pool("b"))]],
+        (work(1, name="one"), work(2, name="two").model_copy(update={"conditions": IN_B})),
+        {"one": {"0": 1}, "two": {"1": 2}}, levels=("zone",)),
     # what Kueue adds to this by preferred labels is no part of the round
     row("the pool besides the preferred label",
         [[Host(1, fields=pool("a"))], [Host(1, fields=pool("a"))], [Host(1, fields=pool("b"))]], work(1), {"0": 1},

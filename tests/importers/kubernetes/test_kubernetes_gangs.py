@@ -118,14 +118,9 @@ def test_workers_that_differ_in_cpu_are_groups() -> None:
     assert [(one.cpu_millicores, one.memory_mib) for one in demands] == [(2000, 1), (1000, 9)]
 
 
-RULES = "a gang whose pods that wait have different rules"
-
-
 @pytest.mark.parametrize(
     ("words", "other"),
     [
-        (RULES, {"nodeSelector": {"a": "b"}}),
-        (RULES, {"tolerations": [{"operator": "Exists"}]}),
         # a gated worker, or one with a share of a GPU: the others cannot start without it
         ("a scheduling gate", {"schedulingGates": [{"name": "example.com/later"}]}),
         (
@@ -386,6 +381,25 @@ def test_unlike_members_are_groups_of_one_job() -> None:
         ("default/p1", 2, 1, {"rdma/hca": 1}),
     ]
     assert option.value == 2001
+
+
+def test_unlike_rules_about_nodes_are_conditions_of_groups() -> None:
+    """A launcher on a tainted node of one pool, two workers on the other pool; alike workers with a rule of one."""
+    taint = [{"key": "cpu", "effect": "NoSchedule"}]
+    nodes = [node("c", "0", labels={"pool": "cpu"}, taints=taint), node("n0", "2", labels={"pool": "gpu"})]
+    launcher = {"nodeSelector": {"pool": "cpu"}, "tolerations": [{"key": "cpu", "operator": "Exists"}]}
+    waits = [pod("l", asks={"cpu": "1"}, **launcher, **JOBSET)]
+    waits += [pod(f"w{i}", nodeSelector={"pool": "gpu"}, **JOBSET) for i in range(2)]
+    found = read(*nodes, *waits)
+    plan = solve(found, time_limit_s=20, isolation="thread")
+    assert [(one.group, one.node) for one in plan.placements[0].assignments] == [
+        ("default/l", "c"),
+        ("default/w0", "n0"),
+    ]
+    assert found.jobs[0].node_selector == {}
+    odd = read(*nodes, *waits, pod("w2", nodeSelector={"pool": "cpu"}, **JOBSET))
+    assert [len(option.groups) for option in odd.jobs[0].options] == [3]
+    assert not solve(odd, time_limit_s=20, isolation="thread").placements
 
 
 GATES = [{"name": f"{KUEUE}topology"}]

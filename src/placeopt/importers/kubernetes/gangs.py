@@ -76,7 +76,8 @@ class Part:
         both = (self, other)
         ruled = any(one.parts or one.topology != NO_TOPOLOGY or (one.optional and one.pods_min) for one in both)
         full = any(one.pods_min == len(one.pods) for one in both)
-        return not ruled and full and self.pods[0].kind == other.pods[0].kind
+        first, second = self.pods[0], other.pods[0]
+        return not ruled and full and (first.kind, first.node_rules) == (second.kind, second.node_rules)
 
 
 class Draft(NamedTuple):
@@ -177,7 +178,7 @@ class Gang:
         kinds: dict[object, list[Pod]] = defaultdict(list)
         for pod in self.pods:
             if pod.node is None:
-                kinds[pod.kind].append(pod)
+                kinds[pod.kind, pod.node_rules].append(pod)
         least = self.rules.pods_min
         leaves = [Part(pods[0].id, pods, len(pods) if least is None else 0) for pods in kinds.values()]
         parts = [(group, part) for group in self.parts.values() if any((part := group.waiting()).leaves())]

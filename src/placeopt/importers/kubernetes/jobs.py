@@ -13,7 +13,7 @@ from placeopt.importers.kubernetes.gangs import Draft, Part, gang_drafts
 from placeopt.importers.kubernetes.inter_pod_rules import InterPodRules
 from placeopt.importers.kubernetes.listing import PodList, unreadable_job
 from placeopt.importers.kubernetes.makers import KUEUE_GATES, GroupRules, Topology
-from placeopt.importers.kubernetes.node_selectors import NO_NODE, NodeConditions, where
+from placeopt.importers.kubernetes.node_selectors import EVERY_NODE, NO_NODE, NodeConditions, where
 from placeopt.importers.kubernetes.nodes import KubernetesNode
 from placeopt.importers.kubernetes.objects import job_id, unreadable_field
 from placeopt.importers.kubernetes.pods import Pod
@@ -25,6 +25,7 @@ from placeopt.importers.kubernetes.workloads import PodTemplate
 from placeopt.importers.observed_round import ObservedJob, ObservedWorker, origin_of
 from placeopt.importers.priority_rule import PriorityRule, flags_of
 from placeopt.model import Demand, Group, Job, JobOrigin, Option, Relation, Split, Spread
+from placeopt.model import NodeConditions as GroupConditions
 from placeopt.model.base import MAX_VALUE
 
 
@@ -95,8 +96,12 @@ class JobReader:
                 return f"asking for a part of a GPU, or devices that are not read: {', '.join(pod.shares)}"
             if (reason := pod.unsupported or self._conditions[pod.id].unread) is not None:
                 return reason
-        if len(draft.pods) > 1 and len({(p.node_rules, p.ports, self._conditions[p.id]) for p in draft.pods}) > 1:
-            return "a gang whose pods that wait have different rules about nodes"
+        leaves = [{self._rules(pod) for pod in leaf.pods} for leaf in draft.tree.leaves()]
+        apart = len(leaves) > 1 and len(set.union(*leaves)) > 1
+        if any(len(rules) > 1 for rules in leaves) or len({pod.ports for pod in draft.pods}) > 1:
+            return "a gang of alike pods that wait and have different rules about nodes, or different ports"
+        if apart and any(self._conditions[pod.id].nodes_allowed is not None for pod in draft.pods):
+            return "a gang of unlike pods that wait, of which some may use listed nodes alone"
         if (reason := draft.left_out or self.queues.unread(draft.first, self.gangs)) is not None:
             return reason
         for part in draft.tree.groups():
@@ -118,7 +123,7 @@ class JobReader:
                 self.notes.leave_out(reason, draft.name)
 
     def _job(self, draft: Draft, rules: InterPodRules) -> ObservedJob:
-        first, pods = draft.first, draft.pods
+        first, pods, differ = draft.first, draft.pods, self._differ(draft)
         conditions = self._where_else(draft, rules) if draft.runs else self._where(draft)
         conditions = self._known.setdefault(conditions, conditions)
         job = make_record(
@@ -131,11 +136,11 @@ class JobReader:
             preempts=all(pod.preempts for pod in pods),
             arrival_ms=min(pod.created_ms for pod in pods),
             options=self._options(draft),
-            node_selector=first.node_selector,
+            node_selector={} if differ else first.node_selector,
             node_affinity=conditions.node_affinity,
             nodes_allowed=conditions.nodes_allowed,
             nodes_excluded=conditions.nodes_excluded,
-            tolerations=first.tolerations,
+            tolerations=() if differ else first.tolerations,
             labels=rules.labels_of(first),
             relations=rules.relations_of(first),
             conditions_unread=conditions.unread is not None,
@@ -146,9 +151,16 @@ class JobReader:
         started = max(pod.started_ms for pod in pods)
         return ObservedJob(job, workers, started, None, first.priority, first.entry.where, None, movable, preemptible)
 
+    def _rules(self, pod: Pod) -> tuple[str, NodeConditions]:
+        return pod.node_rules, self._conditions[pod.id]
+
+    def _differ(self, draft: Draft) -> bool:
+        """Return whether the groups of a waiting job have conditions of their own, as its pods have different ones."""
+        return not draft.runs and len({self._rules(pod) for pod in draft.pods}) > 1
+
     def _where(self, draft: Draft) -> NodeConditions:
-        """Return the conditions of a waiting job on its nodes."""
-        conditions = self._conditions[draft.first.id]
+        """Return the conditions of a waiting job on its nodes, beside those of its groups."""
+        conditions = EVERY_NODE if self._differ(draft) else self._conditions[draft.first.id]
         for key, near in draft.bound:
             values = {self.nodes[node].labels.get(key) if node in self.nodes else None for node in near}
             value = values.pop() if len(values) == 1 else None
@@ -198,20 +210,24 @@ class JobReader:
         return not draft.runs and len(draft.pods) > 1 and bool(draft.first.ports)
 
     def _option(self, draft: Draft, gpu_value: int) -> Option:
-        fields = self._group(draft.tree, gpu_value, optional=False)
+        fields = self._group(draft.tree, gpu_value, optional=False, differ=self._differ(draft))
         if self._apart_by_port(draft):
             fields["workers_per_node_max"] = 1
         value = min(MAX_VALUE, sum(self.rule.value(pod.gpus, gpu_value) for pod in draft.pods))
         return make_record(Option, draft.first.entry.where, value=value, **fields)
 
-    def _group(self, part: Part, gpu_value: int, *, optional: bool) -> dict[str, Any]:
-        """Return the fields of a group; ``optional``: all of its pods may be missing."""
+    def _group(self, part: Part, gpu_value: int, *, optional: bool, differ: bool) -> dict[str, Any]:
+        """
+        Return the fields of a group.
+
+        ``optional``: all of its pods may be missing. ``differ``: what leaves ask of nodes is theirs, not the job's.
+        """
         fields = self._domains(part.topology)
         fields["prefer"] = self._preferred(part) if len(list(part.members())) > 1 else ()
         if part.parts:
             groups = []
             for one in part.parts:
-                inner = self._group(one, gpu_value, optional=optional or one.optional)
+                inner = self._group(one, gpu_value, optional=optional or one.optional, differ=differ)
                 at = next(one.leaves()).pods[0].entry.where
                 groups.append(make_record(Group, at, id=one.name, optional=one.optional, **inner))
             return {**fields, "groups": tuple(groups)}
@@ -231,8 +247,20 @@ class JobReader:
             "workers": workers,
             "workers_min": max(1, part.pods_min) if part.pods_min < workers else None,
             "demand": demand,
+            "conditions": self._of_leaf(first) if differ else None,
             "value_per_worker": worth if optional or part.pods_min < workers else 0,
         }
+
+    def _of_leaf(self, pod: Pod) -> GroupConditions:
+        own = self._conditions[pod.id]
+        return make_record(
+            GroupConditions,
+            pod.entry.where,
+            node_selector=pod.node_selector,
+            node_affinity=own.node_affinity,
+            nodes_excluded=own.nodes_excluded,
+            tolerations=pod.tolerations,
+        )
 
     def _preferred(self, part: Part) -> tuple[str, ...]:
         """Return the levels whose one domain should hold a group: the preferred one, then those above it."""
