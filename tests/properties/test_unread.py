@@ -116,9 +116,9 @@ def emptied(engine: Engine, round_: Instance) -> tuple[object, str]:
 
 
 def prices(engine: Engine, round_: Instance) -> tuple[object, str]:
-    """The value of one more node."""
+    """The value of the round, and of one more node."""
     found = price(round_, limits=LIMITS)
-    return [(one.low, one.high) for one in found.prices], found.of
+    return (found.value, [(one.low, one.high) for one in found.prices]), found.of
 
 
 @pytest.mark.parametrize("question", [failures, optimum, needed, copies, emptied, prices])

@@ -44,7 +44,8 @@ def check_where(case: CheckCase) -> None:
 
 def _of_groups(held: PlacedJob) -> Sequence[NodeConditions]:
     """Return what the groups of workers of a leaf ask of nodes."""
-    placement, leaf = held.placement, held.placement.assignments[0].group
+    placement = held.placement
+    leaf = placement.assignments[0].group if placement.assignments else None
     root = held.option if leaf is None else held.job.option(placement.option)
     return conditions_of_leaf(root, leaf) or ()
 
