@@ -51,7 +51,8 @@ def read_document(kind: type[Document], path: str | os.PathLike[str], *, max_byt
         If the file cannot be read, is larger than ``max_bytes``, or is no valid document of this kind. The message
         lists up to 20 faults, each with its path in the document, and counts the others.
     """
-    return loads(kind, read_bytes(path, max_bytes=max_bytes), source=label(file_name(path)))
+    source = label(file_name(path))
+    return as_record(kind, parse_document(read_bytes(path, max_bytes=max_bytes), source), source)
 
 
 def read_instance(path: str | os.PathLike[str], *, max_bytes: int = MAX_BYTES) -> Instance:
