@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from helpers.plans import plan_for
+from helpers.queues import placed
 from placeopt import BadInput, solve
 from placeopt.build import instance, job, machine, node, running
 from placeopt.check import Ledger, violations
@@ -37,17 +38,6 @@ def round_of(queues: tuple[Queue, ...], changes: Changes | None = None, **count:
     jobs = [job(f"{name}{i}", queue=name) for name, n in count.items() for i in range(n)]
     policy = Policy(queues=queues, flavors=FLAVORS, changes=changes or Changes(), weights=NO_COST)
     return instance(nodes, jobs, machines=machines, policy=policy)
-
-
-def placed(round_: Instance) -> dict[str, int]:
-    """Return how many jobs of each queue run in the proven optimum."""
-    plan = solve(round_, time_limit_s=20, isolation="thread")
-    assert plan.status == "optimal"
-    assert violations(round_, plan) == []
-    found: dict[str, int] = {}
-    for one in plan.placements:
-        found[one.job[0]] = found.get(one.job[0], 0) + 1
-    return found
 
 
 class TestLend:

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from helpers.plans import plan_for
+from helpers.queues import placed
 from helpers.referee_messages import findings
 from placeopt import BadInput, solve
 from placeopt.build import instance, job, running
@@ -29,17 +30,6 @@ def round_of(queues: tuple[Queue, ...], **count: int) -> Instance:
     """So many jobs of one GPU in each queue, on two nodes of four GPUs."""
     jobs = [job(f"{name}{i}", queue=name) for name, n in count.items() for i in range(n)]
     return instance(2, jobs, policy=Policy(queues=queues))
-
-
-def placed(round_: Instance) -> dict[str, int]:
-    """Return how many jobs of each queue run in the proven optimum."""
-    plan = solve(round_, time_limit_s=20, isolation="thread")
-    assert plan.status == "optimal"
-    assert violations(round_, plan) == []
-    found: dict[str, int] = {}
-    for one in plan.placements:
-        found[one.job[0]] = found.get(one.job[0], 0) + 1
-    return found
 
 
 class TestCohort:

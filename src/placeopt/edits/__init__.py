@@ -2,7 +2,7 @@
 The language of edits: steps that change a round, as records.
 
 `apply` carries steps out on a copy of a round. Patch files hold steps, `placeopt.explain` proposes some,
-`placeopt.whatif` and `placeopt.simulation.replay` compare what variants of steps come to.
+`placeopt.whatif` and `placeopt.simulation.replay` compare the results of variants of steps.
 """
 
 from placeopt.edits.completions import Of, Unread, truth, unread_in

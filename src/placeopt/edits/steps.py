@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from abc import abstractmethod
 from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Annotated, Any, Literal
 
@@ -30,9 +31,9 @@ class Step(Record):
     do: str
     """Kind of step."""
 
+    @abstractmethod
     def edited(self, before: Instance) -> Instance:
         """Return the round after the step, unchecked; raises `BadInput` where that is impossible."""
-        raise NotImplementedError
 
 
 class AddMachines(Step):

@@ -18,7 +18,7 @@ class Refusals:
     Pauses for pairs of a node and what a pod requests there.
 
     A pod that no kubelet admits keeps its like from the nodes that it has tried, and closes them to no other pod; a
-    node that admits nobody is left by one request after the other.
+    node that admits no pod is closed to one kind of request after the other.
 
     ``first_s``: Seconds of the first pause, twice as many after each further refusal in a row, at most `LONGEST_S`.
     """

@@ -59,7 +59,7 @@ class Encounters(NamedTuple):
     """What two jobs suffer where they meet, at least; ``exact``: whether the cost says no more of two jobs."""
 
     profile: IntArray
-    """Shape (K,): a number for jobs of each class; -1: they disturb nobody."""
+    """Shape (K,): a number for jobs of each class; -1: they disturb no job."""
     excess: IntArray
     """Shape (4, P, P): by level, profile that suffers and profile beside it; it never falls towards closer levels."""
     exact: bool

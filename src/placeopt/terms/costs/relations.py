@@ -33,7 +33,7 @@ class RelationsCost(Cost):
         return sum(one.weight * one.broken_in(domain) for one in counts for domain in one.holders)
 
     def delta(self, state: State, move: Move) -> int:
-        """Look at the domains that the job leaves or comes to."""
+        """Look at the domains that the job leaves or enters."""
         problem, k = state.problem, int(state.problem.job_class[move.job])
         before, total = state.placements[move.job], 0
         for r in problem.relations.of_class[k] if state.relations else ():
