@@ -73,8 +73,14 @@ def open_nodes(classes: Classes, state: State) -> BoolArray:
 
 
 def _one_of_each_kind(problem: Problem) -> BoolArray:
-    """Shape (N,): one node of every class and machine type, which tell what jobs could have on idle nodes."""
+    """
+    Shape (N,): one node of every class and machine type, which tell what jobs could have on idle nodes.
+
+    Of every domain, too, that ``skew_max`` compares with, full or not.
+    """
     out = np.zeros(problem.num_nodes, dtype=bool)
-    kinds = np.stack([problem.node_class, problem.topology.node_machine, problem.node_schedulable.astype(np.int64)])
-    out[np.unique(kinds, axis=1, return_index=True)[1]] = True
+    compared = {one.level for spread in problem.options.spread for one in spread if one.skew_max is not None}
+    kinds = [problem.node_class, problem.topology.node_machine, problem.node_schedulable.astype(np.int64)]
+    kinds += [problem.split_domain[level] for level in sorted(compared)]
+    out[np.unique(np.stack(kinds), axis=1, return_index=True)[1]] = True
     return out

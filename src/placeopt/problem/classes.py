@@ -133,7 +133,6 @@ def eligible_domains(problem: Problem, option: int, rule: Split | Spread) -> fro
     """Return the domains with which ``skew_max`` compares: those with a node that the option's job chooses."""
     if isinstance(rule, Split) or rule.skew_max is None:
         return frozenset()
-    job = problem.instance.jobs[int(np.argmax(problem.job_class == problem.options.job_class[option]))]
-    admission = Admission(problem.instance.cluster.nodes, effective_labels(problem.instance))
-    domains = problem.split_domain[rule.level][admission.chosen(job)]
+    job = problem.class_member[problem.options.job_class[option]]
+    domains = problem.split_domain[rule.level][problem.admission.chosen(job)]
     return frozenset(domains[domains >= 0].tolist())

@@ -10,8 +10,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from placeopt.model import Communication, Instance, Policy, Relation, Running
+from placeopt.model import Communication, Instance, Job, Policy, Running
 from placeopt.model.machine import Profile
+from placeopt.problem.admission import Admission, effective_labels
 from placeopt.problem.arrays import CPU, MEMORY, BoolArray, Frozen, IntArray, Options, Placement
 from placeopt.problem.gpu_parts import gpu_parts
 from placeopt.problem.growth import best_paths
@@ -80,8 +81,7 @@ class Classes(Frozen):
     class_queue: IntArray  # (K,) row in policy.queues, -1 without
     class_utility_min: IntArray  # (K,) thousandths, -1 without
     class_exempt: tuple[frozenset[str], ...]  # (K,) those that do not count against it, one of each kind
-    class_labels: tuple[Mapping[str, str], ...]  # (K,)
-    class_relations: tuple[tuple[Relation, ...], ...]  # (K,)
+    class_member: tuple[Job, ...]  # (K,) a job of each class, whether or not it is in the round
     options: Options
     slowdown: IntArray  # (4, P, P) excess in thousandths at gpu, switch, socket, node
     split_domain: dict[str, IntArray]  # level that a split names -> (N,) domain of it above each node, -1 without
@@ -136,6 +136,11 @@ class Problem(Hardware, Classes, Jobs):
         return {member: tree for tree in self.trees for member in tree.members}
 
     @cached_property
+    def admission(self) -> Admission:
+        """Which nodes admit a job by its conditions."""
+        return Admission(self.instance.cluster.nodes, effective_labels(self.instance))
+
+    @cached_property
     def relations(self) -> Relations:
         """Relations between jobs."""
         return compile_relations(self)
@@ -148,7 +153,7 @@ class Problem(Hardware, Classes, Jobs):
     @cached_property
     def is_plain(self) -> bool:
         """Whether nothing binds jobs that only greedy and exact models support: trees, spread, relations, slots."""
-        related = any(relation.weight is None for relations in self.class_relations for relation in relations)
+        related = any(relation.weight is None for job in self.class_member for relation in job.relations)
         return self.lies_freely and not related
 
     @cached_property

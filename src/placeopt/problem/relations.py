@@ -73,8 +73,8 @@ class Relations:
 def compile_relations(problem: Problem) -> Relations:
     """Match the labels of every class of jobs with every selector, once."""
     of_record: dict[Relation, list[int]] = {}
-    for k, relations in enumerate(problem.class_relations):
-        for relation in dict.fromkeys(relations):
+    for k, job in enumerate(problem.class_member):
+        for relation in dict.fromkeys(job.relations):
             of_record.setdefault(relation, []).append(k)
     labels = effective_labels(problem.instance) if of_record else []
     domains: dict[str, IntArray] = {}
@@ -85,8 +85,8 @@ def compile_relations(problem: Problem) -> Relations:
         holds = np.zeros(problem.num_classes, dtype=bool)
         holds[classes] = True
         met = [
-            all(expression.accepts(own.get(expression.key)) for expression in record.selector)
-            for own in problem.class_labels
+            all(expression.accepts(job.labels.get(expression.key)) for expression in record.selector)
+            for job in problem.class_member
         ]
         compiled.append(CompiledRelation(record, holds, np.array(met, dtype=bool), domains[record.level]))
     return Relations(tuple(sorted(compiled, key=lambda relation: relation.record.weight is not None)))
