@@ -14,6 +14,8 @@ from placeopt.explain import explain_all
 from placeopt.model import Domain, Hold, Instance, Policy, Queue, Quota, Taint
 from placeopt.whatif import Limits, after_plan, fail
 
+WIDE = {"job": "wide", "option": "default", "assignments": [{"node": "n0", "workers": [{"rank": 0}]}]}
+
 
 def racks() -> Instance:
     """Two racks in a row, two nodes of four GPUs in each; ``wide`` runs in both, ``small`` on n3, ``late`` waits."""
@@ -106,6 +108,29 @@ def test_jobs_and_policy_change() -> None:
     assert policy.weights == racks().policy.weights
 
 
+def test_what_a_host_does_is_said_by_steps() -> None:
+    """A node fails and comes back as another record, its gang waits and is started elsewhere, time goes on."""
+    late = running(job("late"), [("n0", (0, 1, 2, 3))], started_ms=5).model_dump(mode="json", by_alias=True)
+    bigger = {"id": "n1", "machine": "m", "domain": "rack-1", "labels": {"new": "yes"}}
+    changed = patched(
+        {"do": "drain", "nodes": ["n0"], "stop": True},
+        {"do": "put_nodes", "nodes": [bigger, {"id": "n4", "machine": "m"}]},
+        {"do": "undrain", "nodes": ["n0"]},
+        {"do": "start", "running": [late]},
+        {"do": "change_running", "job": "small", "fields": {"expected_end_ms": 9, "movable": True}},
+        {"do": "change_job", "job": "small", "fields": {"priority": 3}},
+        {"do": "set_time", "now_ms": 7},
+    )
+    assert displaced(racks(), changed) == ("wide",)
+    assert [held.job for held in changed.running] == ["small", "late"]
+    assert (changed.running[0].expected_end_ms, changed.running[0].movable, changed.jobs[1].priority) == (9, True, 3)
+    assert [(one.id, one.domain, one.drained) for one in changed.cluster.nodes][1::3] == [
+        ("n1", "rack-1", False),
+        ("n4", None, False),
+    ]
+    assert changed.now_ms == 7
+
+
 @pytest.mark.parametrize("percent", [0, 50, 100, 300])
 def test_demand_is_scaled_to_a_share_of_the_gpus(percent: int) -> None:
     """16 GPUs; jobs ask for 4 + 1, running, and 4. The next job would pass the mark, or the waiting ones are gone."""
@@ -142,6 +167,14 @@ def test_demand_is_scaled_to_a_share_of_the_gpus(percent: int) -> None:
         ({"do": "change_job", "job": "late", "fields": {"priority": "high"}}, "priority"),
         ({"do": "add_jobs", "jobs": [{"id": "late"}]}, "'late' appears twice"),
         ({"do": "remove_jobs", "jobs": ["x"]}, "no job 'x'"),
+        ({"do": "put_nodes", "nodes": [{"id": "n9", "machine": "x"}]}, "no machine type 'x'"),
+        ({"do": "start", "running": [WIDE]}, "no waiting job 'wide'"),
+        ({"do": "change_running", "job": "late", "fields": {}}, "no running job 'late'"),
+        (
+            {"do": "change_running", "job": "wide", "fields": {"option": "x"}},
+            "fields.option: expected one of exp",
+        ),
+        ({"do": "change_running", "job": "wide", "fields": {"movable": 1}}, "movable"),
     ],
 )
 def test_what_cannot_be_is_named(step: dict[str, Any], words: str) -> None:

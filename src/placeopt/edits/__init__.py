@@ -7,33 +7,34 @@ The language of edits: steps that change a round, as records.
 
 from placeopt.edits.completions import Of, Unread, truth, unread_in
 from placeopt.edits.edited_round import added, apply, displaced
-from placeopt.edits.nodes import copy_of, free_name, node_of_type
-from placeopt.edits.records import edit_instance, job_arriving_at
-from placeopt.edits.steps import (
+from placeopt.edits.hardware_steps import (
     AddDomains,
-    AddJobs,
     AddMachines,
     AddNodes,
-    AnyStep,
-    ChangeJob,
-    ChangeQueue,
     Drain,
     Fail,
     Label,
-    Patch,
-    RemoveHolds,
-    RemoveJobs,
+    PutNodes,
     RemoveNodes,
     ReplaceNodes,
+    SetAmount,
+    TaintNodes,
+    without_nodes,
+)
+from placeopt.edits.job_steps import (
+    AddJobs,
+    ChangeJob,
+    ChangeRunning,
+    RemoveJobs,
     ScaleArrivals,
     ScaleDemand,
-    SetAmount,
-    SetPolicy,
-    Step,
+    Start,
     Stop,
-    TaintNodes,
-    more_nodes,
 )
+from placeopt.edits.nodes import copy_of, free_name, node_of_type
+from placeopt.edits.records import edit_instance, job_arriving_at
+from placeopt.edits.step import Step
+from placeopt.edits.steps import AnyStep, ChangeQueue, Patch, RemoveHolds, SetPolicy, SetTime, more_nodes
 
 __all__ = [
     "AddDomains",
@@ -43,11 +44,13 @@ __all__ = [
     "AnyStep",
     "ChangeJob",
     "ChangeQueue",
+    "ChangeRunning",
     "Drain",
     "Fail",
     "Label",
     "Of",
     "Patch",
+    "PutNodes",
     "RemoveHolds",
     "RemoveJobs",
     "RemoveNodes",
@@ -56,6 +59,8 @@ __all__ = [
     "ScaleDemand",
     "SetAmount",
     "SetPolicy",
+    "SetTime",
+    "Start",
     "Step",
     "Stop",
     "TaintNodes",
@@ -71,4 +76,5 @@ __all__ = [
     "node_of_type",
     "truth",
     "unread_in",
+    "without_nodes",
 ]

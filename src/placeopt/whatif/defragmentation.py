@@ -16,8 +16,8 @@ from placeopt.arguments import checked
 from placeopt.check import violations
 from placeopt.deadline import Deadline
 from placeopt.edits import displaced, edit_instance, truth, unread_in
+from placeopt.edits.hardware_steps import without_nodes
 from placeopt.edits.levels import nodes_under
-from placeopt.edits.steps import without_nodes
 from placeopt.errors import BadInput, InternalFault
 from placeopt.feasibility.free_capacity import free_capacity_of
 from placeopt.feasibility.requirement import requirements_of

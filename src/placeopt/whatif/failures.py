@@ -14,8 +14,8 @@ from placeopt.arguments import checked
 from placeopt.deadline import Deadline
 from placeopt.edits import displaced, unread_in
 from placeopt.edits.gpus import without_gpus
+from placeopt.edits.hardware_steps import without_nodes
 from placeopt.edits.levels import INSIDE, LostHardware, joined, lost_hardware
-from placeopt.edits.steps import without_nodes
 from placeopt.errors import BadArgument
 from placeopt.live_cluster.engine import Engine
 from placeopt.model import Instance, Job
