@@ -2,13 +2,15 @@
 
 from placeopt.predict.curve import CurveModel, fit_curve
 from placeopt.predict.fitted import Errors, Fitted, Provenance, check_lists, predicted_out_of_fold, relative_errors
-from placeopt.predict.interference import InterferenceModel, Pair, fit_interference, gavel_pairs
+from placeopt.predict.interference import InterferenceModel, fit_interference
+from placeopt.predict.measured import Measured, Pair, gavel_pairs
 
 __all__ = [
     "CurveModel",
     "Errors",
     "Fitted",
     "InterferenceModel",
+    "Measured",
     "Pair",
     "Provenance",
     "check_lists",

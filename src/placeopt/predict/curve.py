@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from placeopt.errors import BadInput
 from placeopt.model.policy import SlowdownCurve
 from placeopt.predict.fitted import Fitted, predicted_out_of_fold, relative_errors
-from placeopt.predict.interference import Pair, check_pairs, provenance_of
+from placeopt.predict.measured import Measured
 
 Floats = NDArray[np.float64]
 
@@ -32,8 +32,7 @@ class CurveModel(Fitted):
 
     def slowdown(self, x: float) -> float:
         """Return s(x)."""
-        full = self.a + self.b + self.c
-        return 1 + (full - 1) * x if x <= 1 else self.a * x * x + self.b * x + self.c
+        return float(_at(np.array([self.a, self.b, self.c]), np.array([x]))[0])
 
     def for_policy(self) -> SlowdownCurve:
         """Return the curve as ``policy.interference.curve`` and a scenario's ``physics.curve`` take it."""
@@ -43,70 +42,45 @@ class CurveModel(Fitted):
 
 
 def fit_curve(
-    name: str,
-    pairs: Sequence[Pair],
-    utilisation_percent: Mapping[str, float],
-    *,
-    source: str,
-    licence: str = "",
-    left_out: Mapping[str, int] | None = None,
-    folds: int = 5,
-    seed: int = 0,
+    name: str, measured: Measured, utilisation_percent: Mapping[str, float], *, folds: int = 5, seed: int = 0
 ) -> CurveModel:
     """
     Fit a curve to pairs of jobs that shared a GPU, by least squares of the relative error.
 
     Parameters
     ----------
-    name, source, licence
+    name
         Stored in the model.
-    pairs
-        With ratios above 0. A ratio above 1 counts as no slowdown.
     utilisation_percent
         Utilisation of a GPU by each profile alone, 0 to 100; a pair's x is the sum of both.
-    left_out
-        Pairs that the reader left out, for the record: counts by reason.
     folds, seed
-        Folds and seed of the cross-validation.
-
-    Returns
-    -------
-    CurveModel
-        The coefficients, the errors of fit and cross-validation, and the counts of pairs.
+        Of the cross-validation.
 
     Raises
     ------
     BadInput
-        If there are fewer pairs than folds, a ratio is not above 0, or a profile's utilisation is missing or none.
+        If there are fewer pairs than folds, or a profile's utilisation is missing or none.
 
     Notes
     -----
     Horus prints its fits without the method. Here coefficients are at least 0, which the bounds on its cost need; the
     published ones have a b of -0.003 and -0.007. A curve below 1 at full use is lifted to 1.
     """
+    pairs = measured.pairs
     if len(pairs) < folds:
         raise BadInput(f"pairs: {len(pairs)}; expected at least {folds}, one for each fold")
-    check_pairs(pairs)
-    for pair in pairs:
-        for profile in (pair.profile, pair.beside):
-            percent = utilisation_percent.get(profile)
-            if percent is None or not 0 <= percent <= 100:
-                raise BadInput(f"utilisation_percent of {profile!r}: {percent}; expected 0 to 100")
+    for profile in (profile for pair in pairs for profile in (pair.profile, pair.beside)):
+        percent = utilisation_percent.get(profile)
+        if percent is None or not 0 <= percent <= 100:
+            raise BadInput(f"utilisation_percent of {profile!r}: {percent}; expected 0 to 100")
     x = np.array([utilisation_percent[pair.profile] + utilisation_percent[pair.beside] for pair in pairs]) / 100
-    s = np.array([max(1.0, 1 / pair.ratio) for pair in pairs])
+    s = np.array([pair.stretch for pair in pairs])
     predicted = predicted_out_of_fold(
         len(s), folds, seed, lambda fitted, left: _at(_fit(x[fitted], s[fitted]), x[left])
     )
     a, b, c = _fit(x, s).tolist()
-    return CurveModel(
-        name=name,
-        provenance=provenance_of(pairs, source, licence, left_out),
-        errors=relative_errors(predicted, s),
-        a=a,
-        b=b,
-        c=c,
-        most=float(x.max()),
-    )
+    errors = relative_errors(predicted, s)
+    return CurveModel(name=name, provenance=measured.provenance, errors=errors, a=a, b=b, c=c, most=float(x.max()))
 
 
 def _terms(x: Floats) -> tuple[Floats, Floats]:

@@ -49,29 +49,18 @@ class Fitted(Record):
 
 def relative_errors(predicted: Sequence[float] | np.ndarray, measured: Sequence[float] | np.ndarray) -> Errors:
     """
-    Return the relative errors of predictions.
+    Return the relative errors of predictions, shape (n,) as the measurements, in one unit.
 
-    Parameters
-    ----------
-    predicted, measured
-        Shape (n,), one unit; measurements above 0.
-
-    Raises
-    ------
-    BadInput
-        If there are none, their numbers differ, or a measurement is not above 0.
+    Raises ``BadInput`` if there are none, their numbers differ, or a measurement is not above 0.
     """
     p, m = check_lists(predicted, measured)
     if (m <= 0).any():
         raise BadInput(f"measured: {m.min()}; a relative error needs measurements above 0")
     off = np.abs(p - m) / m
-    return Errors(
-        count=len(off),
-        mean=float(off.mean()),
-        median=float(np.median(off)),
-        p95=float(np.percentile(off, 95)),
-        worst=float(off.max()),
+    mean, median, p95, worst = (
+        float(f(off)) for f in (np.mean, np.median, lambda each: np.percentile(each, 95), np.max)
     )
+    return Errors(count=len(off), mean=mean, median=median, p95=p95, worst=worst)
 
 
 def check_lists(
