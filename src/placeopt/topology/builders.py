@@ -5,8 +5,9 @@ Well-known machines, from their makers' public data sheets.
 defaults of ``LEVEL_WEIGHTS``; a direct link has weight 1.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from itertools import combinations
+from typing import Any
 
 from placeopt.errors import BadInput
 from placeopt.model import Gpu, Link, Machine, Part
@@ -40,16 +41,15 @@ def minsky() -> Machine:
     38.4 GB/s. By fig. 7 two GPUs are 1 apart inside a socket and 42 across; the paper's own scenarios state 1 and 20
     instead.
     """
-    dual = 2 * NVLINK1_LANE_MBPS
-    return Machine(
-        id="minsky",
+    return _server(
+        "minsky",
+        4 * [Gpu(model="P100", memory_mib=16 * 1024, uplink_mbps=2 * NVLINK1_LANE_MBPS)],
+        socket_mbps=38_400,
+        links=_links({(0, 1): 2, (2, 3): 2}, NVLINK1_LANE_MBPS),
         cpu_millicores=16_000,
         memory_mib=512 * 1024,
         memory_bandwidth_mbps=230_000,
-        parts=_sockets(2, uplink_mbps=38_400),
-        gpus=tuple(Gpu(model="P100", memory_mib=16 * 1024, part=f"socket{i // 2}", uplink_mbps=dual) for i in range(4)),
-        links=_links({(0, 1): 2, (2, 3): 2}, NVLINK1_LANE_MBPS),
-        source="builder minsky: Amaral et al., SC'17, section 3; IBM Power System S822LC for HPC data sheet",
+        source="Amaral et al., SC'17, section 3; IBM Power System S822LC for HPC data sheet",
     )
 
 
@@ -59,17 +59,18 @@ def dgx1() -> Machine:
 
     SC'17 describes the older one with P100, which has the same 16 edges with one lane each.
     """
-    return Machine(
-        id="dgx-1",
+    return _server(
+        "dgx-1",
+        8 * [Gpu(model="V100", memory_mib=32 * 1024, uplink_mbps=PCIE3_X16_MBPS)],
+        gpus_per_switch=2,
+        socket_mbps=38_400,
+        links=_links(DGX1_LANES),
         cpu_millicores=40_000,
         memory_mib=512 * 1024,
         memory_bandwidth_mbps=2 * 76_800,
         pcie_bandwidth_mbps=4 * PCIE3_X16_MBPS,
         network_bandwidth_mbps=4 * 12_500,
-        parts=_sockets(2, uplink_mbps=38_400) + _switches(4, sockets=2, uplink_mbps=PCIE3_X16_MBPS),
-        gpus=_gpus("V100", 32 * 1024, 8, per_switch=2, uplink_mbps=PCIE3_X16_MBPS),
-        links=_links(DGX1_LANES, NVLINK2_LANE_MBPS),
-        source="builder dgx-1: NVIDIA DGX-1 (V100) data sheet and system architecture white paper",
+        source="NVIDIA DGX-1 (V100) data sheet and system architecture white paper",
     )
 
 
@@ -80,17 +81,18 @@ def dgx2() -> Machine:
     NVSwitch gives every pair all lanes of a GPU, so each pair is one link. Of the two layers of PCIe switches only the
     lower one is drawn: 8 switches with 2 GPUs and one network card each.
     """
-    return Machine(
-        id="dgx-2",
+    return _server(
+        "dgx-2",
+        16 * [Gpu(model="V100", memory_mib=32 * 1024, uplink_mbps=PCIE3_X16_MBPS)],
+        gpus_per_switch=2,
+        socket_mbps=62_400,
+        links=_all_linked(16, lanes=6),
         cpu_millicores=48_000,
         memory_mib=1536 * 1024,
         memory_bandwidth_mbps=2 * 128_000,
         pcie_bandwidth_mbps=8 * PCIE3_X16_MBPS,
         network_bandwidth_mbps=8 * 12_500,
-        parts=_sockets(2, uplink_mbps=62_400) + _switches(8, sockets=2, uplink_mbps=PCIE3_X16_MBPS),
-        gpus=_gpus("V100", 32 * 1024, 16, per_switch=2, uplink_mbps=PCIE3_X16_MBPS),
-        links=_all_linked(16, lanes=6),
-        source="builder dgx-2: NVIDIA DGX-2 data sheet",
+        source="NVIDIA DGX-2 data sheet",
     )
 
 
@@ -100,17 +102,17 @@ def dgx_a100() -> Machine:
 
     4 PCIe switches with 2 GPUs each. The sockets can be set to show four NUMA domains each; that is not drawn.
     """
-    return Machine(
-        id="dgx-a100",
+    return _server(
+        "dgx-a100",
+        8 * [Gpu(model="A100", memory_mib=80 * 1024, uplink_mbps=PCIE4_X16_MBPS)],
+        gpus_per_switch=2,
+        links=_all_linked(8, lanes=12),
         cpu_millicores=128_000,
         memory_mib=2048 * 1024,
         memory_bandwidth_mbps=2 * 204_800,
         pcie_bandwidth_mbps=8 * PCIE4_X16_MBPS,
         network_bandwidth_mbps=8 * 25_000,
-        parts=_sockets(2) + _switches(4, sockets=2, uplink_mbps=PCIE4_X16_MBPS),
-        gpus=_gpus("A100", 80 * 1024, 8, per_switch=2, uplink_mbps=PCIE4_X16_MBPS),
-        links=_all_linked(8, lanes=12),
-        source="builder dgx-a100: NVIDIA DGX A100 (640 GB) data sheet",
+        source="NVIDIA DGX A100 (640 GB) data sheet",
     )
 
 
@@ -120,20 +122,16 @@ def dgx_h100() -> Machine:
 
     Each GPU shares its PCIe switch with a network card and no other GPU, so GPUs hang on their socket.
     """
-    return Machine(
-        id="dgx-h100",
+    return _server(
+        "dgx-h100",
+        8 * [Gpu(model="H100", memory_mib=80 * 1024, uplink_mbps=PCIE5_X16_MBPS)],
+        links=_all_linked(8, lanes=18),
         cpu_millicores=112_000,
         memory_mib=2048 * 1024,
         memory_bandwidth_mbps=2 * 307_200,
         pcie_bandwidth_mbps=8 * PCIE5_X16_MBPS,
         network_bandwidth_mbps=8 * 50_000,
-        parts=_sockets(2),
-        gpus=tuple(
-            Gpu(model="H100", memory_mib=80 * 1024, part=f"socket{i // 4}", uplink_mbps=PCIE5_X16_MBPS)
-            for i in range(8)
-        ),
-        links=_all_linked(8, lanes=18),
-        source="builder dgx-h100: NVIDIA DGX H100 data sheet",
+        source="NVIDIA DGX H100 data sheet",
     )
 
 
@@ -172,25 +170,15 @@ def pcie_box(
     ):
         if not low <= value <= high:
             raise BadInput(f"pcie_box: {name} is {value}, expected {low} to {high}")
-    parts = list(_sockets(sockets))
-    gpus: list[Gpu] = []
-    for s in range(sockets):
-        here = num_gpus * (s + 1) // sockets - num_gpus * s // sockets
-        for i in range(here):
-            if gpus_per_switch is not None and i % gpus_per_switch == 0:
-                switch = sum(part.level == "switch" for part in parts)
-                parts.append(
-                    Part(id=f"switch{switch}", level="switch", parent=f"socket{s}", uplink_mbps=PCIE3_X16_MBPS)
-                )
-            part = f"socket{s}" if gpus_per_switch is None else parts[-1].id
-            gpus.append(Gpu(model=gpu_model, memory_mib=gpu_memory_mib, part=part, uplink_mbps=PCIE3_X16_MBPS))
-    return Machine(
-        id=f"pcie-{num_gpus}",
+    return _server(
+        f"pcie-{num_gpus}",
+        num_gpus * [Gpu(model=gpu_model, memory_mib=gpu_memory_mib, uplink_mbps=PCIE3_X16_MBPS)],
+        name="pcie-box",
+        sockets=sockets,
+        gpus_per_switch=gpus_per_switch,
         cpu_millicores=sockets * cores_per_socket * 1000,
         memory_mib=memory_mib,
-        parts=tuple(parts),
-        gpus=tuple(gpus),
-        source="builder pcie-box: no particular product",
+        source="no particular product",
     )
 
 
@@ -205,30 +193,35 @@ MACHINES: Mapping[str, Callable[[], Machine]] = {
 """The builders by name, for the command line and for generated instances."""
 
 
-def _sockets(count: int, *, uplink_mbps: int | None = None) -> tuple[Part, ...]:
-    return tuple(Part(id=f"socket{s}", level="socket", uplink_mbps=uplink_mbps) for s in range(count))
+def _server(
+    id: str,  # noqa: A002
+    gpus: list[Gpu],
+    *,
+    source: str,
+    name: str = "",
+    sockets: int = 2,
+    gpus_per_switch: int | None = None,
+    socket_mbps: int | None = None,
+    **fields: Any,
+) -> Machine:
+    """Return a machine whose GPUs are dealt evenly to sockets, and there to switches as wide as a GPU's own uplink."""
+    parts = [Part(id=f"socket{s}", level="socket", uplink_mbps=socket_mbps) for s in range(sockets)]
+    placed = []
+    for s in range(sockets):
+        for i, gpu in enumerate(gpus[len(gpus) * s // sockets : len(gpus) * (s + 1) // sockets]):
+            if gpus_per_switch is not None and i % gpus_per_switch == 0:
+                switch = f"switch{len(parts) - sockets}"
+                parts.append(Part(id=switch, level="switch", parent=f"socket{s}", uplink_mbps=gpu.uplink_mbps))
+            part = f"socket{s}" if gpus_per_switch is None else parts[-1].id
+            placed.append(gpu.model_copy(update={"part": part}))
+    source = f"builder {name or id}: {source}"
+    return Machine(id=id, parts=tuple(parts), gpus=tuple(placed), source=source, **fields)
 
 
-def _switches(count: int, *, sockets: int, uplink_mbps: int) -> tuple[Part, ...]:
-    """Switches dealt evenly to the sockets, in order."""
-    return tuple(
-        Part(id=f"switch{w}", level="switch", parent=f"socket{w * sockets // count}", uplink_mbps=uplink_mbps)
-        for w in range(count)
-    )
-
-
-def _gpus(model: str, memory_mib: int, count: int, *, per_switch: int, uplink_mbps: int) -> tuple[Gpu, ...]:
-    return tuple(
-        Gpu(model=model, memory_mib=memory_mib, part=f"switch{i // per_switch}", uplink_mbps=uplink_mbps)
-        for i in range(count)
-    )
-
-
-def _links(lanes: Mapping[tuple[int, int], int], lane_mbps: int) -> tuple[Link, ...]:
+def _links(lanes: Mapping[tuple[int, int], int], lane_mbps: int = NVLINK2_LANE_MBPS) -> tuple[Link, ...]:
     return tuple(Link(gpus=pair, lanes=n, bandwidth_mbps=n * lane_mbps) for pair, n in lanes.items())
 
 
 def _all_linked(count: int, *, lanes: int) -> tuple[Link, ...]:
     """Links between all pairs, each with all lanes of a GPU, as NVSwitch gives."""
-    pairs: Iterable[tuple[int, int]] = combinations(range(count), 2)
-    return _links(dict.fromkeys(pairs, lanes), NVLINK2_LANE_MBPS)
+    return _links(dict.fromkeys(combinations(range(count), 2), lanes))

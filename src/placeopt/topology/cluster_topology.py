@@ -1,6 +1,8 @@
 """The hardware of a cluster as read-only arrays: where every GPU is, and how far GPUs are apart."""
 
+from collections.abc import Callable
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -131,20 +133,8 @@ class ClusterTopology:
         return max(int(self.distance[m].max(initial=0)) for m in np.unique(self.node_machine))
 
     def min_node_distance(self) -> int | None:
-        """Least distance of GPUs on two nodes; None with fewer than two such nodes. Found bottom-up, without pairs."""
-        ways: list[list[int]] = [[] for _ in range(len(self.domain_parent) + 1)]  # the network is last
-        for n, d in enumerate(self.node_domain.tolist()):
-            root = self.root[self.node_machine[n]]
-            if len(root):
-                ways[d].append(int(root.min() + self.node_uplink[n]))
-        nearest: list[int] = []
-        for d in range(len(self.domain_parent) - 1, -2, -1):
-            two = sorted(ways[d])[:2]
-            if len(two) == 2:
-                nearest.append(sum(two))
-            if d >= 0 and two:
-                ways[self.domain_parent[d]].append(two[0] + int(self.domain_uplink[d]))
-        return min(nearest, default=None)
+        """Least distance of GPUs on two nodes; None with fewer than two such nodes."""
+        return self._between_nodes(min)
 
     @cached_property
     def machine_span(self) -> int:
@@ -168,26 +158,27 @@ class ClusterTopology:
 
     @cached_property
     def max_distance(self) -> int:
-        """Largest distance of any two GPUs of the cluster; 0 with fewer than two. Found bottom-up, without pairs."""
-        num_domains = len(self.domain_parent)
-        worst = self.max_machine_distance()
-        deepest = [-1] * (num_domains + 1)  # longest way down to a GPU from each domain; the network is last
-        farthest = np.array([int(root.max(initial=-1)) for root in self.root], np.int64)[self.node_machine]  # (N,)
-        with_gpus = np.flatnonzero(farthest >= 0)
-        ways = (farthest + self.node_uplink)[with_gpus].tolist()
-        for d, way in zip(self.node_domain[with_gpus].tolist(), ways, strict=True):
-            if deepest[d] >= 0:
-                worst = max(worst, deepest[d] + way)
-            deepest[d] = max(deepest[d], way)
-        parents, uplinks = self.domain_parent.tolist(), self.domain_uplink.tolist()
-        for d in range(num_domains - 1, -1, -1):
-            if deepest[d] < 0:
-                continue
-            way, above = deepest[d] + uplinks[d], parents[d]
-            if deepest[above] >= 0:
-                worst = max(worst, deepest[above] + way)
-            deepest[above] = max(deepest[above], way)
-        return worst
+        """Largest distance of any two GPUs of the cluster; 0 with fewer than two."""
+        return max(self.max_machine_distance(), self._between_nodes(max) or 0)
+
+    def _between_nodes(self, best: Callable[..., Any]) -> int | None:
+        """The least (``min``) or largest (``max``) distance of GPUs on two nodes, found bottom-up, without pairs."""
+        root = [best(values.tolist(), default=None) for values in self.root]
+        ways: list[list[int]] = [[] for _ in range(len(self.domain_parent) + 1)]  # up to a domain; the network is last
+        for m, d, uplink in zip(
+            *(a.tolist() for a in (self.node_machine, self.node_domain, self.node_uplink)), strict=True
+        ):
+            if root[m] is not None:
+                ways[d].append(root[m] + uplink)
+        found: list[int] = []
+        for d in range(len(self.domain_parent) - 1, -2, -1):
+            two = sorted(ways[d], reverse=best is max)[:2]
+            if len(two) == 2:
+                found.append(sum(two))
+            if d >= 0 and two:
+                ways[self.domain_parent[d]].append(two[0] + int(self.domain_uplink[d]))
+        distance: int | None = best(found, default=None)
+        return distance
 
     def _domain_paths(self) -> tuple[IntArray, list[tuple[IntArray, IntArray]]]:
         """
