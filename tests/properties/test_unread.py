@@ -30,9 +30,9 @@ def make_reading(choice: Choice) -> Instance:
             jobs.append(job)
             continue
         place, what = choice.pick(nodes).id, choice.pick(("read", "conditions", "kept"))
-        mine: dict[str, object] = {"nodes_allowed": (place,), "conditions_unread": what == "conditions"}
-        jobs.append(job if what == "read" else job.model_copy(update=mine))
-        running.append(build.running(job, [(place, [number])], movable=what != "kept" and choice.chance(0.7)))
+        mine: dict[str, object] = {"nodes_allowed": (place,), "conditions_unread": True}
+        jobs.append(job.model_copy(update=mine) if what == "conditions" else job)
+        running.append(build.running(job, [(place, [number])], movable=choice.chance(0.7)))
         if what == "kept":
             kept.append(job.id)
     left_out = ("gone",) if choice.chance(0.15) else ()
@@ -62,7 +62,7 @@ def completions(reading: Instance) -> Iterator[Instance]:
             reading,
             cluster=reading.cluster.model_copy(update={"nodes": nodes}),
             jobs=tuple(_completed(job, job.id in open_, job.id in kept) for job in reading.jobs),
-            running=tuple(_held(held, held.job in open_ & kept) for held in reading.running),
+            running=tuple(_held(held, held.job in kept, held.job in open_) for held in reading.running),
             reading=(),
         )
 
@@ -74,9 +74,11 @@ def _completed(job: Job, free: bool, kept: bool) -> Job:
     return job.model_copy(update={**ANYWHERE, "options": options})
 
 
-def _held(held: Running, nothing: bool) -> Running:
+def _held(held: Running, kept: bool, nothing: bool) -> Running:
+    """What was not read holds nothing and goes anywhere, or all that was assumed, and stays."""
     place = (Assignment(node=held.assignments[0].node, workers=(WorkerGpus(rank=0),)),)
-    return held.model_copy(update={"assignments": place, "movable": True}) if nothing else held
+    free = {"assignments": place, "movable": True}
+    return held.model_copy(update=free if nothing else {"movable": False}) if kept else held
 
 
 def failures(engine: Engine, round_: Instance) -> tuple[object, str]:
@@ -142,3 +144,19 @@ def test_the_cluster_and_the_reading(engine: Engine, question: Answer, choice: C
     else:
         assert (of == "cluster") == (len(answers) == 1)
         assert of == "reading" or answers == {repr(said)}
+
+
+def test_what_was_kept_unread_stays(engine: Engine) -> None:
+    """A mark that it may be moved does not say where it could run: a round leaves it where it is."""
+    kept, other, waits = build.job("kept"), build.job("other"), build.job("waits", gpus=2)
+    runs = [build.running(kept, [("n0", [0])], movable=True), build.running(other, [("n1", [0])])]
+    round_ = build.instance(
+        2,
+        [kept, other, waits],
+        machines=[build.machine(gpus=2)],
+        running=runs,
+        policy=build.instance().policy.model_copy(update={"changes": Changes(moves_max=1)}),
+    )
+    assert optimum(engine, round_) == (3, "cluster")  # `kept` beside `other`
+    note = ReadingNote(kind="kept as running", reason="not read", names=("kept",))
+    assert optimum(engine, edit_instance(round_, reading=(note,))) == (2, "reading")  # 3, were it to hold nothing

@@ -85,14 +85,13 @@ def unread_in(instance: Instance, *, waiting: bool = True, moved: Collection[str
     if moved is None:
         moves = instance.policy.changes.moves_max > 0
         moved = {one.job for one in instance.running if moves and one.movable}
-    kept = names.get("kept as running", set())
-    runs = {one.job for one in instance.running}
+    kept = instance.kept_unread
     return Unread(
         left_out=tuple(sorted(names.get("left out", ()))) if waiting else (),
         drained=tuple(
             node.id for node in instance.cluster.nodes if node.drained and node.id in names.get("drained", ())
         ),
-        kept=tuple(job.id for job in instance.jobs if job.id in runs and kept & {job.id, *_names(job)}),
+        kept=tuple(job.id for job in instance.jobs if job.id in kept),
         conditions=tuple(job.id for job in instance.jobs if job.conditions_unread and job.id in moved),
     )
 
@@ -106,10 +105,6 @@ def truth(unread: Unread, same: Callable[[], bool]) -> tuple[Of, tuple[str, ...]
     if not unread.names or (not unread.left_out and same()):
         return "cluster", ()
     return "reading", unread.names
-
-
-def _names(job: Job) -> Collection[str]:
-    return () if job.origin is None else job.origin.names
 
 
 def _open(node: Node) -> Node:

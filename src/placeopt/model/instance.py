@@ -182,6 +182,14 @@ class Instance(JobsDocument):
         return tuple(hold for hold in self.holds if hold.until_ms is None or hold.until_ms > self.now_ms)
 
     @property
+    def kept_unread(self) -> frozenset[str]:
+        """Running jobs of which it was not read what they hold: rounds do not move or shrink them."""
+        kept = {name for note in self.reading if note.kind == "kept as running" for name in note.names}
+        runs = {one.job for one in self.running} if kept else set()
+        named = (job for job in self.jobs if job.id in runs)
+        return frozenset(job.id for job in named if kept & {job.id, *(job.origin.names if job.origin else ())})
+
+    @property
     def hold_kinds(self) -> dict[object, Hold]:
         """The first hold of each kind among those that have not ended."""
         return {hold.kind: hold for hold in reversed(self.holds_now)}

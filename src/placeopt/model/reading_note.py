@@ -18,7 +18,8 @@ class ReadingNote(Record):
     kind: Literal["left out", "kept as running", "drained", "assumed"]
     """
     ``left out``: waiting jobs that are not in the round. ``kept as running``: running jobs that hold all that they may
-    hold. ``drained``: nodes that take no new work. ``assumed``: what the files do not state.
+    hold; no round moves or shrinks them. ``drained``: nodes that take no new work. ``assumed``: what the files do not
+    state.
     """
     reason: LongName
     """Why, or what was assumed."""

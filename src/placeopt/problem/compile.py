@@ -200,18 +200,18 @@ def _ints(values: Sequence[int]) -> IntArray:
 
 def may_change(instance: Instance, policy: Policy, number: dict[str, int]) -> dict[str, frozenset[int]]:
     """Return the fields ``may_move``, ``may_shrink`` and ``may_preempt`` of ``Jobs``; ``number`` of every job by id."""
-    changes = policy.changes
+    changes, kept = policy.changes, instance.kept_unread
     move, shrink, preempt = set(), set(), set()
     anything = changes.moves_max or changes.shrinks_max or changes.preemptions_max
     for running in instance.running if anything else ():
         if running.is_protected(instance.now_ms, changes.run_time_min_ms):
             continue
         j = number[running.job]
-        if changes.moves_max and running.movable:
+        if changes.moves_max and running.movable and running.job not in kept:
             move.add(j)
         if changes.preemptions_max and running.preemptible:
             preempt.add(j)
-        if changes.shrinks_max and running.shrinkable:
+        if changes.shrinks_max and running.shrinkable and running.job not in kept:
             option = instance.jobs[j].option(running.option)
             workers = sum(len(assignment.workers) for assignment in running.assignments)
             if option.workers_min is not None and workers > option.workers_min:
