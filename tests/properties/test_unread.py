@@ -8,7 +8,20 @@ from hypothesis import event, given, settings
 
 from placeopt import Engine, Instance, build
 from placeopt.edits import edit_instance
-from placeopt.model import Assignment, Changes, Demand, Job, Option, ReadingNote, Running, Toleration, WorkerGpus
+from placeopt.model import (
+    Amounts,
+    Assignment,
+    Changes,
+    Demand,
+    Job,
+    LabelExpression,
+    Option,
+    ReadingNote,
+    Relation,
+    Running,
+    Toleration,
+    WorkerGpus,
+)
 from placeopt.whatif import Limits, add, defrag, fail, fit, price
 from strategies import Choice, choices
 from strategies.conditions import make_choosy_round
@@ -19,17 +32,31 @@ ANYWHERE = {**FREE, "tolerations": (Toleration(operator="Exists"),), "conditions
 Answer = Callable[[Engine, Instance], tuple[object, str]]
 
 
+def asks_more(choice: Choice, job: Job) -> Job:
+    """Return the job with what it takes besides a GPU, and what it has against others."""
+    taken = {name: 1 for name in ("port", "claim") if choice.chance(0.3)}
+    demand = job.options[0].demand.model_copy(update={"resources": Amounts(taken)})
+    options = (job.options[0].model_copy(update={"demand": demand}),)
+    selector = (LabelExpression(key="app", operator="In", values=("a",)),)
+    apart = Relation(kind="apart", level=choice.pick(("node", "rack")), selector=selector)
+    labels, relations = ({"app": "a"} if choice.chance(0.4) else {}), ((apart,) if choice.chance(0.2) else ())
+    return job.model_copy(update={"options": options, "labels": labels, "relations": relations})
+
+
 def make_reading(choice: Choice) -> Instance:
     """Return a round with running and waiting jobs of which some things were not read."""
     round_ = make_choosy_round(choice, nodes=3, jobs=4, drained=0)
     drained = [node.id for node in round_.cluster.nodes if choice.chance(0.3)]
     nodes = tuple(node.model_copy(update={"drained": node.id in drained}) for node in round_.cluster.nodes)
-    jobs, running, kept = [], [], []
-    for number, job in enumerate(round_.jobs):
-        if choice.chance(0.4):
+    machines = [build.machine(gpus=4, resources={"port": 1, "claim": 4})]
+    jobs, running, kept, ports = [], [], [], {node.id for node in nodes}
+    for number, job in enumerate(asks_more(choice, job) for job in round_.jobs):
+        place, what = choice.pick(nodes).id, choice.pick(("read", "conditions", "kept"))
+        port = job.options[0].demand.resources.get("port", 0)
+        if choice.chance(0.4) or (port and place not in ports):
             jobs.append(job)
             continue
-        place, what = choice.pick(nodes).id, choice.pick(("read", "conditions", "kept"))
+        ports -= {place} if port else set()
         mine: dict[str, object] = {"nodes_allowed": (place,), "conditions_unread": True}
         jobs.append(job.model_copy(update=mine) if what == "conditions" else job)
         running.append(build.running(job, [(place, [number])], movable=choice.chance(0.7)))
@@ -42,7 +69,8 @@ def make_reading(choice: Choice) -> Instance:
         if names
     )
     policy = round_.policy.model_copy(update={"changes": Changes(moves_max=2)})
-    made = build.instance(nodes, jobs, running=running, domains=round_.cluster.domains, policy=policy)
+    domains = round_.cluster.domains
+    made = build.instance(nodes, jobs, machines=machines, running=running, domains=domains, policy=policy)
     return edit_instance(made, reading=notes)
 
 
