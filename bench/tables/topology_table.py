@@ -11,8 +11,8 @@ import argparse
 from pathlib import Path
 
 from placeopt import BadInput, PlaceoptError, Unsupported
-from placeopt.importers.topo import Fabric, Inventory, read_topo
-from placeopt.model import Machine
+from placeopt.importers.topo import Fabric, read_topo
+from placeopt.model import Cluster, Machine
 from placeopt.topology import gpu_distances
 
 BEGIN, END = "<!-- begin: bench/tables/topology_table.py -->", "<!-- end -->"
@@ -32,7 +32,7 @@ def row(folder: Path, path: Path) -> str:
         levels = [domain.level for domain in topology.domains]
         counts = ", ".join(f"{levels.count(level)} {level}" for level in sorted(set(levels)))
         return f"| {name} | fabric: {len(topology.node_domains)} nodes | | | | | {counts} |\n"
-    if isinstance(topology, Inventory):
+    if isinstance(topology, Cluster):
         machines = ", ".join(machine.id for machine in topology.machines)
         gpus = sum(
             len(machine.gpus) for node in topology.nodes for machine in topology.machines if machine.id == node.machine

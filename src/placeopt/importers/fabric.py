@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from graphlib import TopologicalSorter
 
 from placeopt.documents.faults import make_record
 from placeopt.errors import BadInput
@@ -27,30 +28,21 @@ class Fabric:
     block_sizes: tuple[BlockSize, ...] = ()
     """Sizes of gangs that lie in one domain."""
 
-    def cluster(self, machine: Machine) -> Cluster:
+    def of_machine(self, machine: Machine) -> Cluster:
         """Make the cluster whose nodes are all of one machine type."""
         nodes = tuple(Node(id=name, machine=machine.id, domain=domain) for name, domain in self.node_domains.items())
-        return Inventory((machine,), nodes, self.source).cluster(self)
+        return self._cluster((machine,), nodes)
 
+    def with_nodes(self, cluster: Cluster) -> Cluster:
+        """Return a cluster of nodes in this network; nodes that it does not name are attached to the network itself."""
+        if not any(node.id in self.node_domains for node in cluster.nodes):
+            raise BadInput(f"{self.source}: has none of the nodes; files given together must be of one cluster")
+        found = (node.model_copy(update={"domain": self.node_domains.get(node.id)}) for node in cluster.nodes)
+        return self._cluster(cluster.machines, tuple(found))
 
-@dataclass(frozen=True)
-class Inventory:
-    """Nodes and their machine types, without their network, as a resource manager lists them."""
-
-    machines: tuple[Machine, ...]
-    nodes: tuple[Node, ...]
-    source: str = ""
-
-    def cluster(self, fabric: Fabric | None = None) -> Cluster:
-        """Make the cluster; nodes that the fabric does not name are attached to the network itself."""
-        nodes, network = self.nodes, fabric or Fabric((), {})
-        if fabric is not None:
-            nodes = tuple(node.model_copy(update={"domain": fabric.node_domains.get(node.id)}) for node in nodes)
-            if not any(node.domain for node in nodes):
-                both = f"{self.source}: none of its nodes is in {fabric.source}"
-                raise BadInput(f"{both}; files given together must be of one cluster")
-        fields = {"domains": network.domains, "nodes": nodes, "block_sizes": network.block_sizes}
-        return make_record(Cluster, self.source, machines=self.machines, **fields)
+    def _cluster(self, machines: tuple[Machine, ...], nodes: tuple[Node, ...]) -> Cluster:
+        parts = {"domains": self.domains, "block_sizes": self.block_sizes}
+        return make_record(Cluster, self.source, machines=machines, nodes=nodes, **parts)
 
 
 def make_fabric(
@@ -68,24 +60,22 @@ def make_fabric(
     """
     if not node_domains:
         raise BadInput(f"{source}: places no node; expected host names under switches or blocks")
-    order = _parents_first(parents)
-    height = dict.fromkeys(order, 1)
-    for name in reversed(order):
-        parent = parents[name]
-        if parent is not None:
+    height = dict.fromkeys(parents, 1)
+    for name in reversed(_parents_first(parents)):
+        if (parent := parents[name]) is not None:
             height[parent] = max(height[parent], height[name] + 1)
-    roots = [name for name in order if parents[name] is None]
+    roots = [name for name, parent in parents.items() if parent is None]
     block_sizes: tuple[BlockSize, ...] = ()
     if rooted and len(roots) > 1:
-        top, above = max(height.values()), dict(parents)
+        top, parents = max(height.values()), dict(parents)
         for root in roots:
             for level in range(height[root] + 1, top + 1):
                 name = f"{root}.tier{level}"
-                above[root], above[name], height[name], root = name, None, level, name
-        parents, block_sizes = above, (BlockSize(level=level_name(top)),)
-        order = _parents_first(parents)
+                parents[root], parents[name], height[name], root = name, None, level, name
+        block_sizes = (BlockSize(level=level_name(top)),)
     domains = tuple(
-        make_record(Domain, source, id=name, level=level_name(height[name]), parent=parents[name]) for name in order
+        make_record(Domain, source, id=name, level=level_name(height[name]), parent=parents[name])
+        for name in _parents_first(parents)
     )
     return Fabric(domains, dict(node_domains), tuple(unresolved), source, block_sizes)
 
@@ -96,12 +86,5 @@ def level_name(height: int) -> str:
 
 
 def _parents_first(parents: Mapping[str, str | None]) -> list[str]:
-    order: dict[str, None] = {}
-    for name in parents:
-        way: list[str] = []
-        step: str | None = name
-        while step is not None and step not in order:
-            way.append(step)
-            step = parents[step]
-        order |= dict.fromkeys(reversed(way))
-    return list(order)
+    above = {name: [] if parent is None else [parent] for name, parent in parents.items()}
+    return list(TopologicalSorter(above).static_order())

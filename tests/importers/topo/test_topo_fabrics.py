@@ -9,7 +9,7 @@ import pytest
 
 from placeopt import BadInput, PlaceoptError, Unsupported
 from placeopt.importers.slurm import expand_hosts
-from placeopt.importers.topo import Fabric, Inventory, read_topo
+from placeopt.importers.topo import Fabric, read_topo
 from placeopt.topology import ClusterTopology, minsky
 
 DATA = Path(__file__).parents[2] / "data" / "topo"
@@ -211,7 +211,6 @@ def test_slurm_nodes(tmp_path: Path) -> None:
     assert inventory.nodes[0].labels == {"partition:ia": "yes"}
     assert [gpu.part for gpu in inventory.machines[1].gpus] == ["socket1", "socket1"]
     assert (inventory.machines[0].cpu_millicores, inventory.machines[0].memory_mib) == (32_000, 524_288)
-    assert isinstance(read_topo([path]), Inventory)
 
 
 @pytest.mark.parametrize(
@@ -237,7 +236,7 @@ def test_whole_cluster_of_nodes_and_network(tmp_path: Path) -> None:
     nodes = slurm_nodes(tmp_path / "nodes.json", {"name": "a"}, {"name": "b"}, {"name": "login"})
     cluster = read_topo([nodes, write(tmp_path / "topology.conf", "SwitchName=s1 Nodes=a,b\n")])
     assert [node.domain for node in cluster.nodes] == ["s1", "s1", None]
-    with pytest.raises(BadInput, match="none of its nodes"):
+    with pytest.raises(BadInput, match="has none of the nodes"):
         read_topo([nodes, write(tmp_path / "other.conf", "SwitchName=s1 Nodes=x,y\n")])
     assert len(read_topo([nodes]).nodes) == 3
 
@@ -260,13 +259,8 @@ def test_whole_cluster_of_a_network_and_one_machine() -> None:
         (read_topo, [TREE, TREE], Unsupported, "second file"),
         (read_topo, [TREE, NETWORK], Unsupported, "give it alone"),
         (read_topo, [TREE, MACHINE, MACHINE], Unsupported, "a second machine"),
-        (lambda files: read_topo(files, machine=minsky()), [MACHINE], Unsupported, "machines are stated twice"),
-        (
-            lambda files: read_topo(files, machine=minsky()),
-            [TREE, MACHINE],
-            Unsupported,
-            "machines are stated twice",
-        ),
+        (lambda files: read_topo(files, machine=minsky()), [MACHINE], Unsupported, "a second machine"),
+        (lambda files: read_topo(files, machine=minsky()), [TREE, MACHINE], Unsupported, "a second machine"),
     ],
 )
 def test_files_that_do_not_go_together(read: Any, files: list[Path], error: type[PlaceoptError], words: str) -> None:

@@ -10,7 +10,7 @@ from placeopt.cli.importers.importer import INPUT, Imported, Importer
 from placeopt.cli.output import UsageError
 
 if TYPE_CHECKING:
-    from placeopt.importers.fabric import Fabric, Inventory
+    from placeopt.importers.fabric import Fabric
     from placeopt.model import Cluster, Machine
 
 
@@ -43,7 +43,7 @@ def topo(
     from placeopt.importers.topo.read import read_machine, read_topo
     from placeopt.report.text.documents import hardware_document, hardware_summary
 
-    hardware: Machine | Fabric | Inventory | Cluster
+    hardware: Machine | Fabric | Cluster
     if all(stated is None for stated in (name, gpu_model, gpu_memory_mib, cpu_millicores, memory_mib)):
         hardware = read_topo(files)
     elif len(files) > 1:

@@ -12,7 +12,6 @@ from typing import Any, NamedTuple
 from placeopt.documents.bounds import parse_json
 from placeopt.documents.faults import make_record
 from placeopt.errors import BadInput, Unsupported
-from placeopt.importers.fabric import Inventory
 from placeopt.importers.import_notes import ImportNotes
 from placeopt.importers.json_entry import JsonEntry, read_json
 from placeopt.importers.observed_round import ObservedJob
@@ -141,15 +140,15 @@ def node_entries(document: JsonEntry) -> list[JsonEntry]:
     return entries
 
 
-def read_slurm_nodes(source: SourceFile) -> Inventory:
-    """Return the inventory of a file; raises as `node_entries`, or `BadInput` if a value is malformed."""
+def read_slurm_nodes(source: SourceFile) -> Cluster:
+    """Return the nodes of a file; raises as `node_entries`, or `BadInput` if a value is malformed."""
     document = JsonEntry(source.name, parse_json(source.text, source.name))
-    return make_inventory(source.name, node_entries(document))[0]
+    return make_nodes(source.name, node_entries(document))[0]
 
 
-def make_inventory(
+def make_nodes(
     source: str, entries: list[JsonEntry], notes: ImportNotes | None = None
-) -> tuple[Inventory, Mapping[str, SlurmNode]]:
+) -> tuple[Cluster, Mapping[str, SlurmNode]]:
     """
     Return nodes and their machine types, and what requests of jobs refer to; raises `BadInput` if a name repeats.
 
@@ -220,7 +219,8 @@ def make_inventory(
             taints=(RESERVED,) if {"RESERVED", "RESV"} & set(node_flags(words)) else (),
             drained=bool(reasons),
         )
-    return Inventory(tuple(machines.values()), tuple(nodes.values()), source), slurm_nodes
+    cluster = make_record(Cluster, source, machines=tuple(machines.values()), nodes=tuple(nodes.values()))
+    return cluster, slurm_nodes
 
 
 def _kept_per_gpu(entry: JsonEntry) -> int:
@@ -279,13 +279,13 @@ def read_nodes(
     Nodes that take no new work are entered in ``notes``.
     """
     document = read_json(listed, "nodes")
-    inventory, slurm_nodes = make_inventory(document.where, node_entries(document), notes)
+    cluster, slurm_nodes = make_nodes(document.where, node_entries(document), notes)
     if any(node.threads > 1 for node in slurm_nodes.values()):
         notes.assume(
             "Nodes have several threads a core: waiting jobs count CPUs one by one, though Slurm may give whole cores."
         )
     if topology is None:
-        return inventory.cluster(), slurm_nodes
+        return cluster, slurm_nodes
     network = read_source(topology)
     if not is_slurm_topology(network):
         raise Unsupported(
@@ -300,7 +300,7 @@ def read_nodes(
     for name in slurm_nodes:
         if name not in fabric.node_domains:
             notes.drain("in no switch or block of the topology", name)
-    return inventory.cluster(fabric), slurm_nodes
+    return fabric.with_nodes(cluster), slurm_nodes
 
 
 def without_taints(cluster: Cluster, held: Collection[str]) -> Cluster:

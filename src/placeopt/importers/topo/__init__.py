@@ -6,9 +6,7 @@ from placeopt.lazy import lazy_names
 
 if TYPE_CHECKING:
     from placeopt.importers.fabric import Fabric as Fabric
-    from placeopt.importers.fabric import Inventory as Inventory
     from placeopt.importers.topo.read import read_machine as read_machine
     from placeopt.importers.topo.read import read_topo as read_topo
-    from placeopt.importers.topo.read import recognise as recognise
 
 __getattr__, __dir__ = lazy_names(__name__)

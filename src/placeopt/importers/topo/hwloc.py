@@ -3,25 +3,24 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping, Sequence
 from functools import reduce
 from operator import or_
 from typing import TYPE_CHECKING
 
 from placeopt.importers.source_file import SourceFile
-from placeopt.importers.topo.host import (
+from placeopt.importers.topo.host import MAX_GPUS, MAX_PLACES, Host, cpu_words
+from placeopt.importers.topo.pci import (
     GPU_CLASSES,
     GPU_VENDORS,
-    MAX_GPUS,
-    MAX_PLACES,
     MODELS,
-    Host,
-    HostGpu,
-    HostPart,
+    Chain,
+    PciGpu,
     bus_address,
-    cpu_words,
-    switches_of,
+    host_fields,
+    in_order,
+    parents_of,
+    upwards,
 )
 from placeopt.model import Link
 
@@ -30,34 +29,12 @@ if TYPE_CHECKING:
 
 _COMPUTE = re.compile(r"(nvml|cuda|rsmi|ze|opencl)(\d{1,4})")
 """Names of the OS devices by which hwloc shows that a PCI device computes; the number orders the GPUs."""
-
+_TYPE = re.compile(r"([0-9a-f]{4}) \[([0-9a-f]{4}):([0-9a-f]{4})\]")
+"""Class, vendor and device in ``pci_type``."""
 _MEMORY = ("CUDAGlobalMemorySize", "RSMIVRAMSize", "RSMIVisibleVRAMSize", "LevelZeroHBMSize", "OpenCLGlobalMemorySize")
 
-
-@dataclass
-class _Gpu:
-    """A PCI device that is a GPU."""
-
-    bus: str
-    chain: list[tuple[str, int | None]]
-    cpus: int
-    device: Element
-    names: dict[str, int] = field(default_factory=dict)
-    ids: set[str] = field(default_factory=set)
-    """``gp_index`` of the device and its OS devices: what the link matrices refer to."""
-
-
-@dataclass
-class _Seen:
-    """What one walk over the objects collects."""
-
-    packages: list[int] = field(default_factory=list)
-    """CPUs of each."""
-    numas: dict[int, int] = field(default_factory=dict)
-    """Number of the domain -> its CPUs."""
-    gpus: list[_Gpu] = field(default_factory=list)
-    memory: int = 0
-    num_pus: int = 0
+Places = Sequence[tuple[str, str | None, int]]
+"""Sockets and NUMA domains, parents first: name, the one that holds it, its CPUs as a bit mask."""
 
 
 def read_hwloc(source: SourceFile) -> Host:
@@ -69,152 +46,119 @@ def read_hwloc(source: SourceFile) -> Host:
     address. Bridges at which paths to GPUs separate become switches; a host bridge does not. Memory is that of the NUMA
     domains with CPUs. Groups are left out.
     """
-    seen = _walk(source)
-    _order(seen.gpus)
-    if len(seen.gpus) > MAX_GPUS or len(seen.packages) + len(seen.numas) > MAX_PLACES:
+    parents = parents_of(source.xml)
+    packages: list[int] = []
+    numas: dict[int, int] = {}
+    devices: list[Element] = []
+    num_pus = memory = 0
+    for thing in source.xml.iter("object"):
+        kind, size = thing.get("type", ""), thing.get("local_memory", "0")
+        num_pus += kind == "PU"
+        if kind in ("Package", "Socket") and (cpus := _cpus(source, thing, parents)):
+            packages.append(cpus)
+        elif kind == "NUMANode" and re.fullmatch(r"\d{1,4}", number := thing.get("os_index", "")):
+            if cpus := _cpus(source, thing, parents):
+                numas.setdefault(int(number), cpus)
+        elif kind == "PCIDev" and _is_gpu(thing):
+            devices.append(thing)
+        if size != "0" and re.fullmatch(r"\d{1,16}", size) and _cpus(source, thing, parents):
+            memory += int(size)
+    if len(devices) > MAX_GPUS or len(packages) + len(numas) > MAX_PLACES:
         raise source.bad(
-            1, f"{len(seen.gpus)} GPUs, {len(seen.numas)} NUMA domains; at most {MAX_GPUS} and {MAX_PLACES} are read"
+            1, f"{len(devices)} GPUs, {len(numas)} NUMA domains; at most {MAX_GPUS} and {MAX_PLACES} are read"
         )
-    if not seen.num_pus:
+    if not num_pus:
         raise source.bad(1, "no object of type PU, so no CPUs; expected the XML output of lstopo")
-    links, to_cpu = _links(source, seen.gpus)
-    switches, uplinks, switch_mbps = switches_of([gpu.chain for gpu in seen.gpus])
-    places = list(_places(seen))
+    places = list(_places(packages, numas))
+    gpus = in_order([_gpu(source, device, places, parents) for device in devices])
+    links, to_cpu = _links(source, gpus)
     return Host(
-        format="hwloc XML",
-        file=source.name,
-        places=tuple(place for place, _ in places),
-        gpus=tuple(
-            HostGpu(*_model(gpu), _place(places, gpu.cpus), switches[i], to_cpu.get(i) or uplinks[i])
-            for i, gpu in enumerate(seen.gpus)
-        ),
-        switch_mbps=switch_mbps,
+        places={name: above for name, above, _ in places},
         links=links,
-        num_cpus=seen.num_pus,
-        memory_mib=seen.memory // 2**20 or None,
+        num_cpus=num_pus,
+        memory_mib=memory // 2**20,
+        **host_fields(gpus, to_cpu),
     )
 
 
-def _walk(source: SourceFile) -> _Seen:
-    seen = _Seen()
-    stack: list[tuple[Element, int, list[tuple[str, int | None]], _Gpu | None]] = [
-        (top, 0, [], None) for top in source.xml.findall("object")
-    ]
-    while stack:
-        thing, cpus, chain, gpu = stack.pop()
-        kind = thing.get("type", "")
-        if "cpuset" in thing.attrib:
-            mask = cpu_words(thing.attrib["cpuset"])
-            if mask is None:
-                raise source.bad(1, f"{kind}: cpuset={thing.attrib['cpuset'][:40]!r}; expected hex words")
-            cpus = mask
-        if kind == "PU":
-            seen.num_pus += 1
-        elif kind in ("Package", "Socket") and cpus:
-            seen.packages.append(cpus)
-        elif kind == "NUMANode" and cpus and re.fullmatch(r"\d{1,4}", thing.get("os_index", "")):
-            seen.numas.setdefault(int(thing.attrib["os_index"]), cpus)
-        elif kind in ("Bridge", "PCIDev"):
-            chain, gpu = _pci(source, thing, cpus, chain)
-            if gpu is not None:
-                seen.gpus.append(gpu)
-        elif kind == "OSDev" and gpu is not None:
-            gpu.ids.add(f"OSDev:{thing.get('gp_index', '')}")
-        memory = thing.get("local_memory", "0")
-        if cpus and re.fullmatch(r"\d{1,16}", memory):
-            seen.memory += int(memory)
-        stack += [(below, cpus, chain, gpu) for below in reversed(thing.findall("object"))]
-    return seen
+def _cpus(source: SourceFile, thing: Element, parents: Mapping[Element, Element]) -> int:
+    """Return the bit mask of the CPUs of an object, or of the next one above that states some."""
+    text = next((above.attrib["cpuset"] for above in upwards(thing, parents) if "cpuset" in above.attrib), "")
+    mask = cpu_words(text)
+    if mask is None:
+        raise source.bad(1, f"{thing.get('type')}: cpuset={text[:40]!r}; expected hex words")
+    return mask
 
 
-def _pci(
-    source: SourceFile, thing: Element, cpus: int, chain: list[tuple[str, int | None]]
-) -> tuple[list[tuple[str, int | None]], _Gpu | None]:
-    """The chain of bridges down to this object and, if it is one, the GPU."""
-    bus = bus_address(thing.get("pci_busid", ""))
-    if bus is None:
-        if thing.get("type") == "PCIDev":
-            raise source.bad(
-                1, f"PCIDev pci_busid={thing.get('pci_busid', '')[:40]!r}; expected for example '0000:1a:00.0'"
-            )
-        return chain, None  # a host bridge has no address of its own
-    speed = thing.get("pci_link_speed", "")
-    mbps = round(float(speed) * 1000) if re.fullmatch(r"\d{1,4}(\.\d{1,9})?", speed) else 0
-    chain = [*chain, (bus, mbps or None)]
-    if thing.get("type") != "PCIDev":
-        return chain, None
-    ids = re.match(r"([0-9a-f]{4}) \[([0-9a-f]{4}):([0-9a-f]{4})\]", thing.get("pci_type", ""))
-    names: dict[str, int] = {}
-    for below in thing.findall("object"):
-        match = _COMPUTE.match(below.get("name", "")) if below.get("type") == "OSDev" else None
-        if match:
-            names.setdefault(match[1], int(match[2]))
-    if names or (ids is not None and ids[1] in GPU_CLASSES and ids[2] in GPU_VENDORS):
-        return chain, _Gpu(bus, chain, cpus, thing, names, {f"PCIDev:{thing.get('gp_index', '')}"})
-    return chain, None
+def _is_gpu(device: Element) -> bool:
+    kind = _TYPE.match(device.get("pci_type", ""))
+    return bool(_numbers(device)) or (kind is not None and kind[1] in GPU_CLASSES and kind[2] in GPU_VENDORS)
 
 
-def _order(gpus: list[_Gpu]) -> None:
-    """Sort by the number that the first library gives which numbers all of them; else by PCI address."""
-    gpus.sort(key=lambda gpu: gpu.bus)
-    for library in ("nvml", "rsmi", "cuda", "ze"):
-        numbers = {gpu.names.get(library) for gpu in gpus}
-        if None not in numbers and len(numbers) == len(gpus):
-            gpus.sort(key=lambda gpu: gpu.names[library])
-            return
+def _numbers(device: Element) -> dict[str, int]:
+    """Return the number that each library gives a device."""
+    below = (thing.get("name", "") for thing in device.findall("object[@type='OSDev']"))
+    found = [(match[1], int(match[2])) for name in below if (match := _COMPUTE.match(name))]
+    return dict(reversed(found))
 
 
-def _places(seen: _Seen) -> Iterator[tuple[HostPart, int]]:
-    """Packages and NUMA domains with their CPUs, parents first; either may hold the other; no domain of all CPUs."""
-    everything = reduce(or_, (*seen.packages, *seen.numas.values()), 0)
-    outer: dict[int, int] = {}  # package -> the domain that holds it and others
-    given: set[int] = set()
-    for numa, cpus in seen.numas.items():
-        inside = [p for p, mask in enumerate(seen.packages) if mask & ~cpus == 0]
+def _gpu(source: SourceFile, device: Element, places: Places, parents: Mapping[Element, Element]) -> PciGpu:
+    chain: Chain = []
+    for thing in upwards(device, parents):
+        speed, text = thing.get("pci_link_speed", ""), thing.get("pci_busid", "")
+        bus = bus_address(text)
+        if bus is not None:  # a host bridge has no address of its own
+            mbps = round(float(speed) * 1000) if re.fullmatch(r"\d{1,4}(\.\d{1,9})?", speed) else 0
+            chain.insert(0, (bus, mbps or None))
+        elif thing is device:
+            raise source.bad(1, f"PCIDev pci_busid={text[:40]!r}; expected for example '0000:1a:00.0'")
+    near = _cpus(source, device, parents)
+    holding = [(cpus.bit_count(), -i, name) for i, (name, _, cpus) in enumerate(places) if near and not near & ~cpus]
+    tops = [name for name, above, _ in places if above is None]
+    place = min(holding)[2] if holding else tops[0] if len(tops) == 1 else None
+    return PciGpu(chain, device, place, _model(device), _numbers(device))
+
+
+def _places(packages: Sequence[int], numas: Mapping[int, int]) -> Iterator[tuple[str, str | None, int]]:
+    """Yield packages and NUMA domains, parents first; either may hold the other; no domain of all CPUs."""
+    everything = reduce(or_, (*packages, *numas.values()), 0)
+    outer: dict[int, str] = {}  # package -> the domain that holds it and others
+    for numa, cpus in numas.items():
+        inside = [p for p, mask in enumerate(packages) if mask & ~cpus == 0]
         if len(inside) > 1 and cpus != everything:
-            yield HostPart(f"numa{numa}", "numa", None, numa), cpus
-            given.add(numa)
-            outer.update(dict.fromkeys(inside, numa))
-    for p, cpus in enumerate(seen.packages):
-        yield HostPart(f"socket{p}", "socket", f"numa{outer[p]}" if p in outer else None), cpus
-    for numa, cpus in seen.numas.items():
-        if numa in given or (cpus == everything and len(seen.packages) != 1):
-            continue
-        holder = next((p for p, mask in enumerate(seen.packages) if cpus & ~mask == 0), None)
-        yield HostPart(f"numa{numa}", "numa", None if holder is None else f"socket{holder}", numa), cpus
+            yield f"numa{numa}", None, cpus
+            outer |= dict.fromkeys(inside, f"numa{numa}")
+    for p, cpus in enumerate(packages):
+        yield f"socket{p}", outer.get(p), cpus
+    for numa, cpus in numas.items():
+        if f"numa{numa}" not in outer.values() and (cpus != everything or len(packages) == 1):
+            holder = next((f"socket{p}" for p, mask in enumerate(packages) if cpus & ~mask == 0), None)
+            yield f"numa{numa}", holder, cpus
 
 
-def _place(places: list[tuple[HostPart, int]], near: int) -> str | None:
-    """Return the key of the smallest place that has all CPUs near a GPU, the lowest of equals."""
-    holding = [(cpus.bit_count(), -i, place.key) for i, (place, cpus) in enumerate(places) if near and not near & ~cpus]
-    tops = [place.key for place, _ in places if place.parent is None]
-    return min(holding)[2] if holding else tops[0] if len(tops) == 1 else None
-
-
-def _model(gpu: _Gpu) -> tuple[str | None, int]:
-    """Model and memory: from the libraries that hwloc queried, else by the device id, else the id."""
+def _model(device: Element) -> tuple[str | None, int]:
+    """Return model and memory: from the libraries that hwloc queried, else by the device id, else the id."""
     model, memory_mib = None, 0
-    properties: dict[str, str] = {}
-    for info in gpu.device.iter("info"):
-        properties.setdefault(info.get("name", ""), info.get("value", ""))
-    ids = re.match(r"[0-9a-f]{4} \[([0-9a-f]{4}):([0-9a-f]{4})\]", gpu.device.get("pci_type", ""))
-    if ids is not None:
-        model, memory_mib = MODELS.get((ids[1], ids[2]), (f"{ids[1]}:{ids[2]}", 0))
-    model = properties.get("GPUModel") or properties.get("PCIDevice") or model
-    for name in _MEMORY:
-        size = re.fullmatch(r"(\d{1,12})(KiB|kB)?", properties.get(name, ""))
-        if size:
-            return model, int(size[1]) // 1024
-    return model, memory_mib
+    stated = {info.get("name", ""): info.get("value", "") for info in reversed([*device.iter("info")])}
+    if ids := _TYPE.match(device.get("pci_type", "")):
+        model, memory_mib = MODELS.get((ids[2], ids[3]), (f"{ids[2]}:{ids[3]}", 0))
+    sizes = (re.fullmatch(r"(\d{1,12})(KiB|kB)?", stated.get(name, "")) for name in _MEMORY)
+    memory_mib = next((int(size[1]) // 1024 for size in sizes if size), memory_mib)
+    return stated.get("GPUModel") or stated.get("PCIDevice") or model, memory_mib
 
 
-def _links(source: SourceFile, gpus: list[_Gpu]) -> tuple[tuple[Link, ...], dict[int, int]]:
+def _links(source: SourceFile, gpus: Sequence[PciGpu]) -> tuple[tuple[Link, ...], dict[int, int]]:
     """
-    Links of the bandwidth matrices that hwloc takes from NVML and ROCm SMI, and MB/s from a GPU to its CPUs.
+    Return links of the bandwidth matrices that hwloc takes from NVML and ROCm SMI, and MB/s from a GPU to its CPUs.
 
     A pair of more than one XGMI hop has a bandwidth, too, but no link.
     """
-    index = {name: i for i, gpu in enumerate(gpus) for name in gpu.ids if not name.endswith(":")}
+    index = {
+        f"{thing.get('type')}:{thing.get('gp_index')}": i
+        for i, gpu in enumerate(gpus)
+        for thing in gpu.device.iter("object")
+        if thing.get("gp_index")
+    }
     links: dict[tuple[int, int], Link] = {}
     to_cpu: dict[int, int] = {}
     things, hops = _matrix(source, "XGMIHops")
@@ -222,12 +166,12 @@ def _links(source: SourceFile, gpus: list[_Gpu]) -> tuple[tuple[Link, ...], dict
     for name in ("NVLinkBandwidth", "XGMIBandwidth"):
         things, mbps = _matrix(source, name)
         gpu_of = [index.get(thing) for thing in things]
-        between = [t for t, thing in enumerate(things) if gpu_of[t] is None and not thing.startswith("Package:")]
+        packages = [t for t, thing in enumerate(things) if thing.startswith("Package:")]
+        between = [t for t, i in enumerate(gpu_of) if i is None and t not in packages]
         for a, i in enumerate(gpu_of):
             if i is None:
                 continue
-            packages = (mbps[a][t] for t, thing in enumerate(things) if thing.startswith("Package:"))
-            to_cpu[i] = max(to_cpu.get(i, 0), *packages, 0)
+            to_cpu[i] = max(to_cpu.get(i, 0), *(mbps[a][t] for t in packages), 0)
             for b, j in enumerate(gpu_of):
                 if j is not None and i < j and (things[a], things[b]) not in far:
                     # Over an NVSwitch the two have no entry of their own, but each has one with the switch.
@@ -239,25 +183,22 @@ def _links(source: SourceFile, gpus: list[_Gpu]) -> tuple[tuple[Link, ...], dict
 
 def _matrix(source: SourceFile, name: str) -> tuple[list[str], list[list[int]]]:
     """Return the objects and the rows of a matrix of distances; none if it is not there."""
-    for matrix in source.xml:
-        if matrix.tag in ("distances2", "distances2hetero") and matrix.get("name") == name:
-            kind = matrix.get("type", "")
-            things = [word if ":" in word else f"{kind}:{word}" for word in _words(matrix, "indexes")]
-            words = _words(matrix, "u64values")
-            size = len(things)
-            if len(words) != size * size or not all(re.fullmatch(r"\d{1,9}", word) for word in words):
-                raise source.bad(1, f"{name}: {len(words)} values for {size} objects, expected {size * size} numbers")
-            return things, [[int(word) for word in words[a * size : (a + 1) * size]] for a in range(size)]
+    for matrix in source.xml.findall(f"*[@name='{name}']"):
+        things, words = (
+            [word for element in matrix.findall(tag) for word in (element.text or "").split()]
+            for tag in ("indexes", "u64values")
+        )
+        size = len(things)
+        if len(words) != size * size or not all(re.fullmatch(r"\d{1,9}", word) for word in words):
+            raise source.bad(1, f"{name}: {len(words)} values for {size} objects, expected {size * size} numbers")
+        things = [word if ":" in word else f"{matrix.get('type')}:{word}" for word in things]
+        return things, [[int(word) for word in words[a * size : (a + 1) * size]] for a in range(size)]
     return [], []
 
 
 def _link(i: int, j: int, name: str, mbps: int) -> Link:
-    """A link; lanes follow from 25 or 20 GB/s a lane (NVLink), and are one where that does not divide."""
+    """Return a link; lanes follow from 25 or 20 GB/s a lane (NVLink), and are one where that does not divide."""
     if name == "XGMIBandwidth":
         return Link(gpus=(i, j), kind="xgmi", bandwidth_mbps=mbps)
     lanes = next((mbps // lane for lane in (25_000, 20_000) if mbps % lane == 0 and mbps // lane <= 64), 1)
     return Link(gpus=(i, j), lanes=lanes, bandwidth_mbps=mbps)
-
-
-def _words(matrix: Element, tag: str) -> list[str]:
-    return [word for element in matrix.findall(tag) for word in (element.text or "").split()]

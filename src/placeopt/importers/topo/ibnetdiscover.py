@@ -2,11 +2,12 @@
 
 import re
 from dataclasses import dataclass, field
-from itertools import groupby
+from itertools import groupby, islice
 
+import networkx as nx
 from networkx.utils import UnionFind
 
-from placeopt.errors import BadInput, Unsupported
+from placeopt.errors import BadInput
 from placeopt.importers.fabric import Fabric, make_fabric
 from placeopt.importers.source_file import SourceFile
 
@@ -41,8 +42,7 @@ class _Network:
     """Switches, their neighbours, and the adapters on them; numbers are GUIDs."""
 
     names: dict[int, str] = field(default_factory=dict)
-    switches: set[int] = field(default_factory=set)
-    edges: dict[int, set[int]] = field(default_factory=dict)
+    switches: "nx.Graph[int]" = field(default_factory=nx.Graph)
     adapters: dict[int, set[int]] = field(default_factory=dict)
     """Adapter -> switches."""
 
@@ -83,12 +83,6 @@ def read_ibnetdiscover(
     )
 
 
-def no_network_error(source: SourceFile) -> Unsupported:
-    """Return the error for a host file or ibstat output without a network."""
-    what = "hosts' adapters as ibstat lists them" if is_ibstat(source) else "a list of host names"
-    return Unsupported(f"{source.name}: {what}, not a network; give it together with the output of ibnetdiscover")
-
-
 def _read_network(source: SourceFile) -> _Network:
     subnet = _Network()
     here: tuple[str, int] | None = None
@@ -97,8 +91,7 @@ def _read_network(source: SourceFile) -> _Network:
         if device:
             here = (device[2], int(device[3], 16))
             subnet.names.setdefault(here[1], device[4] or "")
-            if here[0] == "S":
-                subnet.switches.add(here[1])
+            subnet.switches.add_nodes_from([here[1]] * (here[0] == "S"))
         elif line.startswith("["):
             port = _PORT.match(line)
             if port is None or here is None:
@@ -106,21 +99,16 @@ def _read_network(source: SourceFile) -> _Network:
             there = (port[1], int(port[2], 16))
             if there[0] == "H":
                 subnet.names.setdefault(there[1], port[3] or "")
-            _connect(subnet, here, there)
+            for (kind, guid), (other_kind, other) in ((here, there), (there, here)):
+                if kind == other_kind == "S":
+                    subnet.switches.add_edge(guid, other)
+                elif kind == "H" and other_kind == "S":
+                    subnet.adapters.setdefault(guid, set()).add(other)
         elif not line:
             here = None
         if len(subnet.names) > MAX_DEVICES:
             raise source.bad(n, f"more than {MAX_DEVICES} devices")
     return subnet
-
-
-def _connect(subnet: _Network, a: tuple[str, int], b: tuple[str, int]) -> None:
-    for (kind, guid), (other_kind, other) in ((a, b), (b, a)):
-        if kind == "S" and other_kind == "S":
-            subnet.switches.add(guid)
-            subnet.edges.setdefault(guid, set()).add(other)
-        elif kind == "H" and other_kind == "S":
-            subnet.adapters.setdefault(guid, set()).add(other)
 
 
 def _hosts(subnet: _Network, ibstat: SourceFile | None) -> dict[str, set[int]]:
@@ -133,7 +121,7 @@ def _hosts(subnet: _Network, ibstat: SourceFile | None) -> dict[str, set[int]]:
     hosts: dict[str, set[int]] = {}
     for guid, host in host_of.items():
         if guid in subnet.adapters and "Aggregation Node" not in names.get(guid, ""):
-            hosts.setdefault(host, set()).update(subnet.adapters[guid] & subnet.switches)
+            hosts.setdefault(host, set()).update(filter(subnet.switches.has_node, subnet.adapters[guid]))
     return {host: switches for host, switches in hosts.items() if switches}
 
 
@@ -180,29 +168,26 @@ def _racks(hosts: dict[str, set[int]]) -> dict[str, set[int]]:
 
 
 def _domains(subnet: _Network, racks: dict[str, set[int]]) -> tuple[dict[str, str | None], dict[int, str]]:
-    """Domain -> parent, and leaf switch -> domain."""
-    rank = _ranks(subnet, set().union(*racks.values()))
-    joined = UnionFind(rank)
+    """Return domain -> parent, and leaf switch -> domain."""
+    layers = list(islice(nx.bfs_layers(subnet.switches, set().union(*racks.values())), MAX_LAYERS))
+    joined = UnionFind(layers[0])
     for leaves in racks.values():
         joined.union(*leaves)
     used: set[str] = set()
-    parents: dict[str, str | None] = {}
-    leaf_of: dict[int, str] = {}
-    tops: dict[str, int] = {}  # domain without a parent -> one of its switches
     rack_of: dict[int, str] = {}
-    layers: dict[int, list[int]] = {}
-    for switch in sorted(rank):
-        layers.setdefault(rank[switch], []).append(switch)
-    for leaf in layers[0]:
+    tops: dict[str, int] = {}  # domain without a parent -> one of its switches
+    for leaf in sorted(layers[0]):
         if joined[leaf] not in rack_of:
-            name = rack_of[joined[leaf]] = _domain_name(subnet, leaf, used)
-            parents[name], tops[name] = None, leaf
-        leaf_of[leaf] = rack_of[joined[leaf]]
-    for layer, switches in sorted(layers.items()):
-        for switch in switches:
-            near = (other for other in subnet.edges.get(switch, ()) if rank.get(other, layer + 1) <= layer)
-            joined.union(switch, *near)
-        first = {joined[switch]: switch for switch in reversed(switches)}
+            rack_of[joined[leaf]] = name = _domain_name(subnet, leaf, used)
+            tops[name] = leaf
+    leaf_of = {leaf: rack_of[joined[leaf]] for leaf in layers[0]}
+    parents: dict[str, str | None] = dict.fromkeys(tops)
+    near: set[int] = set()
+    for layer in layers:
+        near.update(layer)
+        for switch in layer:
+            joined.union(switch, *near.intersection(subnet.switches[switch]))
+        first = {joined[switch]: switch for switch in sorted(layer, reverse=True)}
         groups: dict[int, list[str]] = {}
         for name, switch in tops.items():
             groups.setdefault(joined[switch], []).append(name)
@@ -214,16 +199,6 @@ def _domains(subnet: _Network, racks: dict[str, set[int]]) -> tuple[dict[str, st
                     parents[member] = name
                     del tops[member]
     return parents, leaf_of
-
-
-def _ranks(subnet: _Network, leaves: set[int]) -> dict[int, int]:
-    """Distance of each switch from the nearest one that has hosts; those beyond ``MAX_LAYERS`` are left out."""
-    rank = dict.fromkeys(leaves, 0)
-    layer = leaves
-    for depth in range(1, MAX_LAYERS):
-        layer = {other for switch in layer for other in subnet.edges.get(switch, ()) if other not in rank}
-        rank.update(dict.fromkeys(layer, depth))
-    return rank
 
 
 def _domain_name(subnet: _Network, switch: int, used: set[str]) -> str:

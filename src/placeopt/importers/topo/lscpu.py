@@ -4,7 +4,7 @@ import re
 
 from placeopt.errors import Unsupported
 from placeopt.importers.source_file import SourceFile
-from placeopt.importers.topo.host import MAX_PLACES, Host, HostPart, cpu_list
+from placeopt.importers.topo.host import MAX_PLACES, Host, cpu_list
 
 _GPUS = re.compile(r"NVIDIA-SMI|3D controller|Display controller|Processing accelerators")
 
@@ -36,8 +36,6 @@ def read_lscpu(source: SourceFile) -> Host:
     num_cpus = int(fields["CPU(s)"])
     memory = re.fullmatch(r"(\d{1,12}) kB", fields.get("MemTotal", ""))
     return Host(
-        format="lscpu",
-        file=source.name,
         places=_places(_numas(source, fields), _sockets(fields, num_cpus)),
         num_cpus=num_cpus,
         memory_mib=int(memory[1]) // 1024 if memory else None,
@@ -63,10 +61,9 @@ def _sockets(fields: dict[str, str], num_cpus: int) -> int:
     return sockets if sockets <= MAX_PLACES else 0
 
 
-def _places(numas: list[int], sockets: int) -> tuple[HostPart, ...]:
+def _places(numas: list[int], sockets: int) -> dict[str, str | None]:
     if not sockets or (len(numas) % sockets and sockets % len(numas)):
-        return tuple(HostPart(f"numa{numa}", "numa", None, numa) for numa in numas)
+        return dict.fromkeys(f"numa{numa}" for numa in numas)
     each = len(numas) // sockets
-    places = [HostPart(f"socket{s}", "socket") for s in range(sockets)]
-    places += [HostPart(f"numa{numa}", "numa", f"socket{i // each}", numa) for i, numa in enumerate(numas) if each]
-    return tuple(places)
+    places: dict[str, str | None] = {f"socket{s}": None for s in range(sockets)}
+    return places | {f"numa{numa}": f"socket{i // each}" for i, numa in enumerate(numas) if each}

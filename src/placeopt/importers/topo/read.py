@@ -4,81 +4,55 @@ Hardware descriptions as tools print them: one machine, a network of nodes, or a
 The format is recognised from the content.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 from placeopt.arguments import checked
 from placeopt.errors import BadInput, Unsupported
-from placeopt.importers.fabric import Fabric, Inventory
+from placeopt.importers.fabric import Fabric
 from placeopt.importers.slurm.nodes import read_slurm_nodes
 from placeopt.importers.slurm.topology import is_slurm_topology, read_slurm_topology
 from placeopt.importers.source_file import SourceFile, read_source
-from placeopt.importers.topo.amd_smi import is_amd_smi, read_amd_smi
-from placeopt.importers.topo.build import build_machine
 from placeopt.importers.topo.host import Host
 from placeopt.importers.topo.hwloc import read_hwloc
 from placeopt.importers.topo.ibnetdiscover import (
     is_hostfile,
     is_ibnetdiscover,
     is_ibstat,
-    no_network_error,
     read_ibnetdiscover,
 )
 from placeopt.importers.topo.lscpu import is_lscpu, read_lscpu
 from placeopt.importers.topo.nccl import read_nccl
-from placeopt.importers.topo.nvidia_smi import is_nvidia_smi, read_nvidia_smi
+from placeopt.importers.topo.smi import is_amd_smi, is_nvidia_smi, read_amd_smi, read_nvidia_smi
 from placeopt.model import Cluster, Machine
 
 MAX_FILES = 16
 
-_TEXTS: Sequence[tuple[str, Callable[[SourceFile], bool]]] = (
-    ("lscpu", is_lscpu),
-    ("ibnetdiscover", is_ibnetdiscover),
-    ("amd-smi", is_amd_smi),
-    ("nvidia-smi", is_nvidia_smi),
-    ("slurm topology", is_slurm_topology),
-    ("ibstat", is_ibstat),
-    ("hostfile", is_hostfile),
+
+class _Format(NamedTuple):
+    name: str
+    fits: Callable[[SourceFile], bool]
+    host: Callable[[SourceFile], Host] | None = None
+    """Reader of one machine; None: it is a list of nodes, a network, or names in one."""
+
+
+_NODES = _Format("slurmrestd", lambda source: source.begins in (b"{", b"["))
+_FORMATS = (
+    _Format("hwloc XML", lambda source: source.begins == b"<" and source.xml.tag == "topology", read_hwloc),
+    _Format("NCCL XML", lambda source: source.begins == b"<" and source.xml.tag == "system", read_nccl),
+    _NODES,
+    _Format("lscpu", is_lscpu, read_lscpu),
+    _Format("ibnetdiscover", is_ibnetdiscover),
+    _Format("amd-smi", is_amd_smi, read_amd_smi),
+    _Format("nvidia-smi topo -m", is_nvidia_smi, read_nvidia_smi),
+    _Format("slurm topology", is_slurm_topology),
+    _Format("ibstat", is_ibstat),
+    _Format("hostfile", is_hostfile),
 )
 """Tried in this order; a host file, which resembles any text, comes last."""
-
-_HOSTS: Mapping[str, Callable[[SourceFile], Host]] = {
-    "lscpu": read_lscpu,
-    "amd-smi": read_amd_smi,
-    "nvidia-smi": read_nvidia_smi,
-    "hwloc": read_hwloc,
-    "nccl": read_nccl,
-}
-"""Formats that describe one machine."""
-
-_FABRICS = ("ibnetdiscover", "slurm topology", "ibstat", "hostfile")
-_INVENTORIES = ("slurmrestd",)
-
-_XML_ROOTS = {"topology": "hwloc", "system": "nccl"}
-
-_File = tuple[SourceFile, str]
-"""A file, and the name of its format."""
-
-
-def recognise(source: SourceFile) -> str:
-    """Name the format of a file by its content; raises `BadInput` if it is none of them."""
-    if source.begins == b"<":
-        name = _XML_ROOTS.get(source.xml.tag)
-        if name is None:
-            raise BadInput(
-                f"{source.name}: XML with root <{source.xml.tag[:40]}>; expected <topology> (hwloc) or <system> (NCCL)"
-            )
-        return name
-    if source.begins in (b"{", b"["):
-        return "slurmrestd"
-    for name, looks_like in _TEXTS:
-        if looks_like(source):
-            return name
-    raise BadInput(
-        f"{source.name}: not recognised; expected the output of nvidia-smi topo -m, amd-smi topology, "
-        "rocm-smi --showtopo, lstopo --of xml, lscpu, ibnetdiscover, a NCCL topology file, Slurm's topology.conf or "
-        "slurmrestd's nodes"
-    )
 
 
 @checked
@@ -115,20 +89,19 @@ def read_machine(
     Unsupported
         If the file describes something else than one machine.
     """
-    ((source, name),) = _recognised([path])
-    if name not in _HOSTS:
-        raise Unsupported(f"{source.name}: {name} describes no machine; read_topo reads networks and lists of nodes")
+    source, form = _recognised(path)
+    if form.host is None:
+        raise Unsupported(
+            f"{source.name}: {form.name} describes no machine; read_topo reads networks and lists of nodes"
+        )
     of_machine = {"id": id, "cpu_millicores": cpu_millicores, "memory_mib": memory_mib}
     of_gpus = {"model": gpu_model, "memory_mib": gpu_memory_mib}
-    return build_machine(_HOSTS[name](source), _stated(of_machine), _stated(of_gpus))
-
-
-def _stated(fields: Mapping[str, object]) -> Mapping[str, object]:
-    return {name: value for name, value in fields.items() if value is not None}
+    stated = ({name: value for name, value in of.items() if value is not None} for of in (of_machine, of_gpus))
+    return form.host(source).machine(source.name, form.name, *stated)
 
 
 @checked
-def read_topo(paths: Sequence[str | Path], machine: Machine | None = None) -> Machine | Fabric | Inventory | Cluster:
+def read_topo(paths: Sequence[str | Path], machine: Machine | None = None) -> Machine | Fabric | Cluster:
     """
     Read what the files describe together.
 
@@ -142,8 +115,8 @@ def read_topo(paths: Sequence[str | Path], machine: Machine | None = None) -> Ma
 
     Returns
     -------
-    Machine, Fabric, Inventory or Cluster
-        What that is.
+    Machine, Fabric or Cluster
+        What that is; of nodes alone a cluster without domains.
 
     Raises
     ------
@@ -152,39 +125,52 @@ def read_topo(paths: Sequence[str | Path], machine: Machine | None = None) -> Ma
     Unsupported
         If the files do not go together.
     """
-    files = _recognised(paths)
-    hosts, networks, nodes = ([file for file in files if file[1] in kind] for kind in (_HOSTS, _FABRICS, _INVENTORIES))
-    for source, _ in (*hosts[1:], *nodes[1:]):
-        raise Unsupported(f"{source.name}: a second machine or list of nodes; give one, and state what it lacks")
-    if (hosts and nodes) or (machine is not None and (hosts or nodes or not networks)):
-        raise Unsupported(f"{files[-1][0].name}: the machines are stated twice; a machine goes with a network alone")
-    inventories = [read_slurm_nodes(source) for source, _ in nodes]
-    machines = [build_machine(_HOSTS[name](source), {}, {}) for source, name in hosts]
-    machines += [] if machine is None else [machine]
-    if not networks:
-        found: list[Machine | Inventory] = [*machines, *inventories]
-        return found[0]
-    fabric = _fabric(networks)
-    if inventories:
-        return inventories[0].cluster(fabric)
-    return fabric.cluster(machines[0]) if machines else fabric
-
-
-def _fabric(files: Sequence[_File]) -> Fabric:
-    sources = {name: source for source, name in files}
-    if len(sources) < len(files):
-        raise Unsupported(f"{files[-1][0].name}: a second file of its format; give one network at a time")
-    if "slurm topology" in sources:
-        if len(sources) > 1:
-            raise Unsupported(f"{sources['slurm topology'].name}: topology.conf lists the nodes itself; give it alone")
-        return read_slurm_topology(sources["slurm topology"])
-    if "ibnetdiscover" not in sources:
-        raise no_network_error(files[0][0])
-    return read_ibnetdiscover(sources["ibnetdiscover"], sources.get("hostfile"), sources.get("ibstat"))
-
-
-def _recognised(paths: Sequence[str | Path]) -> list[_File]:
     if not 1 <= len(paths) <= MAX_FILES:
         raise BadInput(f"{len(paths)} files given; expected 1 to {MAX_FILES}")
-    sources = [read_source(path) for path in paths]
-    return [(source, recognise(source)) for source in sources]
+    machines = [] if machine is None else [machine]
+    clusters: list[Cluster] = []
+    networks: dict[str, SourceFile] = {}
+    for source, form in map(_recognised, paths):
+        if form.name in networks:
+            raise Unsupported(f"{source.name}: a second file of its format; give one network at a time")
+        if form.host is None and form is not _NODES:
+            networks[form.name] = source
+        elif machines or clusters:
+            raise Unsupported(f"{source.name}: a second machine or list of nodes; give one, and state what it lacks")
+        elif form.host is None:
+            clusters.append(read_slurm_nodes(source))
+        else:
+            machines.append(form.host(source).machine(source.name, form.name, {}, {}))
+    if not networks:
+        return machines[0] if machines else clusters[0]
+    fabric = _fabric(networks)
+    for cluster in clusters:
+        return fabric.with_nodes(cluster)
+    return fabric.of_machine(machines[0]) if machines else fabric
+
+
+def _fabric(sources: Mapping[str, SourceFile]) -> Fabric:
+    """Return the network of files by format."""
+    if tree := sources.get("slurm topology"):
+        if len(sources) > 1:
+            raise Unsupported(f"{tree.name}: topology.conf lists the nodes itself; give it alone")
+        return read_slurm_topology(tree)
+    names, adapters = sources.get("hostfile"), sources.get("ibstat")
+    if network := sources.get("ibnetdiscover"):
+        return read_ibnetdiscover(network, names, adapters)
+    what, source = ("a list of host names", names) if names else ("hosts' adapters as ibstat lists them", adapters)
+    name = "" if source is None else source.name
+    raise Unsupported(f"{name}: {what}, not a network; give it together with the output of ibnetdiscover")
+
+
+def _recognised(path: str | Path) -> tuple[SourceFile, _Format]:
+    """Return a file with its format by its content; raises `BadInput` if it is none of them."""
+    source = read_source(path)
+    for form in _FORMATS:
+        if form.fits(source):
+            return source, form
+    root = f"XML with root <{source.xml.tag[:40]}>" if source.begins == b"<" else "not recognised"
+    raise BadInput(
+        f"{source.name}: {root}; expected the output of nvidia-smi topo -m, amd-smi topology, rocm-smi --showtopo, "
+        "lstopo --of xml, lscpu, ibnetdiscover, a NCCL topology file, Slurm's topology.conf or slurmrestd's nodes"
+    )

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from rich.text import Text
 
 from placeopt.errors import BadInput
-from placeopt.importers.fabric import Fabric, Inventory
+from placeopt.importers.fabric import Fabric
 from placeopt.model import Cluster, Machine
 from placeopt.problem.lost import find_lost
 from placeopt.readable import amount, gpus, plain, plural
@@ -203,7 +203,7 @@ def _use_data(uses: Sequence[NodeUse]) -> list[dict[str, Any]]:
     ]
 
 
-Hardware = Machine | Fabric | Inventory | Cluster
+Hardware = Machine | Fabric | Cluster
 
 MAX_UNRESOLVED = 5
 
@@ -213,12 +213,10 @@ def hardware_document(hardware: Hardware) -> bytes:
     Return hardware as JSON, one line per element.
 
     A machine or cluster has the keys of the model. A network alone has ``domains`` and ``node_domains`` (node ->
-    domain); a list of nodes alone has ``machines`` and ``nodes``. Each can be pasted into an instance's ``cluster``.
+    domain). Each can be pasted into an instance's ``cluster``.
     """
     if isinstance(hardware, Fabric):
         lists: dict[str, Any] = {"domains": _dump(hardware.domains), "node_domains": dict(hardware.node_domains)}
-    elif isinstance(hardware, Inventory):
-        lists = {"machines": _dump(hardware.machines), "nodes": _dump(hardware.nodes)}
     else:
         lists = hardware.model_dump(mode="json", by_alias=True, exclude_defaults=True)
     lines = [f"  {json.dumps(key)}: {_value(value)}" for key, value in lists.items()]
@@ -234,8 +232,7 @@ def hardware_summary(hardware: Hardware) -> str:
         tree = ", ".join(plural(count, level) for level, count in levels.items())
         return "\n".join([f"network of {plural(len(hardware.node_domains), 'node')} in {tree}", *_unresolved(hardware)])
     types = Counter(node.machine for node in hardware.nodes)
-    domains = hardware.domains if isinstance(hardware, Cluster) else ()
-    tree = f" in {plural(len(domains), 'domain')}" if domains else ""
+    tree = f" in {plural(len(hardware.domains), 'domain')}" if hardware.domains else ""
     lines = [f"{plural(len(hardware.nodes), 'node')} of {plural(len(hardware.machines), 'machine type')}{tree}"]
     lines += [f"  {types[machine.id]:>6,} x {_machine_text(machine)}" for machine in hardware.machines]
     return "\n".join(lines)
