@@ -5,8 +5,9 @@ from typing import Any
 
 import pytest
 
+from helpers.live_engine import assert_as_if_fresh, engine_of, step
 from helpers.plans import plan_for
-from placeopt import BadInput, Engine, Unsupported, solve
+from placeopt import BadInput, solve
 from placeopt.actions import plan_actions
 from placeopt.build import instance, job, machine, node
 from placeopt.check import violations
@@ -199,11 +200,6 @@ def test_why_a_share_waits() -> None:
     assert ([one.job for one in outvoted.jobs], outvoted.proven) == (["j1"], True)
 
 
-def test_clusters_that_stay_take_none() -> None:
-    with Engine() as engine, pytest.raises(Unsupported, match="profiles of GPUs"):
-        engine.load(round_of("1g.10gb"))
-
-
 @pytest.mark.parametrize(
     ("text", "words"),
     [
@@ -356,3 +352,23 @@ def test_the_referee_agrees_with_an_oracle(seed: int) -> None:
         found = {one.rule for one in violations(case.round, plan_for(case.round, given))}
         assert found <= {"gpu_slots", "gpu_share"}
         assert (not found) == legal
+
+
+@pytest.mark.parametrize("seed", range(16))
+def test_a_live_cluster_is_what_a_fresh_one_would_be(seed: int) -> None:
+    """Random reports, decisions and rounds; a round of what waits finds the optimum beside what stays."""
+    choice = seeded(f"gpu-slots-{seed}")
+    with engine_of(Case(choice).round) as engine:
+        for _ in range(4):
+            step(choice, engine, failing_gpus=True)
+            assert_as_if_fresh(engine)
+            now = engine.snapshot
+            fixed = {"moves_max": 0, "preemptions_max": 0, "shrinks_max": 0}
+            policy = now.policy.model_copy(update={"changes": now.policy.changes.model_copy(update=fixed)})
+            engine.set_policy(policy)
+            plan, anew = engine.place(waiting_only=True), solve(engine.snapshot, isolation="thread")
+            beside = sum(
+                one.option(held.option).value for held in now.running for one in now.jobs if one.id == held.job
+            )
+            assert plan.levels[0].objective == anew.levels[0].objective - beside
+            assert violations(engine.snapshot, plan) == []

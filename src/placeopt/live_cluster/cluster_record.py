@@ -46,9 +46,7 @@ class RecordChange:
 
 
 def refuse_groups(job: Job) -> None:
-    """Raise ``Unsupported`` for what an engine's parts do not support: groups, preferred levels, profiles of GPUs."""
-    if any(leaf.demand.gpu_profile is not None for option in job.options for leaf in option.leaves):
-        raise Unsupported(f"job {job.id!r}: a cluster that stays takes no profiles of GPUs; solve whole rounds")
+    """Raise ``Unsupported`` for what an engine's parts do not support: groups and preferred levels."""
     if any(option.is_tree for option in job.options):
         raise Unsupported(
             f"job {job.id!r}: a cluster that stays takes no groups of workers; solve whole rounds, or "

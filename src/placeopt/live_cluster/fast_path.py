@@ -11,7 +11,8 @@ from placeopt.live_cluster.partial_plan import faults_of, plan_fields
 from placeopt.model import Plan, Policy
 from placeopt.model.base import trusted
 from placeopt.model.plan import Stage
-from placeopt.problem import Placement, Problem
+from placeopt.problem import Placement, Problem, State
+from placeopt.problem.starts import with_starts
 from placeopt.solving.budget import Budget
 from placeopt.solving.draft import Recorder
 from placeopt.solving.methods import Method
@@ -67,7 +68,11 @@ def fast_path_plan(record: ClusterRecord, policy: Policy, problem: Problem, choi
     recorder = Recorder(problem) if starts else None
     options = [placed[job].option for job in starts]
     worth = int(problem.options.value[options].sum())
-    made = () if recorder is None else tuple(recorder.records([(job, placed[job]) for job in starts]))
+    made = [] if recorder is None else recorder.records([(job, placed[job]) for job in starts])
+    if problem.has_geometry:
+        made = with_starts(
+            problem, [(one, placed[job]) for job, one in zip(starts, made, strict=True)], State(problem).gpu_slots
+        )
     placements = tuple(record.granted(made))
     milli = int(problem.options.total_milli[options].sum())
     stage = Stage(

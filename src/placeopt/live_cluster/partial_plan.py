@@ -16,6 +16,7 @@ from placeopt.model import Placement as PlacementRecord
 from placeopt.model.base import trusted
 from placeopt.model.plan import InstanceRef, Level, PolicyRef, Seconds, Stage, Unplaced, UnplacedReason
 from placeopt.problem import BoolArray, Placement, Problem
+from placeopt.problem.starts import with_starts
 from placeopt.solving.audit import below_minimum
 from placeopt.solving.greedy_rule import GreedyRule
 from placeopt.solving.methods import Method
@@ -137,6 +138,9 @@ def plan_for(
                 },
             )
         )
+    if placer.problem.has_geometry:
+        held = [placement for placement in placement_of.values() if placement is not None]
+        placements = with_starts(placer.problem, list(zip(placements, held, strict=True)), placer.state.gpu_slots)
     placements = list(record.granted(placements))
     decided = time.monotonic()
     closed = value == bound

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 
 import numpy as np
 
@@ -323,7 +324,7 @@ def _with_option(placement: Placement, option: int) -> Placement:
     """Return the placement under another number of its option; the same object if that is the same."""
     if placement.option == option:
         return placement
-    return Placement(option, placement.nodes, placement.gpus, placement.restarts)
+    return replace(placement, option=option)
 
 
 def _option_of(class_problem: Problem, classes: Classes, order: IntArray) -> list[int]:

@@ -15,6 +15,7 @@ from placeopt.model import Plan, Policy
 from placeopt.model.base import trusted
 from placeopt.model.plan import Level
 from placeopt.problem import Allocation, Problem, State
+from placeopt.problem.starts import with_starts
 from placeopt.solving.audit import audit
 from placeopt.solving.bounds import relative_gap
 from placeopt.solving.context import SolveContext
@@ -63,7 +64,11 @@ class WaitingPlan:
 
     def draft(self, problem: Problem, allocation: Allocation, recorder: Recorder) -> Plan:
         """Return the plan, without reasons, objective and the rest."""
-        made = recorder.records([(job, held) for job, held in enumerate(allocation) if held is not None])
+        placed = [(job, held) for job, held in enumerate(allocation) if held is not None]
+        made = recorder.records(placed)
+        if problem.has_geometry:
+            starting = [(one, held) for one, (_, held) in zip(made, placed, strict=True)]
+            made = with_starts(problem, starting, State(problem).gpu_slots)
         fields = plan_fields(
             self._record,
             self._policy,

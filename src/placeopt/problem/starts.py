@@ -6,41 +6,43 @@ from collections.abc import Sequence
 
 from placeopt.model import Placement as PlacementRecord
 from placeopt.model.base import trusted
-from placeopt.problem.arrays import Allocation
+from placeopt.problem.arrays import IntArray, Placement
 from placeopt.problem.gpu_slots import number_of, packing, slots_of
 from placeopt.problem.problem import Problem
 from placeopt.problem.state import slot_loads
 
 
 def with_starts(
-    problem: Problem, allocation: Allocation, placements: Sequence[PlacementRecord]
+    problem: Problem, placed: Sequence[tuple[PlacementRecord, Placement]], beside: IntArray | None = None
 ) -> list[PlacementRecord]:
-    """Return the placements of an allocation, one of each placed job, with the first slots of their shares."""
+    """
+    Return placements of jobs with the first slots of their shares; those that have them are the same records.
+
+    ``beside``: Shape (G,), the load of each GPU by all other jobs; None: there are no others.
+    """
     loads: dict[int, int] = {}
-    waiting: dict[tuple[int, int], list[int]] = {}  # GPU, profile -> jobs whose share has no start yet
+    waiting: dict[tuple[int, int], list[int]] = {}  # GPU, profile -> positions whose share has no start yet
     starts: dict[int, dict[tuple[str, str], int]] = {}
 
-    def put(job: int, gpu: int, start: int) -> None:
+    def put(at: int, gpu: int, start: int) -> None:
         node = int(problem.gpu_node[gpu])
-        starts.setdefault(job, {})[problem.node_ids[node], str(gpu - problem.first_gpu[node])] = start
+        starts.setdefault(at, {})[problem.node_ids[node], str(gpu - problem.first_gpu[node])] = start
 
-    held = {job: placement for job, placement in enumerate(allocation) if placement is not None}
-    for job, placement in held.items():
-        for at, (gpu, load) in enumerate(slot_loads(problem, placement)):
-            loads[gpu] = loads.get(gpu, 0) + load
+    for at, (record, placement) in enumerate(placed):
+        is_new = not any(assignment.starts for assignment in record.assignments)
+        for i, (gpu, load) in enumerate(slot_loads(problem, placement)):
+            loads[gpu] = loads.get(gpu, 0 if beside is None else int(beside[gpu])) + load
             if not placement.starts:
                 geometry = problem.type_geometry[problem.gpu_type[gpu]]
                 number = number_of(geometry, problem.options.gpu_profile[placement.option])
-                waiting.setdefault((gpu, number), []).append(job)
-            elif problem.running.get(job) is not placement:
-                put(job, gpu, placement.starts[at])
-    for (gpu, number), jobs in waiting.items():
+                waiting.setdefault((gpu, number), []).append(at)
+            elif is_new:
+                put(at, gpu, placement.starts[i])
+    for (gpu, number), shares in waiting.items():
         packed = packing(slots_of(problem.type_geometry[problem.gpu_type[gpu]]), loads[gpu])
-        for job, start in zip(jobs, () if packed is None else packed[number], strict=packed is not None):
-            put(job, gpu, start)
-    return [
-        _with(record, starts[job]) if job in starts else record for job, record in zip(held, placements, strict=True)
-    ]
+        for at, start in zip(shares, () if packed is None else packed[number], strict=packed is not None):
+            put(at, gpu, start)
+    return [_with(record, starts[at]) if at in starts else record for at, (record, _) in enumerate(placed)]
 
 
 def _with(placement: PlacementRecord, starts: dict[tuple[str, str], int]) -> PlacementRecord:

@@ -36,12 +36,13 @@ def draft_plan(instance: Instance, problem: Problem, allocation: Allocation, rec
     up an earlier plan of the problem makes the records of what changed since.
     """
     recorder = recorder or Recorder(problem)
-    placements = recorder.records([(job, held) for job, held in enumerate(allocation) if held is not None])
+    placed = [(job, held) for job, held in enumerate(allocation) if held is not None]
+    placements = recorder.records(placed)
     unplaced = recorder.waiting([job for job, held in enumerate(allocation) if held is None])
     if problem.has_limits:
         placements = granted(placements, {job.id: job for job in problem.instance.jobs}, problem.policy.share_mode)
     if problem.has_geometry:
-        placements = with_starts(problem, allocation, placements)
+        placements = with_starts(problem, [(made, held) for made, (_, held) in zip(placements, placed, strict=True)])
     if problem.trees:
         placements, unplaced = _with_whole_trees(instance, problem, allocation, placements, unplaced)
     policy = problem.policy
