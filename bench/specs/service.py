@@ -126,7 +126,7 @@ def traffic(client: Client, busy: Instance, running: list[str]) -> Times:
 
     for gone in running:
         job = records[gone].model_copy(update={"id": f"again-{gone}"})
-        call("changes", {"steps": [{"do": "release", "job": gone}]})
+        call("changes", {"steps": [{"do": "remove_jobs", "jobs": [gone]}]})
         record = job.model_dump(mode="json", by_alias=True, exclude_defaults=True)
         reply = call("decide", {"add_jobs": [record], "explain": False})
         done = [{"action": action["id"], "result": "done"} for action in reply.get("actions", ())]

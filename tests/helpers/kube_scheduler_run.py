@@ -63,9 +63,9 @@ class Host:
         reply = self.client.put("/v1/cluster", content=cluster, headers={"content-type": "application/json"})
         assert reply.status_code == 200, reply.text
 
-    def change(self, **update: object) -> None:
-        """Carry out one step of updates."""
-        reply = self.client.post("/v1/changes", json={"steps": [{"do": "update", **update}]})
+    def change(self, step: object) -> None:
+        """Carry out one step."""
+        reply = self.client.post("/v1/changes", json={"steps": [step]})
         assert reply.status_code == 200, reply.text
 
     def ask(self, verb: str, body: object, status: int = 200) -> Any:
@@ -132,7 +132,7 @@ class Run:
         held = {part.node for job in self._host.snapshot().running for part in job.assignments}
         gone = next((name for name in self._names if name not in held | self.lost), None)
         if gone is not None:
-            self._host.change(nodes={gone: None})
+            self._host.change({"do": "remove_nodes", "nodes": [gone]})
             self.lost.add(gone)
 
     def _cycle(self, number: int, one: dict[str, Any]) -> None:

@@ -185,7 +185,7 @@ def decisions(engine: Engine) -> object:
 
 def assert_as_if_fresh(engine: Engine) -> None:
     """The snapshot can be written and read, and an engine that loads it decides the same."""
-    again = Instance.model_validate_json(engine.snapshot.model_dump_json())
+    again = Instance.model_validate_json(engine.snapshot.model_dump_json(by_alias=True))
     assert again.digest == engine.snapshot.digest
     with engine_of(again) as fresh:
         assert decisions(engine) == decisions(fresh)

@@ -31,7 +31,7 @@ class Request:
         elif self.call == "changes":
             effect.steps = self.body["steps"]
         elif self.call == "decide" and self.body.get("add_jobs"):
-            effect.steps = [{"do": "update", "add_jobs": self.body["add_jobs"]}]
+            effect.steps = [{"do": "add_jobs", "jobs": self.body["add_jobs"]}]
         elif self.call == "outcome":
             failed = [said["action"] for said in self.body["outcomes"] if said["result"] == "failed"]
             effect.failed = [told[name]["action"]["job"] for name in failed]
@@ -52,7 +52,6 @@ class Load:
         self._draw = draw
         self._jobs = instance["jobs"]
         self._nodes = [node["id"] for node in instance["cluster"]["nodes"]]
-        self._policy = instance.get("policy", {})
         self._number = 0
 
     def request(self, state: State, told: dict[str, Json]) -> Request:
@@ -104,25 +103,25 @@ class Load:
 
     def _steps(self, state: State) -> list[Json]:
         """Return some steps, each legal after those before it."""
-        steps: list[Json] = [{"do": "update", "now_ms": state.now_ms + self._draw.randint(1, 5000)}]
+        steps: list[Json] = [{"do": "set_time", "now_ms": state.now_ms + self._draw.randint(1, 5000)}]
         drained = sorted(state.drained)
         if len(drained) > 1:
-            steps.append({"do": "update", "nodes": {self._draw.choice(drained): "undrain"}})
+            steps.append({"do": "undrain", "nodes": [self._draw.choice(drained)]})
         elif self._draw.random() < 0.2:
-            steps.append({"do": "update", "nodes": {self._draw.choice(self._nodes): "drain"}})
+            steps.append({"do": "drain", "nodes": [self._draw.choice(self._nodes)]})
         if len(state.waiting) > MOST_WAITING:
-            steps.append({"do": "update", "remove_jobs": state.waiting[: len(state.waiting) - MOST_WAITING]})
+            steps.append({"do": "remove_jobs", "jobs": state.waiting[: len(state.waiting) - MOST_WAITING]})
         elif state.waiting and self._draw.random() < 0.3:
-            steps.append({"do": "update", "priority": {self._draw.choice(state.waiting): 3}})
+            steps.append({"do": "change_job", "job": self._draw.choice(state.waiting), "fields": {"priority": 3}})
         if state.running:
             steps += [
-                {"do": "undo" if self._draw.random() < 0.2 else "release", "job": job}
+                {"do": "stop" if self._draw.random() < 0.2 else "remove_jobs", "jobs": [job]}
                 for job in self._some(sorted(state.running), 2)
             ]
         if self._draw.random() < 0.3:
-            steps.append({"do": "update", "add_jobs": self._come(2)})
+            steps.append({"do": "add_jobs", "jobs": self._come(2)})
         if self._draw.random() < 0.1:
-            steps.append({"do": "fail_node", "node": self._draw.choice(self._nodes)})
+            steps.append({"do": "drain", "nodes": [self._draw.choice(self._nodes)], "stop": True})
         if self._draw.random() < 0.1:
-            steps.append({"do": "set_policy", "policy": {**self._policy, "name": f"policy-{self._number}"}})
+            steps.append({"do": "set_policy", "fields": {"name": f"policy-{self._number}"}})
         return steps

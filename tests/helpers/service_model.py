@@ -100,33 +100,36 @@ def after(state: State, effects: list[Effect]) -> State:
 
 
 def _step(state: State, step: Json) -> None:
-    do = step["do"]
-    if do == "update":
-        for job in step.get("add_jobs", ()):
-            if job["id"] in state.priority:
-                raise Contradiction(f"job {job['id']!r} came twice")
-            state.priority[job["id"]] = job.get("priority", 0)
-        for job in [*step.get("remove_jobs", ()), *step.get("priority", {})]:
-            state.expect(job, "went or changed", waits=True)
-        for job in step.get("remove_jobs", ()):
-            del state.priority[job]
-        for node, word in step.get("nodes", {}).items():
-            (state.drained.add if word == "drain" else state.drained.discard)(node)
-        state.priority.update(step.get("priority", {}))
-        state.now_ms = step.get("now_ms", state.now_ms)
-    elif do in ("release", "undo"):
-        state.expect(step["job"], "ended or stopped", waits=False)
-        del state.running[step["job"]]
-        if do == "release":
-            del state.priority[step["job"]]
-    elif do == "set_policy":
-        state.policy = step["policy"]["name"]
-    else:
-        assert do == "fail_node"
-        state.drained.add(step["node"])
-        lost = [job for job, held in state.running.items() if any(node == step["node"] for _, node, _ in held)]
-        for job in lost:
-            del state.running[job]
+    match step:
+        case {"do": "add_jobs", "jobs": jobs}:
+            for job in jobs:
+                if job["id"] in state.priority:
+                    raise Contradiction(f"job {job['id']!r} came twice")
+                state.priority[job["id"]] = job.get("priority", 0)
+        case {"do": "remove_jobs", "jobs": jobs}:
+            for job in jobs:
+                state.running.pop(job, None)
+                del state.priority[job]
+        case {"do": "change_job", "job": job, "fields": {"priority": priority}}:
+            state.expect(job, "changed", waits=True)
+            state.priority[job] = priority
+        case {"do": "stop", "jobs": jobs}:
+            for job in jobs:
+                state.expect(job, "stopped", waits=False)
+                del state.running[job]
+        case {"do": "set_time", "now_ms": now_ms}:
+            state.now_ms = now_ms
+        case {"do": "set_policy", "fields": fields}:
+            state.policy = fields["name"]
+        case {"do": "undrain", "nodes": nodes}:
+            state.drained -= set(nodes)
+        case _:
+            assert step["do"] == "drain"
+            state.drained |= set(step["nodes"])
+            if step.get("stop"):
+                for job, held in list(state.running.items()):
+                    if any(node in step["nodes"] for _, node, _ in held):
+                        del state.running[job]
 
 
 def _action(state: State, action: Json) -> None:

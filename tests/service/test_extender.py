@@ -115,7 +115,7 @@ def test_an_extender_on_an_engine_alone():
 
 def test_node_objects_come_back_as_they_were(host):
     items = [node(name) for name in NODES]
-    host.change(nodes={"n1": "drain"})
+    host.change({"do": "drain", "nodes": ["n1"]})
     answer = host.ask("filter", {"Pod": pod("a"), "Nodes": {"metadata": {}, "items": items}, "NodeNames": None})
     assert answer["NodeNames"] is None
     assert answer["Nodes"] == {"metadata": {}, "items": [items[0], items[2], items[3]]}

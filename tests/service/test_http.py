@@ -114,7 +114,7 @@ class TestCalls:
 
     def test_a_stale_plan_says_what_changed(self, client: httpx.Client, cluster: Instance) -> None:
         """409 with the revision."""
-        step = {"do": "update", "nodes": {cluster.cluster.nodes[0].id: "drain"}}
+        step = {"do": "drain", "nodes": [cluster.cluster.nodes[0].id]}
         known = client.get("/v1/cluster").json()["revision"]
         assert client.post("/v1/changes", json={"steps": [step]}).status_code == 200
         found = problem(client.post("/v1/changes", json={"steps": [step], "revision": known}), 409)
@@ -122,10 +122,10 @@ class TestCalls:
 
     def test_the_same_key_gives_the_same_reply(self, client: httpx.Client, cluster: Instance) -> None:
         """And changes once; under another body it is refused."""
-        body = {"steps": [{"do": "update", "nodes": {cluster.cluster.nodes[1].id: "drain"}}]}
+        body = {"steps": [{"do": "drain", "nodes": [cluster.cluster.nodes[1].id]}]}
         first, again = (client.post("/v1/changes", json=body, headers={"idempotency-key": "k"}) for _ in range(2))
         assert first.content == again.content
-        other = {"steps": [{"do": "update", "nodes": {cluster.cluster.nodes[1].id: "undrain"}}]}
+        other = {"steps": [{"do": "undrain", "nodes": [cluster.cluster.nodes[1].id]}]}
         problem(client.post("/v1/changes", json=other, headers={"idempotency-key": "k"}), 422)
         problem(client.post("/v1/changes", json=body, headers={"idempotency-key": "a b"}), 400)
 
@@ -353,7 +353,7 @@ class TestEvents:
     def test_long_poll_and_stream(self, client: httpx.Client, cluster: Instance) -> None:
         """A change ends the wait, and comes in the stream."""
         last = client.get("/v1/events").json()["last"]
-        body = {"steps": [{"do": "update", "nodes": {cluster.cluster.nodes[0].id: "drain"}}]}
+        body = {"steps": [{"do": "drain", "nodes": [cluster.cluster.nodes[0].id]}]}
         timer = threading.Timer(0.3, lambda: httpx.post(f"{client.base_url}/v1/changes", json=body))
         timer.start()
         found = client.get("/v1/events", params={"after": last, "wait_s": 20}).json()["events"]

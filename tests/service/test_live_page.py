@@ -90,7 +90,7 @@ def test_contrast_of_text(page: str, scheme: int) -> None:
 
 def test_squares_that_have_another_colour_in_the_dark_are_drawn_so(service: Service, client: httpx.Client) -> None:
     """Those of idle GPUs and of drained nodes."""
-    service.call("changes", b'{"steps": [{"do": "update", "nodes": {"node-00000": "drain"}}]}')
+    service.call("changes", b'{"steps": [{"do": "drain", "nodes": ["node-00000"]}]}')
     drawn = set(re.findall(r'fill="(#\w+)"', client.get("/v1/overview/map.svg").text))
     recoloured = set(re.findall(r'rect\[fill="([^"]+)"\]', client.get("/").text))
     assert len(recoloured) == 2

@@ -6,8 +6,9 @@ import time
 
 import pytest
 
-from placeopt import Engine, violations
+from placeopt import BadInput, Engine, violations
 from placeopt.documents import dumps, loads
+from placeopt.edits import Patch, apply
 from placeopt.model import Plan
 from placeopt.service import Refused, Service
 from service.calls import ROUND, WAITING, ask, change, now, refusal, running, solved
@@ -56,15 +57,20 @@ def test_the_same_key_does_it_once(service):
 
 
 def test_changes_are_all_or_nothing(service):
-    steps = [{"do": "release", "job": ROUND.running[0].job}, {"do": "release", "job": "nobody"}]
+    steps = [{"do": "remove_jobs", "jobs": [ROUND.running[0].job]}, {"do": "remove_jobs", "jobs": ["nobody"]}]
     refused = refusal(service, "changes", {"steps": steps})
     assert refused.status == 422
     assert "'nobody'" in refused.detail
+    with pytest.raises(BadInput) as patch:
+        apply(ROUND, loads(Patch, json.dumps({"steps": steps[1:]})).steps)
+    only = refusal(service, "changes", {"steps": steps[1:]})
+    assert (only.detail, only.place) == (str(patch.value), "steps[0].jobs")  # as of a patch file
+    assert only.more["faults"] == [fault._asdict() for fault in patch.value.faults]
     assert ask(service, "changes", {"steps": steps[:1]})["revision"] == 1
 
 
 def test_changes_for_another_revision_are_stale(service):
-    refused = refusal(service, "changes", {"steps": [{"do": "update", "now_ms": 5}], "revision": 7})
+    refused = refusal(service, "changes", {"steps": [{"do": "set_time", "now_ms": 5}], "revision": 7})
     assert (refused.status, refused.more["revision"]) == (409, 0)
 
 
@@ -101,7 +107,7 @@ def test_nothing_is_decided_before_a_cluster_is_there():
         for name, body in (
             ("decide", {"jobs": ["a"]}),
             ("start_round", {}),
-            ("changes", {"steps": [{"do": "update"}]}),
+            ("changes", {"steps": [{"do": "set_time", "now_ms": 5}]}),
         ):
             with pytest.raises(Refused) as caught:
                 ask(service, name, body)
@@ -222,7 +228,7 @@ def test_a_late_failure_leaves_a_new_start_alone(service, node_fails):
     """On another node, or at the same place as before."""
     first = ask(service, "decide", {"jobs": WAITING[:1]})
     node = first["placements"][0]["assignments"][0]["node"]
-    change(service, ("fail_node", {"node": node}) if node_fails else ("undo", {"job": WAITING[0]}))
+    change(service, ("drain", {"nodes": [node], "stop": True}) if node_fails else ("stop", {"jobs": WAITING[:1]}))
     second = ask(service, "decide", {"jobs": WAITING[:1]})
     assert (second["placements"] == first["placements"]) != node_fails
     failed = {"outcomes": [{"action": first["actions"][0]["id"], "result": "failed"}]}

@@ -41,6 +41,11 @@ def wait_for_snapshot(file):
             time.sleep(0.001)
 
 
+def urgent(job):
+    """Return the step that gives a job a higher priority."""
+    return {"do": "change_job", "job": job, "fields": {"priority": 3}}
+
+
 def random_calls(service, draw, count):
     """Some calls of all kinds, many of which are refused; returns how many were done."""
     done = 0
@@ -50,15 +55,25 @@ def random_calls(service, draw, count):
         waits = [job.id for job in found.jobs if job.id not in runs]
         told = [action["id"] for action in ask(service, "actions", query={"outcome": "open"})["actions"]]
         new = draw.choice(found.jobs).model_copy(update={"id": f"new-{number}"}).model_dump(exclude_defaults=True)
-        update, node = {"do": "update"}, draw.choice(found.cluster.nodes).id
-        drained = update | {"nodes": {node: draw.choice(["drain", "undrain"])}}
+        add, node = {"do": "add_jobs", "jobs": [new]}, draw.choice(found.cluster.nodes).id
+        drained = {"do": draw.choice(["drain", "undrain"]), "nodes": [node]}
         steps = [
-            [{"do": "release", "job": draw.choice(runs or ["none"])}],
-            [{"do": "undo", "job": draw.choice(runs or ["none"])}],
-            [drained, update | {"add_jobs": [new]}],
-            [{"do": "fail_node", "node": node}],
-            [update | {"now_ms": found.now_ms + 1000, "priority": dict.fromkeys(waits[:1], 3)}],
-            [update | {"add_jobs": [new]}, {"do": "release", "job": "none"}],
+            [{"do": "remove_jobs", "jobs": [draw.choice(runs or ["none"])]}],
+            [{"do": "stop", "jobs": [draw.choice(runs or ["none"])]}],
+            [drained, add],
+            [{"do": "drain", "nodes": [node], "stop": True}],
+            [{"do": "set_time", "now_ms": found.now_ms + 1000}, *(urgent(job) for job in waits[:1])],
+            [{"do": draw.choice(["taint", "untaint"]), "taint": {"key": "old"}, "nodes": [node]}],
+            [{"do": "label", "labels": {"rack": f"{number}"}, "nodes": [node]}],
+            [{"do": "add_nodes", "like": node, "prefix": f"added-{number}"}],
+            [{"do": "remove_nodes", "nodes": [node]}],
+            [{"do": "fail", "level": "node", "domains": [node]}],
+            [{"do": "fail", "level": "gpu", "domains": [f"{node}/gpu0"]}],
+            [{"do": "set_policy", "fields": {"name": f"policy-{number}"}}],
+            [{"do": "set_amount", "resource": "cpu_millicores", "amount": 10**6 + number, "at": "machine"}],
+            [{"do": "change_job", "job": job, "fields": {"value": number}} for job in waits[:1]],
+            [{"do": "change_running", "job": job, "fields": {"movable": True}} for job in runs[:1]],
+            [add, {"do": "remove_jobs", "jobs": ["none"]}],
         ]
         outcome = {"action": draw.choice(told or ["0.0"]), "result": draw.choice(["done", "failed"])}
         jobs = draw.sample(waits, min(2, len(waits))) or ["none"]
@@ -105,7 +120,7 @@ def test_a_round_with_stops_is_done_again(tmp_path):
 def add_job(service, number):
     """Add a job under a key; return the revision, or the status of a refusal."""
     try:
-        step = ("update", {"add_jobs": [{"id": f"new-{number}", "options": [{}]}]})
+        step = ("add_jobs", {"jobs": [{"id": f"new-{number}", "options": [{}]}]})
         return change(service, step, key=f"{number}")["revision"]
     except Refused as refused:
         return refused.status
@@ -150,7 +165,7 @@ def test_old_rows_go(tmp_path, monkeypatch):
     with Service(tmp_path) as service:
         service.call("put_cluster", dumps(ROUND))
         for number in range(1000):
-            change(service, ("update", {"now_ms": ROUND.now_ms + number + 1}), key=f"{number}")
+            change(service, ("set_time", {"now_ms": ROUND.now_ms + number + 1}), key=f"{number}")
         expected = service.call("snapshot")
         assert ask(service, "events")["missed"] is False  # those in memory are all there
     file = tmp_path / "journal.sqlite"
@@ -198,7 +213,7 @@ def test_changes_while_the_journal_takes_a_snapshot_are_kept(tmp_path, monkeypat
         service.call("put_cluster", dumps(ROUND))
         for number in range(5):  # each as large as the round
             again = [{**job, "id": f"{number}-{job['id']}"} for job in jobs]
-            change(service, ("update", {"add_jobs": again}))
+            change(service, ("add_jobs", {"jobs": again}))
         assert begun.wait(60)
         if loaded:
             service.call("put_cluster", dumps(ROUND))
@@ -228,11 +243,11 @@ def test_what_nothing_is_said_of_is_bounded(tmp_path, monkeypatch):
         stays = ask(service, "decide", {"jobs": [job.id]})["actions"][0]["id"]
         for number in range(300):
             new = job.model_dump(mode="json", exclude_defaults=True) | {"id": f"new-{number}"}
-            steps = [{"do": "release", "job": new["id"]}]
+            steps = [{"do": "remove_jobs", "jobs": [new["id"]]}]
             if not call("decide", {"add_jobs": [new]}, key=f"start-{number}")["actions"]:
-                steps = [{"do": "update", "remove_jobs": [new["id"]]}]
+                steps = [{"do": "remove_jobs", "jobs": [new["id"]]}]
             elif number % 3 == 0:  # placed twice: the first start is not its last action
-                call("changes", {"steps": [{"do": "undo", "job": new["id"]}]})
+                call("changes", {"steps": [{"do": "stop", "jobs": [new["id"]]}]})
                 call("decide", {"jobs": [new["id"]]})
             call("changes", {"steps": steps}, key=f"end-{number}")
             if number >= 100:
@@ -254,7 +269,7 @@ def test_events_of_many_steps_are_short(tmp_path):
         assert len(ask(service, "outcome", {"outcomes": failed})["waiting"]) == len(told)
         words = ask(service, "events")["events"][-1]["words"]
         assert words.endswith("; ...")
-        assert words.count("waits again") == 3
+        assert words.count("stop ") == 3
 
 
 def test_a_round_that_was_cut_short_is_told(tmp_path):

@@ -127,7 +127,7 @@ def test_a_stream_goes_on_after_the_last_event(served: Served) -> None:
     """A browser that connects anew sends the id of the last event, at the same address as before."""
     with served.client("admin") as client:
         for step in ("drain", "undrain"):
-            body = {"steps": [{"do": "update", "nodes": {ROUND.cluster.nodes[0].id: step}}]}
+            body = {"steps": [{"do": step, "nodes": [ROUND.cluster.nodes[0].id]}]}
             assert client.post("/v1/changes", json=body).status_code == 200
         last = client.get("/v1/events").json()["last"]
         headers = {"accept": "text/event-stream", "last-event-id": str(last - 1)}

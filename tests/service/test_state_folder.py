@@ -27,7 +27,7 @@ Copied = Callable[[str], Path]
 
 def drain(service: Service, step: str = "drain") -> None:
     """Change a node."""
-    change(service, ("update", {"nodes": {NODE: step}}))
+    change(service, (step, {"nodes": [NODE]}))
 
 
 @pytest.fixture(scope="module")

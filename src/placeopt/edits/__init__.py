@@ -1,12 +1,13 @@
 """
 The language of edits: steps that change a round, as records.
 
-`apply` carries steps out on a copy of a round. Patch files hold steps, `placeopt.explain` proposes some,
-`placeopt.whatif` and `placeopt.simulation.replay` compare the results of variants of steps.
+`apply` carries steps out on a copy of a round, `placeopt.Engine.edit` on a cluster that stays. Patch files hold steps,
+clients of the service send them, `placeopt.explain` proposes some, `placeopt.whatif` and `placeopt.simulation.replay`
+compare the results of variants of steps.
 """
 
 from placeopt.edits.completions import Of, Unread, truth, unread_in
-from placeopt.edits.edited_round import added, apply, displaced
+from placeopt.edits.edited_round import added, apply, at_step, displaced
 from placeopt.edits.hardware_steps import (
     AddDomains,
     AddMachines,
@@ -32,7 +33,7 @@ from placeopt.edits.job_steps import (
     Stop,
 )
 from placeopt.edits.nodes import copy_of, free_name, node_of_type
-from placeopt.edits.records import edit_instance, job_arriving_at
+from placeopt.edits.records import checked_round, edit_instance, job_arriving_at
 from placeopt.edits.step import Step
 from placeopt.edits.steps import AnyStep, ChangeQueue, Patch, RemoveHolds, SetPolicy, SetTime, more_nodes
 
@@ -67,6 +68,8 @@ __all__ = [
     "Unread",
     "added",
     "apply",
+    "at_step",
+    "checked_round",
     "copy_of",
     "displaced",
     "edit_instance",

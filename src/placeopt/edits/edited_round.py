@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from placeopt.arguments import checked
 from placeopt.edits.records import checked_round
-from placeopt.edits.steps import Step
+from placeopt.edits.step import Step
 from placeopt.errors import BadInput, Fault
 from placeopt.model import Instance
 
@@ -40,7 +40,7 @@ def apply(instance: Instance, steps: Sequence[Step]) -> Instance:
             try:
                 instance = checked_round(step.edited(instance))
             except BadInput as error:
-                raise _at(f"steps[{number}]", step.do, error) from None
+                raise at_step(number, step, error) from None
         return instance
 
 
@@ -50,8 +50,10 @@ def _made(instance: Instance, steps: Sequence[Step]) -> Instance:
     return instance
 
 
-def _at(where: str, do: str, error: BadInput) -> BadInput:
-    raised = BadInput(f"{where} ({do}): {error}")
+def at_step(number: int, step: Step, error: BadInput) -> BadInput:
+    """Return the error of a step with the place of the step before its own."""
+    where = f"steps[{number}]"
+    raised = BadInput(f"{where} ({step.do}): {error}")
     raised.faults = tuple(
         Fault(f"{where}.{fault.where}" if fault.where else where, fault.what)
         for fault in error.faults or (Fault("", str(error)),)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from placeopt.edits.gpus import without_gpus
 from placeopt.edits.levels import INSIDE, joined, lost_hardware
@@ -159,7 +159,13 @@ class Drain(Step):
     nodes: Ids | None = None
     """None: all nodes."""
     stop: bool = False
-    """Whether the jobs that run there are stopped, whole gangs; they wait. Without: they stay."""
+    """Of ``drain``: whether the jobs that run there are stopped, whole gangs; they wait."""
+
+    @model_validator(mode="after")
+    def _stop(self) -> Self:
+        if self.stop and self.do == "undrain":
+            raise ValueError("stop: goes with drain")
+        return self
 
     def edited(self, before: Instance) -> Instance:
         """Return the round with the nodes drained or not."""

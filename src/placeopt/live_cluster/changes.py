@@ -100,7 +100,7 @@ def changes_between(before: Instance, after: Instance, *, flags: bool = False) -
     anew |= {
         job for job in have if job not in anew and ((job in ran) != (job in runs) or (job in runs and job not in on))
     }
-    nodes = _nodes(before, after)
+    nodes = changed_nodes(before, after)
     adopt = tuple(record for job, record in runs.items() if job not in on)
     gone = {node for node, record in nodes.items() if record is None}
     kept = [runs[job] for job in on] if gone else []
@@ -215,7 +215,8 @@ def _agree(one: R, other: R, ignored: Iterable[str]) -> bool:
     return left == right or {**left, **same} == {**right, **same}
 
 
-def _nodes(before: Instance, after: Instance) -> dict[str, Node | None]:
+def changed_nodes(before: Instance, after: Instance) -> dict[str, Node | None]:
+    """Return the nodes that came or changed, by id; None: it went."""
     old, new = _by(_id, before.cluster.nodes), _by(_id, after.cluster.nodes)
     changes: dict[str, Node | None] = {node: None for node in old if node not in new}
     return changes | {node: record for node, record in new.items() if old.get(node) != record}

@@ -143,6 +143,11 @@ class ClusterRecord:
                 ran.setdefault(job, True)
         return ran
 
+    def stopped_since(self, revision: int) -> tuple[str, ...]:
+        """Return the jobs that ran, were stopped after a revision and wait now, as far as the changes are kept."""
+        stopped = (job for change in self._changes if change.revision > revision for job in change.stopped)
+        return tuple(job for job in dict.fromkeys(stopped) if job in self.jobs and job not in self.running)
+
     def nodes_changed_since(self, planned: int) -> set[str]:
         """Return the nodes whose records were changed since a revision, as far as the changes are kept."""
         return {node for change in self._changes if change.revision > planned for node in change.nodes}

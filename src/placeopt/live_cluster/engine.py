@@ -12,8 +12,8 @@ from typing import Concatenate, Literal, NamedTuple, ParamSpec, Self, TypeVar, U
 from placeopt.arguments import INSTANCE, expect, listed
 from placeopt.errors import BadInput, only_documented
 from placeopt.live_cluster.cluster_record import Ids
+from placeopt.live_cluster.edits import Edits
 from placeopt.live_cluster.exclusive_calls import exclusive
-from placeopt.live_cluster.host_reports import HostReports
 from placeopt.live_cluster.live_cluster import LiveCluster
 from placeopt.live_cluster.ranking import Ranking
 from placeopt.live_cluster.rebase import Committed
@@ -46,7 +46,7 @@ def _by_solver(method: Callable[Concatenate[Solver, P], R]) -> Callable[Concaten
     return call
 
 
-def _by_reports(method: Callable[Concatenate[HostReports, P], R]) -> Callable[Concatenate[Engine, P], R]:
+def _by_reports(method: Callable[Concatenate[Edits, P], R]) -> Callable[Concatenate[Engine, P], R]:
     """Return a method of an engine that reports to its cluster, with the same arguments and the same docstring."""
 
     @wraps(method)
@@ -195,15 +195,16 @@ class Engine:
         cluster = LiveCluster(instance, self._solver.policy or instance.policy)
         self._cluster = cluster
 
-    update = exclusive(only_documented(_by_reports(HostReports.update)))
-    set_policy = exclusive(only_documented(_by_reports(HostReports.set_policy)))
-    apply = exclusive(only_documented(_by_reports(HostReports.apply)))
-    release = exclusive(only_documented(_by_reports(HostReports.release)))
-    undo = exclusive(only_documented(_by_reports(HostReports.undo)))
-    fail_node = exclusive(only_documented(_by_reports(HostReports.fail_node)))
-    fail_gpu = exclusive(only_documented(_by_reports(HostReports.fail_gpu)))
-    repair_gpu = exclusive(only_documented(_by_reports(HostReports.repair_gpu)))
-    adopt = exclusive(only_documented(_by_reports(HostReports.adopt)))
+    edit = exclusive(only_documented(_by_reports(Edits.edit)))
+    update = exclusive(only_documented(_by_reports(Edits.update)))
+    set_policy = exclusive(only_documented(_by_reports(Edits.set_policy)))
+    apply = exclusive(only_documented(_by_reports(Edits.apply)))
+    release = exclusive(only_documented(_by_reports(Edits.release)))
+    undo = exclusive(only_documented(_by_reports(Edits.undo)))
+    fail_node = exclusive(only_documented(_by_reports(Edits.fail_node)))
+    fail_gpu = exclusive(only_documented(_by_reports(Edits.fail_gpu)))
+    repair_gpu = exclusive(only_documented(_by_reports(Edits.repair_gpu)))
+    adopt = exclusive(only_documented(_by_reports(Edits.adopt)))
 
     @exclusive
     @only_documented

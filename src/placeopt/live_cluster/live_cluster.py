@@ -15,8 +15,8 @@ from placeopt.formulations.node_patterns import CarriedPrices
 from placeopt.heuristics.lookahead import LookaheadDecision
 from placeopt.live_cluster.cluster_record import Ids, is_among
 from placeopt.live_cluster.cluster_state import ClusterState
+from placeopt.live_cluster.edits import Edits
 from placeopt.live_cluster.fast_path import choose_by_greedy, choose_by_lookahead, fast_path_plan
-from placeopt.live_cluster.host_reports import HostReports
 from placeopt.live_cluster.incremental_placer import FullPlacer
 from placeopt.live_cluster.partial_plan import places_rounds, plan_for
 from placeopt.live_cluster.plan_records import running_record
@@ -41,7 +41,7 @@ class LiveCluster:
 
     def __init__(self, instance: Instance, policy: Policy) -> None:
         self.state = ClusterState(instance, policy)
-        self.reports = HostReports(self.state)
+        self.reports = Edits(self.state)
         self._issued: Plan | None = None
         """The last plan that the referee accepted here; it is not judged again while the cluster is at its revision."""
         self.last: Plan | None = None

@@ -77,7 +77,7 @@ CALLS: dict[str, Call] = {
             Changes,
             Changed,
             True,
-            "Jobs and nodes come, change and go; all or nothing.",
+            "Steps of edits over the cluster; all or nothing.",
         ),
         Call("decide", "POST", "/v1/decide", "decide", Decide, Decided, True, "Place some jobs at once."),
         Call(

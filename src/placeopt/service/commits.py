@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from placeopt.edits import AddJobs, Step
 from placeopt.live_cluster.engine import Engine
 from placeopt.model import Plan
 from placeopt.service.durable_cluster import Change, DurableCluster
 from placeopt.service.issued_actions import ordered, starts
 from placeopt.service.messages import CommitResult, Decide, Decided, StartFlags
-from placeopt.service.steps import Step, Update, commit_of
+from placeopt.service.steps import Commit, commit_of
 
 
 def decided(engine: Engine, asked: Decide) -> tuple[Decided, Plan]:
@@ -20,9 +21,9 @@ def decided(engine: Engine, asked: Decide) -> tuple[Decided, Plan]:
 def with_decision(cluster: DurableCluster, asked: Decide) -> Change:
     """Add the jobs that come with a request, decide on all that it names, and start those that have room."""
     engine = cluster.deciding
-    steps: list[Step] = []
+    steps: list[Step | Commit] = []
     if asked.add_jobs:
-        steps.append(Update(do="update", add_jobs=asked.add_jobs))
+        steps.append(AddJobs(do="add_jobs", jobs=asked.add_jobs))
         cluster.carry_out(steps[0])
     reply, plan = decided(engine, asked)
     step = commit_of(engine, plan, asked.commit_to(engine, plan), asked.flags())
@@ -30,7 +31,7 @@ def with_decision(cluster: DurableCluster, asked: Decide) -> Change:
         steps.append(step)
     actions = starts(engine, step.starts)
     reply = reply.model_copy(update={"revision": engine.revision, "actions": actions})
-    return Change(steps, " and ".join(one.words() for one in steps), reply, actions)
+    return Change(steps, " and ".join(one.words for one in steps), reply, actions)
 
 
 def with_plan(cluster: DurableCluster, plan: Plan, asked: StartFlags, *, rebase: bool) -> tuple[Change, CommitResult]:
@@ -45,4 +46,4 @@ def with_plan(cluster: DurableCluster, plan: Plan, asked: StartFlags, *, rebase:
     step = commit_of(engine, plan, done, asked.flags())
     actions = starts(engine, step.starts) if before is None else ordered(engine, before, step, cluster.policy)
     reply = CommitResult(revision=engine.revision, committed=done.committed, refused=done.refused, actions=actions)
-    return Change((step,) if done.committed else (), step.words(), reply, actions), reply
+    return Change((step,) if done.committed else (), step.words, reply, actions), reply

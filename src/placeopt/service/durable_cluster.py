@@ -16,6 +16,7 @@ from typing import NamedTuple
 from pydantic import BaseModel
 
 from placeopt.documents.documents import dumps, loads
+from placeopt.edits import ChangeQueue, SetPolicy, Step
 from placeopt.errors import BadInput, PlaceoptError
 from placeopt.live_cluster.engine import Engine
 from placeopt.model import Instance, Policy
@@ -24,7 +25,7 @@ from placeopt.service.issued_actions import Settled, action_row
 from placeopt.service.journal import FORGET_EVERY, Entry, Journal, Stored
 from placeopt.service.messages import ClusterState, IssuedAction
 from placeopt.service.refused import Refused
-from placeopt.service.steps import SetPolicy, Step, read_steps, write_steps
+from placeopt.service.steps import Commit, read_steps, write_steps
 
 LAST_REVISION = 2**52
 """No cluster is loaded at a later one, so that revisions never run out."""
@@ -33,7 +34,7 @@ LAST_REVISION = 2**52
 class Change(NamedTuple):
     """What a change did: its steps in words too, the reply, the actions returned and the outcomes that are known."""
 
-    steps: Sequence[Step]
+    steps: Sequence[Step | Commit]
     words: str
     reply: BaseModel
     actions: Sequence[IssuedAction] = ()
@@ -149,12 +150,14 @@ class DurableCluster:
         self._keep(instance)
         self._greeted = True
 
-    def carry_out(self, step: Step) -> tuple[str, ...]:
-        """Do a step, and return the jobs that wait again."""
-        engine = self.engine
-        waiting = step.carry_out(engine, self._name or "", self.policy)
-        if isinstance(step, SetPolicy):
-            self.policy = step.policy
+    def carry_out(self, step: Step | Commit) -> tuple[str, ...]:
+        """Do a step, and return the jobs that ran and wait now."""
+        if isinstance(step, Commit):
+            step.carry_out(self.engine, self._name or "", self.policy)
+            return ()
+        waiting = self.engine.edit((step,))
+        if isinstance(step, SetPolicy | ChangeQueue):
+            self.policy = self.engine.snapshot.policy
         return waiting
 
     @contextmanager

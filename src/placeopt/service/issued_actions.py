@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from placeopt.actions import Action, plan_actions, start_action
+from placeopt.edits import Start, Step, Stop
 from placeopt.live_cluster.engine import Engine
 from placeopt.model import Instance, Placement, Policy, Running
 from placeopt.model.plan import Unplaced
 from placeopt.service.journal import ActionRow
 from placeopt.service.messages import OUTCOMES, IssuedAction, OutcomeKind
 from placeopt.service.refused import Refused
-from placeopt.service.steps import Adopt, Commit, Step, Undo
+from placeopt.service.steps import Commit
 
 Name = tuple[int, int]
 """Revision after the commit, and place among its actions."""
@@ -53,7 +54,7 @@ def after_failure(engine: Engine, told: IssuedAction, *, last: bool) -> tuple[St
     ``last``: whether the job had no later action, which a late word on this one leaves alone.
 
     A start that failed: the job waits again. A move, shrink or stop that failed: the job is taken to run where it ran,
-    since what may run keeps what it may hold; if it does not, the caller says so by ``release`` or ``undo``.
+    since what may run keeps what it may hold; if it does not, the caller says so by a step ``remove_jobs`` or ``stop``.
 
     Raises
     ------
@@ -66,21 +67,8 @@ def after_failure(engine: Engine, told: IssuedAction, *, last: bool) -> tuple[St
         if action.do == "start":
             return ()  # it waits, or a later action started it elsewhere
         raise Refused(422, f"action {told.id!r}: job {job.id!r} was placed again since; say where it runs by changes")
-    undo = () if running is None else (Undo(do="undo", job=job.id),)
-    if told.before is None:
-        return undo
-    held = told.before
-    placement = Placement(job=held.job, option=held.option, assignments=held.assignments)
-    adopt = Adopt(
-        do="adopt",
-        placement=placement,
-        started_ms=held.started_ms,
-        expected_end_ms=held.expected_end_ms,
-        movable=held.movable,
-        shrinkable=held.shrinkable,
-        preemptible=held.preemptible,
-    )
-    return (*undo, adopt)
+    stop = () if running is None else (Stop(do="stop", jobs=(job.id,)),)
+    return stop if told.before is None else (*stop, Start(do="start", running=(told.before,)))
 
 
 def dependents(failed: IssuedAction, commit: Sequence[IssuedAction]) -> list[IssuedAction]:

@@ -7,13 +7,14 @@ from typing import Annotated, Any, Literal
 from pydantic import ConfigDict, Field, RootModel
 
 from placeopt.actions.action import Action
+from placeopt.edits import AnyStep
 from placeopt.live_cluster.engine import Engine
 from placeopt.live_cluster.rebase import Committed
 from placeopt.live_cluster.rebase import Refused as RefusedJob
 from placeopt.model import Job, Placement, Plan, Running
 from placeopt.model.base import Count, Id, Record, Revision
 from placeopt.model.plan import Unplaced
-from placeopt.service.steps import ClientStep, JobIds
+from placeopt.service.steps import JobIds
 
 LONGEST_ROUND_S = 3600.0
 MOST_STEPS = 10_000
@@ -58,7 +59,7 @@ class ClusterState(Record):
 class Changes(Record):
     """Changes of the cluster; all of them, or none."""
 
-    steps: Annotated[tuple[ClientStep, ...], Field(min_length=1, max_length=MOST_STEPS)]
+    steps: Annotated[tuple[AnyStep, ...], Field(min_length=1, max_length=MOST_STEPS)]
     """Carried out in order."""
     revision: Revision | None = None
     """The revision that they are for; if the cluster has another one, they are refused. Null: any."""

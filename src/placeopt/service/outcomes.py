@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from placeopt.edits import Step, Stop
 from placeopt.service.durable_cluster import Change, DurableCluster
 from placeopt.service.issued_actions import (
     Settled,
@@ -13,7 +14,7 @@ from placeopt.service.issued_actions import (
 )
 from placeopt.service.messages import Changed, Outcomes
 from placeopt.service.refused import Refused
-from placeopt.service.steps import Step, Undo, words_of
+from placeopt.service.steps import words_of
 
 
 def with_outcomes(cluster: DurableCluster, asked: Outcomes) -> Change:
@@ -50,6 +51,6 @@ def with_outcomes(cluster: DurableCluster, asked: Outcomes) -> Change:
                 cluster.carry_out(step)
                 steps.append(step)
     words = words_of(steps) or f"outcomes of {len(known)} actions"
-    undone = dict.fromkeys(step.job for step in steps if isinstance(step, Undo))
+    undone = dict.fromkeys(job for step in steps if isinstance(step, Stop) for job in step.jobs)
     waiting = tuple(job for job in undone if engine.job(job)[1] is None)
     return Change(steps, words, Changed(revision=engine.revision, waiting=waiting), outcomes=tuple(known.values()))

@@ -71,11 +71,11 @@ class Refused(PlaceoptError):
         return problem | self.more
 
 
-def malformed(error: BadInput) -> Refused:
-    """Return the refusal of a body that is not what the call expects."""
+def malformed(error: BadInput, status: int = 400) -> Refused:
+    """Return the refusal of a body that is not what the call expects, or with 422 contradicts the cluster."""
     place = next((fault.where for fault in error.faults if fault.where), None)
     more = {"faults": [fault._asdict() for fault in error.faults]} if error.faults else None
-    return Refused(400, str(error), place=place, more=more)
+    return Refused(status, str(error), place=place, more=more)
 
 
 def refusal(error: Exception) -> Refused:
@@ -90,7 +90,9 @@ def refusal(error: Exception) -> Refused:
             "nodes": list(error.nodes),
         }
         return Refused(409, str(error), more=more)
-    if isinstance(error, BadInput | Unsupported):
+    if isinstance(error, BadInput):
+        return malformed(error, 422)
+    if isinstance(error, Unsupported):
         return Refused(422, str(error))
     if isinstance(error, EngineInUse):
         return Refused(503, str(error))

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from placeopt.edits import Step
 from placeopt.service.messages import OutcomeKind
-from placeopt.service.steps import Commit, Undo, Update
+from placeopt.service.steps import Commit
 
 
 @dataclass
@@ -17,7 +18,7 @@ class Changed:
     have changed. ``outcomes``: Revision after a start -> what came of it, in a word and in a sentence.
     """
 
-    steps: list[Update | Commit | Undo] = field(default_factory=list)
+    steps: list[Step | Commit] = field(default_factory=list)
     jobs: set[str] = field(default_factory=set)
     outcomes: dict[int, tuple[OutcomeKind, str]] = field(default_factory=dict)
 

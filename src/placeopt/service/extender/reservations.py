@@ -5,12 +5,13 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Collection, Mapping
 
+from placeopt.edits import AddJobs, RemoveJobs, Step, Stop
 from placeopt.live_cluster.engine import Engine
 from placeopt.model import Job, Plan
 from placeopt.service.extender.changed import Changed
 from placeopt.service.extender.decisions import Decision, nodes_of
 from placeopt.service.extender.pod_jobs import PodJobs
-from placeopt.service.steps import Commit, Undo, Update, commit_of
+from placeopt.service.steps import Commit, commit_of
 
 
 class Reservations:
@@ -123,8 +124,9 @@ class Reservations:
 
     def _add(self, job: Job, remove: tuple[str, ...] = ()) -> None:
         """Add a job; ``remove``: the waiting one of the same name, in whose place it comes."""
-        self._engine.update(add_jobs=[job], remove_jobs=remove)
-        self._note(Update(do="update", add_jobs=(job,), remove_jobs=remove), job.id)
+        if remove:
+            self._edit(RemoveJobs(do="remove_jobs", jobs=remove), job.id)
+        self._edit(AddJobs(do="add_jobs", jobs=(job,)), job.id)
         self._job_of = {name: of for name, of in self._job_of.items() if of not in remove}
         self._waiting[job.id] = job
         self._index(job)
@@ -140,13 +142,16 @@ class Reservations:
         return decision
 
     def _give_back(self, decision: Decision) -> None:
-        self._engine.undo(decision.job)
-        self._note(Undo(do="undo", job=decision.job), decision.job)
+        self._edit(Stop(do="stop", jobs=(decision.job,)), decision.job)
         self._changed.record_outcome(decision.revision, "failed", "the room was given back: no pod was bound there")
         del self._decisions[decision.job]
         self._waiting[decision.job] = decision.record
 
-    def _note(self, step: Update | Commit | Undo, job: str) -> None:
+    def _edit(self, step: Step, job: str) -> None:
+        self._engine.edit((step,))
+        self._note(step, job)
+
+    def _note(self, step: Step | Commit, job: str) -> None:
         """Keep a step that was carried out."""
         self._revision = self._engine.revision
         self._changed.steps.append(step)
