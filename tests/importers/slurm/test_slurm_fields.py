@@ -5,13 +5,11 @@ import pytest
 from placeopt.importers.slurm import parse_tres
 from placeopt.importers.slurm.fields import (
     Gres,
-    GresHolding,
-    GresRequest,
+    Tres,
     is_mig,
     parse_constraint,
     parse_gres,
     parse_gres_detail,
-    parse_gres_request,
     parse_memory,
     parse_tasks,
 )
@@ -51,11 +49,11 @@ def test_words() -> None:
     assert [one.socket for one in parse_gres("gpu:1(S:1),gpu:1(S:0-1),gpu:1(S:0,1),gpu:1")] == [1, None, None, None]
     assert parse_tres("cpu=8,mem=1.5G,node=2,billing=9,gres/gpu:a100=4,gres/gpumem=4G").gpus == 4
     assert [parse_memory(text) for text in ("512", "1G", "1.5G", "2048K", "500Mn")] == [512, 1024, 1536, 2, 500]
-    assert parse_gres_request("gres:gpu:a100:2") == GresRequest(2, ("a100",))
-    assert parse_gres_request("gres/gpu=4,gres/shard=2") == GresRequest(4, (), ("gres/shard",))
-    assert parse_gres_request("gres/gpu:a:1,gres/gpu:b:1") == GresRequest(2, ("a", "b"))
-    assert parse_gres_request("gres/gpu:1g.5gb:2") == GresRequest(2, ("1g.5gb",))
-    assert parse_gres_detail("gpu:a100:2(IDX:0,3),gpu:l40s:0(IDX:N/A)") == GresHolding(2, (0, 3))
+    assert parse_tres("gres:gpu:a100:2") == Tres(2, ("a100",))
+    assert parse_tres("gres/gpu=4,gres/shard=2") == Tres(4, others=("gres/shard",))
+    assert parse_tres("gres/gpu:a:1,gres/gpu:b:1") == Tres(2, ("a", "b"))
+    assert parse_tres("gres/gpu:1g.5gb:2") == Tres(2, ("1g.5gb",))
+    assert parse_gres_detail("gpu:a100:2(IDX:0,3),gpu:l40s:0(IDX:N/A)") == Tres(2, indices=(0, 3))
     assert [parse_tasks(text) for text in ("1-9:4,12%2", "3,5-6,...")] == [[1, 5, 9, 12], [3, 5, 6]]
     terms = {text: parse_constraint(text) for text in ("(a|b)&c", "a|b&c", "a&b|c", "a|a")}
     assert [["".join(sorted(term)) for term in found or ()] for found in terms.values()] == [

@@ -125,9 +125,7 @@ LEFT = {
     **dict.fromkeys(("18", "37"), "waiting for BeginTime"),
     "36": "waiting for JobHeldUser",
     "38": "waiting for Dependency",
-    "28": "asks for --gpus without --cpus-per-gpu, and not for one node",
     "45": "asks for gres/shard",
-    **dict.fromkeys(("47", "48"), "states het_job_id, which is not read"),
     "49": "states sockets_per_node, which is not read",
 }
 WAITING = {  # job: workers, GPUs, CPUs, MiB of each, and on which nodes, as submit2.sh asks (tests/data/snapshots)
@@ -136,6 +134,7 @@ WAITING = {  # job: workers, GPUs, CPUs, MiB of each, and on which nodes, as sub
     "24": ([3], 8, 1, 102_400, G),  # -N3 --switches=1 --gres=gpu:8 -C nvlink
     "26": ([1], 8, 4, 102_400, G),  # -N1 --gres=gpu:8 -C a100 -c 4
     "27": ([1], 8, 4, 102_400, G),
+    "28": ([20], 1, 1, 4096, G),  # --gpus=20 -C a100 -c 1 --mem-per-gpu=4G
     "29": ([12], 1, 4, 4096, None),  # -n12 --gpus-per-task=a100:1 -c 4 --mem-per-cpu=1G
     "30": ([2], 8, 64, 2000, G),  # -N2 --exclusive --gres=gpu:1 -C a100: whole nodes
     "31": ([1], 8, 1, 10_240, G),  # -C "a100&nvlink"
@@ -167,7 +166,7 @@ def test_every_waiting_job_is_read_or_left_out_with_the_reason() -> None:
     assert sorted(left_out(found)) == sorted(f"{why}: {len(by_reason[why])} ({shown[why]})." for why in shown)
     said = records("jobs.txt.gz", "JobId")
     pending = {number for number, fields in said.items() if fields["JobState"] == "PENDING"} - SINCE
-    assert set(waiting) | {name.split("_")[0] for name in LEFT} == pending
+    assert set(waiting) | {name.split("_")[0] for name in LEFT} | {"48"} == pending
     for name, (workers, gpus, cpus, memory, nodes) in WAITING.items():
         job = waiting[name]
         demands = {(o.demand.gpus, o.demand.cpu_millicores, o.demand.memory_mib) for o in job.options}
@@ -175,7 +174,9 @@ def test_every_waiting_job_is_read_or_left_out_with_the_reason() -> None:
         assert nodes is None or set(chosen_nodes(found, job)) == set(nodes), name
         if len(workers) > 1 or workers[0] in (2, 3, 4):
             assert all(o.workers_per_node_max == 1 for o in job.options), name
-    assert set(waiting) == set(WAITING)
+    assert set(waiting) == {*WAITING, "47"}
+    components = [(group.id, group.demand.gpus, group.demand.gpu_models) for group in waiting["47"].options[0].groups]
+    assert components == [("47", 8, ()), ("48", 4, ("l40s",))]  # --gres=gpu:8 -C a100 : --gres=gpu:l40s:4
     assert waiting["22"].options[0].demand.gpu_models == ("a100",)
     assert waiting["44"].options[0].demand.gpu_models == ("a100_1g.5gb",)
     assert [(one.level, one.domains) for one in waiting["52"].options[0].splits] == [("node", 2)]

@@ -47,15 +47,16 @@ def test_only_reasons_that_room_ends_let_a_job_start(fields: dict[str, Any], rea
 
 
 TWO = {"max_nodes": 2, "tres_req_str": "cpu=4,mem=2G,node=2"}
+BY_CPU = {"memory_per_node": None, "memory_per_cpu": 10}
 BY_NODE = "asks for memory by node, and any number of nodes or of tasks a node"
-NO_CPUS = "asks for --gpus without --cpus-per-gpu, and not for one node"
+NO_CPUS = "asks for --gpus without --cpus-per-gpu, and not for one node or one CPU a task"
 
 
 @pytest.mark.parametrize(
     ("fields", "reason"),
     [
         ({"contiguous": True}, "states contiguous, which is not read"),
-        ({"het_job_id": 2}, "states het_job_id, which is not read"),
+        ({"het_job_id": 2, "het_job_id_set": "2-3"}, "a component of the heterogeneous job does not wait"),
         ({"tres_per_socket": "gres:gpu:2"}, "states tres_per_socket, which is not read"),
         (TWO | {"tasks": 2, "required_switches": 1}, "asks for --switches, and not for one of a tree of switches"),
         ({"licenses": "matlab:1"}, "states licenses, which is not read"),
@@ -72,8 +73,9 @@ NO_CPUS = "asks for --gpus without --cpus-per-gpu, and not for one node"
         ({"tres_per_task": "license/x:1"}, "asks for license/x"),
         ({"tres_per_node": "gres:gpu:a100:1,gres:gpu:l40s:1"}, "asks for several types of GPUs"),
         ({"tres_per_node": "gres:gpu:1", "tres_per_task": "gres:gpu:1"}, "asks for GPUs in several ways"),
-        ({"tres_per_job": "gres:gpu:6"}, NO_CPUS),
-        (TWO | {"tres_per_job": "gres:gpu:12", "tasks": 2, "tres_req_str": "cpu=2,node=2"}, NO_CPUS),
+        ({"tres_per_job": "gres:gpu:6"}, BY_NODE),
+        ({"tres_per_job": "gres:gpu:6", "tres_req_str": "cpu=2,node=1"}, NO_CPUS),
+        ({"tres_per_job": "gres:gpu:6", "tasks": 7, "tres_req_str": "cpu=7,node=1"}, NO_CPUS),
         ({"tasks": 4, "tres_per_node": "gres:gpu:4"}, "asks for GPUs or memory by node, and any number of nodes"),
         (
             TWO | {"tasks": 6, "tres_per_node": "gres:gpu:4", "tres_req_str": "cpu=6,node=2"},
@@ -83,7 +85,9 @@ NO_CPUS = "asks for --gpus without --cpus-per-gpu, and not for one node"
         ({"tres_per_job": "gres:gpu:6", "cpus_per_tres": "gres:gpu:4"}, BY_NODE),
         ({"shared": "user"}, "asks for --exclusive=user"),
         ({"exclusive": ["mcs"]}, "asks for --exclusive=mcs"),
-        ({"shared": "none"}, "--exclusive where nodes are of several shapes, or none"),
+        ({"shared": "none", "tres_per_node": "gres:gpu:9"}, "--exclusive with more than its nodes have"),
+        ({"shared": "none", "features": "none-has-it"}, "--exclusive with more than its nodes have"),
+        (BY_CPU | {"shared": "none", "tasks": 4}, "--exclusive on any number of nodes"),
         (TWO | {"required_nodes": "gpu01", "tasks": 2, "tres_req_str": "cpu=2,node=2"}, "(--nodelist)"),
         ({"features": "a100*2"}, "a constraint about several nodes together, or one that cannot be read"),
         (TWO | {"features": "[a100*1&l40s*1]", "tasks": 2, "tres_req_str": "cpu=2,node=2"}, "about several nodes"),
@@ -156,6 +160,7 @@ def test_a_field_that_all_jobs_state_alike_is_the_setting_of_the_cluster() -> No
         ({"segment_size": 2}, True),
         ({"flags": ["GRES_BINDING_ENFORCED"]}, True),
         ({"features": "[a100|l40s]*2"}, True),
+        ({"het_job_id": 1, "het_job_id_set": "1-2"}, True),
     ],
 )
 def test_where_else_a_running_job_may_be(fields: dict[str, Any], unread: bool) -> None:
@@ -223,7 +228,6 @@ def test_what_a_node_keeps_for_the_system_is_not_given() -> None:
 SIX = {"tres_per_job": "gres:gpu:6", "cpus_per_tres": "gres:gpu:4"}
 TASKS = {"tasks": 4, "tres_per_task": "gres:gpu:1", "tres_req_str": "cpu=8,node=1"}
 EXCLUSIVE = {"shared": "none", "tres_per_node": "gres:gpu:1", "features": "ib"}
-BY_CPU = {"memory_per_node": None, "memory_per_cpu": 10}
 BY_GPU = {"memory_per_node": None, "memory_per_tres": "gres:gpu:10"}
 FIVE = {"tres_per_job": "gres/gpu:5", "memory_per_node": None}
 THREE = {"tasks": {"set": True, "infinite": False, "number": 3}}
@@ -250,6 +254,7 @@ A100 = ("a100",)
         (TWO | {"tasks": 4} | BY_CPU, [(4, 0, 1, 10, None, 2, ())]),
         ({"minimum_cpus_per_node": 10, "max_nodes": 1}, [(1, 0, 10, 1024, None, None, ())]),
         ({"tres_req_str": "cpu=5,mem=3G", "memory_per_node": None}, [(1, 0, 5, 3072, None, None, ())]),
+        (FIVE | {"tres_req_str": "cpu=1"}, [(5, 1, 1, 0, None, None, ())]),
         (FIVE | {"cpus_per_tres": "gres:gpu:1", "tres_req_str": "cpu=5"}, [(5, 1, 1, 0, None, None, ())]),
         (FIVE | {"max_nodes": 1, "tres_req_str": "cpu=5,gres/gpu=5"}, [(1, 5, 5, 0, None, None, ())]),
         (EXCLUSIVE, [(1, 4, 64, 1024, None, None, ())]),
@@ -286,6 +291,72 @@ def test_waiting_jobs_that_are_read(fields: dict[str, Any], shapes: list[tuple[o
 def test_constraints_partitions_and_node_lists(fields: dict[str, Any], nodes: tuple[str, ...]) -> None:
     found = read(WAITS | fields)
     assert chosen_nodes(found, found.jobs[0]) == nodes
+
+
+def test_exclusive_nodes_of_unlike_kinds() -> None:
+    """Whole nodes of each kind are an option, worth the same; several nodes of a job are of one kind."""
+    found = read(WAITS | {"shared": "none", "partition": "gpu,vis", "tres_per_node": "gres:gpu:1"})
+    (job,) = found.jobs
+    sizes = {option.id: (option.demand.gpus, option.demand.cpu_millicores, option.value) for option in job.options}
+    assert {"nodes1:node/64cpu-4xa100", "nodes1:node/32cpu-2xl40s"} <= sizes.keys()
+    assert len({value for *_, value in sizes.values()}) == 1
+    plan = solve(found, time_limit_s=5)
+    (placed,) = plan.placements
+    (part,) = placed.assignments
+    assert (len(part.gpus), violations(found, plan)) == (found.cluster.gpus_by_node[part.node], [])
+    pair = read(WAITS | TWO | {"tasks": 2, "shared": "none", "partition": "gpu,vis"})
+    assert {option.workers for option in pair.jobs[0].options} == {2}
+    assert "--exclusive have nodes of one kind each" in notes_of(pair)
+
+
+def test_a_matching_set_is_an_option_for_each_of_its_alternatives() -> None:
+    """``[a|b]``: all nodes have the first feature, or all have the second; three are the fewest that tell."""
+    three = {"max_nodes": 3, "tasks": 3, "tres_req_str": "cpu=3,mem=3G,node=3", "tres_per_node": "gres:gpu:1"}
+    found = read(WAITS | three | {"partition": "gpu,vis", "features": "[l40s|ib]"})
+    assert [option.id for option in found.jobs[0].options] == ["nodes3:feature:l40s", "nodes3:feature:ib"]
+    plan = solve(found, time_limit_s=5)
+    assert [part.node for part in plan.placements[0].assignments] == ["gpu01", "gpu02", "gpu03"]
+    assert violations(found, plan) == []
+
+
+HEAD = WAITS | {"het_job_id": 2, "het_job_id_set": "2-3", "het_job_offset": 0, "features": "ib"}
+TAIL = WAITS | {"job_id": 3, "het_job_id": 2, "het_job_id_set": "2-3", "het_job_offset": 1, "partition": "gpu,vis"}
+NOT_ALL = "a component of the heterogeneous job does not wait: 1 (2)."
+
+
+def test_components_of_a_heterogeneous_job_are_groups_of_one_job() -> None:
+    """Each with its own request and conditions, on nodes of its own; all of them start, or none."""
+    head, tail = (
+        HEAD | {"tres_per_node": "gres:gpu:3"},
+        TAIL | {"tres_per_node": "gres:gpu:1", "excluded_nodes": "gpu04"},
+    )
+    found = read(head, tail | {"features": "a100"}, WAITS | {"job_id": 9})
+    assert [job.id for job in found.jobs] == ["2", "9"]
+    (option,) = found.jobs[0].options
+    assert [(group.id, group.workers, group.demand.gpus) for group in option.groups] == [("2", 1, 3), ("3", 1, 1)]
+    plan = solve(found, time_limit_s=5)
+    placed = next(one for one in plan.placements if one.job == "2")
+    assert sorted(len(part.gpus) for part in placed.assignments) == [1, 3]
+    assert (len({part.node for part in placed.assignments}), violations(found, plan)) == (2, [])
+    alone = read(head | {"features": "ib", "excluded_nodes": "gpu[02-03]"}, tail | {"required_nodes": ""}, state="down")
+    assert not solve(alone, time_limit_s=5).placements, "the first component has no node"
+
+
+@pytest.mark.parametrize(
+    ("other", "reason"),
+    [
+        ({"job_state": "RUNNING", "nodes": "gpu02", "tres_alloc_str": "cpu=1,mem=1G,node=1"}, NOT_ALL),
+        ({"state_reason": "Dependency"}, "waiting for Dependency: 2 (2, 3)."),
+        ({"required_nodes": "gpu02"}, "a heterogeneous job that names nodes, or has several workers on one: 2 (2, 3)."),
+        ({"contiguous": True}, "states contiguous, which is not read: 2 (2, 3)."),
+        ({"tres_req_str": "cpu=x"}, "cannot be read: tres_req_str: 2 (2, 3)."),
+    ],
+)
+def test_heterogeneous_jobs_that_are_left_out(other: dict[str, Any], reason: str) -> None:
+    """As a whole, by what one component asks for."""
+    found = read(HEAD, TAIL | other, WAITS | {"job_id": 9})
+    assert left_out(found) == [reason]
+    assert "9" in {job.id for job in found.jobs}
 
 
 def test_a_constraint_holds_for_nodes_that_come_later() -> None:

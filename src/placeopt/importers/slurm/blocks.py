@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
 
 from placeopt.importers.fabric import level_name
 from placeopt.importers.json_entry import JsonEntry
@@ -11,15 +10,12 @@ from placeopt.importers.slurm.job_requests import JobLeftOut, WorkerShape, slurm
 from placeopt.importers.slurm.unread_fields import is_set
 from placeopt.model import Cluster, Split, Spread
 
-
-class BlockRules(NamedTuple):
-    """What an option states of the domains in which its workers lie."""
-
-    splits: tuple[Split, ...] = ()
-    spread: tuple[Spread, ...] = ()
+Rules = tuple[tuple[Split, ...], tuple[Spread, ...]]
+"""What an option states of the domains in which its workers lie."""
+NO_RULES: Rules = ((), ())
 
 
-def block_rules(entry: JsonEntry, shapes: Sequence[WorkerShape], cluster: Cluster) -> list[BlockRules]:
+def block_rules(entry: JsonEntry, shapes: Sequence[WorkerShape], cluster: Cluster) -> list[Rules]:
     """
     Return the rules of each shape of a job.
 
@@ -34,23 +30,21 @@ def block_rules(entry: JsonEntry, shapes: Sequence[WorkerShape], cluster: Cluste
     if switches and any(switches < (shape.nodes or shape.workers) for shape in shapes):
         if switches > 1 or not cluster.domains or any(one.nodes is not None for one in cluster.block_sizes):
             raise JobLeftOut("asks for --switches, and not for one of a tree of switches")
-        return [BlockRules((Split(level=level_name(1), domains=1),))] * len(shapes)
+        return [((Split(level=level_name(1), domains=1),), ())] * len(shapes)
     sizes = [(one.level, one.nodes) for one in cluster.block_sizes if one.nodes is not None]
-    segment, flags = slurm_number(entry, "segment_size") or 0, entry.words("flags")
-    numbers = [shape.workers if shape.alone else shape.nodes for shape in shapes]
+    numbers = [shape.node_count for shape in shapes]
     least = min(number or 1 for number in numbers)
-    ranges = not is_set(entry.raw("job_size_str")) and (len(numbers) > 1 or numbers == [None])
+    ranges = None in numbers or (len(set(numbers)) > 1 and not is_set(entry.raw("job_size_str")))
+    segment = slurm_number(entry, "segment_size") or 0
     if 0 < segment <= least and not cluster.domains:
         raise JobLeftOut("states segment_size, and no topology is given")
-    if not sizes:
-        return [BlockRules()] * len(shapes)
-    if 0 < segment <= least and (ranges or not all(shape.alone for shape in shapes)):
+    if sizes and 0 < segment <= least and (ranges or not all(shape.alone for shape in shapes)):
         raise JobLeftOut("states segment_size, and no fixed number of equal workers a node")
-    if ranges:
-        return [BlockRules(_together(sizes, least))] * len(shapes)
+    if not sizes or ranges:
+        return [(_together(sizes, least), ())] * len(shapes)
+    flags = entry.words("flags")
     return [
-        _segments(sizes, segment, number or 1, flags) if 0 < segment <= (number or 1) else BlockRules()
-        for number in numbers
+        _segments(sizes, segment, number, flags) if number and 0 < segment <= number else NO_RULES for number in numbers
     ]
 
 
@@ -59,18 +53,15 @@ def _together(sizes: Sequence[tuple[str, int]], nodes: int) -> tuple[Split, ...]
     return tuple(Split(level=level, domains=1) for level, size in sizes if size >= nodes)[:1]
 
 
-def _segments(sizes: Sequence[tuple[str, int]], segment: int, nodes: int, flags: Sequence[str]) -> BlockRules:
+def _segments(sizes: Sequence[tuple[str, int]], segment: int, nodes: int, flags: Sequence[str]) -> Rules:
     if nodes % segment:
         raise JobLeftOut("asks for segments that do not divide its nodes")
     place = next((place for place, (_, size) in enumerate(sizes) if size >= segment), len(sizes))
-    if place == len(sizes) or (place and sizes[place][1] > 2 * sizes[place - 1][1]):
+    spread = "SPREAD_SEGMENTS" in flags
+    if place == len(sizes) or (place and (spread or sizes[place][1] > 2 * sizes[place - 1][1])):
         raise JobLeftOut("asks for segments over several blocks")
-    level, base = sizes[place][0], sizes[0][1]
-    splits, whole = [], nodes
-    if "SPREAD_SEGMENTS" in flags:
-        if place:
-            raise JobLeftOut("asks for segments over several blocks")
-        splits, whole = [Split(level=level, domains=nodes // segment, workers=segment)], nodes // segment * base
+    level, count = sizes[place][0], nodes // segment
+    splits = [Split(level=level, domains=count, workers=segment)] if spread else []
     if "CONSOLIDATE_SEGMENTS" in flags:
-        splits += _together(sizes, whole)
-    return BlockRules(tuple(splits), (Spread(level=level, segment=segment),))
+        splits += _together(sizes, count * sizes[0][1] if spread else nodes)
+    return tuple(splits), (Spread(level=level, segment=segment),)

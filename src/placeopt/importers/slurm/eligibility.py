@@ -9,7 +9,7 @@ from typing import Any
 
 from placeopt.importers.json_entry import JsonEntry
 from placeopt.importers.slurm.fields import expand_hosts, parse_constraint
-from placeopt.importers.slurm.job_requests import JobLeftOut
+from placeopt.importers.slurm.job_requests import JobLeftOut, slurm_number
 from placeopt.importers.slurm.nodes import RESERVED, YES, SlurmNode
 from placeopt.model import LabelExpression, Toleration
 
@@ -36,33 +36,35 @@ TOLERATES = Toleration(key=RESERVED.key, operator="Exists")
 """Of a job with a reservation."""
 
 
-def why_not_started(reason: str, description: str) -> str | None:
+def check_startable(entry: JsonEntry, *, licenses: bool) -> None:
     """
-    Return why a pending job might not start even on free nodes; None if it only waits for capacity.
+    Raise `JobLeftOut` if free nodes alone might not start a pending job.
 
-    ``reason``: ``state_reason``, one word. ``description``: Slurm's text beside it, such as ``launch failed requeued
-    held``.
+    ``licenses``: Whether licences count as room, too. ``state_reason`` is one word, ``state_description`` Slurm's text
+    beside it, such as ``launch failed requeued held``.
     """
+    reason, description = entry.text("state_reason", "None"), entry.text("state_description", "")
     if re.search(r"\bheld\b", description):
-        return f"waiting, {description[:60]}"
-    if reason in STARTS:
-        return None
-    return f"waiting for {reason[:60]}"
+        raise JobLeftOut(f"waiting, {description[:60]}")
+    if reason not in STARTS and not (licenses and reason == "Licenses"):
+        raise JobLeftOut(f"waiting for {reason[:60]}")
+    if entry.flag("hold") or slurm_number(entry, "priority") == 0:
+        raise JobLeftOut("waiting, held (priority 0)")
 
 
 def node_fields(
-    entry: JsonEntry, nodes: Mapping[str, SlurmNode], *, one_node: bool, counts: Collection[int | None]
+    entry: JsonEntry, nodes: Mapping[str, SlurmNode], constraint: str, counts: Collection[int | None]
 ) -> dict[str, Any]:
     """
     Return the fields of a job that restrict its nodes: by labels, and by name where the user wrote names.
 
-    ``one_node``: Whether it runs on one node, so that a constraint about all its nodes together is about this one.
-    ``counts``: Numbers of nodes on which it may run; None: unknown. Raises `JobLeftOut` if it has a condition on
-    several nodes together, or on nodes that are not listed.
+    ``constraint``: On features; about all nodes of a job together it is read where there is one. ``counts``: Numbers of
+    nodes on which it may run; None: unknown. Raises `JobLeftOut` if it has a condition on several nodes together, or on
+    nodes that are not listed.
     """
     partitions = list(filter(None, entry.text("partition", "").split(",")))
     reservation = entry.text("resv_name", "")
-    terms = _constraint(entry.text("features", ""), one_node=one_node)
+    terms = _constraint(constraint, one_node=set(counts) == {1})
     required, excluded = expand_node_list(entry, "required_nodes"), expand_node_list(entry, "excluded_nodes")
     if required and set(counts) != {len(required)}:
         raise JobLeftOut("asks for nodes by name (--nodelist), and may have others beside them")
@@ -105,6 +107,12 @@ def _has(label: str) -> LabelExpression:
 def expand_node_list(entry: JsonEntry, key: str) -> list[str]:
     """Return the names of a list of nodes; `BadInput` where it cannot be read."""
     return entry.parsed(key, lambda text: [] if text in ("(null)", "N/A", "None assigned") else expand_hosts(text))
+
+
+def matching_sets(text: str) -> list[frozenset[str]]:
+    """Return the alternatives of ``[a|b]``, one of which all nodes of a job meet; none of any other constraint."""
+    sets = parse_constraint(text[1:-1]) if text.startswith("[") and text.endswith("]") else None
+    return [frozenset(f"feature:{word}" for word in term) for term in sets or ()]
 
 
 def _constraint(text: str, *, one_node: bool) -> list[frozenset[str]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from placeopt.documents.faults import make_record
 from placeopt.errors import BadInput
@@ -15,7 +15,6 @@ from placeopt.importers.slurm.job_requests import JobLeftOut, milliseconds, reas
 from placeopt.importers.slurm.licenses import Licenses
 from placeopt.importers.slurm.nodes import SlurmNode
 from placeopt.importers.slurm.preemption import SlurmPreemption
-from placeopt.importers.slurm.reservations import Reservations
 from placeopt.importers.slurm.unread_fields import UnreadFields
 from placeopt.model import Cluster, Demand, Job, Option
 
@@ -32,7 +31,8 @@ class JobContext:
     unread: UnreadFields
     now_ms: int
     licenses: Licenses | None = None
-    reservations: Reservations | None = None
+    whole_kinds: set[str] = field(default_factory=set)
+    """Named resources of whole nodes that waiting jobs ask for."""
 
     @property
     def kept_cpus(self) -> int:
@@ -49,13 +49,22 @@ def job_classes(entry: JsonEntry) -> list[str]:
     return [entry.text("qos", ""), *entry.text("partition", "").split(",")]
 
 
+def job_name(entry: JsonEntry) -> str:
+    """Return the id of a job as Slurm's commands write it: ``7``, or ``7_2`` of a task of an array."""
+    own = slurm_number(entry, "job_id")
+    if own is None:
+        raise entry.bad("job_id", "a number")
+    array, task = slurm_number(entry, "array_job_id") or 0, slurm_number(entry, "array_task_id")
+    return f"{array}_{task}" if array and task is not None else str(own)
+
+
 def make_job(entry: JsonEntry, name: str, options: tuple[Option, ...], where: Mapping[str, object]) -> Job:
     """Make the job of an entry; parts of a job that are jobs of their own, ``ID+1``, have its origin."""
     return make_record(
         Job,
         entry.where,
         id=name,
-        kind="training" if options[0].demand.gpus else "cpu",
+        kind="training" if options[0].gpu_milli else "cpu",
         user=entry.text("user_name", "") or None,
         queue=entry.text("partition", "").split(",")[0] or None,
         arrival_ms=milliseconds(entry, "submit_time", 1000) or 0,

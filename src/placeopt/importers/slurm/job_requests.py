@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 
 from placeopt.errors import BadInput
 from placeopt.importers.json_entry import JsonEntry
-from placeopt.importers.slurm.fields import GresRequest, parse_gres, parse_gres_request, parse_indices, parse_tres
+from placeopt.importers.slurm.fields import parse_gres, parse_indices, parse_tres
 from placeopt.importers.slurm.unread_fields import is_set
 from placeopt.model.base import MAX_MS
 
@@ -35,32 +35,17 @@ def slurm_number(entry: JsonEntry, key: str) -> int | None:
     value = entry.raw(key)
     if isinstance(value, dict):
         inner = entry.entry(key)
-        if not inner.flag("set") or inner.flag("infinite"):
-            return None
-        return inner.integer("number", 0, 2**64)
+        return inner.integer("number", 0, 2**64) if inner.flag("set") and not inner.flag("infinite") else None
     if value is None:
         return None
     count = entry.integer(key, 0, 2**64)
-    return None if count >= NO_NUMBER and count in (NO_NUMBER, NO_NUMBER + 1, 2**64 - 2, 2**64 - 1) else count
+    return None if count in (NO_NUMBER, NO_NUMBER + 1, 2**64 - 2, 2**64 - 1) else count
 
 
 def milliseconds(entry: JsonEntry, key: str, unit: int) -> int | None:
     """Return a time in ms, from a number of ``unit`` ms each; None if it is unset or beyond the model's range."""
     count = slurm_number(entry, key)
     return None if count is None or unit * count > MAX_MS else unit * count
-
-
-def gres_requests(entry: JsonEntry, *parts: str) -> dict[str, GresRequest]:
-    """Return what a job requests per node, task, job or socket, by the name of the part."""
-    return {part: entry.parsed(f"tres_per_{part}", parse_gres_request) for part in parts}
-
-
-def is_exclusive(entry: JsonEntry) -> bool:
-    """Return whether a job has its nodes to itself; `JobLeftOut` where only to its user, account group or topology."""
-    words = {word.lower() for key in ("shared", "exclusive") for word in entry.words(key)}
-    if odd := words - {"", "none", "exclusive", "true", "false", "shared", "oversubscribe", "ok", "no"}:
-        raise JobLeftOut(f"asks for --exclusive={min(odd)[:30]}")
-    return bool(words & {"none", "exclusive", "true"})
 
 
 @dataclass(frozen=True)
@@ -80,39 +65,59 @@ class WorkerShape:
     """Most workers of a node."""
     named: tuple[tuple[str, int], ...] = ()
     """Other generic resources of one worker."""
+    labels: frozenset[str] = frozenset()
+    """Of its nodes, beside what all shapes of the job ask."""
+    kind: str = ""
+    """Named resource of which each worker takes a whole node."""
+
+    @property
+    def node_count(self) -> int | None:
+        """The number of nodes; None: any."""
+        return self.workers if self.alone or self.workers == 1 else self.nodes
 
 
-class _Request:
-    """What a job asks for, as Slurm's fields state it; 0 where it asks for nothing."""
+class Request:
+    """
+    What a job asks for, running or waiting.
+
+    ``by``: GPUs and other generic resources per node, task, job or socket. ``exclusive``: Who else may use its nodes:
+    empty: everybody; ``none``: nobody; another word: jobs of the same user, account group or topology.
+    """
 
     def __init__(self, entry: JsonEntry) -> None:
-        total = entry.parsed("tres_req_str", parse_tres)
-        requests = gres_requests(entry, "node", "task", "job")
-        every = [total, *requests.values()]
+        self.by = {part: entry.parsed(f"tres_per_{part}", parse_tres) for part in ("node", "task", "job", "socket")}
+        self.models = tuple(dict.fromkeys(model for one in self.by.values() for model in one.models))
+        self.tasks = max(1, slurm_number(entry, "tasks") or 1)
+        words = {word.lower() for key in ("shared", "exclusive") for word in entry.words(key)}
+        words -= {"", "false", "shared", "oversubscribe", "ok", "no"}
+        self.exclusive = min(words - {"none", "exclusive", "true"}, default="none") if words else ""
+
+
+class WaitingRequest(Request):
+    """What a waiting job asks for, as Slurm's fields state it; 0 where it asks for nothing."""
+
+    def __init__(self, entry: JsonEntry) -> None:
+        super().__init__(entry)
+        total, node, task, job = entry.parsed("tres_req_str", parse_tres), *list(self.by.values())[:3]
         counted = "license/" if is_set(entry.raw("licenses")) else ()  # of which that field is the sum
-        if others := [name for one in every for name in one.others if not name.startswith(counted)]:
-            raise JobLeftOut(f"asks for {others[0][:60]}")
-        self.models = tuple(dict.fromkeys(model for one in every for model in one.models))
+        for one in (total, node, task, job):
+            if others := [name for name in one.others if not name.startswith(counted)]:
+                raise JobLeftOut(f"asks for {others[0][:60]}")
+            by_node = dict(node.named) if one is total or one is node else {}
+            if rest := [name for name, _ in one.named if name not in by_node]:
+                raise JobLeftOut(f"asks for {rest[0][:60]}, and not by node")
+        self.named, self.models = node.named, tuple(dict.fromkeys((*self.models, *total.models)))
         if len(self.models) > 1:
             raise JobLeftOut("asks for several types of GPUs")
-        self.named = requests["node"].named
-        elsewhere = [name for one in every if one is not requests["node"] for name, _ in one.named]
-        by_node = {name for name, _ in self.named}
-        if requests["task"].named or requests["job"].named or not by_node.issuperset(elsewhere):
-            raise JobLeftOut(f"asks for {elsewhere[0][:60]}, and not by node")
 
-        self.tasks = max(1, slurm_number(entry, "tasks") or 1)
         self.tasks_per_node = slurm_number(entry, "tasks_per_node") or 0
         self.least = max(1, total.nodes or slurm_number(entry, "node_count") or 1)
         self.nodes = _numbers_of_nodes(entry, self.least)
-        self.gpus_per_node, self.gpus_per_task = requests["node"].gpus, requests["task"].gpus
-        per_job = requests["job"].gpus or (0 if self.gpus_per_node or self.gpus_per_task else total.gpus)
-        if self.gpus_per_task:
-            together = self.gpus_per_task * self.tasks
-        else:
-            together = self.gpus_per_node * self.least if self.nodes == (self.least,) else 0
+        self.gpus_per_node, self.gpus_per_task = node.gpus, task.gpus
+        per_job = job.gpus or (0 if node.gpus or task.gpus else total.gpus)
+        together = task.gpus * self.tasks or (node.gpus * self.least if self.nodes == (self.least,) else 0)
         self.gpus_per_job = 0 if per_job == together else per_job
-        if bool(self.gpus_per_node) + bool(self.gpus_per_task) + bool(self.gpus_per_job) > 1:
+        if bool(node.gpus) + bool(task.gpus) + bool(self.gpus_per_job) > 1:
             raise JobLeftOut("asks for GPUs in several ways")
         if self.nodes is None and self.tasks <= self.least and not self.gpus_per_job:
             self.nodes = (self.least,)  # a task is on one node
@@ -145,6 +150,69 @@ class _Request:
             return self._memory_per_gpu * gpus
         return self._memory_per_cpu * self.cpus(tasks, gpus, 0) if self._memory_per_cpu else self.memory_per_node
 
+    def shapes(self) -> list[WorkerShape]:
+        """
+        Return the alternative shapes of a request: one for each number of nodes that it allows.
+
+        Of the ways to ask in Slurm the first that applies decides what a worker is:
+
+        ========================================================  =========  ===========================================
+        the job asks for                                          a worker   with
+        ========================================================  =========  ===========================================
+        one node (``-N1``), in whatever way for GPUs              the node   all that the job asks for
+        GPUs of the job (``--gpus``)                              a GPU      ``--cpus-per-gpu``, memory by CPU or by GPU
+        GPUs or other resources of a node (``--gres``,            a node     these, and the CPUs of its tasks
+        ``--gpus-per-node``); as many tasks on each of its nodes
+        GPUs of a task (``--gpus-per-task``), or none             a task     these and its CPUs, memory by CPU or by GPU
+        ========================================================  =========  ===========================================
+
+        GPUs of the job beside those of a task or node repeat them, if they are as many. Without ``--cpus-per-gpu`` a
+        GPU of the job has a CPU, where tasks have one each and are at most as many as the GPUs: never fewer CPUs than
+        Slurm gives. GPUs of a socket are not read. CPUs of a task are the job's divided by its tasks, where Slurm
+        (22.05) does not list them. Raises `JobLeftOut` if the request is none of these: workers would have to differ,
+        or the model lacks the rule; `BadInput` if a field is none that Slurm writes.
+        """
+        if self.exclusive not in ("", "none"):
+            raise JobLeftOut(f"asks for --exclusive={self.exclusive[:30]}")
+        if self.nodes == (1,):
+            gpus = self.gpus_per_node or self.gpus_per_task * self.tasks or self.gpus_per_job
+            memory = self.memory(self.tasks, gpus)
+            shapes = [WorkerShape(1, gpus, self.cpus(self.tasks, gpus, 1), memory, alone=True)]
+        elif self.gpus_per_job:
+            tasks = 0 if self.cpus_per_gpu else 1
+            if tasks and (self.cpus_per_task > 1 or self.tasks > self.gpus_per_job):
+                raise JobLeftOut("asks for --gpus without --cpus-per-gpu, and not for one node or one CPU a task")
+            shapes = self._anywhere(self.gpus_per_job, tasks, 1, None)
+        elif self.gpus_per_node or self.named or (self.nodes == (self.least,) and self.tasks_of_each_node):
+            shapes = self._worker_a_node()
+        else:
+            shapes = self._anywhere(self.tasks, 1, self.gpus_per_task, self.tasks_per_node or None)
+        if self.named and not all(shape.alone for shape in shapes):
+            raise JobLeftOut(f"asks for {self.named[0][0][:60]} by node, and for workers that are not whole nodes")
+        return [replace(shape, models=self.models if shape.gpus else (), named=self.named) for shape in shapes]
+
+    def _worker_a_node(self) -> list[WorkerShape]:
+        tasks = self.tasks_of_each_node
+        if self.nodes is None:
+            raise JobLeftOut("asks for GPUs or memory by node, and any number of nodes")
+        if not tasks or (tasks > 1 and len(self.nodes) > 1):
+            raise JobLeftOut("may have more tasks on one of its nodes than on another")
+        gpus = self.gpus_per_node or self.gpus_per_task * tasks
+        cpus, memory = self.cpus(tasks, gpus, 1), self.memory(tasks, gpus)
+        return [WorkerShape(count, gpus, cpus, memory, alone=True) for count in self.nodes]
+
+    def _anywhere(self, workers: int, tasks: int, gpus: int, per_node: int | None) -> list[WorkerShape]:
+        """Return the shapes of workers of ``tasks`` tasks and ``gpus`` GPUs each, at most ``per_node`` on a node."""
+        if self.memory_per_node:
+            raise JobLeftOut("asks for memory by node, and any number of nodes or of tasks a node")
+        cpus = self.cpus(tasks, gpus, 0)
+        if self.least_cpus > max(1, self.tasks_per_node) * cpus:
+            raise JobLeftOut("asks for --mincpus")
+        if self.nodes is None and self.least > 1:
+            raise JobLeftOut("asks for a minimum number of nodes")
+        shape = WorkerShape(workers, gpus, cpus, self.memory(tasks, gpus), per_node=per_node)
+        return [shape] if self.nodes is None else [replace(shape, nodes=n) for n in self.nodes if n <= workers]
+
 
 def _numbers_of_nodes(entry: JsonEntry, least: int) -> tuple[int, ...] | None:
     """Return the numbers of nodes on which a job may run: a list (``-N2,4,8``) or a range; None: any number."""
@@ -163,94 +231,29 @@ def _per_gpu(entry: JsonEntry, key: str) -> int:
     return max((gres.count for gres in entry.parsed(key, parse_gres) if gres.name == "gpu"), default=0)
 
 
-def requested_shapes(entry: JsonEntry) -> list[WorkerShape]:
-    """
-    Return the alternative shapes of a request: one for each number of nodes that it allows.
-
-    Of the ways to ask in Slurm the first that applies decides what a worker is:
-
-    ========================================================  =========  ===========================================
-    the job asks for                                          a worker   with
-    ========================================================  =========  ===========================================
-    one node (``-N1``), in whatever way for GPUs              the node   all that the job asks for
-    GPUs of the job (``--gpus``)                              a GPU      ``--cpus-per-gpu``, memory by CPU or by GPU
-    GPUs or other resources of a node (``--gres``,            a node     these, and the CPUs of its tasks
-    ``--gpus-per-node``); as many tasks on each of its nodes
-    GPUs of a task (``--gpus-per-task``), or none             a task     these and its CPUs, memory by CPU or by GPU
-    ========================================================  =========  ===========================================
-
-    GPUs of the job beside those of a task or node repeat them, if they are as many. GPUs of a socket are not read. CPUs
-    of a task are the job's divided by its tasks, where Slurm (22.05) does not list them. Raises `JobLeftOut` if the
-    request is none of these: workers would have to differ, or the model lacks the rule; `BadInput` if a field is none
-    that Slurm writes.
-    """
-    asked = _Request(entry)
-    if asked.nodes == (1,):
-        gpus = asked.gpus_per_node or asked.gpus_per_task * asked.tasks or asked.gpus_per_job
-        memory = asked.memory(asked.tasks, gpus)
-        shapes = [WorkerShape(1, gpus, asked.cpus(asked.tasks, gpus, 1), memory, alone=True)]
-    elif asked.gpus_per_job:
-        shapes = _gpus_anywhere(asked)
-    elif asked.gpus_per_node or asked.named or (asked.nodes == (asked.least,) and asked.tasks_of_each_node):
-        shapes = _worker_a_node(asked)
-    else:
-        shapes = _tasks_anywhere(asked)
-    if asked.named and not all(shape.alone for shape in shapes):
-        raise JobLeftOut(f"asks for {asked.named[0][0][:60]} by node, and for workers that are not whole nodes")
-    return [replace(shape, models=asked.models if shape.gpus else (), named=asked.named) for shape in shapes]
-
-
-def _worker_a_node(asked: _Request) -> list[WorkerShape]:
-    tasks = asked.tasks_of_each_node
-    if asked.nodes is None:
-        raise JobLeftOut("asks for GPUs or memory by node, and any number of nodes")
-    if not tasks or (tasks > 1 and len(asked.nodes) > 1):
-        raise JobLeftOut("may have more tasks on one of its nodes than on another")
-    gpus = asked.gpus_per_node or asked.gpus_per_task * tasks
-    cpus, memory = asked.cpus(tasks, gpus, 1), asked.memory(tasks, gpus)
-    return [WorkerShape(count, gpus, cpus, memory, alone=True) for count in asked.nodes]
-
-
-def _gpus_anywhere(asked: _Request) -> list[WorkerShape]:
-    if not asked.cpus_per_gpu:
-        raise JobLeftOut("asks for --gpus without --cpus-per-gpu, and not for one node")
-    return _anywhere(asked, asked.gpus_per_job, 0, 1, None)
-
-
-def _tasks_anywhere(asked: _Request) -> list[WorkerShape]:
-    return _anywhere(asked, asked.tasks, 1, asked.gpus_per_task, asked.tasks_per_node or None)
-
-
-def _anywhere(asked: _Request, workers: int, tasks: int, gpus: int, per_node: int | None) -> list[WorkerShape]:
-    """Return the shapes of workers of ``tasks`` tasks and ``gpus`` GPUs each, at most ``per_node`` on a node."""
-    if asked.memory_per_node:
-        raise JobLeftOut("asks for memory by node, and any number of nodes or of tasks a node")
-    cpus = asked.cpus(tasks, gpus, 0)
-    if asked.least_cpus > max(1, asked.tasks_per_node) * cpus:
-        raise JobLeftOut("asks for --mincpus")
-    if asked.nodes is None and asked.least > 1:
-        raise JobLeftOut("asks for a minimum number of nodes")
-    shape = WorkerShape(workers, gpus, cpus, asked.memory(tasks, gpus), per_node=per_node)
-    if asked.nodes is None:
-        return [shape]
-    return [replace(shape, nodes=count) for count in asked.nodes if count <= workers]
-
-
-def whole_nodes(shapes: Sequence[WorkerShape], node_gpus: Sequence[str], node_cpus: int) -> list[WorkerShape]:
+def whole_nodes(
+    shapes: Sequence[WorkerShape], kinds: Collection[tuple[tuple[str, ...], int, str]]
+) -> list[WorkerShape]:
     """
     Return the shapes of a job that has its nodes to itself (``--exclusive``): workers are nodes, with all of each.
+
+    ``kinds``: Of its nodes the models of the GPUs, the CPUs and the named resource. A job of several nodes has them of one kind.
     """
     whole = []
     for shape in shapes:
-        nodes = shape.workers if shape.alone else shape.nodes
-        if nodes is None:
-            raise JobLeftOut("--exclusive on any number of nodes")
-        if not shape.alone and (shape.workers * shape.gpus > nodes * len(node_gpus) or shape.per_node is not None):
-            raise JobLeftOut("--exclusive with tasks or GPUs in unequal numbers")
-        cpus = shape.cpus if shape.alone else -(-shape.workers * shape.cpus // nodes)
-        memory = shape.memory_mib if shape.alone else -(-shape.workers * shape.memory_mib // nodes)
-        gpus = shape.gpus if shape.alone else -(-shape.workers * shape.gpus // nodes)
-        if gpus > len(node_gpus) or cpus > node_cpus or (shape.models and not set(node_gpus) <= set(shape.models)):
-            raise JobLeftOut("--exclusive with more than its nodes have")
-        whole.append(WorkerShape(nodes, len(node_gpus), node_cpus, memory, shape.models, alone=True, named=shape.named))
+        nodes = shape.node_count
+        if nodes is None or shape.per_node is not None:
+            raise JobLeftOut("--exclusive on any number of nodes, or with tasks in unequal numbers")
+        each = -(-shape.workers // nodes)
+        for models, cpus, kind in kinds:
+            if (
+                each * shape.gpus <= len(models)
+                and each * shape.cpus <= cpus
+                and not set(models) - set(shape.models or models)
+            ):
+                of_node = replace(shape, gpus=len(models), cpus=cpus, memory_mib=each * shape.memory_mib)
+                kind = kind if len(kinds) > 1 else ""
+                whole.append(replace(of_node, workers=nodes, alone=True, nodes=None, kind=kind))
+    if not whole:
+        raise JobLeftOut("--exclusive with more than its nodes have")
     return whole

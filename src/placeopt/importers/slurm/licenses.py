@@ -4,21 +4,19 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from placeopt.errors import BadInput
 from placeopt.importers.json_entry import JsonEntry, read_json
-from placeopt.importers.observed_round import ObservedJob
 from placeopt.importers.slurm.fields import MOST_NAMED
 from placeopt.importers.slurm.job_requests import JobLeftOut
-from placeopt.model import Job
 from placeopt.model.base import Amounts
 
 LICENSE = "license/"
 """Before a licence's name, in trackable resources and in named resources of a round."""
 _ITEM = re.compile(r"([^\s:=|,]+)(?:[:=]([0-9]{1,9}))?\Z")
+Named = tuple[tuple[str, int], ...]
 
 
 class Licenses:
@@ -43,27 +41,23 @@ class Licenses:
             total, used, reserved = (entry.integer(key, 0, 2**32, 0) for key in ("Total", "Used", "Reserved"))
             self._total[name], self._used[name] = min(total, MOST_NAMED) - reserved, used
 
-    def waiting(self, entry: JsonEntry, job: Job) -> Job:
-        """Return a job with its licences; raises `JobLeftOut` where it has none of that name, or they are not even."""
+    def asked(self, entry: JsonEntry, workers: int) -> Named:
+        """Return what each worker takes that waits; raises `JobLeftOut` if one is not listed, or they are not even."""
         asked = entry.parsed("licenses", parse_licenses)
         if unknown := asked.keys() - self._total.keys():
             raise JobLeftOut(f"asks for {min(unknown)[:60]}, which is not listed")
-        shared = _shared(job, asked)
-        if shared is None:
+        if any(count % workers for count in asked.values()):
             raise JobLeftOut("asks for licenses that its workers cannot share evenly")
-        return shared
+        return tuple((name, count // workers) for name, count in asked.items())
 
-    def running(self, entry: JsonEntry, observed: ObservedJob) -> ObservedJob:
-        """Return a running job with its licences, where they can be divided."""
+    def held(self, entry: JsonEntry, workers: int) -> Named:
+        """Return what each worker takes that runs: nothing where it cannot be divided."""
         try:
-            asked = entry.parsed("licenses", parse_licenses)
-        except BadInput:  # one of several, say
-            return observed
-        shared = _shared(observed.job, asked)
-        if shared is None or observed.unreadable_reason is not None:
-            return observed
-        self._held.update(asked)
-        return observed._replace(job=shared)
+            shares = self.asked(entry, workers)
+        except (BadInput, JobLeftOut):  # one of several, say
+            return ()
+        self._held.update({name: workers * count for name, count in shares})
+        return shares
 
     def left(self) -> Amounts:
         """Return the licences that the jobs which were read may hold together."""
@@ -80,16 +74,3 @@ def parse_licenses(text: str) -> dict[str, int]:
             raise ValueError(f"{item[:60]!r}, expected a licence such as matlab:2")
         asked[LICENSE + match[1]] += int(match[2] or 1)
     return dict(asked)
-
-
-def _shared(job: Job, asked: Mapping[str, int]) -> Job | None:
-    """Return a job whose workers share licences evenly; None where they cannot."""
-    if any(count % option.workers for option in job.options for count in asked.values()):
-        return None
-    options = []
-    for option in job.options:
-        each = {name: count // option.workers for name, count in asked.items()}
-        resources = Amounts(sorted({**option.demand.resources, **each}.items()))
-        demand = option.demand.model_copy(update={"resources": resources})
-        options.append(option.model_copy(update={"demand": demand}))
-    return job.model_copy(update={"options": tuple(options)}) if asked else job

@@ -20,7 +20,7 @@ from placeopt.importers.slurm.topology import is_slurm_topology, read_slurm_topo
 from placeopt.importers.slurm.unread_fields import NODE_FIELDS, NODE_LIMITS, UNSET_TEXTS, UnreadFields, is_set
 from placeopt.importers.source_file import SourceFile, read_source
 from placeopt.model import Cluster, Gpu, Machine, Node, Part, Taint
-from placeopt.model.base import MAX_NODES
+from placeopt.model.base import MAX_NODES, Amounts
 
 MAX_GPUS = 1024
 MAX_SOCKETS = 64
@@ -121,6 +121,8 @@ class SlurmNode:
     used_gpus: int
     cpus_per_gpu: int
     """CPUs that are kept for the job that has a GPU."""
+    kind: str
+    """As `kind_of` its machine type."""
     extra: bool
     """Whether it states values that jobs may filter by (``--extra``)."""
 
@@ -208,6 +210,7 @@ def make_nodes(
             used_cpus=entry.integer("alloc_cpus", 0, 2**31, 0),
             used_gpus=used_gpus,
             cpus_per_gpu=_kept_per_gpu(entry),
+            kind=kind_of(machines[shape]),
             extra=is_set(entry.raw("extra")),
         )
         nodes[name] = make_record(
@@ -301,6 +304,22 @@ def read_nodes(
         if name not in fabric.node_domains:
             notes.drain("in no switch or block of the topology", name)
     return fabric.with_nodes(cluster), slurm_nodes
+
+
+def kind_of(machine: Machine) -> str:
+    """Return the named resource that is one whole node with the CPUs and GPUs of a machine type."""
+    return "node/" + machine.id.partition("-")[2]
+
+
+def with_whole_nodes(cluster: Cluster, kinds: Collection[str]) -> Cluster:
+    """Return a cluster in which whole nodes of some kinds are named resources of them."""
+    machines = tuple(
+        machine.model_copy(update={"resources": Amounts(sorted({**machine.resources, kind_of(machine): 1}.items()))})
+        if kind_of(machine) in kinds
+        else machine
+        for machine in cluster.machines
+    )
+    return cluster.model_copy(update={"machines": machines}) if kinds else cluster
 
 
 def without_taints(cluster: Cluster, held: Collection[str]) -> Cluster:

@@ -14,16 +14,9 @@ from placeopt.importers.json_entry import JsonEntry
 from placeopt.importers.observed_round import ObservedJob, ObservedWorker
 from placeopt.importers.priority_rule import comment_marks, flags_of
 from placeopt.importers.slurm.eligibility import expand_node_list, node_fields
-from placeopt.importers.slurm.fields import (
-    SHARES_OF_GPUS,
-    GresHolding,
-    GresRequest,
-    Tres,
-    parse_gres_detail,
-    parse_tres,
-)
+from placeopt.importers.slurm.fields import SHARES_OF_GPUS, Tres, parse_gres_detail, parse_tres
 from placeopt.importers.slurm.job_context import JobContext, job_classes, make_job, unreadable_job
-from placeopt.importers.slurm.job_requests import JobLeftOut, gres_requests, is_exclusive, milliseconds, slurm_number
+from placeopt.importers.slurm.job_requests import JobLeftOut, Request, milliseconds, slurm_number
 from placeopt.importers.slurm.nodes import FOR_ALL
 from placeopt.importers.slurm.unread_fields import is_set
 from placeopt.model import Demand, Option
@@ -36,28 +29,16 @@ ANY_MIX = "A running job that asked for several types of GPUs may have any mix, 
 
 
 class NodeHolding(NamedTuple):
-    """What a job holds on one node, in equal workers: of each of them, and the indices of all GPUs, if listed."""
+    """Equal workers of a job on one node: what each of them holds, and the indices of all GPUs, if listed."""
 
-    node: str
     gpus: int
     millicores: int
     memory_mib: int
-    indices: tuple[int, ...] | None
-    named: tuple[tuple[str, int], ...] = ()
+    named: frozenset[tuple[str, int]]
     """Other generic resources."""
+    node: str
+    indices: tuple[int, ...] | None
     workers: int = 1
-
-    @property
-    def amounts(self) -> tuple[object, ...]:
-        """The amounts of each worker."""
-        return self.gpus, self.millicores, self.memory_mib, frozenset(self.named)
-
-    def divided(self, n: int) -> NodeHolding | None:
-        """Return the same in n workers, None if that leaves a remainder."""
-        if not n or self.gpus % n or self.millicores % n or self.memory_mib % n:
-            return None
-        each = self.gpus // n, self.millicores // n, self.memory_mib // n
-        return NodeHolding(self.node, *each, self.indices, self.named, n)
 
 
 def running_jobs(context: JobContext, entry: JsonEntry, name: str) -> list[ObservedJob]:
@@ -82,30 +63,45 @@ def _least(context: JobContext, entry: JsonEntry, nodes: Sequence[str]) -> Deman
 
 
 def _exact(context: JobContext, entry: JsonEntry, name: str, nodes: Sequence[str]) -> list[ObservedJob]:
-    held = _gres(context, entry, nodes)
-    cpus, memory = _cpus(context, entry, nodes)
-    exclusive, holdings = _is_exclusive(entry), []
-    for node, have, count, mib in zip(nodes, held, cpus, memory, strict=True):
-        listed = context.nodes.get(node)
-        if exclusive and listed is not None and (have.gpus < len(listed.models) or count < listed.cpus):
+    asked, holdings = Request(entry), []
+    held = _gres(context, entry, asked, nodes)
+    for node, have, count, mib in zip(nodes, held, *_cpus(context, entry, nodes), strict=True):
+        listed, named = context.nodes.get(node), dict(have.named)
+        if asked.exclusive and listed is not None and (have.gpus < len(listed.models) or count < listed.cpus):
             context.notes.drain("held by an exclusive job that has not all of it", node)
-        named = have.named
         if context.kept_cpus:  # CPUs that are not kept for its GPUs
-            kept = 0 if listed is None else listed.cpus_per_gpu
-            named = (*named, (FOR_ALL, max(0, count - have.gpus * kept)))
-        holdings.append(NodeHolding(node, have.gpus, 1000 * count, mib, have.indices, named))
+            named[FOR_ALL] = max(0, count - have.gpus * (0 if listed is None else listed.cpus_per_gpu))
+        holdings.append(NodeHolding(have.gpus, 1000 * count, mib, frozenset(named.items()), node, have.indices))
     kinds: dict[tuple[object, ...], list[NodeHolding]] = {}
-    for holding in _by_task(entry, holdings):
-        kinds.setdefault(holding.amounts, []).append(holding)
-    if len(kinds) > 1:
+    for holding in _by_task(asked, holdings):
+        kinds.setdefault(holding[:4], []).append(holding)
+    if len(kinds) == 1 and context.licenses is not None:
+        licenses = context.licenses.held(entry, sum(holding.workers for one in kinds.values() for holding in one))
+        kinds = {key: [one._replace(named=one.named.union(licenses)) for one in some] for key, some in kinds.items()}
+    parts = [_part(context, entry, f"{name}+{n}" if n else name, some) for n, some in enumerate(kinds.values())]
+    if len(parts) > 1:
         context.notes.assume(PARTS)
-    movable, preemptible = (False, False) if len(kinds) > 1 else _flags(context, entry, name, nodes)
-    return [
-        _seen(context, entry, f"{name}+{number}" if number else name, some)._replace(
-            movable=movable, preemptible=preemptible
-        )
-        for number, some in enumerate(kinds.values())
-    ]
+    elif not is_set(entry.raw("het_job_id")):  # a part alone cannot be moved
+        movable, preemptible = _flags(context, entry, name, nodes)
+        parts = [parts[0]._replace(movable=movable, preemptible=preemptible)]
+    return parts
+
+
+def _by_task(asked: Request, holdings: list[NodeHolding]) -> list[NodeHolding]:
+    """Return the job in workers as requested, a task or a GPU each, if they are equal; else one worker a node."""
+    with_gpus = any(holding.gpus for holding in holdings)
+    if with_gpus:
+        unit = asked.by["task"].gpus or (1 if asked.by["job"].gpus else 0)
+    else:
+        unit = gcd(*(holding.millicores for holding in holdings)) if len(holdings) > 1 else 0
+    divided = []
+    for holding in holdings if unit else ():
+        count, rest = divmod(holding.gpus if with_gpus else holding.millicores, unit)
+        if rest or not count or holding.named or any(amount % count for amount in holding[:3]):
+            break
+        gpus, millicores, memory_mib = (amount // count for amount in holding[:3])
+        divided.append(holding._replace(gpus=gpus, millicores=millicores, memory_mib=memory_mib, workers=count))
+    return divided if len(divided) == len(holdings) and len({one[:4] for one in divided}) == 1 else holdings
 
 
 def _flags(context: JobContext, entry: JsonEntry, name: str, nodes: Sequence[str]) -> tuple[bool, bool]:
@@ -121,14 +117,14 @@ def _flags(context: JobContext, entry: JsonEntry, name: str, nodes: Sequence[str
     return flags_of([comment_marks(comments)], may, name, context.notes)
 
 
-def _seen(context: JobContext, entry: JsonEntry, name: str, holdings: Sequence[NodeHolding]) -> ObservedJob:
+def _part(context: JobContext, entry: JsonEntry, name: str, holdings: Sequence[NodeHolding]) -> ObservedJob:
     """Return the job, or part of one, that holds equal amounts with each worker."""
     first, models = holdings[0], set[str]()
     for holding in holdings:
         listed = context.nodes[holding.node].models if holding.node in context.nodes else ()
         models |= {listed[i] for i in holding.indices or range(len(listed)) if i < len(listed)}
     count = sum(holding.workers for holding in holdings)
-    asked = {model for request in gres_requests(entry, "node", "task", "job").values() for model in request.models}
+    asked = Request(entry).models
     if len(asked) > 1:
         context.notes.assume(ANY_MIX)
     option = make_record(
@@ -139,7 +135,7 @@ def _seen(context: JobContext, entry: JsonEntry, name: str, holdings: Sequence[N
             Demand,
             entry.where,
             gpus=first.gpus,
-            gpu_models=tuple(sorted(asked)) if asked and first.gpus and models <= asked else (),
+            gpu_models=tuple(sorted(asked)) if first.gpus and models.issubset(asked) else (),
             cpu_millicores=first.millicores,
             memory_mib=first.memory_mib,
             resources=dict(first.named),
@@ -158,7 +154,7 @@ def _seen(context: JobContext, entry: JsonEntry, name: str, holdings: Sequence[N
     try:
         if context.unread.of(entry) or any(is_set(entry.raw(key)) for key in ("segment_size", "required_switches")):
             raise JobLeftOut("a request that is not read of a running job")
-        where = node_fields(entry, context.nodes, one_node=len(nodes) == 1, counts={len(nodes)})
+        where = node_fields(entry, context.nodes, entry.text("features", ""), {len(nodes)})
     except JobLeftOut:
         where = {"nodes_allowed": nodes, "conditions_unread": True}
     return ObservedJob(
@@ -171,21 +167,25 @@ def _seen(context: JobContext, entry: JsonEntry, name: str, holdings: Sequence[N
     )
 
 
-def _gres(context: JobContext, entry: JsonEntry, nodes: Sequence[str]) -> list[GresHolding]:
+def _gres(context: JobContext, entry: JsonEntry, asked: Request, nodes: Sequence[str]) -> list[Tres]:
     """Return the generic resources held on each node; `JobLeftOut` where number or type of GPUs is not listed."""
     allocated = entry.parsed("tres_alloc_str", parse_tres)
-    requests = gres_requests(entry, "node", "task", "job", "socket")
     try:
         held = [parse_gres_detail(detail) for detail in entry.words("gres_detail")]
     except ValueError as error:
         raise BadInput(f"{entry.path('gres_detail')}: {error}") from None
-    others = {name for one in (allocated, *requests.values()) for name in one.others}
-    if any(gres.shared for gres in held) or others & {f"gres/{name}" for name in SHARES_OF_GPUS}:
+    if SHARES_OF_GPUS & {name.split(":")[0] for one in (allocated, *asked.by.values(), *held) for name in one.others}:
         raise JobLeftOut("holds a share of GPUs (shard, mps)")
-    if not held or not (any(gres.gpus for gres in held) or allocated.gpus == 0):
-        held = _gpus_by_request(context, entry, len(nodes), allocated.gpus, requests)
+    if not any(one.gpus for one in held) and (allocated.gpus or not held):
+        held = [_gpus_by_request(context, asked, len(nodes), allocated.gpus)] * len(nodes)
     if not any(one.named for one in held):
-        held = _named_by_request(context, entry, held, allocated, requests)
+        by_node, evenly = dict(asked.by["node"].named), Counter(dict(asked.by["job"].named))
+        evenly.update({name: asked.tasks * count for name, count in asked.by["task"].named})
+        evenly |= Counter({name: count for name, count in allocated.named if name not in by_node})
+        if evenly:
+            context.notes.assume(NAMED_EVENLY)
+        named = by_node | {name: -(-count // len(held)) for name, count in evenly.items()}
+        held = [replace(one, named=tuple(sorted(named.items()))) for one in held]
     if len(held) != len(nodes):
         raise JobLeftOut("the GPUs that it holds are listed for other nodes than its own")
     for node, gres in zip(nodes, held, strict=True):
@@ -195,39 +195,17 @@ def _gres(context: JobContext, entry: JsonEntry, nodes: Sequence[str]) -> list[G
     return held
 
 
-def _gpus_by_request(
-    context: JobContext, entry: JsonEntry, nodes: int, held: int, requests: dict[str, GresRequest]
-) -> list[GresHolding]:
-    """Return as many GPUs on each node as the request says; ``held``: of all nodes together, 0 if not listed."""
-    asked = {part: request.gpus for part, request in requests.items()}
-    if not held and not any(asked.values()):
-        return [GresHolding(0, ())] * nodes
-    if nodes == 1:
-        each = held or asked["node"] or asked["task"] * (slurm_number(entry, "tasks") or 1) or asked["job"]
-    else:
-        each = asked["node"] if held in (0, asked["node"] * nodes) else 0
-    if not each or (_is_exclusive(entry) and not held):
+def _gpus_by_request(context: JobContext, asked: Request, nodes: int, held: int) -> Tres:
+    """Return the GPUs on each node as the request says; ``held``: of all nodes together, 0 if not listed."""
+    node, task, job, socket = (asked.by[part].gpus for part in ("node", "task", "job", "socket"))
+    if not (held or node or task or job or socket):
+        return Tres()
+    by_node = node if held in (0, node * nodes) else 0
+    each = by_node if nodes > 1 else held or node or task * asked.tasks or job
+    if not each or (asked.exclusive and not held):
         raise JobLeftOut("how many GPUs it holds on which node is not listed")
     context.notes.assume(LOWEST)
-    return [GresHolding(each)] * nodes
-
-
-def _named_by_request(
-    context: JobContext,
-    entry: JsonEntry,
-    held: list[GresHolding],
-    allocated: Tres,
-    requests: dict[str, GresRequest],
-) -> list[GresHolding]:
-    """Add other generic resources by request; where they are not requested by node, divided evenly, rounded up."""
-    named, tasks = dict(requests["node"].named), slurm_number(entry, "tasks") or 1
-    together = Counter(dict(requests["job"].named))
-    together.update({name: tasks * count for name, count in requests["task"].named})
-    together |= Counter({name: count for name, count in allocated.named if name not in named})
-    if together:
-        context.notes.assume(NAMED_EVENLY)
-        named |= {name: -(-count // len(held)) for name, count in together.items()}
-    return [replace(one, named=tuple(sorted(named.items()))) for one in held] if named else held
+    return Tres(gpus=each, indices=None)
 
 
 def _cpus(context: JobContext, entry: JsonEntry, nodes: Sequence[str]) -> tuple[list[int], list[int]]:
@@ -272,28 +250,3 @@ def _cores(node: JsonEntry) -> int:
     cores = [one.get("cores") for one in sockets.values() if isinstance(one, dict)] if isinstance(sockets, dict) else ()
     states = [state for listed in cores if isinstance(listed, dict) for state in listed.values()]
     return sum(str(state).lower().startswith("allocated") for state in states)
-
-
-def _is_exclusive(entry: JsonEntry) -> bool:
-    """Return whether the job's nodes take no other jobs, or only those of its user."""
-    try:
-        return is_exclusive(entry)
-    except JobLeftOut:
-        return True
-
-
-def _by_task(entry: JsonEntry, holdings: list[NodeHolding]) -> list[NodeHolding]:
-    """Return the job in workers as requested, a task or a GPU each, if they are equal; else one worker a node."""
-    per = gres_requests(entry, "task", "job")
-    size = per["task"].gpus or (1 if per["job"].gpus else 0)
-    with_gpus = any(holding.gpus for holding in holdings)
-    if any(holding.named for holding in holdings) or (with_gpus and not size):
-        return holdings
-    if with_gpus:
-        counts = [0 if holding.gpus % size else holding.gpus // size for holding in holdings]
-    else:
-        unit = gcd(*(holding.millicores for holding in holdings)) if len(holdings) > 1 else 0
-        counts = [holding.millicores // unit if unit else 1 for holding in holdings]
-    divided = [holding.divided(n) for n, holding in zip(counts, holdings, strict=True)]
-    equal = [holding for holding in divided if holding is not None]
-    return equal if len(equal) == len(holdings) and len({one.amounts for one in equal}) == 1 else holdings

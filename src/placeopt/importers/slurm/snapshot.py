@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -18,73 +18,54 @@ from placeopt.importers.observed_round import ObservedHold, ObservedJob, observe
 from placeopt.importers.priority_rule import PriorityRule, priority_rule
 from placeopt.importers.slurm.eligibility import ENDED, HELD_FLAGS, HOLDS, WAITS
 from placeopt.importers.slurm.fields import is_mig
-from placeopt.importers.slurm.job_context import JobContext
+from placeopt.importers.slurm.job_context import JobContext, job_name
 from placeopt.importers.slurm.job_requests import milliseconds, slurm_number
 from placeopt.importers.slurm.licenses import Licenses
-from placeopt.importers.slurm.nodes import COMMANDS, drain_unaccounted, read_nodes, without_taints
+from placeopt.importers.slurm.nodes import COMMANDS, drain_unaccounted, read_nodes, with_whole_nodes, without_taints
 from placeopt.importers.slurm.preemption import read_preemption
 from placeopt.importers.slurm.reservations import Reservations
 from placeopt.importers.slurm.running_jobs import running_jobs
 from placeopt.importers.slurm.unread_fields import JOB_FIELDS, JOB_REQUESTS, UnreadFields
-from placeopt.importers.slurm.waiting_jobs import starting_job, waiting_jobs
+from placeopt.importers.slurm.waiting_jobs import het_jobs, starting_job, waiting_jobs
 from placeopt.model import Instance
 from placeopt.model.base import MAX_JOBS
 
 
 def _jobs(
     context: JobContext, entries: Sequence[JsonEntry], starting: Mapping[str, Sequence[str]]
-) -> Iterator[ObservedJob]:
+) -> Iterator[tuple[JsonEntry, ObservedJob]]:
     """
-    Yield the jobs in the order of the list.
+    Yield the jobs, with their entries, in the order of the list.
 
     An entry without readable id, state or nodes is bad input. Any other unreadable job is left out while it waits, and
     kept with everything that it may hold while it runs.
     """
     states = [_states(entry) for entry in entries]
     running_tasks: Counter[int] = Counter()
+    components: dict[int, list[JsonEntry]] = {}
     for entry, words in zip(entries, states, strict=True):
-        if (array := slurm_number(entry, "array_job_id")) and (words & HOLDS or _name(entry) in starting):
+        if (array := slurm_number(entry, "array_job_id")) and (words & HOLDS or job_name(entry) in starting):
             running_tasks[array] += 1
+        if (het := slurm_number(entry, "het_job_id")) and not words - WAITS:
+            components.setdefault(het, []).append(entry)
     for entry, words in zip(entries, states, strict=True):
-        array = slurm_number(entry, "array_job_id") or slurm_number(entry, "job_id") or 0
-        for observed in _of_entry(context, entry, words, starting, running_tasks[array]):
-            if context.reservations is not None:
-                context.reservations.admit(entry, observed.job.id)
-            yield observed
-
-
-def _name(entry: JsonEntry) -> str:
-    """Return the id of a job as Slurm's commands write it: ``7``, or ``7_2`` of a task of an array."""
-    own = slurm_number(entry, "job_id")
-    if own is None:
-        raise entry.bad("job_id", "a number")
-    array, task = slurm_number(entry, "array_job_id") or 0, slurm_number(entry, "array_task_id")
-    return f"{array}_{task}" if array and task is not None else str(own)
-
-
-def _of_entry(
-    context: JobContext,
-    entry: JsonEntry,
-    states: set[str],
-    starting: Mapping[str, Sequence[str]],
-    running_tasks: int,
-) -> Iterator[ObservedJob]:
-    name, waits = _name(entry), "PENDING" in states
-    unknown = states - HOLDS - ENDED - WAITS - HELD_FLAGS
-    if states & HOLDS or (unknown and not waits and entry.text("nodes", "")):
-        if not states & HOLDS:
-            context.notes.keep(f"state {min(unknown)[:40]}, which is not known", name)
-        parts = running_jobs(context, entry, name)
-        if context.licenses is not None and len(parts) == 1:
-            parts = [context.licenses.running(entry, parts[0])]
-        yield from parts
-    elif waits and name in starting:
-        yield starting_job(context, entry, name, starting[name])
-    elif unknown or (waits and states & HELD_FLAGS):
-        known = "" if not unknown else ", which is not known"
-        context.notes.leave_out(f"state {min(unknown or states & HELD_FLAGS)[:40]}{known}", name)
-    elif waits:
-        yield from waiting_jobs(context, entry, name, running_tasks)
+        name, waits, unknown = job_name(entry), "PENDING" in words, words - HOLDS - ENDED - WAITS - HELD_FLAGS
+        found: Iterable[ObservedJob] = ()
+        if words & HOLDS or (unknown and not waits and entry.text("nodes", "")):
+            if not words & HOLDS:
+                context.notes.keep(f"state {min(unknown)[:40]}, which is not known", name)
+            found = running_jobs(context, entry, name)
+        elif waits and name in starting:
+            found = [starting_job(context, entry, name, starting[name])]
+        elif unknown or (waits and words & HELD_FLAGS):
+            known = "" if not unknown else ", which is not known"
+            context.notes.leave_out(f"state {min(unknown or words & HELD_FLAGS)[:40]}{known}", name)
+        elif waits and (het := slurm_number(entry, "het_job_id")):
+            found = het_jobs(context, components.pop(het, []))
+        elif waits:
+            array = slurm_number(entry, "array_job_id") or slurm_number(entry, "job_id") or 0
+            found = waiting_jobs(context, entry, name, running_tasks[array])
+        yield from ((entry, observed) for observed in found)
 
 
 def _states(entry: JsonEntry) -> set[str]:
@@ -203,12 +184,14 @@ def read_slurm(
         unread=UnreadFields(entries, read, JOB_REQUESTS, notes, "jobs"),
         now_ms=now_ms,
         licenses=counted,
-        reservations=reserved,
     )
-    for observed in _jobs(context, entries, starting or {}):
+    for entry, observed in _jobs(context, entries, starting or {}):
         jobs_seen.append(observed)
+        if reserved is not None:
+            reserved.admit(entry, observed.job.id)
         if len(jobs_seen) > MAX_JOBS:
             raise BadInput(f"{document.where}: more than {MAX_JOBS} jobs with all tasks of arrays")
+    cluster = with_whole_nodes(cluster, context.whole_kinds)
     drain_unaccounted(listed, jobs_seen, notes)
     if counted is not None:
         cluster = cluster.model_copy(update={"resources": counted.left()})

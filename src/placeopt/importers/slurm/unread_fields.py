@@ -103,7 +103,7 @@ class UnreadFields:
             notes.assume(f"All {called} state the same {name[:60]}, which is not read.")
         self._read = read.union(alike)
 
-    def of(self, entry: JsonEntry) -> str | None:
+    def of(self, entry: JsonEntry, read: frozenset[str] = frozenset()) -> str | None:
         """Return the first field, or flag of a job, that an entry sets and that is not read, if any."""
-        names = (name for name in entry.others(self._read) if is_set(entry.raw(name)))
+        names = (name for name in entry.others(self._read | read) if is_set(entry.raw(name)))
         return next(names, None) or next((word for word in entry.words("flags") if word in UNREAD_FLAGS), None)

@@ -5,31 +5,33 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
+from itertools import islice, product
+from typing import Any
 
 from placeopt.documents.faults import make_record
 from placeopt.errors import BadInput
 from placeopt.importers.json_entry import JsonEntry
 from placeopt.importers.observed_round import ObservedJob, ObservedWorker, origin_of
 from placeopt.importers.slurm.blocks import block_rules
-from placeopt.importers.slurm.eligibility import node_fields, nodes_of, why_not_started
-from placeopt.importers.slurm.fields import parse_tasks
-from placeopt.importers.slurm.job_context import JobContext, make_job, unreadable_job
+from placeopt.importers.slurm.eligibility import check_startable, matching_sets, node_fields, nodes_of
+from placeopt.importers.slurm.fields import parse_indices, parse_tasks
+from placeopt.importers.slurm.job_context import JobContext, job_name, make_job, unreadable_job
 from placeopt.importers.slurm.job_requests import (
+    MAX_RANGE,
     JobLeftOut,
-    WorkerShape,
-    is_exclusive,
+    WaitingRequest,
     milliseconds,
     reason_of,
-    requested_shapes,
     slurm_number,
     whole_nodes,
 )
-from placeopt.importers.slurm.nodes import FOR_ALL
-from placeopt.model import Demand, Job, Option, Split
+from placeopt.importers.slurm.nodes import FOR_ALL, YES
+from placeopt.model import Demand, Group, Job, NodeConditions, Option, Split
 from placeopt.model.base import MAX_JOBS
 
 NO_SWITCHES = "This Slurm does not list --switches: workers of waiting jobs may lie under any."
 NO_MEMORY = "Waiting jobs for which no memory is stated (--mem=0 too) count as asking for none."
+ONE_KIND = "Waiting jobs with --exclusive have nodes of one kind each."
 
 
 def waiting_jobs(context: JobContext, entry: JsonEntry, name: str, running_tasks: int) -> Iterator[ObservedJob]:
@@ -38,8 +40,7 @@ def waiting_jobs(context: JobContext, entry: JsonEntry, name: str, running_tasks
     over: Collection[str] = ()
     try:
         names, over = _tasks(context, entry, name, running_tasks)
-        if reason := _why_not(context, entry):
-            raise JobLeftOut(reason)
+        check_startable(entry, licenses=context.licenses is not None)
         job = _as_requested(context, entry, name)
     except (JobLeftOut, BadInput) as error:
         for task_name in names:
@@ -55,6 +56,57 @@ def waiting_jobs(context: JobContext, entry: JsonEntry, name: str, running_tasks
         yield ObservedJob(task_job, priority=priority, where=entry.where)
 
 
+def het_jobs(context: JobContext, entries: Sequence[JsonEntry]) -> Iterator[ObservedJob]:
+    """
+    Yield the heterogeneous job whose components wait: a group for each, on nodes of its own as Slurm starts them.
+
+    None if one of them is left out, or has several workers on a node, which one rule for all nodes cannot state.
+    """
+    if not entries:  # stated by another component
+        return
+    first, priority = entries[0], slurm_number(entries[0], "priority") or 0
+    try:
+        if len(first.parsed("het_job_id_set", parse_indices)) > len(entries):
+            raise JobLeftOut("a component of the heterogeneous job does not wait")
+        if context.cluster.block_sizes:
+            raise JobLeftOut("a heterogeneous job where a topology has blocks or several roots")
+        ways = list(islice(product(*(_components(context, entry) for entry in entries)), MAX_RANGE + 1))
+        if len(ways) > MAX_RANGE:
+            raise JobLeftOut("a heterogeneous job that may run in too many ways")
+        run_time_ms = max(milliseconds(entry, "time_limit", 60_000) or 0 for entry in entries) or None
+        options = tuple(
+            make_record(
+                Option,
+                first.where,
+                id=f"way{number}",
+                groups=groups,
+                workers_per_node_max=1,
+                value=sum(context.value(first, group.workers * group.demand.gpus) for group in groups),
+                run_time_ms=run_time_ms,
+            )
+            for number, groups in enumerate(ways)
+        )
+        yield ObservedJob(make_job(first, job_name(first), options, {}), priority=priority, where=first.where)
+    except (JobLeftOut, BadInput) as error:
+        reason = reason_of(next((entry for entry in entries if f"{entry.where}." in str(error)), first), error)
+        for entry in entries:
+            context.notes.leave_out(reason, job_name(entry))
+
+
+def _components(context: JobContext, entry: JsonEntry) -> list[Group]:
+    """Return the alternative groups of a component of a heterogeneous job."""
+    check_startable(entry, licenses=context.licenses is not None)
+    ways, where = _ways(context, entry, frozenset(("het_job_id",)))
+    groups = []
+    for way in ways:
+        if "nodes_allowed" in where or (way["workers"] > 1 and way["workers_per_node_max"] != 1):
+            raise JobLeftOut("a heterogeneous job that names nodes, or has several workers on one")
+        labels = {**where["node_selector"], **dict.fromkeys(way.pop("labels"), YES)}
+        conditions = make_record(NodeConditions, entry.where, **{**where, "node_selector": labels})
+        groups.append(make_record(Group, entry.where, **{**way, "id": job_name(entry)}, conditions=conditions))
+    return groups
+
+
 def starting_job(context: JobContext, entry: JsonEntry, name: str, nodes: Sequence[str]) -> ObservedJob:
     """Return a job that starts on these nodes as running there; one that cannot be read holds all of them."""
     try:
@@ -68,14 +120,6 @@ def starting_job(context: JobContext, entry: JsonEntry, name: str, nodes: Sequen
         return unreadable_job(entry, name, nodes, error)
 
 
-def _why_not(context: JobContext, entry: JsonEntry) -> str | None:
-    """Return why free capacity alone would not start a job."""
-    reason = why_not_started(entry.text("state_reason", "None"), entry.text("state_description", ""))
-    if reason is not None and not (context.licenses is not None and reason == "waiting for Licenses"):
-        return reason
-    return "waiting, held (priority 0)" if entry.flag("hold") or slurm_number(entry, "priority") == 0 else None
-
-
 def _tasks(context: JobContext, entry: JsonEntry, name: str, running: int) -> tuple[list[str], Collection[str]]:
     """Return the names of the tasks that an entry stands for, and those of the last, over the array's limit."""
     text = entry.text("array_task_string", "")
@@ -87,8 +131,7 @@ def _tasks(context: JobContext, entry: JsonEntry, name: str, running: int) -> tu
     array = slurm_number(entry, "array_job_id") or slurm_number(entry, "job_id")
     names = [f"{array}_{index}" for index in tasks]
     if text.endswith("..."):
-        reason = "tasks of an array that Slurm cut off its list (SLURM_BITSTR_LEN)"
-        context.notes.leave_out(reason, f"{array}_...")
+        context.notes.leave_out("tasks of an array that Slurm cut off its list (SLURM_BITSTR_LEN)", f"{array}_...")
     listed_limit = re.search(r"%([0-9]{1,9})\Z", text)
     limit = slurm_number(entry, "array_max_tasks") or (int(listed_limit[1]) if listed_limit else 0)
     return names, set(names[max(0, limit - running) :]) if limit else ()
@@ -96,60 +139,73 @@ def _tasks(context: JobContext, entry: JsonEntry, name: str, running: int) -> tu
 
 def _as_requested(context: JobContext, entry: JsonEntry, name: str) -> Job:
     """Return the job as it asks; raises `JobLeftOut` or `BadInput` where that cannot be read."""
-    if field := context.unread.of(entry):
+    ways, where = _ways(context, entry)
+    gpus = min(way["demand"].gpus for way in ways)
+    run_time_ms = milliseconds(entry, "time_limit", 60_000)
+    options = []
+    for way in ways:
+        labels = dict.fromkeys(way.pop("labels"), YES)
+        conditions = NodeConditions(node_selector=labels) if labels else None
+        value = context.value(entry, way["workers"] * gpus)
+        fields = {**way, "conditions": conditions, "value": value, "run_time_ms": run_time_ms}
+        options.append(make_record(Option, entry.where, **fields))
+    return make_job(entry, name, tuple(options), where)
+
+
+def _ways(
+    context: JobContext, entry: JsonEntry, read: frozenset[str] = frozenset()
+) -> tuple[list[dict[str, Any]], dict[str, Any]]:
+    """
+    Return the fields of a group for each way to run a job, with the ``labels`` of its nodes, and those of the job.
+
+    ``read``: Fields that the caller reads. Raises `JobLeftOut` or `BadInput` where a request cannot be read.
+    """
+    if field := context.unread.of(entry, read):
         raise JobLeftOut(f"states {field[:60]}, which is not read")
-    shapes, exclusive = requested_shapes(entry), is_exclusive(entry)
-    where = node_fields(
-        entry,
-        context.nodes,
-        one_node=all(shape.workers == 1 or shape.nodes == 1 for shape in shapes),
-        counts={shape.workers if shape.alone or shape.workers == 1 else shape.nodes for shape in shapes},
-    )
-    if exclusive:
-        nodes = {(node.models, node.cpus) for node in nodes_of(where, context.nodes)}
-        if len(nodes) != 1:
-            raise JobLeftOut("--exclusive where nodes are of several shapes, or none")
-        shapes = whole_nodes(shapes, *nodes.pop())
-    if kept := context.kept_cpus:
-        beside = [(FOR_ALL, max(0, shape.cpus - shape.gpus * kept)) for shape in shapes]
-        shapes = [replace(one, named=(*one.named, cpus)) for one, cpus in zip(shapes, beside, strict=True)]
+    asked = WaitingRequest(entry)
+    shapes = asked.shapes()
+    numbers = {shape.node_count for shape in shapes}
+    constraint = entry.text("features", "")
+    sets = matching_sets(constraint) if numbers != {1} else ()
+    where = node_fields(entry, context.nodes, "" if sets else constraint, numbers)
+    if asked.exclusive:
+        kinds = {(node.models, node.cpus, node.kind) for node in nodes_of(where, context.nodes)}
+        shapes = whole_nodes(shapes, sorted(kinds))
+        if len(kinds) > 1 and numbers != {1}:
+            context.notes.assume(ONE_KIND)
+    shapes = [replace(shape, labels=shape.labels | labels) for labels in sets or [frozenset()] for shape in shapes]
     if "required_switches" not in entry and max(shape.workers for shape in shapes) > 1:
         context.notes.assume(NO_SWITCHES)
     if not all(shape.memory_mib for shape in shapes):
         context.notes.assume(NO_MEMORY)
-    rules = block_rules(entry, shapes, context.cluster)
-    options = tuple(
-        _option(
-            context,
-            entry,
-            shape,
-            id="default" if len(shapes) == 1 else f"nodes{shape.nodes or shape.workers}",
-            splits=(*((Split(level="node", domains=shape.nodes),) if shape.nodes is not None else ()), *rule.splits),
-            spread=rule.spread,
-        )
-        for shape, rule in zip(shapes, rules, strict=True)
-    )
-    job = make_job(entry, name, options, where)
-    return job if context.licenses is None else context.licenses.waiting(entry, job)
-
-
-def _option(context: JobContext, entry: JsonEntry, shape: WorkerShape, **where: object) -> Option:
-    demand = make_record(
-        Demand,
-        entry.where,
-        gpus=shape.gpus,
-        gpu_models=shape.models,
-        cpu_millicores=1000 * shape.cpus,
-        memory_mib=shape.memory_mib,
-        resources=dict(shape.named),
-    )
-    return make_record(
-        Option,
-        entry.where,
-        workers=shape.workers,
-        demand=demand,
-        workers_per_node_max=1 if shape.alone and shape.workers > 1 else shape.per_node,
-        value=context.value(entry, shape.workers * shape.gpus),
-        run_time_ms=milliseconds(entry, "time_limit", 60_000),
-        **where,
-    )
+    ways = []
+    for shape, (splits, spread) in zip(shapes, block_rules(entry, shapes, context.cluster), strict=True):
+        named = dict(shape.named)
+        if kept := context.kept_cpus:
+            named[FOR_ALL] = max(0, shape.cpus - shape.gpus * kept)
+        if context.licenses is not None:
+            named.update(context.licenses.asked(entry, shape.workers))
+        if shape.kind:
+            named[shape.kind] = 1
+            context.whole_kinds.add(shape.kind)
+        if shape.nodes is not None:
+            splits = (Split(level="node", domains=shape.nodes), *splits)
+        way = {
+            "id": ":".join(filter(None, [f"nodes{shape.nodes or shape.workers}", shape.kind, *sorted(shape.labels)])),
+            "workers": shape.workers,
+            "demand": make_record(
+                Demand,
+                entry.where,
+                gpus=shape.gpus,
+                gpu_models=shape.models,
+                cpu_millicores=1000 * shape.cpus,
+                memory_mib=shape.memory_mib,
+                resources=named,
+            ),
+            "workers_per_node_max": 1 if shape.alone and shape.workers > 1 else shape.per_node,
+            "splits": splits,
+            "spread": spread,
+            "labels": shape.labels,
+        }
+        ways.append(way if len(shapes) > 1 else {**way, "id": "default"})
+    return ways, where
