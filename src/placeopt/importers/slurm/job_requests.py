@@ -237,7 +237,7 @@ def whole_nodes(
     """
     Return the shapes of a job that has its nodes to itself (``--exclusive``): workers are nodes, with all of each.
 
-    ``kinds``: Of its nodes the models of the GPUs, the CPUs and the named resource. A job of several nodes has them of one kind.
+    ``kinds``: Of its nodes the GPU models, the CPUs and the named resource. Several nodes of a job are of one kind.
     """
     whole = []
     for shape in shapes:
