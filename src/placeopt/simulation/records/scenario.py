@@ -261,11 +261,6 @@ class Scenario(JobsDocument):
                     f"arrivals[{i}].job.options: job {arrival.job.id!r} has groups or preferred levels, which a "
                     "simulation does not place; expected options of alike workers"
                 )
-            if any(leaf.demand.gpu_profile for option in arrival.job.options for leaf in option.leaves):
-                raise ValueError(
-                    f"arrivals[{i}].job.options: job {arrival.job.id!r} asks for a profile of a GPU, which a "
-                    "simulation does not place; expected shares of any size"
-                )
             if arrival.job.id in begin and arrival.job.arrival_ms:
                 raise ValueError(
                     f"arrivals[{i}].job.arrival_ms: {arrival.job.arrival_ms}, but the job runs from the beginning; "

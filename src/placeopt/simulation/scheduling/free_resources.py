@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import compress
@@ -11,6 +12,7 @@ from placeopt.check.directory import Directory
 from placeopt.check.queues import Resource
 from placeopt.model import Cluster, Demand, Instance, Job, Option, Placement, Policy
 from placeopt.problem.admission import Admission, conditions_of, effective_labels
+from placeopt.problem.gpu_slots import taken
 
 UNLIMITED = 1 << 60
 MOST_COUNTS = 1000
@@ -58,6 +60,14 @@ class FreeResources:
         self._limits = Limits(directory, policy)
         self._free = _Free(self._limits)
         self._gpus = {name: [gpu.model for gpu in machine.gpus] for name, machine in directory.machine_of.items()}
+        machines = directory.machine_of.items()
+        self._profiles = {
+            name: [{one.id: one for one in gpu.profiles} for gpu in machine.gpus]
+            for name, machine in machines
+            if any(gpu.profiles for gpu in machine.gpus)
+        }
+        self._slots: Counter[tuple[str, str]] = Counter()
+        """Slots of a GPU that shares take, as bits."""
         self._of_gpus: dict[tuple[str, str], list[Resource]] = {}
         self._admission = Admission(cluster.nodes, effective_labels(Instance(cluster=cluster)))
         self._num_jobs = {name: [0] * len(gpus) for name, gpus in self._gpus.items()}
@@ -71,15 +81,18 @@ class FreeResources:
 
     def take(self, placement: Placement, demand: Demand, sign: int = 1) -> None:
         """Account for a placement that starts or, with ``sign`` -1, ends."""
-        taken: dict[Resource, int] = {}
+        amounts: dict[Resource, int] = {}
         for assignment in placement.assignments:
             node, jobs = assignment.node, self._num_jobs[assignment.node]
             self._journal.append(node)
-            self._limits.add_workers(taken, demand, node, len(assignment.workers), assignment.gpus)
+            self._limits.add_workers(amounts, demand, node, len(assignment.workers), assignment.gpus)
             self.gpu_milli -= sign * demand.gpu_milli * len(assignment.gpus)
             for gpu in assignment.gpus:
                 jobs[int(gpu)] += sign
-        for resource, amount in taken.items():
+            for gpu, start in assignment.starts.items():
+                width = self._profiles[node][int(gpu)][demand.gpu_profile or ""].width
+                self._slots[node, gpu] += sign * taken(width, start)
+        for resource, amount in amounts.items():
             self._free[resource] -= sign * amount
         if len(self._journal) > 4 * len(self._gpus) + 1000:  # what fell behind that far is counted again
             self._journal.clear()
@@ -123,8 +136,14 @@ class FreeResources:
             known = self._admitting[key] = list(compress(self._gpus, admitted))
         return known
 
-    def worker(self, option: Option, nodes: Iterable[str], placed: Placement) -> tuple[str, tuple[int, ...]] | None:
-        """Return node and GPUs for one more worker of a placed job, on the first possible of ``nodes``, or None."""
+    def worker(
+        self, option: Option, nodes: Iterable[str], placed: Placement
+    ) -> tuple[str, dict[int, int | None]] | None:
+        """
+        Return node and GPUs for one more worker of a placed job, on the first possible of ``nodes``, or None.
+
+        With the first slot of each, None where GPUs have no profiles.
+        """
         assignments = {assignment.node: assignment for assignment in placed.assignments}
         demand = option.demand
         for node in nodes:
@@ -137,7 +156,7 @@ class FreeResources:
             held = set() if mine is None else {int(gpu) for gpu in mine.gpus}
             free = [gpu for gpu in self._usable(node, demand) if gpu not in held]
             if len(free) >= demand.gpus:
-                return node, tuple(free[: demand.gpus])
+                return node, {gpu: self._first_slot(node, gpu, demand.gpu_profile) for gpu in free[: demand.gpus]}
         return None
 
     def cpu_millicores(self, node: str) -> int:
@@ -181,7 +200,18 @@ class FreeResources:
         for rule, each in self._limits.of_gpu(demand):
             left, keys = self._free, self._resources_of_gpus(rule, node)
             usable = [gpu for gpu in usable if left[keys[gpu]] >= each]
-        return list(usable)
+        if demand.gpu_profile is not None:
+            return [gpu for gpu in usable if self._first_slot(node, gpu, demand.gpu_profile) is not None]
+        divided = self._profiles.get(node)
+        return [gpu for gpu in usable if divided is None or not divided[gpu]]
+
+    def _first_slot(self, node: str, gpu: int, profile: str | None) -> int | None:
+        """Return the first slot that one more share of a profile may take on a GPU; None: there is none."""
+        known = self._profiles[node][gpu].get(profile or "") if node in self._profiles else None
+        if known is None:
+            return None
+        held = self._slots[node, str(gpu)]
+        return next((start for start in known.starts if not held & taken(known.width, start)), None)
 
     def _resources_of_gpus(self, rule: str, node: str) -> list[Resource]:
         """Return what a rule limits on each GPU of a node, made once."""

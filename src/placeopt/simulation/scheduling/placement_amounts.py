@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from placeopt.model import Assignment, Demand, Option, Placement, WorkerGpus
 from placeopt.model.policy import ShareMode
@@ -52,27 +52,33 @@ def without_last_worker(placement: Placement, demand: Demand) -> Placement:
         kept = tuple(worker for worker in assignment.workers if worker.rank != last)
         if kept:
             shares = {str(gpu): assignment.gpus[str(gpu)] for worker in kept for gpu in worker.gpus}
-            assignments.append(_assignment(assignment.node, kept, shares, demand))
+            starts = {gpu: start for gpu, start in assignment.starts.items() if gpu in shares}
+            assignments.append(_assignment(assignment.node, kept, shares, starts, demand))
     return placement.model_copy(update={"assignments": tuple(assignments)})
 
 
-def with_added_worker(placement: Placement, demand: Demand, node: str, gpus: tuple[int, ...]) -> Placement:
-    """Return a placement with one more worker, of the next rank, with the requested shares."""
-    added = WorkerGpus(rank=workers_of(placement), gpus=gpus)
+def with_added_worker(placement: Placement, demand: Demand, node: str, gpus: Mapping[int, int | None]) -> Placement:
+    """Return a placement with one more worker, of the next rank, with the requested shares; ``gpus``: first slots."""
+    added = WorkerGpus(rank=workers_of(placement), gpus=tuple(gpus))
     shares = {str(gpu): demand.gpu_milli for gpu in gpus}
+    starts = {str(gpu): start for gpu, start in gpus.items() if start is not None}
     by_node = {assignment.node: assignment for assignment in placement.assignments}
     before = by_node.get(node)
     if before is None:
-        by_node[node] = _assignment(node, (added,), shares, demand)
+        by_node[node] = _assignment(node, (added,), shares, starts, demand)
     else:
-        by_node[node] = _assignment(node, (*before.workers, added), {**before.gpus, **shares}, demand)
+        shares, starts = {**before.gpus, **shares}, {**before.starts, **starts}
+        by_node[node] = _assignment(node, (*before.workers, added), shares, starts, demand)
     return placement.model_copy(update={"assignments": tuple(by_node.values())})
 
 
-def _assignment(node: str, workers: tuple[WorkerGpus, ...], shares: dict[str, int], demand: Demand) -> Assignment:
+def _assignment(
+    node: str, workers: tuple[WorkerGpus, ...], shares: dict[str, int], starts: dict[str, int], demand: Demand
+) -> Assignment:
     return Assignment(
         node=node,
         gpus=shares,
+        starts=starts,
         cpu_millicores=len(workers) * demand.cpu_millicores,
         memory_mib=len(workers) * demand.memory_mib,
         workers=workers,
