@@ -75,6 +75,19 @@ PRINTED = (
     "BlockName=b2 BlockIndex=2 Nodes=n4 BlockSize=2\nAggregatedBlock=b[0-1] BlockIndex=3 Nodes=n[0-3] BlockSize=4\n"
     "AggregatedBlock=b[0-2] BlockIndex=4 Nodes=n[0-4] BlockSize=8\n"
 )
+YAML_BLOCKS = """---
+- topology: other
+  flat: true
+- topology: 'mine'  # of two
+  block:
+    block_sizes: {}
+    blocks:
+    - block: b1
+      nodes: n0
+    - nodes: "n1"
+      block: b2
+  cluster_default: true
+"""
 SWITCHES = "SwitchName=leaf Level=0 Nodes=n[0-1]\nSwitchName=spine Level=1 LinkSpeed=1 Nodes=n[0-1] Switches=leaf\n"
 
 
@@ -115,6 +128,16 @@ SWITCHES = "SwitchName=leaf Level=0 Nodes=n[0-1]\nSwitchName=spine Level=1 LinkS
         # what follows a backslash is joined as it stands, within a list too
         ("# comment\nSwitchName=s\\\n  Nodes=a,\\\nb LinkSpeed=100 # more\n", {"s": None}, {"a": "s", "b": "s"}),
         ("SwitchName=s Nodes=a\\", {"s": None}, {"a": "s"}),
+        (
+            YAML_BLOCKS.format("[2, 4]"),
+            {"b1": "block4.1", "b2": "block4.1", "block4.1": None},
+            {"n0": "b1", "n1": "b2"},
+        ),
+        (
+            YAML_BLOCKS.format("\n    - 2\n    - 4"),
+            {"b1": "block4.1", "b2": "block4.1", "block4.1": None},
+            {"n0": "b1", "n1": "b2"},
+        ),
     ],
 )
 def test_slurm_topology(tmp_path: Path, text: str, above: dict[str, str | None], places: dict[str, str]) -> None:
@@ -139,12 +162,14 @@ def test_slurm_topology(tmp_path: Path, text: str, above: dict[str, str | None],
         ("- topology: a\n  ring:\n    rings:\n      - ring: r\n        nodes: n[1-2]\n", "topology 'a' is ring"),
         ("- topology: a\n  tree: &x\n", "expected a text"),
         ("- topology: a\n  tree:\n    switches:\n      - children: s\n", "expected a list of topologies"),
-        ("- topology: a\n  tree:\n   switches:\n     - switch: s\n    nodes: n\n", "indented otherwise"),
+        ("- topology: a\n  tree:\n   switches:\n     - switch: s\n    nodes: n\n", "is nodes, tree; expected"),
         ("- topology: a\n  topology: b\n", "expected another 'key: value'"),
         (
             "- topology:\n" + "".join(" " * n + "- \n" for n in range(2, 40)) + " " * 40 + "a: b",
-            "nested deeper than 16",
+            "expected tree or block",
         ),
+        ("topology: a\n- topology: b\n", "expected another 'key: value'"),
+        ("- topology: a\n  block:\n    block_sizes:\n      - 4\n      - 6\n    blocks:\n", "BlockSizes='4,6'"),
     ],
 )
 def test_slurm_refusals(tmp_path: Path, text: str, message: str) -> None:

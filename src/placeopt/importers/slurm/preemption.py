@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable
 from pathlib import Path
 
 from placeopt.errors import BadInput
@@ -13,26 +12,35 @@ from placeopt.importers.source_file import SourceFile, read_source
 FREES_GPUS = frozenset({"REQUEUE", "CANCEL"})
 """Modes in which a preempted job gives up its GPUs; a suspended one keeps memory and generic resources."""
 _PAIR = re.compile(r"([A-Za-z]\w*)\s*=\s*(\S*)")
+_TIME = re.compile(r"(?:([0-9]{1,6})-)?([0-9]{1,9})(?::([0-9]{1,2}))?(?::([0-9]{1,2}))?")
 _Row = dict[str, str]
 """Settings by name in small letters."""
 
 
-@dataclass(frozen=True)
 class SlurmPreemption:
     """
-    What Slurm may preempt, as its configuration states; without any of it nothing is preemptible.
+    What Slurm may preempt, as some files state together; without any nothing is preemptible.
 
-    ``cluster``: Settings of the cluster. ``partitions``, ``qos``: Settings of each of them.
+    Each is ``slurm.conf``, or the output of ``scontrol show config``, ``scontrol show partitions`` (oneliner or not),
+    or ``sacctmgr -P show qos format=name,preempt,preemptmode,preemptexempttime``. Raises `BadInput` if a file is none
+    of these, a tier is not a number, or a time is none of Slurm's.
     """
 
-    cluster: _Row = field(default_factory=dict)
-    partitions: Mapping[str, _Row] = field(default_factory=dict)
-    qos: Mapping[str, _Row] = field(default_factory=dict)
+    def __init__(self, paths: Iterable[str | Path]) -> None:
+        self._cluster: _Row = {}
+        self._partitions: dict[str, _Row] = {}
+        self._qos: dict[str, _Row] = {}
+        for path in paths:
+            self._read(read_source(path))
+        for row in (self._cluster, *self._qos.values()):
+            _exempt_ms(row)
+        for row in self._partitions.values():
+            _tier(row)
 
     def protects_ms(self, qos: str) -> int:
         """Return the run time before which a job of a QOS is not preempted (``PreemptExemptTime``)."""
-        own = _exempt_ms(self.qos.get(qos, {}))
-        return own if own is not None else _exempt_ms(self.cluster) or 0
+        own = _exempt_ms(self._qos.get(qos, {}))
+        return own if own is not None else _exempt_ms(self._cluster) or 0
 
     def allows(self, partition: str, qos: str, beside: Iterable[str], *, requeues: bool) -> bool:
         """
@@ -43,70 +51,43 @@ class SlurmPreemption:
         else of the cluster, is REQUEUE or CANCEL, and the job itself may be requeued (``requeues``): what is carried
         out is a requeue.
         """
-        plugin = self.cluster.get("preempttype", "").lower()
+        plugin, own, below = self._cluster.get("preempttype", "").lower(), _Row(), False
         if plugin.endswith("partition_prio"):
-            own = self.partitions.get(partition, {})
-            tiers = {_tier(self.partitions[other]) for other in beside if other in self.partitions}
-            below = partition in self.partitions and max(tiers, default=0) > _tier(own)
+            own = self._partitions.get(partition, {})
+            tiers = [_tier(self._partitions[other]) for other in beside if other in self._partitions]
+            below = partition in self._partitions and max(tiers, default=0) > _tier(own)
         elif plugin.endswith("qos"):
-            own = self.qos.get(qos, {})
-            below = any(qos in row["preempt"].split(",") for row in self.qos.values() if qos)
-        else:
-            return False
+            own = self._qos.get(qos, {})
+            below = any(qos in row.get("preempt", "").split(",") for row in self._qos.values() if qos)
         mode = own.get("preemptmode", "").upper()
-        mode = self.cluster.get("preemptmode", "").upper() if mode in ("", "CLUSTER") else mode
+        mode = self._cluster.get("preemptmode", "").upper() if mode in ("", "CLUSTER") else mode
         return below and requeues and bool(FREES_GPUS & set(mode.split(",")))
 
-
-def read_preemption(paths: Iterable[str | Path]) -> SlurmPreemption:
-    """
-    Return what some files state together.
-
-    Each is ``slurm.conf``, or the output of ``scontrol show config``, ``scontrol show partitions`` (oneliner or not),
-    or ``sacctmgr -P show qos format=name,preempt,preemptmode,preemptexempttime``. Raises `BadInput` if a file is none
-    of these, a tier is not a number, or a time is none of Slurm's.
-    """
-    found = SlurmPreemption({}, {}, {})
-    for path in paths:
-        source = read_source(path)
-        lines = re.sub(r"\\\n", " ", source.text).splitlines()
-        head = next((line for line in lines if line.strip()), "").lower().split("|")
+    def _read(self, source: SourceFile) -> None:
+        lines = [line for line in re.sub(r"\\\n", " ", source.text).splitlines() if line.strip()]
+        head = lines[0].lower().split("|") if lines else []
         if len(head) > 1:
-            found = SlurmPreemption(found.cluster, found.partitions, {**found.qos, **_qos(source, head, lines)})
-        else:
-            found = _settings(source, lines, found)
-    for row in (found.cluster, *found.qos.values()):
-        _exempt_ms(row)
-    for row in found.partitions.values():
-        _tier(row)
-    return found
-
-
-def _qos(source: SourceFile, head: list[str], lines: list[str]) -> dict[str, _Row]:
-    if not {"name", "preempt"} <= set(head):
-        raise BadInput(f"{source.name}: columns {'|'.join(head)[:60]!r}, expected Name and Preempt, separated by |")
-    rows = [dict(zip(head, line.split("|"), strict=False)) for line in lines if line.strip()][1:]
-    return {row["name"]: row for row in rows}
-
-
-def _settings(source: SourceFile, lines: list[str], before: SlurmPreemption) -> SlurmPreemption:
-    cluster, partitions = dict(before.cluster), dict(before.partitions)
-    known, current = False, cluster
-    for line in lines:
-        pairs = [(key.lower(), value) for key, value in _PAIR.findall(line.partition("#")[0])]
-        if pairs and pairs[0][0] == "partitionname":
-            name = "DEFAULT" if pairs[0][1].upper() == "DEFAULT" else pairs[0][1]
-            current = partitions.setdefault(name, dict(partitions.get("DEFAULT", {})))
-        elif not line[:1].isspace():  # scontrol indents what belongs to a partition
-            current = cluster
-        known = known or bool(pairs)
-        current.update(pairs)
-    if not known:
-        raise BadInput(
-            f"{source.name}: no KEY=VALUE and no table of QOS; expected slurm.conf, or the output of "
-            "'scontrol show config', 'scontrol show partitions' or 'sacctmgr -P show qos'"
-        )
-    return SlurmPreemption(cluster, partitions, before.qos)
+            if not {"name", "preempt"} <= set(head):
+                columns = "|".join(head)[:60]
+                raise BadInput(f"{source.name}: columns {columns!r}, expected Name and Preempt, separated by |")
+            rows = (dict(zip(head, line.split("|"), strict=False)) for line in lines[1:])
+            self._qos |= {row.get("name", ""): row for row in rows}
+            return
+        known, current = False, self._cluster
+        for line in lines:
+            pairs = [(key.lower(), value) for key, value in _PAIR.findall(line.partition("#")[0])]
+            if pairs and pairs[0][0] == "partitionname":
+                name = "DEFAULT" if pairs[0][1].upper() == "DEFAULT" else pairs[0][1]
+                current = self._partitions.setdefault(name, dict(self._partitions.get("DEFAULT", {})))
+            elif not line[:1].isspace():  # scontrol indents what belongs to a partition
+                current = self._cluster
+            known = known or bool(pairs)
+            current.update(pairs)
+        if not known:
+            raise BadInput(
+                f"{source.name}: no KEY=VALUE and no table of QOS; expected slurm.conf, or the output of "
+                "'scontrol show config', 'scontrol show partitions' or 'sacctmgr -P show qos'"
+            )
 
 
 def _exempt_ms(row: _Row) -> int | None:
@@ -114,7 +95,7 @@ def _exempt_ms(row: _Row) -> int | None:
     text = row.get("preemptexempttime", "")
     if text in ("", "-1") or text.upper() in ("NONE", "INFINITE", "UNLIMITED"):
         return None
-    match = re.fullmatch(r"(?:([0-9]{1,6})-)?([0-9]{1,9})(?::([0-9]{1,2}))?(?::([0-9]{1,2}))?", text)
+    match = _TIME.fullmatch(text)
     if match is None:
         whose = f"QOS {row['name'][:60]!r}" if "name" in row else "the cluster"
         raise BadInput(f"PreemptExemptTime of {whose}: {text[:60]!r}, expected a time such as 01:00:00")

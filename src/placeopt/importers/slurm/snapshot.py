@@ -22,7 +22,7 @@ from placeopt.importers.slurm.job_context import JobContext, job_name
 from placeopt.importers.slurm.job_requests import milliseconds, slurm_number
 from placeopt.importers.slurm.licenses import Licenses
 from placeopt.importers.slurm.nodes import COMMANDS, drain_unaccounted, read_nodes, with_whole_nodes, without_taints
-from placeopt.importers.slurm.preemption import read_preemption
+from placeopt.importers.slurm.preemption import SlurmPreemption
 from placeopt.importers.slurm.reservations import Reservations
 from placeopt.importers.slurm.running_jobs import running_jobs
 from placeopt.importers.slurm.unread_fields import JOB_FIELDS, JOB_REQUESTS, UnreadFields
@@ -117,7 +117,7 @@ def read_slurm(
     rule
         What priority, QOS and partition decide; a file of it, or None: the defaults of `PriorityRule`.
     preemption
-        Files that state what Slurm may preempt: see `read_preemption`. None: nothing but what ``rule`` says.
+        Files that state what Slurm may preempt: see `SlurmPreemption`. None: nothing but what ``rule`` says.
     starting
         Pending jobs that Slurm was told to start on these nodes: by id, the node of each worker. They count as
         running there.
@@ -180,7 +180,7 @@ def read_slurm(
         cluster=cluster,
         notes=notes,
         rule=priority_rule(rule),
-        preemption=read_preemption(preemption),
+        preemption=SlurmPreemption(preemption),
         unread=UnreadFields(entries, read, JOB_REQUESTS, notes, "jobs"),
         now_ms=now_ms,
         licenses=counted,

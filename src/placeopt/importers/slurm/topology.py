@@ -9,19 +9,22 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from graphlib import CycleError, TopologicalSorter
 from itertools import pairwise
+from typing import Any
 
 from placeopt.errors import BadInput, Unsupported
 from placeopt.importers.fabric import Fabric, level_name, make_fabric
 from placeopt.importers.slurm.fields import expand_hosts
-from placeopt.importers.slurm.topology_yaml import parse_yaml
 from placeopt.importers.source_file import SourceFile
 from placeopt.model import BlockSize
 
-_KEYS = ("switchname", "blockname", "aggregatedblock", "switches", "nodes", "blocksizes", "linkspeed", "level")
-_KEYS_OF_PRINT = ("blockindex", "blocksize")
+_NAMES = frozenset(("switchname", "blockname", "aggregatedblock", "blocksizes"))
+_KEYS = _NAMES.union(("switches", "nodes", "linkspeed", "level", "blockindex", "blocksize"))
 _LINE = re.compile(r"(SwitchName|BlockName|BlockSizes)=|\s*- *topology *:", re.IGNORECASE)
+_OF_TOPOLOGY = frozenset(("topology", "cluster_default", "switches", "blocks", "block_sizes", "-"))
 _YAML = re.compile(r"\s*- *topology *:")
+_YAML_LINE = re.compile(r"( *)(-(?:\s+|\Z))?(?:([A-Za-z_]\w*)\s*:(?=\s|\Z))?\s*(.*)")
 DEFAULT_SIZES = (1, 2, 4, 8, 16)
 """Sizes of blocks, in blocks, where none are stated."""
 
@@ -37,10 +40,10 @@ class _Stated:
     """Of blocks, in nodes."""
     remarks: tuple[str, ...] = ()
 
-    def add(self, name: str, nodes: list[str], below: list[str]) -> None:
+    def add(self, name: str, nodes: str, below: str) -> None:
         if name in self.nodes:
             raise ValueError(f"{name[:60]!r} appears twice; expected one line for each switch or block")
-        self.nodes[name], self.below[name] = nodes, below
+        self.nodes[name], self.below[name] = expand_hosts(nodes), expand_hosts(below)
 
 
 def is_slurm_topology(source: SourceFile) -> bool:
@@ -70,9 +73,11 @@ def read_slurm_topology(source: SourceFile) -> Fabric:
 def _read_conf(source: SourceFile) -> _Stated:
     stated = _Stated()
     printed: set[int] = set()
-    for n, line in enumerate(_joined(source.text), 1):
+    text = re.sub(r"[ \t]*(?:#.*)?$", "", source.text, flags=re.MULTILINE)
+    joined = re.sub(r"(?:.*\\\n)+.*", lambda lines: "\n" * lines[0].count("\n") + lines[0].replace("\\\n", ""), text)
+    for n, line in enumerate(joined.split("\n"), 1):
         try:
-            pairs = _pairs(line)
+            pairs = _pairs(line.removesuffix("\\"))
             name = pairs.get("switchname") or pairs.get("blockname")
             if "blocksizes" in pairs:
                 stated.sizes = _sizes(pairs["blocksizes"].split(","))
@@ -80,32 +85,21 @@ def _read_conf(source: SourceFile) -> _Stated:
                 printed |= set(_sizes([pairs["blocksize"]]))
             if name is not None:
                 stated.blocks |= "blockname" in pairs
-                stated.add(name, expand_hosts(pairs.get("nodes", "")), expand_hosts(pairs.get("switches", "")))
+                stated.add(name, pairs.get("nodes", ""), pairs.get("switches", ""))
         except ValueError as error:
             raise source.bad(n, str(error)) from None
     stated.sizes = stated.sizes or sorted(printed)
     return stated
 
 
-def _joined(text: str) -> list[str]:
-    """Return the lines without comments; what backslashes continue stands at the number of its last line."""
-    lines, begun = [], ""
-    for line in text.split("\n"):
-        begun += line.partition("#")[0].rstrip()
-        goes_on = begun.endswith("\\")
-        lines.append("" if goes_on else begun)
-        begun = begun[:-1] if goes_on else ""
-    return [*lines, begun]
-
-
 def _pairs(line: str) -> dict[str, str]:
     pairs: dict[str, str] = {}
     for word in line.split():
-        key, equals, value = word.partition("=")
-        if not equals or not value or key.lower() not in (*_KEYS, *_KEYS_OF_PRINT) or key.lower() in pairs:
+        key, _, value = word.partition("=")
+        if not value or key.lower() not in _KEYS or key.lower() in pairs:
             raise ValueError(f"{word[:60]!r}; expected SwitchName=, BlockName=, Nodes=, Switches= or BlockSizes=")
         pairs[key.lower()] = value
-    if pairs and not pairs.keys() & {"switchname", "blockname", "aggregatedblock", "blocksizes"}:
+    if pairs and not pairs.keys() & _NAMES:
         raise ValueError("no SwitchName= or BlockName=; expected one on each line")
     return pairs
 
@@ -119,31 +113,61 @@ def _sizes(words: Sequence[str]) -> list[int]:
 
 
 def _read_yaml(source: SourceFile) -> _Stated:
+    stated = _Stated()
     try:
-        listed = parse_yaml(source.text)
+        listed = _yaml_items(source.text)
         chosen = next((one for one in listed if one.get("cluster_default") == "true"), listed[0])
-        name = chosen["topology"]
-        stated = _Stated()
+        name, kinds = chosen["topology"][:60], chosen.keys() - _OF_TOPOLOGY
         if len(listed) > 1:
-            stated.remarks = (f"Of {len(listed)} topologies {name[:60]!r} was read; partitions may name another.",)
-        if block := chosen.get("block"):
-            stated.blocks = True
-            stated.sizes = _sizes(block.get("block_sizes", []))
-            listed, key = block["blocks"], "block"
-        elif tree := chosen.get("tree"):
-            listed, key = tree["switches"], "switch"
-        else:
-            kind = next((word for word in chosen if word not in ("topology", "cluster_default")), "flat")
-            raise Unsupported(f"{source.name}: topology {name[:60]!r} is {kind[:60]}; expected tree or block")
-        for one in listed:
-            stated.add(one[key], expand_hosts(one.get("nodes", "")), expand_hosts(one.get("children", "")))
-    except (AttributeError, KeyError, TypeError) as error:
+            stated.remarks = (f"Of {len(listed)} topologies {name!r} was read; partitions may name another.",)
+        stated.blocks = kinds == {"block"}
+        if kinds not in ({"block"}, {"tree"}):
+            kind = ", ".join(sorted(kinds))[:60] or "flat"
+            raise Unsupported(f"{source.name}: topology {name!r} is {kind}; expected tree or block")
+        inside = [one for one in chosen["-"] if isinstance(one, dict)]
+        sizes = [one for one in chosen["-"] if not isinstance(one, dict)]
+        stated.sizes = _sizes(sizes or re.findall(r"[^\[\], ]+", chosen.get("block_sizes", "")))
+        for one in inside:
+            stated.add(one["block" if stated.blocks else "switch"], one.get("nodes", ""), one.get("children", ""))
+    except (KeyError, IndexError) as error:
         raise BadInput(
             f"{source.name}: expected a list of topologies, each with 'topology' and 'tree' or 'block' ({error!r})"
         ) from None
     except ValueError as error:
         raise BadInput(f"{source.name}: {error}") from None
     return stated
+
+
+def _yaml_items(text: str) -> list[dict[str, Any]]:
+    """
+    Return the items of the list that a text of YAML is: texts by key, and as ``-`` the items and texts of lists inside.
+
+    Mappings inside an item are part of it. No more of YAML is read; raises `ValueError` for anything else.
+    """
+    root: dict[str, Any] = {"-": []}
+    above = [(0, root)]
+    for line in text.split("\n"):
+        match = _YAML_LINE.match(line.partition("#")[0].rstrip())
+        if match is None or match[0] in ("", "---"):
+            continue
+        at, dash, key, value = len(match[1]), match[2], match[3], match[4]
+        if value[:1] in ("{", "&", "*", "!", "|", ">"):
+            raise ValueError(f"{value[:60]!r}: expected a text, or a list such as [4, 16]")
+        while above[-1][0] > at:
+            above.pop()
+        inside, value = above[-1][1], value.strip("'\"")
+        if dash and key is None and value:
+            inside["-"].append(value)
+            continue
+        if dash:
+            above.append((at + 1, {"-": []}))
+            inside["-"].append(above[-1][1])
+            inside = above[-1][1]
+        if key in inside or inside is root or (key is None and not dash):
+            raise ValueError(f"{match[0].strip()[:60]!r}: expected another 'key: value'")
+        inside |= {} if key is None else {key: value}
+    items: list[dict[str, Any]] = [one for one in root["-"] if isinstance(one, dict)]
+    return items
 
 
 def _tree(source: SourceFile, stated: _Stated) -> Fabric:
@@ -173,25 +197,17 @@ def _tree(source: SourceFile, stated: _Stated) -> Fabric:
 
 def _reach(source: SourceFile, stated: _Stated) -> dict[str, tuple[frozenset[str], int]]:
     """Return the nodes below each switch, and its height."""
+    if unknown := {word for below in stated.below.values() for word in below} - stated.nodes.keys():
+        raise BadInput(f"{source.name}: {min(unknown)[:60]!r} is a switch below another, and has no line of its own")
     reach: dict[str, tuple[frozenset[str], int]] = {}
-    waiting = list(stated.nodes)
-    while waiting:
-        left = []
-        for name in waiting:
-            if unknown := next((below for below in stated.below[name] if below not in stated.nodes), None):
-                raise BadInput(
-                    f"{source.name}: {name[:60]!r} names the switch {unknown[:60]!r}, which has no line of its own"
-                )
-            if all(below in reach for below in stated.below[name]):
-                parts = [reach[below] for below in stated.below[name]]
-                nodes = frozenset(stated.nodes[name]).union(*(part for part, _ in parts))
-                reach[name] = nodes, 1 + max((height for _, height in parts), default=0)
-            else:
-                left.append(name)
-        if len(left) == len(waiting):
-            raise BadInput(f"{source.name}: {left[0][:60]!r} stands above itself; expected a tree")
-        waiting = left
-    return reach
+    try:
+        for name in TopologicalSorter(stated.below).static_order():
+            parts = [reach[below] for below in stated.below[name]]
+            nodes = frozenset(stated.nodes[name]).union(*(part for part, _ in parts))
+            reach[name] = nodes, 1 + max((height for _, height in parts), default=0)
+    except CycleError as error:
+        raise BadInput(f"{source.name}: {error.args[1][0][:60]!r} stands above itself; expected a tree") from None
+    return {name: reach[name] for name in stated.nodes}
 
 
 def _blocks(source: SourceFile, stated: _Stated) -> Fabric:
