@@ -1,13 +1,13 @@
 """
 Instances from columns: for callers with 100,000 jobs in arrays.
 
-Rows that differ only in plain fields of the job (id, user, arrival and the like) share one validated set of options, so
-the strict checks of the model are paid per distinct row and not per job.
+Rows that differ only in what jobs of a template state themselves (id, user, times) are jobs of one template, so the
+strict checks of the model are paid per distinct row and not per job.
 """
 
 import operator
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, TypeVar
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -24,13 +24,15 @@ from placeopt.model.job import Job, Option
 from placeopt.model.machine import Machine
 from placeopt.model.placement import Running
 from placeopt.model.policy import Policy
-from placeopt.model.templates import check_column, copies
+from placeopt.model.templates import OWN, TEMPLATE, TEMPLATES
 
 Column = Sequence[Any] | npt.NDArray[Any] | str | int | bool | Record | None
 """One value a row, or one scalar for all rows."""
 
-R = TypeVar("R", bound=Record)
-_Nest = Callable[[dict[str, Any]], dict[str, Any]]
+_DEMAND = tuple(Demand.model_fields)
+_OPTION = tuple(field for field in Option.model_fields if field not in ("id", "demand"))
+_OF_JOB = (*Job.model_fields, "communication_weight", *_OPTION, *_DEMAND)
+_OF_NODE = tuple(field for field in Node.model_fields if field != "origin")
 
 
 @checked
@@ -72,7 +74,7 @@ def instance_from_columns(
     Returns
     -------
     Instance
-        Equal to the one that JSON gives, its cross-references checked. Jobs with equal options share one object.
+        Equal to the one that JSON gives, its cross-references checked. Rows alike share their options.
 
     Raises
     ------
@@ -82,24 +84,40 @@ def instance_from_columns(
 
     Notes
     -----
-    100,000 jobs of some hundred distinct rows take about half a second of one core, a third of it for the
-    cross-references; a column of distinct values among those of the option (say, another ``value`` for each job) makes
+    100,000 jobs of some hundred distinct rows take less than a second of one core, a quarter of it for the
+    cross-references; a column of distinct values beside id, user and times (say, another ``value`` for each job) makes
     as many distinct rows, at some 30 microseconds each.
     """
-    made = _records(Job, "jobs", jobs, _OF_JOB, _job_document)
+    columns = _columns("jobs", jobs, Job, _OF_JOB)
+    flat = [column for column in jobs if column in (*_OPTION, *_DEMAND)]
+    if "options" in jobs and flat:
+        raise BadInput(f"jobs: column {flat[0]!r}: goes into the Option objects of column 'options', not beside it")
+    if "communication" in jobs and "communication_weight" in jobs:
+        raise BadInput("jobs: column 'communication_weight': expected either it or 'communication'")
+    own = {column: columns.pop(column) for column in OWN if column in columns}
+    keys = zip(*map(_keys, columns.values()), strict=True) if columns else [()] * len(own["id"])
+    first: dict[tuple[Any, ...], int] = {}  # the first row of each template, which is called by it
+    of_row = [first.setdefault(key, row) for row, key in enumerate(keys)]
+    document = {
+        "name": name,
+        "now_ms": now_ms,
+        "note": note,
+        "cluster": cluster,
+        TEMPLATES: {
+            str(row): _nested({column: values[row] for column, values in columns.items()}) for row in first.values()
+        },
+        "jobs": [
+            dict(zip(own, cells, strict=True)) | {TEMPLATE: str(row)}
+            for row, cells in zip(of_row, zip(*own.values(), strict=True), strict=True)
+        ],
+        "running": tuple(running),
+        "slowdowns": tuple(slowdowns),
+        "policy": policy if policy is not None else Policy(),
+    }
     try:
-        return Instance(
-            name=name,
-            now_ms=now_ms,
-            note=note,
-            cluster=cluster,
-            jobs=tuple(made),
-            running=tuple(running),
-            slowdowns=tuple(slowdowns),
-            policy=policy if policy is not None else Policy(),
-        )
+        return Instance.model_validate(document)
     except ValidationError as error:
-        raise validation_fault(Instance, error, "instance") from error
+        raise _fault(error, "jobs", jobs) or validation_fault(Instance, error, "instance") from None
 
 
 @checked
@@ -127,74 +145,29 @@ def cluster_from_columns(
     BadInput
         As for ``instance_from_columns``.
     """
-    made = _records(Node, "nodes", nodes, _OF_NODE, dict)
+    columns = _columns("nodes", nodes, Node, _OF_NODE)
+    rows = [dict(zip(columns, cells, strict=True)) for cells in zip(*columns.values(), strict=True)]
     try:
-        return Cluster(machines=tuple(machines), domains=tuple(domains), nodes=tuple(made))
+        return Cluster.model_validate({"machines": tuple(machines), "domains": tuple(domains), "nodes": rows})
     except ValidationError as error:
-        raise validation_fault(Cluster, error, "cluster") from error
+        raise _fault(error, "nodes", nodes) or validation_fault(Cluster, error, "cluster") from None
 
 
-_DEMAND = tuple(Demand.model_fields)
-_OPTION = tuple(field for field in Option.model_fields if field not in ("id", "demand"))
-_OF_JOB = (*Job.model_fields, "communication_weight", *_OPTION, *_DEMAND)
-_OF_NODE = tuple(field for field in Node.model_fields if field != "origin")
-_PLAIN = (
-    *("id", "user", "queue", "priority", "arrival_ms", "deadline_ms", "expected_completion_ms", "profile"),
-    *("utility_min_thousandths", "machine", "domain", "price_milli_per_hour"),
-)
-"""Columns that touch no other field, so they are validated by the column."""
-
-
-def _job_document(row: dict[str, Any]) -> dict[str, Any]:
-    """Nest a flat row as JSON does."""
-    document = dict(row)
-    demand = {field: document.pop(field) for field in _DEMAND if field in document}
-    option = {field: document.pop(field) for field in _OPTION if field in document}
+def _nested(flat: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a flat row as JSON has it."""
+    demand, option = ({field: flat[field] for field in fields if field in flat} for fields in (_DEMAND, _OPTION))
+    row = {field: value for field, value in flat.items() if field in Job.model_fields}
     if demand:
         option["demand"] = demand
     if option:
-        document["options"] = (option,)
-    if "communication_weight" in document:
-        document["communication"] = {"weight": document.pop("communication_weight")}
-    return document
+        row["options"] = (option,)
+    if "communication_weight" in flat:
+        row["communication"] = {"weight": flat["communication_weight"]}
+    return row
 
 
-def _records(kind: type[R], table: str, given: Mapping[str, Column], known: tuple[str, ...], nest: _Nest) -> list[R]:
-    """Rows as records: plain columns validated whole, the rest once per distinct row."""
-    _check_names(kind, table, given, known)
-    columns = {column: _values(table, column, value) for column, value in given.items() if _is_column(value)}
-    scalars = {column: _plain_type(value) for column, value in given.items() if not _is_column(value)}
-    for column, values in columns.items():
-        if len(values) != len(columns["id"]):
-            raise BadInput(f"{table}: column {column!r}: {len(values)} rows, expected {len(columns['id'])} as in 'id'")
-    plain = {column: values for column, values in columns.items() if column in _PLAIN}
-    for column, values in plain.items():
-        _check_plain(kind, table, column, values)
-    keys = [_keys(values) for column, values in columns.items() if column not in plain]
-    states: dict[tuple[Any, ...], dict[str, Any]] = {}
-    state_of_row = []
-    for row, key in enumerate(zip(*keys, strict=True) if keys else [()] * len(columns["id"])):
-        state = states.get(key)
-        if state is None:
-            flat = {column: values[row] for column, values in columns.items()}
-            state = states[key] = _validated(kind, table, row, scalars | flat, nest).__dict__
-        state_of_row.append(state)
-    return copies(kind, state_of_row, plain)
-
-
-def _validated(kind: type[R], table: str, row: int, flat: dict[str, Any], nest: _Nest) -> R:
-    try:
-        return kind.model_validate(nest(flat))
-    except ValidationError as error:
-        path, message = _first(error)
-        if path == ("communication", "weight"):
-            path = ("communication_weight",)
-        column = next((str(part) for part in reversed(path) if part in flat), None)
-        where = f"row {row}" if column is None else f"column {column!r}, row {row}: {shortened(flat[column])}"
-        raise BadInput(f"{table}: {where}: {message}") from error
-
-
-def _check_names(kind: type[Record], table: str, given: Mapping[str, Column], known: tuple[str, ...]) -> None:
+def _columns(table: str, given: Mapping[str, Column], kind: type[Record], known: Sequence[str]) -> dict[str, list[Any]]:
+    """Return a plain value of each column for each row."""
     for column in given:
         if column not in known:
             raise BadInput(f"{table}: column {column!r}: unknown, expected one of {', '.join(known)}")
@@ -203,11 +176,25 @@ def _check_names(kind: type[Record], table: str, given: Mapping[str, Column], kn
             raise BadInput(f"{table}: column {column!r}: missing, expected one value a row")
     if not _is_column(given["id"]):
         raise BadInput(f"{table}: column 'id': {shortened(given['id'])}, expected a sequence, one name a row")
-    flat = [column for column in given if column in (*_OPTION, *_DEMAND)]
-    if "options" in given and flat:
-        raise BadInput(f"jobs: column {flat[0]!r}: goes into the Option objects of column 'options', not beside it")
-    if "communication" in given and "communication_weight" in given:
-        raise BadInput("jobs: column 'communication_weight': expected either it or 'communication'")
+    columns, size = {}, len(given["id"])  # type: ignore[arg-type]  # it is a column
+    for column, value in given.items():
+        columns[column] = _values(table, column, value) if _is_column(value) else [_plain_type(value)] * size
+        if len(columns[column]) != size:
+            raise BadInput(f"{table}: column {column!r}: {len(columns[column])} rows, expected {size} as in 'id'")
+    return columns
+
+
+def _fault(error: ValidationError, table: str, given: Mapping[str, Column]) -> BadInput | None:
+    """Return the first error by column and row; None where it is not about the rows."""
+    fault = error.errors(include_url=False)[0]
+    if len(fault["loc"]) < 2 or fault["loc"][0] not in (table, TEMPLATES):
+        return None
+    _, row, *path = ("communication_weight" if part == "weight" else part for part in fault["loc"])
+    column = next((part for part in reversed(path) if part in given), None)
+    where = f"row {row}" if column is None else f"column {column!r}, row {row}: {shortened(fault['input'])}"
+    if fault["type"] == "value_error":
+        return BadInput(f"{table}: {where}: {fault['msg'].removeprefix('Value error, ')}")
+    return BadInput(f"{table}: {where}: expected {expectation(fault)}")
 
 
 def _is_column(value: Column) -> bool:
@@ -245,20 +232,3 @@ def _keys(values: list[Any]) -> list[Any]:
 
 def _is_simple(item: Any) -> bool:
     return type(item) in _SIMPLE or (type(item) is tuple and all(type(part) is str for part in item))
-
-
-def _check_plain(kind: type[Record], table: str, column: str, values: list[Any]) -> None:
-    try:
-        check_column(kind, column, values)
-    except ValidationError as error:
-        path, message = _first(error)
-        row = path[0] if path and isinstance(path[0], int) else 0
-        raise BadInput(f"{table}: column {column!r}, row {row}: {shortened(values[row])}: {message}") from error
-
-
-def _first(error: ValidationError) -> tuple[tuple[int | str, ...], str]:
-    """Return path and text of the first error; a message with all 100,000 would not help."""
-    details = error.errors(include_url=False, include_input=False)[0]
-    if details["type"] == "value_error":
-        return details["loc"], details["msg"].removeprefix("Value error, ")
-    return details["loc"], f"expected {expectation(details)}"
