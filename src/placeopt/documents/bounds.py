@@ -15,26 +15,23 @@ MAX_LINE = 1 << 20
 
 def check_bounds(document: bytes | str, source: str) -> None:
     """Refuse a document of more than ``MAX_VALUES`` values: by its signs, those inside of texts counted with them."""
-    if isinstance(document, str):
-        values = document.count(",") + document.count("[") + document.count("{")
-    else:
-        values = document.count(b",") + document.count(b"[") + document.count(b"{")
+    signs: tuple[Any, ...] = (",", "[", "{") if isinstance(document, str) else (b",", b"[", b"{")
+    values = sum(map(document.count, signs))
     if values > MAX_VALUES:
         raise BadInput(f"{source}: more than {MAX_VALUES:,} values; no document of placeopt is so large")
 
 
 def check_lines(text: bytes | str, source: str, *, longest: int | None = None) -> None:
     """Refuse a text of more than ``MAX_LINES`` lines, or of one with ``longest`` characters or more."""
-    lines = text.count(b"\n") if isinstance(text, bytes) else text.count("\n")
+    end: Any = "\n" if isinstance(text, str) else b"\n"
+    lines = text.count(end)
     if lines > MAX_LINES:
         raise BadInput(f"{source}: {lines:,} lines, expected at most {MAX_LINES:,}")
     begin = 0
     while longest is not None and len(text) - begin > longest:
-        within = (begin, begin + longest)
-        end = text.rfind(b"\n", *within) if isinstance(text, bytes) else text.rfind("\n", *within)
-        if end < 0:
+        begin = text.rfind(end, begin, begin + longest) + 1
+        if not begin:
             raise BadInput(f"{source}: a line of {longest:,} characters or more, expected shorter ones")
-        begin = end + 1
 
 
 def parse_json(document: bytes | str, source: str) -> Any:

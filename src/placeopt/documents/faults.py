@@ -113,60 +113,49 @@ def syntax_fault(error: ValueError | RecursionError, text: str, source: str) -> 
     return BadInput(f"{source}: {where}: not JSON: {error.msg}, near {near}")
 
 
-class _Refused:
-    """What JSON readers accept and a document may not have: its value, and why."""
-
-    def __init__(self, text: str) -> None:
-        self.text = text
+_TWICE = object()
+"""Stands for the values of a key that appears twice in one object."""
 
 
 def parse_strictly(text: str, source: str) -> Any:
     """
     Return the value of a JSON text.
 
-    Raises `BadInput` for text that is not JSON, objects of more than `MAX_KEYS` keys, keys that appear twice, NaN,
-    infinities and integers of thousands of digits.
+    Raises `BadInput` for text that is not JSON, objects of more than `MAX_KEYS` keys, keys that appear twice and
+    integers of thousands of digits.
     """
-    refused: list[_Refused] = []
-
-    def refuse(why: str) -> _Refused:
-        refused.append(_Refused(why))
-        return refused[-1]
-
-    def constant(name: str) -> _Refused:
-        return refuse(f"{name}, expected a number in range")
+    twice = 0
 
     def fields(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        nonlocal twice
         if len(pairs) > MAX_KEYS:
             raise BadInput(f"{source}: an object of more than {MAX_KEYS:,} keys; expected fewer")
         found = dict(pairs)
-        if len(found) < len(pairs) and len(refused) <= SHOWN:
-            for key, count in Counter(key for key, _ in pairs).items():
-                if count > 1:
-                    found[key] = refuse("the key appears twice; which one counts is not defined")
+        if len(found) < len(pairs) and twice <= SHOWN:
+            twice += 1
+            found |= {key: _TWICE for key, count in Counter(key for key, _ in pairs).items() if count > 1}
         return found
 
     try:
-        document = json.loads(text, object_pairs_hook=fields, parse_constant=constant)
+        document = json.loads(text, object_pairs_hook=fields)
     except (ValueError, RecursionError) as error:
         raise syntax_fault(error, text, source) from None
-    if refused:
-        faults = list(islice(_refused_in(document), SHOWN + 1))
+    if twice:
+        faults = list(islice(_keys_twice(document), SHOWN + 1))
         raise bad_input(source, faults, len(faults), least=len(faults) > SHOWN)
     return document
 
 
-def _refused_in(document: Any) -> Iterator[Fault]:
-    """Yield the values of a document that are refused, with their paths, in order."""
+def _keys_twice(document: Any) -> Iterator[Fault]:
     left: list[tuple[tuple[str | int, ...], Any]] = [((), document)]
     while left:
         path, value = left.pop()
-        if isinstance(value, _Refused):
-            yield Fault(path_text(path), value.text)
+        if value is _TWICE:
+            yield Fault(path_text(path), "the key appears twice; which one counts is not defined")
         elif isinstance(value, dict | list):
             inner = value.items() if isinstance(value, dict) else enumerate(value)
             left += reversed(
-                [((*path, step), below) for step, below in inner if isinstance(below, _Refused | dict | list)]
+                [((*path, step), one) for step, one in inner if one is _TWICE or isinstance(one, dict | list)]
             )
 
 

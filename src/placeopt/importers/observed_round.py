@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import islice
 from operator import attrgetter
 from types import MappingProxyType
 from typing import NamedTuple, TypeVar
@@ -199,25 +200,44 @@ class _GpuLedger:
         self._held_milli: dict[str, dict[int, int]] = defaultdict(lambda: defaultdict(int))
 
     def claim_listed(self, observed: ObservedJob) -> ObservedJob:
-        """Claim a job's listed GPUs; return it with those of a node removed if one of them has no room left."""
-        share = observed.job.options[0].demand.gpu_milli
-        listed = Counter((worker.node, gpu) for worker in observed.workers for gpu in worker.gpus or ())
-        conflicts = {
-            node
-            for (node, gpu), times in listed.items()
-            if times > 1 or self._held_milli[node][gpu] + share > WHOLE_GPU_MILLI
-        }
-        if conflicts:
+        """Claim a job's listed GPUs; return it without those of a node on which one of them has no room left."""
+        wanted = {rank: worker.gpus for rank, worker in enumerate(observed.workers) if worker.gpus}
+        bare = [ObservedWorker(worker.node) if worker.gpus else worker for worker in observed.workers]
+        claimed = self._claim(observed._replace(workers=tuple(bare)), wanted)
+        if claimed.workers != observed.workers:
             self._notes.keep("GPUs are listed as held twice; others counted as used instead", observed.job.id)
-            workers = tuple(
-                ObservedWorker(worker.node) if worker.gpus and worker.node in conflicts else worker
-                for worker in observed.workers
-            )
-            observed = observed._replace(workers=workers)
-        for worker in observed.workers:
-            for gpu in worker.gpus or ():
-                self._held_milli[worker.node][gpu] += share
-        return observed
+        return claimed
+
+    def claim_former(self, observed: ObservedJob, before: Running | None) -> ObservedJob:
+        """Return a job whose workers, where no GPUs are listed, have those of before: if all of a node have room."""
+        if before is None:
+            return observed
+        former = {worker.rank: (held.node, worker.gpus) for held in before.assignments for worker in held.workers}
+        wanted = {}
+        for rank, worker in enumerate(observed.workers):
+            node, gpus = former.get(rank, ("", ()))
+            there = node == worker.node and max(gpus, default=0) < self._sizes.get(node, 0)
+            if worker.gpus is None and there and len(gpus) == observed.job.options[0].demand.gpus:
+                wanted[rank] = gpus
+        return self._claim(observed, wanted)
+
+    def _claim(self, observed: ObservedJob, wanted: Mapping[int, tuple[int, ...]]) -> ObservedJob:
+        """Return a job whose workers of these ranks have these GPUs, but on nodes on which one of them has no room."""
+        share, workers = observed.job.options[0].demand.gpu_milli, list(observed.workers)
+        own = {(worker.node, gpu) for worker in workers for gpu in worker.gpus or ()}
+        asked = Counter((workers[rank].node, gpu) for rank, gpus in wanted.items() for gpu in gpus)
+        full = {
+            node
+            for (node, gpu), times in asked.items()
+            if times > 1 or (node, gpu) in own or self._held_milli[node][gpu] + share > WHOLE_GPU_MILLI
+        }
+        for rank, gpus in wanted.items():
+            node = workers[rank].node
+            if node not in full:
+                workers[rank] = ObservedWorker(node, gpus)
+                for gpu in gpus:
+                    self._held_milli[node][gpu] += share
+        return observed._replace(workers=tuple(workers))
 
     def claim_failed(self, before: Instance, priority: int) -> list[ObservedJob]:
         """Return the jobs of before that stand for failed GPUs, as far as these are there and no job holds them."""
@@ -233,49 +253,22 @@ class _GpuLedger:
                 failed.append(ObservedJob(records[held.job], (worker,), held.started_ms, priority=priority))
         return failed
 
-    def claim_former(self, observed: ObservedJob, before: Running | None) -> ObservedJob:
-        """Return a job whose workers, where no GPUs are listed, have those of before: if all of these have room."""
-        if before is None or all(worker.gpus is not None for worker in observed.workers):
-            return observed
-        demand = observed.job.options[0].demand
-        former = {worker.rank: (held.node, worker.gpus) for held in before.assignments for worker in held.workers}
-        listed = {(worker.node, gpu) for worker in observed.workers for gpu in worker.gpus or ()}
-        workers = list(observed.workers)
-        for rank, worker in enumerate(workers):
-            node, gpus = former.get(rank, ("", ()))
-            if worker.gpus is not None or worker.node != node or len(gpus) != demand.gpus:
-                continue
-            held = self._held_milli[node]
-            if any(
-                held[gpu] + demand.gpu_milli > WHOLE_GPU_MILLI
-                or (node, gpu) in listed
-                or gpu >= self._sizes.get(node, 0)
-                for gpu in gpus
-            ):
-                continue
-            for gpu in gpus:
-                held[gpu] += demand.gpu_milli
-                listed.add((node, gpu))
-            workers[rank] = ObservedWorker(node, gpus)
-        return observed._replace(workers=tuple(workers))
-
     def assign_missing(self, observed: ObservedJob) -> ObservedJob:
         """Return a job with GPUs for every worker: the lowest with room where they are not listed."""
-        if not observed.workers:
-            return observed
-        demand = observed.job.options[0].demand
-        workers = []
-        own: dict[str, set[int]] = {worker.node: set() for worker in observed.workers}
-        for worker in observed.workers:
-            own[worker.node].update(worker.gpus or ())
-        for worker in observed.workers:
-            gpus = worker.gpus
+        demand, workers = observed.job.options[0].demand, list(observed.workers)
+        own = {(worker.node, gpu) for worker in workers for gpu in worker.gpus or ()}
+        for rank, (node, gpus) in enumerate(workers):
+            held, size = self._held_milli[node], self._sizes.get(node)
             if gpus is None:
-                gpus = self._claim_free(observed, worker.node, demand.gpus, demand.gpu_milli, own[worker.node])
-                own[worker.node].update(gpus)
-                worker = ObservedWorker(worker.node, gpus)
-            workers.append(worker)
-            size = self._sizes.get(worker.node)
+                most = WHOLE_GPU_MILLI - demand.gpu_milli
+                free = (gpu for gpu in range(MAX_GPUS) if held[gpu] <= most and (node, gpu) not in own)
+                gpus = tuple(islice(free, demand.gpus))
+                if len(gpus) < demand.gpus:
+                    raise BadInput(f"{observed.where}: with it, jobs hold more than {MAX_GPUS} GPUs of node {node!r}")
+                for gpu in gpus:
+                    held[gpu] += demand.gpu_milli
+                    own.add((node, gpu))
+                workers[rank] = ObservedWorker(node, gpus)
             if size is None:
                 self._notes.keep("on a node that is not listed", observed.job.id)
             elif gpus and max(gpus) >= size:
@@ -295,26 +288,24 @@ class _GpuLedger:
 
     def claim_remaining(self, observed: ObservedJob, reason: str) -> ObservedJob:
         """Return an unreadable job with all remaining GPUs of its nodes, which are drained."""
-        nodes = tuple(dict.fromkeys(worker.node for worker in observed.workers))
         remaining: dict[str, list[int]] = {}
-        for node in nodes:
-            remaining[node] = [gpu for gpu in range(self._sizes.get(node, 0)) if not self._held_milli[node][gpu]]
-            self._held_milli[node].update(dict.fromkeys(remaining[node], WHOLE_GPU_MILLI))
+        for node in dict.fromkeys(worker.node for worker in observed.workers):
+            held = self._held_milli[node]
+            remaining[node] = [gpu for gpu in range(self._sizes.get(node, 0)) if not held[gpu]]
+            held.update(dict.fromkeys(remaining[node], WHOLE_GPU_MILLI))
             if node in self._sizes:
                 self._notes.drain("a job there holds what cannot be read", node)
             else:
                 self._notes.keep("on a node that is not listed", observed.job.id)
         self._notes.keep(f"{reason}: holds all GPUs left on its nodes", observed.job.id)
-        old = observed.job.options[0]
+        old, demand = observed.job.options[0], Demand(gpus=1)
         numbers = {len(gpus) for gpus in remaining.values()}
         if len(numbers) == 1:  # one worker a node, with the CPU and memory that are listed
-            workers = [ObservedWorker(node, tuple(remaining[node])) for node in nodes]
-            demand = Demand(
-                gpus=numbers.pop(), cpu_millicores=old.demand.cpu_millicores, memory_mib=old.demand.memory_mib
-            )
+            workers = [ObservedWorker(node, tuple(gpus)) for node, gpus in remaining.items()]
+            amounts = {"cpu_millicores": old.demand.cpu_millicores, "memory_mib": old.demand.memory_mib}
+            demand = Demand(gpus=numbers.pop(), **amounts)
         else:
             workers = [ObservedWorker(node, (gpu,)) for node, gpus in remaining.items() for gpu in gpus]
-            demand = Demand(gpus=1)
         option = make_record(
             Option,
             observed.where,
@@ -326,20 +317,6 @@ class _GpuLedger:
         )
         job = observed.job.model_copy(update={"options": (option,), "kind": "training" if demand.gpus else "cpu"})
         return observed._replace(job=job, workers=tuple(workers))
-
-    def _claim_free(self, observed: ObservedJob, node: str, count: int, share: int, own: set[int]) -> tuple[int, ...]:
-        held = self._held_milli[node]
-        free: list[int] = []
-        for gpu in range(MAX_GPUS):
-            if len(free) == count:
-                break
-            if held[gpu] + share <= WHOLE_GPU_MILLI and gpu not in own:
-                free.append(gpu)
-        if len(free) < count:
-            raise BadInput(f"{observed.where}: with it, jobs hold more than {MAX_GPUS} GPUs of node {node!r}")
-        for gpu in free:
-            held[gpu] += share
-        return tuple(free)
 
 
 def _kept(before: Iterable[R], after: Sequence[R], key: str) -> tuple[R, ...]:
