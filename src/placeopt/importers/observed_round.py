@@ -201,7 +201,7 @@ class _GpuLedger:
 
     def claim_listed(self, observed: ObservedJob) -> ObservedJob:
         """Claim a job's listed GPUs; return it without those of a node on which one of them has no room left."""
-        wanted = {rank: worker.gpus for rank, worker in enumerate(observed.workers) if worker.gpus}
+        wanted = {rank: gpus for rank, (_, gpus) in enumerate(observed.workers) if gpus}
         bare = [ObservedWorker(worker.node) if worker.gpus else worker for worker in observed.workers]
         claimed = self._claim(observed._replace(workers=tuple(bare)), wanted)
         if claimed.workers != observed.workers:
@@ -213,7 +213,7 @@ class _GpuLedger:
         if before is None:
             return observed
         former = {worker.rank: (held.node, worker.gpus) for held in before.assignments for worker in held.workers}
-        wanted = {}
+        wanted: dict[int, tuple[int, ...]] = {}
         for rank, worker in enumerate(observed.workers):
             node, gpus = former.get(rank, ("", ()))
             there = node == worker.node and max(gpus, default=0) < self._sizes.get(node, 0)
@@ -302,8 +302,8 @@ class _GpuLedger:
         numbers = {len(gpus) for gpus in remaining.values()}
         if len(numbers) == 1:  # one worker a node, with the CPU and memory that are listed
             workers = [ObservedWorker(node, tuple(gpus)) for node, gpus in remaining.items()]
-            amounts = {"cpu_millicores": old.demand.cpu_millicores, "memory_mib": old.demand.memory_mib}
-            demand = Demand(gpus=numbers.pop(), **amounts)
+            cpu, memory = old.demand.cpu_millicores, old.demand.memory_mib
+            demand = Demand(gpus=numbers.pop(), cpu_millicores=cpu, memory_mib=memory)
         else:
             workers = [ObservedWorker(node, (gpu,)) for node, gpus in remaining.items() for gpu in gpus]
         option = make_record(

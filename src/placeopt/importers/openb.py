@@ -7,9 +7,9 @@ interference, and the reader adds none, so none of them can bind.
 """
 
 import re
+from functools import cache
 from math import ceil
 from pathlib import Path
-from typing import NamedTuple
 
 from pydantic import ValidationError
 
@@ -107,14 +107,17 @@ def read_openb(
     told = (
         "Alibaba cluster-trace-gpu-v2023 (openb), https://github.com/alibaba/clusterdata: "
         f"nodes of {Path(nodes_csv).name}, pods of {Path(pods_csv).name}. "
-        f"{len(found)} pods, {len(nodes)} nodes, {sum(shape.gpus for shape in nodes.values())} GPUs."
+        f"{len(found)} pods, {len(nodes)} nodes, {sum(len(machine.gpus) for machine in nodes.values())} GPUs."
     )
     try:
         return Instance(
             name=title,
             now_ms=max(pod.submit_ms for pod in found),
             note=told,
-            cluster=_cluster(nodes),
+            cluster=Cluster(
+                machines=tuple(sorted({id(one): one for one in nodes.values()}.values(), key=lambda one: one.id)),
+                nodes=tuple(Node(id=name, machine=machine.id) for name, machine in nodes.items()),
+            ),
             jobs=_jobs(found),
             policy=OPENB_POLICY,
             reading=notes.records(),
@@ -123,32 +126,26 @@ def read_openb(
         raise validation_fault(Instance, error, f"{nodes_csv}, {pods_csv}") from None
 
 
-class _Shape(NamedTuple):
-    """What nodes of one machine type have in common."""
-
-    model: str
-    gpus: int
-    cpu_millicores: int
-    memory_mib: int
-
-    @property
-    def machine(self) -> Machine:
-        cpu = self.cpu_millicores
-        cores = f"{cpu // 1000}c" if cpu % 1000 == 0 else f"{cpu}mc"
-        kind = f"{self.model.lower()}-{self.gpus}gpu" if self.gpus else "cpu"
-        return Machine(
-            id=f"{kind}-{cores}-{self.memory_mib}m",
-            cpu_millicores=cpu,
-            memory_mib=self.memory_mib,
-            gpus=tuple(Gpu(model=self.model, memory_mib=GPU_MEMORY_MIB.get(self.model, 0)) for _ in range(self.gpus)),
-            source="openb",
-        )
+def _machine(model: str, gpus: int, cpu_millicores: int, memory_mib: int) -> Machine:
+    cpu = cpu_millicores
+    cores = f"{cpu // 1000}c" if cpu % 1000 == 0 else f"{cpu}mc"
+    kind = f"{model.lower()}-{gpus}gpu" if gpus else "cpu"
+    gpu = Gpu(model=model, memory_mib=GPU_MEMORY_MIB.get(model, 0)) if gpus else None
+    return Machine(
+        id=f"{kind}-{cores}-{memory_mib}m",
+        cpu_millicores=cpu,
+        memory_mib=memory_mib,
+        gpus=(gpu,) * gpus if gpu else (),
+        source="openb",
+    )
 
 
-def _read_nodes(path: str | Path) -> dict[str, _Shape]:
+def _read_nodes(path: str | Path) -> dict[str, Machine]:
+    """Return the machine type of each node; equal types are one object."""
     table = read_rows(path, NODE_COLUMNS)
     columns = [table.column(name) for name in NODE_COLUMNS]
-    nodes: dict[str, _Shape] = {}
+    machine_of = cache(_machine)
+    nodes: dict[str, Machine] = {}
     for line, row in table.rows:
         name, *numbers, model = ("".join(get(row)) if row else "" for get in columns)
         cpu, memory, gpus = (int(text) if re.fullmatch("[0-9]{1,9}", text) else -1 for text in numbers)
@@ -165,7 +162,7 @@ def _read_nodes(path: str | Path) -> dict[str, _Shape]:
                 f"{path}:{line}: {found!r}; expected {', '.join(NODE_COLUMNS)}: a name that no other node has, whole "
                 f"numbers (gpu: up to {MAX_GPUS}), and a GPU model where there are GPUs"
             )
-        nodes[name] = _Shape(model, gpus, cpu, memory)
+        nodes[name] = machine_of(model, gpus, cpu, memory)
         if len(nodes) > MAX_NODES:
             raise BadInput(f"{path}:{line}: more than {MAX_NODES} nodes, expected at most that many")
     if not nodes:
@@ -192,22 +189,14 @@ def _jobs(pods: list[TableJob]) -> tuple[Job, ...]:
     return tuple(jobs)
 
 
-def _cluster(nodes: dict[str, _Shape]) -> Cluster:
-    machines = {shape: shape.machine for shape in dict.fromkeys(nodes.values())}
-    return Cluster(
-        machines=tuple(sorted(machines.values(), key=lambda machine: machine.id)),
-        nodes=tuple(Node(id=name, machine=machines[shape].id) for name, shape in nodes.items()),
-    )
-
-
-def _slice(nodes: dict[str, _Shape], limit: int, num_pods: int) -> dict[str, _Shape]:
-    members: dict[_Shape, list[str]] = {}
-    for name, shape in nodes.items():
-        members.setdefault(shape, []).append(name)
+def _slice(nodes: dict[str, Machine], limit: int, num_pods: int) -> dict[str, Machine]:
+    members: dict[str, list[str]] = {}
+    for name, machine in nodes.items():
+        members.setdefault(machine.id, []).append(name)
     total = min(len(nodes), -(-len(nodes) * limit // num_pods))
-    taken = {shape: total * len(of_shape) // len(nodes) for shape, of_shape in members.items()}
-    by_remainder = sorted(members, key=lambda shape: -(total * len(members[shape]) % len(nodes)))
-    for shape in by_remainder[: total - sum(taken.values())]:
-        taken[shape] += 1
-    chosen = {members[shape][i * len(members[shape]) // k] for shape, k in taken.items() for i in range(k)}
-    return {name: shape for name, shape in nodes.items() if name in chosen}
+    taken = {kind: total * len(names) // len(nodes) for kind, names in members.items()}
+    by_remainder = sorted(members, key=lambda kind: -(total * len(members[kind]) % len(nodes)))
+    for kind in by_remainder[: total - sum(taken.values())]:
+        taken[kind] += 1
+    chosen = {members[kind][i * len(members[kind]) // k] for kind, k in taken.items() for i in range(k)}
+    return {name: machine for name, machine in nodes.items() if name in chosen}
