@@ -7,25 +7,25 @@ import pytest
 from helpers.scenarios import policy, timed
 from placeopt.build import machine, nodes, option
 from placeopt.build import scenario as make_scenario
-from placeopt.model import Gpu, Job
+from placeopt.model import Gpu, Job, Profile
 from placeopt.simulation import Arrival, History, Scenario, Scheduling, simulate
 from placeopt.topology import mig_profiles
 from strategies.choice import Choice, seeded
 
-A30 = {one.id: one for one in mig_profiles("A30-24GB")}
+ON_DEMAND = (*mig_profiles("A30-24GB"), Profile(id=None, width=4, starts=(0,)))
+"""Also for jobs that name no profile, as a whole."""
+A30 = {one.id: one for one in ON_DEMAND}
 A100 = {one.id: one for one in mig_profiles("A100-80GB")}
 GEOMETRY = {("n0", "0"): A30, ("n0", "1"): A100, ("n1", "0"): A30, ("n1", "1"): A100}
-BOX = machine(
-    gpus=[Gpu(model=name, memory_mib=81_920, profiles=mig_profiles(name)) for name in ("A30-24GB", "A100-80GB")]
-)
+BOX = machine(gpus=[Gpu(model="GPU", memory_mib=81_920, profiles=of) for of in (ON_DEMAND, mig_profiles("A100-80GB"))])
 PLAIN, WHOLE = policy("best-fit"), policy("auto", rounds="whole")
 PRIORITY = policy("best-fit", order="priority", preempts="priority")
 LOAD, PODS = policy("best-fit", elastic="load"), policy("fcfs", elastic="pods")
 
 
-def share(name: str, arrival_ms: int, run_ms: int, profile: str, **fields: object) -> Job:
-    """Return a job with one share of a GPU."""
-    return timed(name, arrival_ms, run_ms, gpu_milli=125, gpu_profile=profile, **fields)
+def share(name: str, arrival_ms: int, run_ms: int, profile: str | None, **fields: object) -> Job:
+    """Return a job with one share of a GPU; None: the whole."""
+    return timed(name, arrival_ms, run_ms, gpu_milli=125 if profile else 1000, gpu_profile=profile, **fields)
 
 
 def drawn(choice: Choice, *, elastic: bool) -> Scenario:
@@ -35,17 +35,24 @@ def drawn(choice: Choice, *, elastic: bool) -> Scenario:
         profile = choice.pick([*A30, *A100])
         at, run = choice.number(0, 60), choice.number(10, 80)
         if elastic and choice.chance(0.5):
-            many = option(workers=3, workers_min=1, value=3, run_time_ms=run, gpu_milli=125, gpu_profile=profile)
+            many = option(
+                workers=3,
+                workers_min=1,
+                value=3,
+                run_time_ms=run,
+                gpu_milli=125 if profile else 1000,
+                gpu_profile=profile,
+            )
             jobs.append(Arrival(job=timed(f"j{i}", at, 1, options=(many,)), workers_asked=1))
         else:
             jobs.append(share(f"j{i}", at, run, profile, priority=choice.number(0, 2)))
     return make_scenario(nodes(2), jobs, machines=[BOX])
 
 
-def profile_of(history: History) -> dict[str, str]:
+def profile_of(history: History) -> dict[str, str | None]:
     """Return the profile of each job."""
     jobs = (arrival.job for arrival in history.scenario.arrivals)
-    return {one.id: one.options[0].demand.gpu_profile or "" for one in jobs}
+    return {one.id: one.options[0].demand.gpu_profile for one in jobs}
 
 
 def taken_at(history: History, now_ms: int) -> dict[tuple[str, str], set[int]]:
@@ -66,7 +73,7 @@ def taken_at(history: History, now_ms: int) -> dict[tuple[str, str], set[int]]:
     return taken
 
 
-def has_room(profile: str, taken: dict[tuple[str, str], set[int]]) -> bool:
+def has_room(profile: str | None, taken: dict[tuple[str, str], set[int]]) -> bool:
     """Return whether one more share of a profile has free slots on some GPU."""
     for gpu, geometry in GEOMETRY.items():
         of = geometry.get(profile)

@@ -29,8 +29,8 @@ from placeopt.model import (
 from placeopt.topology import MIG_GPUS, mig_profiles
 from strategies.choice import Choice, seeded
 
-Geometry = dict[str, tuple[int, tuple[int, ...]]]
-"""Profile -> width and starts."""
+Geometry = dict[str | None, tuple[int, tuple[int, ...]]]
+"""Profile -> width and starts; None: of jobs that name none."""
 A100: Geometry = {
     "1g.10gb": (1, (0, 1, 2, 3, 4, 5, 6)),
     "1g.20gb": (2, (0, 2, 4, 6)),
@@ -39,6 +39,7 @@ A100: Geometry = {
     "4g.40gb": (4, (0,)),
     "7g.80gb": (8, (0,)),
 }
+ON_DEMAND: Geometry = {**A100, None: (8, (0,))}
 A30: Geometry = {"1g.6gb": (1, (0, 1, 2, 3)), "2g.12gb": (2, (0, 2)), "4g.24gb": (4, (0,))}
 NO_COST = Weights(communication=0, interference=0, fragmentation=0)
 
@@ -150,6 +151,22 @@ def test_profiles_of_well_known_gpus() -> None:
         mig_profiles("T4")
 
 
+def test_a_gpu_that_is_divided_on_demand() -> None:
+    """Whole for jobs without a profile, also several of them, or in shares; beside it a GPU without profiles."""
+    wanted = [
+        job("two", gpus=2, value=9),
+        job("one", gpus=1, value=5),
+        job("small", gpu_milli=125, gpu_profile="1g.10gb"),
+    ]
+    round_ = instance(1, wanted, machines=[machine("m", [gpu(ON_DEMAND), gpu(ON_DEMAND), gpu(None)])])
+    plan = solve(round_, time_limit_s=20, isolation="thread")
+    assert [one.job for one in plan.unplaced] == ["small"]
+    assert plan.status == "optimal"
+    assert violations(round_, plan) == []
+    two = next(one.assignments[0] for one in plan.placements if one.job == "two")
+    assert two.starts == {index: 0 for index in two.gpus if index != "2"}
+
+
 class TestReferee:
     """Every fault of a slot is found."""
 
@@ -224,7 +241,9 @@ class Case:
             f"p{i}": (w := choice.number(1, 4), tuple(sorted({choice.number(0, 6 - w) for _ in range(3)})))
             for i in range(2)
         }
-        self.geometries = [choice.pick([A100, A100, A30, odd, None]) for _ in range(choice.number(1, 3))]
+        self.geometries = [
+            choice.pick([A100, ON_DEMAND, ON_DEMAND, A30, odd, None]) for _ in range(choice.number(1, 3))
+        ]
         apart = choice.chance(0.4) and len(self.geometries) > 1
         gpus = [gpu(geometry) for geometry in self.geometries]
         machines = [machine("a", gpus[:1]), machine("b", gpus[1:])] if apart else [machine("a", gpus)]
@@ -244,14 +263,16 @@ class Case:
                 [*(geometry or {"7g.80gb": None}), None] if choice.chance(0.2) else [*(geometry or {})] or [None]
             )
             milli, workers = (125, choice.pick([1, 1, 1, 2])) if name else (choice.pick([300, 1000]), 1)
-            jobs.append(job(f"j{i}", workers=workers, gpu_milli=milli, gpu_profile=name, value=choice.number(1, 9)))
-            if geometry and name in geometry and workers == 1 and choice.chance(0.4):
+            many = choice.pick([1, 2]) if milli == 1000 else 1
+            value = choice.number(1, 9)
+            jobs.append(job(f"j{i}", workers=workers, gpus=many, gpu_milli=milli, gpu_profile=name, value=value))
+            if geometry and name in geometry and workers == many == 1 and choice.chance(0.4):
                 free = [s for s in geometry[name][1] if fits(geometry, [*held.get(g, []), (name, s)], [])]
                 if free:
                     start = choice.pick(free)
                     held.setdefault(g, []).append((name, start))
                     may = {"movable": choice.chance(0.6), "preemptible": choice.chance(0.5)}
-                    running.append(runs(f"j{i}", start, at=self.places[g], **may))
+                    running.append(runs(f"j{i}", start, at=self.places[g], milli=milli, **may))
         self.round = instance(
             nodes, jobs, machines=machines, running=running, policy=Policy(changes=changes, weights=NO_COST)
         )
@@ -264,7 +285,9 @@ class Case:
             option, demand = one.options[0], one.options[0].demand
             name, value = demand.gpu_profile, option.value
             suits = [g for g, of in enumerate(self.geometries) if (name in of if of else name is None)]
-            places = [(gpus, name, demand.gpu_milli, None) for gpus in combinations(suits, option.workers)]
+            sets = combinations(suits, option.workers * demand.gpus)
+            near = (g for g in sets if demand.gpus == 1 or len({self.places[one][0] for one in g}) == 1)
+            places = [(gpus, name, demand.gpu_milli, None) for gpus in near]
             if one.id not in now:
                 choices.append([(0, 0, 0, None), *((value, 0, 0, place) for place in places)])
                 continue
@@ -325,12 +348,13 @@ def test_the_referee_agrees_with_an_oracle(seed: int) -> None:
     choice = seeded(f"gpu-slots-{seed}")
     case = Case(choice)
     now = {one.job: one for one in case.round.running}
-    single = [one for one in case.round.jobs if one.options[0].workers == 1 and one.options[0].demand.gpu_profile]
+    alone = [one for one in case.round.jobs if one.options[0].workers == one.options[0].demand.gpus == 1]
+    single = [one for one in alone if one.id in now or one.options[0].demand.gpu_profile]
     for _ in range(30):
         held, legal = dict[int, list[int]](), True
         given = {}
         for one in single:
-            name, start = one.options[0].demand.gpu_profile or "", choice.number(0, 7)
+            name, start = one.options[0].demand.gpu_profile, choice.number(0, 7)
             g = choice.number(0, len(case.geometries) - 1)
             if one.id in now:
                 before = now[one.id].assignments[0]

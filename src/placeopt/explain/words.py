@@ -75,7 +75,7 @@ def _asks(group: str, requirement: Requirement, job: Job) -> str:
         "jobs_per_gpu": f"at most {count(requirement.jobs_per_gpu or 0, 'job')} on a GPU",
         "gpu_memory": f"{requirement.gpu_memory_mib:,} MiB of each GPU",
         "gpu_model": " or ".join(requirement.gpu_models),
-        "gpu_profile": requirement.gpu_profile or "a GPU without profiles",
+        "gpu_profile": requirement.gpu_profile or "a GPU that jobs without a profile take",
         "memory": f"{memory:,} MiB{each}",
         "cpu": f"{cpu:,} millicores{each}",
         "gpu_share": "whole GPUs" if requirement.milli == 1000 else f"{requirement.milli}/1000 of a GPU",

@@ -47,7 +47,7 @@ class FreeCapacity:
     def usable(self, requirement: Requirement) -> BoolArray:
         """Shape (G,): GPUs that could take one more job with these demands now."""
         suits = self.gpu_suits(requirement)
-        if requirement.gpu_profile is not None and suits.any():
+        if not requirement.any_geometry and suits.any():
             suits &= with_room(
                 self.problem.type_geometry, requirement.gpu_profile, self.problem.gpu_type, self.gpu_slots
             )

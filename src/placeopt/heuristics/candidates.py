@@ -291,8 +291,8 @@ class Candidates:
             usable &= self.slot_exists[nodes]
         if not bundle.any_type:
             usable &= problem.options.gpu_type_ok[option][self._of_slots(problem.gpu_type, nodes)]
-        profile = problem.options.gpu_profile[option]
-        if profile is not None:
+        if problem.has_geometry:
+            profile = problem.options.gpu_profile[option]
             loads = self._of_slots(state.gpu_slots, nodes)
             usable &= with_room(problem.type_geometry, profile, self._of_slots(problem.gpu_type, nodes), loads)
         if self._excluded_gpus is not None and usable.any():

@@ -39,7 +39,7 @@ class Demand(Record):
     gpu_profile: Id | None = None
     """
     Profile of the GPU that the share takes, with ``gpus`` = 1; it takes ``gpu_milli`` like every share, 1000 x width /
-    slots at most. Null: GPUs without profiles.
+    slots at most. Null: GPUs without profiles, or with one of no name.
     """
     gpu_models: tuple[Name, ...] = ()
     """GPU models allowed; empty: any."""

@@ -52,8 +52,11 @@ Slot = Annotated[int, Field(ge=0, lt=MAX_SLOTS)]
 class Profile(Record):
     """A kind of share of a GPU: ``width`` slots from one of ``starts`` on. (NVIDIA MIG: a GPU instance profile.)."""
 
-    id: Id
-    """Name of the profile, such as ``1g.10gb``."""
+    id: Id | None
+    """
+    Name of the profile, such as ``1g.10gb``; null: what jobs that name none take, as the whole of a GPU that is divided
+    on demand.
+    """
     width: Annotated[int, Field(ge=1, le=MAX_SLOTS)]
     """Number of slots that it takes."""
     starts: Annotated[tuple[Slot, ...], Field(min_length=1, max_length=MAX_SLOTS)]

@@ -89,7 +89,7 @@ def usable_gpus(state: State, option: int) -> BoolArray:
     """Shape (G,): GPUs that can take one more job in ``option`` now."""
     options, profile = state.problem.options, state.problem.options.gpu_profile[option]
     suits = state.problem.gpu_ok(option)
-    if profile is not None:
+    if state.problem.has_geometry:
         suits &= with_room(state.problem.type_geometry, profile, state.problem.gpu_type, state.gpu_slots)
     return suits & gpus_with_room(
         state.problem,

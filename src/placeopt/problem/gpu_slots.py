@@ -35,7 +35,7 @@ def number_of(geometry: Geometry, name: str | None) -> int:
 
 
 def has_profile(geometry: Geometry, name: str | None) -> bool:
-    """Return whether a GPU takes shares of a profile, None: of any size."""
+    """Return whether a GPU takes shares of a profile; None: of any size, or of the profile without a name."""
     return name is None if not geometry else number_of(geometry, name) >= 0
 
 
@@ -101,13 +101,15 @@ def _starts(
                 yield (starts[i], *others), left
 
 
-def with_room(geometries: tuple[Geometry, ...], profile: str, gpu_type: IntArray, load: IntArray) -> BoolArray:
+def with_room(geometries: tuple[Geometry, ...], profile: str | None, gpu_type: IntArray, load: IntArray) -> BoolArray:
     """Return which GPUs take one more share of a profile; same shape as ``gpu_type`` and ``load``, what is on each."""
     room = np.zeros(load.shape, dtype=bool)
     for kind in np.unique(gpu_type).tolist():
-        geometry = geometries[kind]
-        if number_of(geometry, profile) >= 0:
-            more, mine = load_of(geometry, profile), gpu_type == kind
+        geometry, mine = geometries[kind], gpu_type == kind
+        if not geometry:
+            room[mine] = profile is None
+        elif has_profile(geometry, profile):
+            more = load_of(geometry, profile)
             loads, where = np.unique(load[mine], return_inverse=True)
             fits = [packing(slots_of(geometry), one + more) is not None for one in loads.tolist()]
             room[mine] = np.array(fits, dtype=bool)[where.reshape(-1)]

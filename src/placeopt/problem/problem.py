@@ -147,8 +147,9 @@ class Problem(Hardware, Classes, Jobs):
 
     @cached_property
     def has_geometry(self) -> bool:
-        """Whether some option takes a profile of a GPU."""
-        return any(name is not None for name in self.options.gpu_profile)
+        """Whether some option takes a profile of a GPU, be it one without a name."""
+        unnamed = any(profile.id is None for geometry in self.type_geometry for profile in geometry)
+        return unnamed or any(name is not None for name in self.options.gpu_profile)
 
     @cached_property
     def is_plain(self) -> bool:

@@ -75,10 +75,12 @@ def running_placement(running: PlacementRecord, problem: Problem, job: int, node
             )
         if len(workers) == 1:
             _, n, gpus = workers[0]
-            return Placement(option, (n,), tuple(gpus), starts=tuple(first_slot[gpu] for gpu in gpus if first_slot))
+            return Placement(
+                option, (n,), tuple(gpus), starts=tuple(first_slot.get(gpu, 0) for gpu in gpus if first_slot)
+            )
         workers.sort()
         held = tuple([gpu for _, _, gpus in workers for gpu in gpus])
-        starts = tuple([first_slot[gpu] for gpu in held if first_slot])
+        starts = tuple([first_slot.get(gpu, 0) for gpu in held if first_slot])
         return Placement(option, tuple([n for _, n, _ in workers]), held, starts=starts)
     raise BadInput(
         f"running job {running.job!r}: runs {len(workers)} workers, which option {running.option!r} does not allow "

@@ -30,14 +30,15 @@ def with_starts(
 
     for at, (record, placement) in enumerate(placed):
         is_new = not any(assignment.starts for assignment in record.assignments)
-        for i, (gpu, load) in enumerate(slot_loads(problem, placement)):
+        known = dict(zip(placement.gpus, placement.starts, strict=False))
+        for gpu, load in slot_loads(problem, placement):
             loads[gpu] = loads.get(gpu, 0 if beside is None else int(beside[gpu])) + load
-            if not placement.starts:
+            if not known:
                 geometry = problem.type_geometry[problem.gpu_type[gpu]]
                 number = number_of(geometry, problem.options.gpu_profile[placement.option])
                 waiting.setdefault((gpu, number), []).append(at)
             elif is_new:
-                put(at, gpu, placement.starts[i])
+                put(at, gpu, known[gpu])
     for (gpu, number), shares in waiting.items():
         packed = packing(slots_of(problem.type_geometry[problem.gpu_type[gpu]]), loads[gpu])
         for at, start in zip(shares, () if packed is None else packed[number], strict=packed is not None):

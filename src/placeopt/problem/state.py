@@ -277,10 +277,9 @@ class State(Room):
 def slot_loads(problem: Problem, placement: Placement) -> list[tuple[int, int]]:
     """Return the GPUs with profiles that a placement holds, and its load on each."""
     name, types = problem.options.gpu_profile[placement.option], problem.type_geometry
-    if name is None:
-        return []
     starts = placement.starts or (None,) * len(placement.gpus)
-    return [(g, load_of(types[problem.gpu_type[g]], name, s)) for g, s in zip(placement.gpus, starts, strict=True)]
+    held = ((g, types[problem.gpu_type[g]], s) for g, s in zip(placement.gpus, starts, strict=True))
+    return [(gpu, load_of(geometry, name, start)) for gpu, geometry, start in held if geometry]
 
 
 def hose_loads(problem: Problem, placement: Placement) -> list[tuple[str, int, int]]:

@@ -90,7 +90,7 @@ class FreeResources:
             for gpu in assignment.gpus:
                 jobs[int(gpu)] += sign
             for gpu, start in assignment.starts.items():
-                width = self._profiles[node][int(gpu)][demand.gpu_profile or ""].width
+                width = self._profiles[node][int(gpu)][demand.gpu_profile].width
                 self._slots[node, gpu] += sign * taken(width, start)
         for resource, amount in amounts.items():
             self._free[resource] -= sign * amount
@@ -200,14 +200,18 @@ class FreeResources:
         for rule, each in self._limits.of_gpu(demand):
             left, keys = self._free, self._resources_of_gpus(rule, node)
             usable = [gpu for gpu in usable if left[keys[gpu]] >= each]
-        if demand.gpu_profile is not None:
-            return [gpu for gpu in usable if self._first_slot(node, gpu, demand.gpu_profile) is not None]
-        divided = self._profiles.get(node)
-        return [gpu for gpu in usable if divided is None or not divided[gpu]]
+        name, divided = demand.gpu_profile, self._profiles.get(node)
+        if divided is None:
+            return list(usable) if name is None else []
+        return [
+            gpu
+            for gpu in usable
+            if self._first_slot(node, gpu, name) is not None or (name is None and not divided[gpu])
+        ]
 
     def _first_slot(self, node: str, gpu: int, profile: str | None) -> int | None:
         """Return the first slot that one more share of a profile may take on a GPU; None: there is none."""
-        known = self._profiles[node][gpu].get(profile or "") if node in self._profiles else None
+        known = self._profiles[node][gpu].get(profile) if node in self._profiles else None
         if known is None:
             return None
         held = self._slots[node, str(gpu)]
