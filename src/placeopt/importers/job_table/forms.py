@@ -6,10 +6,9 @@ import re
 from collections.abc import Callable
 from datetime import UTC, datetime
 from fractions import Fraction
-from functools import lru_cache
 
 from placeopt.importers.kubernetes.resources import MIB, parse_quantity
-from placeopt.importers.slurm.fields import parse_gres, parse_memory, parse_tres
+from placeopt.importers.slurm.fields import Tres, parse_gres, parse_memory, parse_tres
 
 _UNITS_MS = {
     "ns": Fraction(1, 10**6),
@@ -31,6 +30,8 @@ _BYTES_MIB = {
 }
 TIME_FIELDS = ("submit", "start", "end")
 SPAN_FIELDS = ("duration", "estimate")
+SUMS = ("gpus", "cpu", "memory")
+"""Amounts that add up where a path leads through several containers."""
 FORMS: dict[str, tuple[str, ...]] = {
     **dict.fromkeys((*TIME_FIELDS, *SPAN_FIELDS), tuple(_UNITS_MS)),
     "gpus": ("tres", "gres", "count"),
@@ -94,7 +95,6 @@ def _datetime_ms(moment: datetime) -> int:
     return round(aware.timestamp() * 1000)
 
 
-@lru_cache(65_536)
 def span_ms(text: str, form: str) -> Fraction:
     """Return milliseconds of a duration: Slurm's ``D-HH:MM:SS``, or a number of ``form``, by default seconds."""
     if days := _SLURM_DAYS.match(text):
@@ -104,11 +104,20 @@ def span_ms(text: str, form: str) -> Fraction:
         day, hour, minute, second = (int(part or 0) for part in span.groups()[:4])
         whole = 1000 * (((day * 24 + hour) * 60 + minute) * 60 + second)
         return whole + Fraction(f"0.{span[5]}") * 1000 if span[5] else Fraction(whole)
-    return number(text) * _UNITS_MS[form or "s"]
+    try:
+        return number(text) * _UNITS_MS[form or "s"]
+    except ValueError:
+        raise ValueError("is not a duration") from None
+
+
+def _stated(text: str) -> Tres:
+    if not all("=" in item for item in text.split(",") if item):
+        raise ValueError("expected NAME=COUNT")
+    return parse_tres(text)
 
 
 def _tres(text: str, field: str) -> Fraction:
-    stated = parse_tres(text)
+    stated = _stated(text)
     return Fraction(
         {"gpus": stated.gpus, "cpu": stated.cpus, "memory": stated.memory_mib, "nodes": stated.nodes}[field]
     )
@@ -124,10 +133,10 @@ _AMOUNTS: dict[str, Callable[[str, str], Fraction]] = {
     "quantity": lambda text, _: parse_quantity(text) / MIB,
     "slurm": lambda text, _: Fraction(parse_memory(text)),
     "millicores": lambda text, _: number(text) / 1000,
+    "count": lambda text, _: Fraction(len(re.findall(r"[^,;|]+", text))),
 }
 
 
-@lru_cache(65_536)
 def amount(text: str, field: str, form: str) -> Fraction:
     """Return GPUs, cores, MiB, workers, nodes or a priority; ``500m`` and the like are Kubernetes' quantities."""
     try:
@@ -140,13 +149,13 @@ def amount(text: str, field: str, form: str) -> Fraction:
         raise ValueError("is not an amount") from None
 
 
-@lru_cache(65_536)
 def models(text: str, form: str) -> tuple[str, ...]:
     """Return GPU models: the text itself, several with ``|`` between them, or the types in Slurm's resources."""
-    if form == "any_of":
-        return tuple(dict.fromkeys(filter(None, text.split("|"))))
-    if form == "tres":
-        return parse_tres(text).models
-    if form == "gres":
-        return tuple({gres.type: None for gres in parse_gres(text) if gres.name == "gpu" and gres.type is not None})
-    return (text,)
+    try:
+        if form == "tres":
+            return _stated(text).models
+        if form == "gres":
+            return tuple({gres.type: None for gres in parse_gres(text) if gres.name == "gpu" and gres.type is not None})
+    except ValueError:
+        raise ValueError("is none of Slurm's resources") from None
+    return tuple(dict.fromkeys(filter(None, text.split("|")))) if form == "any_of" else (text,)
