@@ -134,7 +134,7 @@ class TreeOracle:
         """Whether what the job and some groups of it say about nodes admits a node, which has all labels asked for."""
         for asks in (job, *stated(groups)):
             terms = [
-                bool(term) and all((node.labels[e.key] in e.values) == (e.operator == "In") for e in term)
+                bool(term) and all((node.labels.get(e.key) in e.values) == (e.operator == "In") for e in term)
                 for term in asks.node_affinity
             ]
             selected = all(node.labels.get(key) == value for key, value in asks.node_selector.items())

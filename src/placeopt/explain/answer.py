@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import threading
-from collections.abc import Callable
 from typing import Literal
 
 from placeopt.arguments import checked
@@ -12,16 +11,10 @@ from placeopt.deadline import Deadline
 from placeopt.edits import truth, unread_in
 from placeopt.errors import BadInput
 from placeopt.explain.placed import explain_placed
-from placeopt.explain.question import Question, case_of, freest
+from placeopt.explain.question import Question, check_plan, freest, job_named, tools
 from placeopt.explain.records import Explanation
-from placeopt.explain.trees import explain_tree
 from placeopt.explain.waiting import explain_waiting
-from placeopt.linear import LinearModel
 from placeopt.model import Instance, Plan
-from placeopt.solvers.pool import InProcess, Worker
-from placeopt.solvers.result import Progress, Solution, SolveOptions
-from placeopt.solving import Solver
-from placeopt.solving.tree_fit import is_related
 
 
 @checked
@@ -95,25 +88,8 @@ def _told(found: Explanation) -> tuple[object, ...]:
 def _explained(
     instance: Instance, plan: Plan, job: str, deadline: Deadline, isolation: Literal["process", "thread"]
 ) -> Explanation:
-    worker = Worker(("highs",)) if isolation == "process" else InProcess()
-    with Solver(isolation=isolation, worker=worker if isinstance(worker, Worker) else None) as solver, worker:
-        case = case_of(instance, plan, job)
-
-        def solve(
-            solver: str,
-            model: LinearModel,
-            options: SolveOptions,
-            on_progress: Callable[[Progress], None] | None = None,
-        ) -> Solution:
-            solution = worker.solve(
-                solver, model, options, deadline=deadline.at, on_progress=on_progress, cancel=deadline.is_set
-            )
-            if solution.limit == "user" and not deadline.is_set():  # Ctrl-C stopped it; the worker returned an answer
-                raise KeyboardInterrupt
-            return solution
-
-        q = Question(instance, plan, case, solver, solve, deadline)
-        waits = case.number not in case.placed
-        if case.tree is not None or (waits and is_related(case.problem, case.number)):
-            return explain_tree(q)
-        return explain_waiting(q) if waits else explain_placed(q)
+    asked = job_named(instance, job)
+    check_plan(instance, plan)
+    with tools(isolation, deadline) as by:
+        q = Question(instance, plan, asked, by)
+        return explain_waiting(q) if q.waits else explain_placed(q)

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from placeopt.errors import OutOfTime
-from placeopt.explain.question import Question
+from placeopt.explain.question import Question, has_groups
 from placeopt.explain.records import Rival
 from placeopt.feasibility.minimal_utility import Reach, reach, utility_binds, without_minima
-from placeopt.model import Changes, Instance, Job, Placement, Policy, Postpone, Running, Weights
+from placeopt.model import Instance, Placement, Policy, Running
 from placeopt.problem import Move, State
+from placeopt.problem.running import placed_in
+from placeopt.solving.held_room import room_round
 from placeopt.solving.params import SolveOptions
 
 MAX_PRICE = 2**50
-NO_COSTS = Weights(communication=0, interference=0, fragmentation=0)
 
 
 @dataclass(frozen=True)
@@ -25,6 +26,8 @@ class Removal:
     jobs: tuple[str, ...]
     option: str
     proven: bool
+    worth: int
+    """Of the job where it is placed then."""
 
     def rivals(self, q: Question, prices: Mapping[str, int]) -> tuple[Rival, ...]:
         """Name the jobs, with what they are worth."""
@@ -32,26 +35,19 @@ class Removal:
         return tuple(Rival(job=job, value=prices[job], running=job in running) for job in self.jobs)
 
 
-def fixed_round(q: Question, held: Iterable[Placement], policy: Policy, stopped: Collection[str] = ()) -> Instance:
-    """Return the round of ``q``'s job beside placements that hold; only the jobs ``stopped`` may be stopped."""
-    asked = q.case.job.id
+def fixed_round(q: Question, held: Iterable[Running | Placement], policy: Policy) -> Instance:
+    """Return the round of ``q``'s job beside jobs that run where they are held, to which no minimal utility applies."""
     running = tuple(
-        Running(job=one.job, option=one.option, assignments=one.assignments, preemptible=one.job in stopped)
-        for one in held
-        if one.job != asked
+        Running(job=one.job, option=one.option, assignments=one.assignments) for one in held if one.job != q.job.id
     )
     there = {one.job for one in running}
-    jobs = (_without_minimum(job) if job.id in there else job for job in q.instance.jobs if job.id in {asked, *there})
-    return q.instance.model_copy(update={"jobs": tuple(jobs), "running": running, "policy": policy, "reading": ()})
-
-
-def _without_minimum(job: Job) -> Job:
-    """Return a running job; no minimal utility applies to it."""
-    return job if job.utility_min_thousandths is None else job.model_copy(update={"utility_min_thousandths": None})
+    jobs = (one.model_copy(update={"utility_min_thousandths": None}) for one in q.instance.jobs if one.id in there)
+    new = {"jobs": (q.job, *jobs), "running": running, "policy": policy, "reading": ()}
+    return q.instance.model_copy(update=new)
 
 
 def cheapest_removal(
-    q: Question, held: Iterable[Placement], prices: Mapping[str, int], *, last_first: bool = False
+    q: Question, held: Iterable[Running | Placement], prices: Mapping[str, int], *, last_first: bool = False
 ) -> Removal | None:
     """
     Return which jobs would stop at the least price for ``q``'s job to fit; of equal prices the fewest.
@@ -71,7 +67,7 @@ def cheapest_removal(
 
 
 def _solved(
-    q: Question, held: list[Placement], prices: Mapping[str, int], *, last_first: bool, minimum: bool
+    q: Question, held: list[Running | Placement], prices: Mapping[str, int], *, last_first: bool, minimum: bool
 ) -> Removal | None:
     """
     Solve a round in which the job is worth more than all others together, and each may stop at its price.
@@ -81,53 +77,50 @@ def _solved(
     scale = len(prices) + 1  # of equal sums the smaller set is the cheaper, as long as prices do not get too large
     ties = sum(prices.values()) * scale < MAX_PRICE
     worth = {job: price * scale + 1 if ties else price for job, price in prices.items()}
-    changes = Changes(preemptions_max=len(prices), last_submitted_first=last_first)
     policy = q.plan.policy.values
-    postpone = policy.postpone if minimum else Postpone()
-    free = {"weights": NO_COSTS, "changes": changes, "postpone": postpone, "priorities": "price"}
-    round_ = fixed_round(q, held, policy.model_copy(update=free), prices)
-    asked = q.case.job.id
-    most = sum(worth.values()) + 1
-    jobs = tuple(_valued(job, most if job.id == asked else worth.get(job.id, 0)) for job in round_.jobs)
+    postpone = policy.postpone if minimum else None
+    round_ = room_round(fixed_round(q, held, policy), q.job, worth, postpone=postpone, last_first=last_first)
     q.deadline.check("what others could give up was looked for")
     limits: SolveOptions = {"time_limit_s": q.deadline.left_s} if math.isfinite(q.deadline.left_s) else {}
-    plan = q.solver.solve(round_.model_copy(update={"jobs": jobs}), cancel=q.deadline, **limits)
-    place, (value, *_) = plan.placement_of(asked), plan.levels
+    plan = q.by.solver.solve(round_, cancel=q.deadline, **limits)
+    place, (value, *_) = plan.placement_of(q.job.id), plan.levels
     if place is not None:
-        return Removal(tuple(one.job for one in plan.preempted), place.option, value.objective == value.bound)
-    if value.bound is None or value.bound >= most:
+        found = placed_in(q.problem, [place], q.problem.running_records)
+        return Removal(
+            tuple(one.job for one in plan.preempted),
+            place.option,
+            value.objective == value.bound,
+            sum(int(q.problem.options.value[at.option]) for at in found.values()),
+        )
+    if value.bound is None or value.bound > sum(worth.values()):
         raise OutOfTime("stopped while looking for what others could give up")
     return None
 
 
-def worths(q: Question, held: Iterable[Placement]) -> dict[str, int]:
+def worths(q: Question, held: Iterable[Running | Placement]) -> dict[str, int]:
     """Return what jobs are worth as they are placed; those with groups, which no round stops, are left out."""
     jobs = {job.id: job for job in q.instance.jobs}
     options = ((one, jobs[one.job].option(one.option)) for one in held)
     return {
         one.job: option.worth(sum(len(part.workers) for part in one.assignments))
         for one, option in options
-        if not option.groups
+        if not has_groups(jobs[one.job])
     }
 
 
 def judged(q: Question) -> bool:
     """Return whether minimal utilities, its own or those of jobs that start, matter to the job."""
-    return utility_binds(q.case.problem, q.case.number)
+    return not q.is_joint and utility_binds(q.problem, q.number)
 
 
 def reach_beside(q: Question, state: State) -> Reach | None:
     """Return the best place by minimal utilities beside ``state``."""
-    return reach(without_minima(state), q.case.number, q.deadline)
+    return reach(without_minima(state), q.number, q.deadline)
 
 
 def without(q: Question, gone: Iterable[str]) -> State:
     """Return the state beside the plan without some jobs."""
-    state, number = q.case.beside_plan(), {name: j for j, name in enumerate(q.case.problem.job_ids)}
+    state, number = q.round.beside(q.round.placed), {name: j for j, name in enumerate(q.problem.job_ids)}
     for name in gone:
         state.apply(Move(number[name], None))
     return state
-
-
-def _valued(job: Job, value: int) -> Job:
-    return job.model_copy(update={"options": tuple(option.valued(value) for option in job.options)})

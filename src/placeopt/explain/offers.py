@@ -2,25 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from functools import partial
+from collections.abc import Callable, Iterable
 from typing import TypeVar
 
 from placeopt.edits import Stop
 from placeopt.explain.fixed_round import cheapest_removal, judged, worths
-from placeopt.explain.question import Question
+from placeopt.explain.question import Beside, Question
 from placeopt.explain.records import BestPlace, DomainsMin, GpuName, Preempt, Remedies, WorkersMax
 from placeopt.explain.remedies import fewest_domains, first_level, most_workers
 from placeopt.explain.words import sentences
 from placeopt.feasibility.free_capacity import FreeCapacity
 from placeopt.feasibility.minimal_utility import Reach
-from placeopt.model import Placement
 
 OWN = ("workers_max", "domains_min", "level")
 """Remedies on the job's side."""
 REMEDIES = (*OWN, "preempt")
 T = TypeVar("T")
 UNTRIED = "not worked out where minimal utilities count"
+UNTRIED_JOINT = "not worked out for jobs with groups or relations"
 
 
 class NoRemedy(Exception):
@@ -29,10 +28,10 @@ class NoRemedy(Exception):
 
 def place_of(q: Question, best: Reach) -> BestPlace:
     """Put the best place into a record."""
-    problem = q.case.problem
+    problem = q.problem
     return BestPlace(
         utility=best.utility,
-        asks=q.case.job.utility_min_thousandths or 0,
+        asks=q.job.utility_min_thousandths or 0,
         option=problem.options.name[best.placement.option],
         nodes=tuple(problem.node_ids[node] for node in dict.fromkeys(best.placement.nodes)),
         gpus=_named(q, best.placement.gpus),
@@ -40,40 +39,42 @@ def place_of(q: Question, best: Reach) -> BestPlace:
     )
 
 
-def remedies(q: Question, room: FreeCapacity, held: Sequence[Placement]) -> Remedies:
-    """Return every remedy of the job beside what is ``held``, where it does not fit; those without a solver first."""
+def remedies(q: Question, beside: Beside) -> Remedies:
+    """Return every remedy of the job, which does not fit ``beside``; those without a solver first."""
+    none: dict[str, str] = {}
+
+    def offer(remedy: str, work: Callable[[], T]) -> T | None:
+        try:
+            return q.within(remedy, work)
+        except NoRemedy as reason:
+            none[remedy] = str(reason)
+            return None
+
     fields: dict[str, object] = {}
-    if judged(q):
-        q.none |= dict.fromkeys(OWN, UNTRIED)
+    if q.is_joint or judged(q):
+        none |= dict.fromkeys(OWN, UNTRIED_JOINT if q.is_joint else UNTRIED)
     else:
-        fields["workers_max"] = _offer(q, "workers_max", lambda: _workers_max(q, room))
-        fields["domains_min"] = _domains_min(q, room)
-        fields["level"] = q.within("level", lambda: first_level(room, q.requirements, q.deadline))
-        if fields["level"] is None:
-            q.none["level"] = "it does not fit into the whole cluster, however its workers are distributed"
-    fields["preempt"] = _offer(q, "preempt", lambda: _preempt(q, held))
-    return _offered(q, fields)
-
-
-def _offer(q: Question, remedy: str, work: Callable[[], T]) -> T | None:
-    """Return the remedy that ``work`` finds; None, with the reason noted, where there is none."""
-    try:
-        return work()
-    except NoRemedy as reason:
-        q.none[remedy] = str(reason)
-        return None
-
-
-def _offered(q: Question, fields: dict[str, object]) -> Remedies:
+        room = q.room(beside)
+        fields["workers_max"] = offer("workers_max", lambda: _workers_max(q, room))
+        fields["domains_min"] = offer("domains_min", lambda: _domains_min(q, room)) or ()
+        fields["level"] = offer("level", lambda: _level(q, room))
+    fields["preempt"] = offer("preempt", lambda: _preempt(q, beside))
     unanswered = {part: why for part, why in q.open.items() if part in REMEDIES}
-    offered = Remedies.model_validate({**fields, "none": {**q.none, **unanswered}})
+    offered = Remedies.model_validate({**fields, "none": {**none, **unanswered}})
     return offered.model_copy(update={"said": sentences(offered, q.requirements)})
+
+
+def _level(q: Question, room: FreeCapacity) -> str:
+    level = first_level(room, q.requirements, q.deadline)
+    if level is None:
+        raise NoRemedy("it does not fit into the whole cluster, however its workers are distributed")
+    return level
 
 
 def _workers_max(q: Question, room: FreeCapacity) -> WorkersMax:
     if all(requirement.fewest == 1 for requirement in q.requirements):
         raise NoRemedy("it needs only one worker")
-    smaller = q.within("workers_max", lambda: most_workers(room, q.requirements, q.deadline))
+    smaller = most_workers(room, q.requirements, q.deadline)
     if smaller is None:
         raise NoRemedy("no smaller number of workers would fit")
     return smaller
@@ -81,35 +82,34 @@ def _workers_max(q: Question, room: FreeCapacity) -> WorkersMax:
 
 def _domains_min(q: Question, room: FreeCapacity) -> tuple[DomainsMin, ...]:
     levels = list(dict.fromkeys(split.level for requirement in q.requirements for split in requirement.splits))
-    by_level = [
-        q.within("domains_min", partial(fewest_domains, room, q.requirements, level, q.deadline)) for level in levels
-    ]
-    if not any(by_level):
-        q.none["domains_min"] = (
-            f"no number of {' or '.join(levels)} domains would be enough"
-            if levels
-            else "it asks for no number of domains"
-        )
-    return tuple(fewest for fewest in by_level if fewest)
+    if not levels:
+        raise NoRemedy("it asks for no number of domains")
+    found = [fewest_domains(room, q.requirements, level, q.deadline) for level in levels]
+    if not any(found):
+        raise NoRemedy(f"no number of {' or '.join(levels)} domains would be enough")
+    return tuple(fewest for fewest in found if fewest)
 
 
 def _named(q: Question, gpus: Iterable[int]) -> tuple[GpuName, ...]:
     """Name GPUs, in order."""
-    problem = q.case.problem
+    problem = q.problem
     return tuple(
         GpuName(node=problem.node_ids[problem.gpu_node[gpu]], gpu=int(problem.topology.gpu_index[gpu]))
         for gpu in sorted(gpus)
     )
 
 
-def _preempt(q: Question, held: Sequence[Placement]) -> Preempt:
+def _preempt(q: Question, beside: Beside) -> Preempt:
+    if q.in_part:
+        raise NoRemedy("not worked out for jobs that run in part")
+    held = q.held(beside)
     may = {running.job for running in q.instance.running if running.preemptible}
     changes = q.plan.policy.values.changes
-    values = worths(q, (one for one in held if one.job in may and one.job != q.case.job.id))
+    values = worths(q, (one for one in held if one.job in may and one.job != q.job.id))
     if not values:
         raise NoRemedy("no running job is preemptible")
     prices = {job: value + changes.preemption_price for job, value in values.items()}
-    removal = q.within("preempt", lambda: cheapest_removal(q, held, prices, last_first=changes.last_submitted_first))
+    removal = cheapest_removal(q, held, prices, last_first=changes.last_submitted_first)
     if removal is None:
         raise NoRemedy("it would not start without all preemptible jobs either")
     return Preempt(

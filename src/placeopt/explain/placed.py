@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from placeopt.errors import OutOfTime, Unsupported
@@ -29,7 +30,10 @@ MORE = 1
 
 def explain_placed(q: Question) -> Explanation:
     """Explain what the job costs where it is, and which place is best while all others stay."""
-    plan, case = q.plan, q.case
+    if q.tree is not None and q.tree.runs:
+        detail = "is placed; other places of jobs with groups that ran before the round are not compared"
+        return Explanation(job=q.job.id, status="placed", detail=detail, proven=False, seconds=q.seconds())
+    plan = q.plan
     weighted = tuple(  # as in the whole round: by what the plan states
         Weighted(cost, plan.costs[cost.name].weight, plan.costs[cost.name].worst)
         for cost in costs_of(plan.policy.values)
@@ -37,11 +41,11 @@ def explain_placed(q: Question) -> Explanation:
     )
     alone = _Alone.of(q, elsewhere=False)
     spot = alone.spot(weighted)
-    ran, now = case.running.get(case.number), case.placed[case.number]
+    ran, now = q.round.running.get(q.number), q.round.placed[q.number]
     stays = ran is not None and (ran.nodes, ran.gpus) == (now.nodes, now.gpus)
     best = _alternative(q, alone, weighted, spot if stays else None)
     elsewhere = _alternative(q, _Alone.of(q, elsewhere=True), weighted, elsewhere=True)
-    runs = " (it ran there before the round)" if case.number in case.running else ""
+    runs = " (it ran there before the round)" if ran is not None else ""
     if best.gain_value > 0 or (best.gain_value == 0 and best.gain_cost > 0):
         verdict = "a better place exists while all other jobs stay"
     elif best.proven:
@@ -49,7 +53,7 @@ def explain_placed(q: Question) -> Explanation:
     else:
         verdict = "no better place was found while all other jobs stay; not proven that none exists"
     return Explanation(
-        job=case.job.id,
+        job=q.job.id,
         status="placed",
         detail=f"{verdict}{runs}",
         spot=spot,
@@ -62,72 +66,79 @@ def explain_placed(q: Question) -> Explanation:
 
 @dataclass(frozen=True)
 class _Alone:
-    """The round of the job alone: where all others are, and where the job is by the plan."""
+    """The round of the job alone: where all others are, and where the job, or each of its groups, is by the plan."""
 
     problem: Problem
-    number: int
-    now: Placement
+    members: tuple[int, ...]
+    now: dict[int, Placement]
 
     @classmethod
     def of(cls, q: Question, *, elsewhere: bool) -> _Alone:
         """Compile it; ``elsewhere``: without the nodes that the job is on."""
-        policy, name, placed = q.plan.policy.values, q.case.job.id, q.plan.placement_of(q.case.job.id)
+        policy, name, placed = q.plan.policy.values, q.job.id, q.plan.placement_of(q.job.id)
         if placed is None:
             raise ValueError("the plan does not place the job")
         postpone = policy.postpone if policy.postpone.rule == "utility" else Postpone()
         policy = policy.model_copy(update={"changes": Changes(), "postpone": postpone, "priorities": "price"})
         round_ = fixed_round(q, q.plan.placements, policy)
         left = tuple(part.node for part in placed.assignments) if elsewhere else ()
-        worthy = tuple(option.model_copy(update={"value": option.value + MORE}) for option in q.case.job.options)
-        new = {"nodes_excluded": (*q.case.job.nodes_excluded, *left), "options": worthy}
+        worthy = tuple(option.model_copy(update={"value": option.value + MORE}) for option in q.job.options)
+        new = {"nodes_excluded": (*q.job.nodes_excluded, *left), "options": worthy}
         jobs = tuple(job.model_copy(update=new) if job.id == name else job for job in round_.jobs)
         problem = compile_problem(round_.model_copy(update={"jobs": jobs}), lost=find_lost(q.instance))
         # the expected workload does not depend on the job in question
         problem = replace(problem, target=target_workload(q.instance, policy, problem.type_model))
-        number = problem.job_ids.index(name)
-        return cls(problem, number, placed_in(problem, [placed])[number])
+        tree = next((tree for tree in problem.trees if tree.job == name), None)
+        members = (problem.job_ids.index(name),) if tree is None else tree.members
+        return cls(problem, members, placed_in(problem, [placed]))
 
-    def spot(self, weighted: tuple[Weighted, ...], placement: Placement | None = None) -> JobPosition:
+    def spot(self, weighted: tuple[Weighted, ...], place: Mapping[int, Placement] | None = None) -> JobPosition:
         """Return what the job is worth at a place, and what it adds to every term there; None: where it is."""
-        problem, at = self.problem, placement or self.now
-        state, move = State(problem), Move(self.number, at)
-        raws = [w.cost.delta(state, move) for w in weighted]
+        problem, at = self.problem, place or self.now
+        state, raws = State(problem), [0] * len(weighted)
+        for member, there in at.items():
+            move = Move(member, there)
+            raws = [raw + w.cost.delta(state, move) for raw, w in zip(raws, weighted, strict=True)]
+            state.apply(move)
         terms = tuple(
             TermShare(term=w.cost.name, raw=raw, unit=w.cost.unit, cost=w.weight * raw)
             for w, raw in zip(weighted, raws, strict=True)
         )
+        workers = Counter(node for there in at.values() for node in there.nodes)
+        name = problem.options.name[next(iter(at.values())).option]
         return JobPosition(
-            option=problem.options.name[at.option],
-            nodes={problem.node_ids[node]: workers for node, workers in sorted(Counter(at.nodes).items())},
-            value=int(problem.options.value[at.option]) - MORE,
+            option=name,
+            nodes={problem.node_ids[node]: count for node, count in sorted(workers.items())},
+            value=sum(int(problem.options.value[there.option]) for there in at.values()) - MORE,
             cost=sum(term.cost for term in terms),
             terms=terms,
         )
 
-    def best(self, q: Question, weighted: tuple[Weighted, ...]) -> tuple[Placement | None, bool]:
+    def best(self, q: Question, weighted: tuple[Weighted, ...]) -> tuple[dict[int, Placement], bool]:
         """Return the best place, and whether it is proven: the most value, then the least cost."""
         q.deadline.check("the best place was looked for")
         left = q.deadline.left_s
         params = SolveParams(method="counts", time_limit_s=left if math.isfinite(left) else UNTIMED_S)
         given = RoundInput(time.monotonic(), cancel=q.deadline)
-        context = q.solver.run_stages(lambda: self.problem, params, given, weighted=weighted).context
+        context = q.by.solver.run_stages(lambda: self.problem, params, given, weighted=weighted).context
         found, bounds = context.incumbent, context.bounds
         proven = found.value == bounds.whole_value and (not weighted or found.cost == bounds.cost)
-        place = found.allocation[self.number]
-        if place is None and not proven:
+        allocation = found.allocation
+        place = {member: there for member in self.members if (there := allocation[member]) is not None}
+        if not place and not proven:
             raise OutOfTime("stopped before there was an answer")
-        if place is not None and applies(self.problem) and self._hurts(q, place):
+        if place and applies(self.problem) and self._hurts(q, place):
             raise Unsupported("neighbours keep a minimal utility from being reached there")
         return place, proven
 
-    def _hurts(self, q: Question, place: Placement) -> bool:
+    def _hurts(self, q: Question, place: Mapping[int, Placement]) -> bool:
         """Return whether the job there, or one that started in the round beside it, falls short of its minimum."""
         ran, record = {held.job for held in q.instance.running}, {job.id: job for job in q.instance.jobs}
         given = self.problem.instance
         jobs = tuple(job if job.id in ran else record.get(job.id, job) for job in given.jobs)
         judged = replace(self.problem, instance=given.model_copy(update={"jobs": jobs}), running={})
         state = State(judged, State(self.problem).allocation())
-        return not MinimalUtility().fits(state, self.number, place)
+        return not all(MinimalUtility().fits(state, member, there) for member, there in place.items())
 
 
 def _alternative(
@@ -150,7 +161,7 @@ def _alternative(
     except (OutOfTime, Unsupported) as error:
         detail = str(error)
     else:
-        found = None if place is None else alone.spot(weighted, place)
+        found = alone.spot(weighted, place) if place else None
         for spot in (found, None if elsewhere else here):  # what a bound on the cost leads to may cost more
             if spot is not None and (there is None or (spot.value, -spot.cost) > (there.value, -there.cost)):
                 there = spot

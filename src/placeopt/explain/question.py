@@ -2,26 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
-from typing import TypeVar
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Literal, NamedTuple, TypeVar
 
 from placeopt.check import violations
 from placeopt.deadline import Deadline
 from placeopt.edits import Unread
 from placeopt.errors import BadInput, OutOfTime, SolverFault, Unsupported
-from placeopt.feasibility.requirement import Requirement, requirements_of
+from placeopt.feasibility.free_capacity import FreeCapacity, free_capacity_of
+from placeopt.feasibility.requirement import requirements_of
+from placeopt.linear import LinearModel
 from placeopt.model import Instance, Job, Plan, Running
-from placeopt.model.plan import Unplaced
+from placeopt.model import Placement as PlacementRecord
 from placeopt.problem import Move, Placement, Problem, State, compile_problem
 from placeopt.problem.compile import may_change
 from placeopt.problem.lost import find_lost
 from placeopt.problem.running import placed_in
 from placeopt.problem.target import target_workload
-from placeopt.problem.tree import Tree
+from placeopt.solvers.pool import InProcess, Worker
+from placeopt.solvers.result import Progress, Solution, SolveOptions
 from placeopt.solving import Solver
 from placeopt.solving.runners import Solve
+from placeopt.solving.tree_fit import is_related
 
+Beside = Literal["running", "plan"]
+"""The running jobs that must stay, or the whole plan."""
 T = TypeVar("T")
 
 
@@ -39,33 +47,20 @@ class ExplainRound:
     placed: dict[int, Placement]
     changeable: frozenset[int]
     """Running jobs that policy and job allow to be moved, shrunk or preempted."""
-    without = -1
-    """A job that no state has, by number."""
 
-    def beside_staying(self) -> State:
-        """Return the state with only those running jobs that must stay as they are."""
+    @cached_property
+    def states(self) -> dict[Beside, State]:
+        """The states beside which a waiting job may fit: the running jobs that must stay, and the whole plan."""
         staying = {job: placement for job, placement in self.running.items() if job not in self.changeable}
-        return _state(self.problem, staying, self.without)
+        return {"running": self.beside(staying), "plan": self.beside(self.placed)}
 
-    def beside_plan(self) -> State:
-        """Return the state after the round."""
-        return _state(self.problem, self.placed, self.without)
-
-
-@dataclass(frozen=True)
-class ExplainCase(ExplainRound):
-    """One job in question, which stands in no state."""
-
-    job: Job
-    number: int
-    """Of the job in ``problem``; of one with groups, of its first member that does not run yet, if there is one."""
-    tree: Tree | None = None
-    """Its groups, if it has some."""
-
-    @property
-    def without(self) -> int:  # type: ignore[override]  # a constant there
-        """The job itself."""
-        return self.number
+    def beside(self, held: Mapping[int, Placement]) -> State:
+        """Return a state with jobs where they are held."""
+        state = State(self.problem)
+        for job, placement in held.items():
+            state.apply(Move(job, placement))
+        state.settle()
+        return state
 
 
 def job_named(instance: Instance, name: str) -> Job:
@@ -98,31 +93,17 @@ def freest(unread: Unread, instance: Instance, plan: Plan) -> tuple[Instance, Pl
     return completed, plan.model_copy(update={"instance": of, "placements": placements})
 
 
-def case_of(instance: Instance, plan: Plan, job_id: str) -> ExplainCase:
-    """
-    Compile what an explanation of ``job_id``, or of the job that has this name where it comes from, needs.
+def has_groups(job: Job) -> bool:
+    """Return whether a job has groups, or conditions of an option; one that only prefers levels has none."""
+    return any(option.groups or option.conditions is not None for option in job.options)
 
-    Raises ``BadInput`` if there is no such job or several, or the plan is not of this round or breaks its rules.
-    """
-    asked = job_named(instance, job_id)
+
+def check_plan(instance: Instance, plan: Plan) -> None:
+    """Raise ``BadInput`` if the plan is not of this round, or of a part of it, or breaks its rules."""
     if plan.asked is not None:
         raise BadInput("plan: is for some jobs only; plans of whole rounds are explained")
     if broken := violations(instance, plan):
         raise BadInput(f"plan: {broken[0].message} ({broken[0].rule}); only valid plans are explained")
-    return case_beside(instance, plan, asked)
-
-
-def case_beside(instance: Instance, plan: Plan, job: Job) -> ExplainCase:
-    """Compile what is asked of a job, which may have another record than in the round; the plan is valid."""
-    jobs = tuple(job if one.id == job.id else one for one in instance.jobs)
-    round_ = compile_round(instance.model_copy(update={"jobs": jobs}), plan, [job.id])
-    groups = any(option.groups for option in job.options)
-    tree = next((tree for tree in round_.problem.trees if tree.job == job.id and groups), None)
-    if tree is None:
-        number = round_.problem.job_ids.index(job.id)
-    else:
-        number = next((member for member in tree.members if member not in tree.runs), tree.members[0])
-    return ExplainCase(**vars(round_), job=job, number=number, tree=tree)
 
 
 def compile_round(instance: Instance, plan: Plan, asked: Sequence[str]) -> ExplainRound:
@@ -134,7 +115,7 @@ def compile_round(instance: Instance, plan: Plan, asked: Sequence[str]) -> Expla
         for job in instance.jobs
         if job.id in kept
     )
-    trees = {job.id for job in held if any(option.groups for option in job.options)}
+    trees = {job.id for job in held if has_groups(job)}
     alone = instance.model_copy(
         update={"jobs": held, "running": tuple(part for part in instance.running if part.job in trees)}
     )
@@ -152,43 +133,75 @@ def compile_round(instance: Instance, plan: Plan, asked: Sequence[str]) -> Expla
     return ExplainRound(problem, running, placed, changeable)
 
 
-def _state(problem: Problem, held: dict[int, Placement], without: int) -> State:
-    state = State(problem)
-    for job, placement in held.items():
-        if job != without:
-            state.apply(Move(job, placement))
-    state.settle()
-    return state
+class Tools(NamedTuple):
+    """How to solve rounds and models, and by when."""
 
-
-@dataclass
-class Question:
-    """What every part of the answer needs."""
-
-    instance: Instance
-    plan: Plan
-    case: ExplainCase
     solver: Solver
     solve: Solve
     deadline: Deadline
-    requirements: tuple[Requirement, ...] = field(init=False)
-    planned: Unplaced | None = field(init=False)
-    """Why the job waits by the plan; None where the plan does not list it."""
-    open: dict[str, str] = field(default_factory=dict)
-    """Parts that could not be finished, with the cause."""
-    none: dict[str, str] = field(default_factory=dict)
-    """Remedies that there are none of, with the reason."""
 
-    def __post_init__(self) -> None:
-        """Divide the job's record into options."""
-        job = self.case.job
-        self.requirements = requirements_of(self.case.problem, job)
-        self.planned = next((unplaced for unplaced in self.plan.unplaced if unplaced.job == job.id), None)
+
+@contextmanager
+def tools(isolation: Literal["process", "thread"], deadline: Deadline) -> Iterator[Tools]:
+    """Yield the tools of one call; solver processes start where they are needed first."""
+    worker = Worker(("highs",)) if isolation == "process" else InProcess()
+
+    def solve(
+        solver: str,
+        model: LinearModel,
+        options: SolveOptions,
+        on_progress: Callable[[Progress], None] | None = None,
+    ) -> Solution:
+        solution = worker.solve(
+            solver, model, options, deadline=deadline.at, on_progress=on_progress, cancel=deadline.is_set
+        )
+        if solution.limit == "user" and not deadline.is_set():  # Ctrl-C stopped it; the worker returned an answer
+            raise KeyboardInterrupt
+        return solution
+
+    with Solver(isolation=isolation, worker=worker if isinstance(worker, Worker) else None) as solver, worker:
+        yield Tools(solver, solve, deadline)
+
+
+class Question:
+    """One job under explanation, in a valid plan of its round: what every part of the answer needs."""
+
+    def __init__(self, instance: Instance, plan: Plan, job: Job, by: Tools, round_: ExplainRound | None = None) -> None:
+        """``round_``: Of this job and others, where it is compiled already."""
+        self.instance, self.plan, self.job, self.by = instance, plan, job, by
+        self.deadline = by.deadline
+        self.round = round_ or compile_round(instance, plan, [job.id])
+        self.problem = problem = self.round.problem
+        self.tree = next((tree for tree in problem.trees if tree.job == job.id and has_groups(job)), None)
+        """Its groups, if it has some."""
+        self.members = (problem.job_ids.index(job.id),) if self.tree is None else self.tree.members
+        runs = () if self.tree is None else self.tree.runs
+        self.number = next((member for member in self.members if member not in runs), self.members[0])
+        """Of the job in ``problem``; of one with groups, of its first member that does not run yet, if there is one."""
+        self.in_part = self.tree is not None and any(m in {*runs, *self.round.placed} for m in self.members)
+        """Whether some of its groups run, or start by the plan."""
+        self.is_joint = self.tree is not None or is_related(problem, self.number)
+        """Whether its workers depend on each other, or on other jobs, by groups or relations: a model decides then."""
+        self.requirements = requirements_of(problem, job)
+        self.planned = next((unplaced for unplaced in plan.unplaced if unplaced.job == job.id), None)
+        """Why the job waits by the plan; None where the plan does not list it."""
+        self.open: dict[str, str] = {}
+        """Parts that could not be finished, with the cause."""
 
     @property
-    def staying(self) -> list[Running]:
-        """The running jobs that must stay as they are."""
-        may_change = {self.case.problem.job_ids[job] for job in self.case.changeable}
+    def waits(self) -> bool:
+        """Whether the plan leaves the job, or a worker that it could still have, waiting."""
+        return self.number not in self.round.placed
+
+    def room(self, beside: Beside) -> FreeCapacity:
+        """Return the free capacity for the job."""
+        return free_capacity_of(self.round.states[beside], self.job)
+
+    def held(self, beside: Beside) -> Sequence[Running | PlacementRecord]:
+        """Return what holds room: the plan's placements, or the running jobs that must stay as they are."""
+        if beside == "plan":
+            return self.plan.placements
+        may_change = {self.problem.job_ids[job] for job in self.round.changeable}
         return [held for held in self.instance.running if held.job not in may_change]
 
     def seconds(self) -> float:

@@ -9,32 +9,27 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from placeopt.arguments import checked
-from placeopt.check import violations
 from placeopt.deadline import Deadline
 from placeopt.edits import apply, truth, unread_in
 from placeopt.errors import BadInput, OutOfTime
 from placeopt.explain.changes import QueueChange, single_changes
-from placeopt.explain.question import ExplainRound, compile_round, freest
+from placeopt.explain.question import Question, Tools, check_plan, compile_round, freest, tools
 from placeopt.explain.records import Freed, QueueExplanation, WaitingReason
-from placeopt.explain.remedies import conflict
-from placeopt.explain.waiting import queue_is_full
-from placeopt.explain.words import constraint_name, listed
-from placeopt.feasibility.fit import fit
-from placeopt.feasibility.free_capacity import free_capacity_of
-from placeopt.feasibility.requirement import requirements_of
+from placeopt.explain.rules import conflict, fits
+from placeopt.explain.waiting import why
+from placeopt.explain.words import does_not_fit
 from placeopt.heuristics import Candidates, place, score_named
 from placeopt.model import Instance, Job, Plan
 from placeopt.model.plan import UnplacedReason
-from placeopt.problem import State
-from placeopt.problem.admission import conditions_of
+from placeopt.problem.classes import class_key, label_keys
 
 LEAST_S = 0.001
 EXAMPLES = 5
 """Jobs named for each reason."""
-BESIDE = {"conflict": "the running jobs that must stay"}
 Tell = Callable[[str], None]
-Why = tuple[UnplacedReason, tuple[str, ...]]
-"""Reason, and the groups of constraints that cannot hold together."""
+Rules = tuple[tuple[str, str], ...] | None
+"""Constraints that cannot hold together, by group and name; None: the job fits."""
+Why = tuple[UnplacedReason, Rules]
 
 
 @dataclass
@@ -45,6 +40,7 @@ class _Kind:
     jobs: list[str] = field(default_factory=list)
     planned: Counter[UnplacedReason] = field(default_factory=Counter)
     why: Why | None = None
+    is_joint: bool = False
     gpu_milli: int = 0
     """Of the smallest option."""
 
@@ -88,18 +84,13 @@ def explain_all(
     if not 0 < time_limit_s < math.inf:
         raise BadInput(f"time_limit_s: {time_limit_s}, expected seconds above 0")
     deadline, tell = Deadline(time_limit_s, cancel), on_progress or (lambda _: None)
-    if plan.asked is not None:
-        raise BadInput("plan: is for some jobs only; plans of whole rounds are explained")
     tell("checking the plan")
-    if broken := violations(instance, plan):
-        raise BadInput(f"plan: {broken[0].message} ({broken[0].rule}); only valid plans are explained")
+    check_plan(instance, plan)
     kinds = _kinds(instance, plan)
-    firsts = [kind.first.id for kind in kinds]
-    round_ = compile_round(instance, plan, firsts)
-    _find_reasons(round_, kinds, deadline, tell)
-    told = all(kind.why is not None for kind in kinds)
-    changes = list(single_changes(instance, plan))
-    freed, tried = _freed_by(instance, plan, kinds, changes, deadline, tell)
+    with tools("process", deadline) as by:
+        _find_reasons(instance, plan, kinds, by, tell)
+        told = all(kind.why is not None for kind in kinds)
+        freed, tried = _freed_by(instance, plan, kinds, by, tell)
     found = QueueExplanation(
         waiting=sum(len(kind.jobs) for kind in kinds),
         kinds=len(kinds),
@@ -128,14 +119,18 @@ def _kinds(instance: Instance, plan: Plan) -> list[_Kind]:
     """Return the waiting jobs by what they ask for, those of most jobs first."""
     record = {job.id: job for job in instance.jobs}
     kinds: dict[tuple[object, ...], _Kind] = {}
+    keys, policy = label_keys(instance.jobs), plan.policy.values
     asked: dict[int, tuple[object, ...]] = {}  # jobs from columns share their options
     for unplaced in plan.unplaced:
         job = record[unplaced.job]
         options = asked.get(id(job.options))
         if options is None:
             worthless = (option.valued(0).model_copy(update={"id": "o", "cost_milli": 0}) for option in job.options)
-            options = asked[id(job.options)] = tuple(worthless)
-        key = (options, job.queue, job.utility_min_thousandths, *conditions_of(job))
+            options = asked[id(job.options)] = tuple(
+                option.model_dump_json() if option.is_tree else option for option in worthless
+            )
+        alike = job.model_copy(update={"options": options, "communication": None, "profile": None})
+        key = class_key(alike, policy, instance.holds_now, instance.now_ms, keys)
         kind = kinds.setdefault(key, _Kind(job))
         if not kind.jobs:
             kind.gpu_milli = min(option.least_gpu_milli for option in job.options)
@@ -144,31 +139,20 @@ def _kinds(instance: Instance, plan: Plan) -> list[_Kind]:
     return sorted(kinds.values(), key=lambda kind: -len(kind.jobs))
 
 
-def _find_reasons(round_: ExplainRound, kinds: list[_Kind], deadline: Deadline, tell: Tell) -> None:
-    after, staying = round_.beside_plan(), round_.beside_staying()
+def _find_reasons(instance: Instance, plan: Plan, kinds: list[_Kind], by: Tools, tell: Tell) -> None:
+    round_ = compile_round(instance, plan, [kind.first.id for kind in kinds])
     for number, kind in enumerate(kinds):
-        if any(option.groups for option in kind.first.options):
-            continue  # the plan's own reason stands; 'explain' of the job says more
         tell(f"why jobs wait: kind {number + 1:,} of {len(kinds):,}")
+        q = Question(instance, plan, kind.first, by, round_)
         try:
-            kind.why = _why(kind, after, staying, deadline)
+            if fits(q, "plan"):
+                kind.why = (kind.planned.most_common(1)[0][0], None)
+            else:
+                reason, beside = why(q)
+                kind.why = (reason, tuple((one.group, one.name) for one in conflict(q, beside)))
+            kind.is_joint = q.is_joint
         except OutOfTime:
             return
-
-
-def _why(kind: _Kind, after: State, staying: State, deadline: Deadline) -> Why:
-    """Return why a kind of jobs waits, in the order in which `placeopt.explain.explain` tries the reasons."""
-    deadline.check("reasons were looked for")
-    requirements = requirements_of(after.problem, kind.first)
-    room = free_capacity_of(after, kind.first)
-    if fit(room, requirements, deadline) is not None:
-        return kind.planned.most_common(1)[0][0], ()
-    if queue_is_full(room, requirements):
-        return "policy", conflict(room, requirements, deadline)
-    beside = free_capacity_of(staying, kind.first)
-    if fit(beside, requirements, deadline) is not None:
-        return "outvoted", conflict(room, requirements, deadline)
-    return "conflict", conflict(beside, requirements, deadline)
 
 
 def _grouped(kinds: list[_Kind]) -> tuple[WaitingReason, ...]:
@@ -178,43 +162,38 @@ def _grouped(kinds: list[_Kind]) -> tuple[WaitingReason, ...]:
         if kind.why is not None:
             members.setdefault((kind.why, True), []).append(kind)
         else:
-            members.setdefault(((kind.planned.most_common(1)[0][0], ()), False), []).append(kind)
+            members.setdefault(((kind.planned.most_common(1)[0][0], None), False), []).append(kind)
     reasons = [
         WaitingReason(
             reason=reason,
-            constraints=tuple(constraint_name(group) for group in groups),
-            detail=_detail(reason, groups) if told else "as the plan says; not verified",
+            constraints=tuple(name for _, name in rules or ()),
+            detail=_detail(reason, rules) if told else "as the plan says; not verified",
             jobs=sum(len(kind.jobs) for kind in some),
             gpu_milli=sum(len(kind.jobs) * kind.gpu_milli for kind in some),
             examples=tuple(name for kind in some for name in kind.jobs)[:EXAMPLES],
         )
-        for ((reason, groups), told), some in members.items()
+        for ((reason, rules), told), some in members.items()
     ]
     return tuple(sorted(reasons, key=lambda one: (-one.jobs, one.reason, one.constraints)))
 
 
-def _detail(reason: UnplacedReason, groups: tuple[str, ...]) -> str:
-    names = [constraint_name(group) for group in groups]
-    beside = BESIDE.get(reason, "the plan")
-    if not groups:
+def _detail(reason: UnplacedReason, rules: Rules) -> str:
+    if rules is None:
         return "fits beside the plan; the plan leaves it out"
-    if len(names) == 1:
-        return f"does not fit beside {beside}: by {names[0]} alone"
-    return f"does not fit beside {beside}: {listed(names)} cannot hold together"
+    return does_not_fit(reason, [name for _, name in rules])
 
 
 def _freed_by(
-    instance: Instance, plan: Plan, kinds: list[_Kind], changes: list[QueueChange], deadline: Deadline, tell: Tell
+    instance: Instance, plan: Plan, kinds: list[_Kind], by: Tools, tell: Tell
 ) -> tuple[tuple[Freed, ...], bool]:
     """Return what the changes would free, most first, and whether every change was tried."""
-    held = [kind for kind in kinds if kind.why is not None and kind.why[1]]
+    changes = list(single_changes(instance, plan))
     freed: list[Freed] = []
     for number, change in enumerate(changes):
         tell(f"what would help: change {number + 1:,} of {len(changes):,}, {change.said}")
-        # A conflict that does not name what is changed stands: it is infeasible by itself.
-        touched = [kind for kind in held if change.group is None or change.group in (kind.why or ("", ()))[1]]
+        touched = [kind for kind in kinds if _may_help(change, kind)]
         try:
-            alone, together, gpu_milli = _counted(change, instance, plan, touched, deadline)
+            alone, together, gpu_milli = _counted(change, instance, plan, touched, by)
         except OutOfTime:
             return _ranked(freed), False
         if alone:
@@ -230,33 +209,37 @@ def _freed_by(
     return _ranked(freed), True
 
 
+def _may_help(change: QueueChange, kind: _Kind) -> bool:
+    """Return whether a change may let jobs start: a conflict that does not name what is changed stands by itself."""
+    if kind.why is None or kind.why[1] is None:
+        return False
+    return change.group is None or kind.is_joint or change.group in {group for group, _ in kind.why[1]}
+
+
 def _ranked(freed: list[Freed]) -> tuple[Freed, ...]:
     return tuple(sorted(freed, key=lambda one: (-one.jobs_together, -one.jobs_alone, one.change)))
 
 
 def _counted(
-    change: QueueChange, instance: Instance, plan: Plan, touched: list[_Kind], deadline: Deadline
+    change: QueueChange, instance: Instance, plan: Plan, touched: list[_Kind], by: Tools
 ) -> tuple[int, int, int]:
-    """Return how many jobs fit alone after a change, how many greedy starts together, and their GPU-milli."""
+    """Return how many jobs fit alone after a change, how many start together at least, and their GPU-milli."""
     if not touched:
         return 0, 0, 0
     edited = apply(instance.model_copy(update={"policy": plan.policy.values}), change.steps)
-    by = edited.policy
-    by = by.model_copy(update={"postpone": by.postpone.model_copy(update={"rule": "none"})})
-    judged = plan.model_copy(update={"policy": plan.policy.model_copy(update={"values": by})})
+    free = edited.policy.postpone.model_copy(update={"rule": "none"})
+    values = edited.policy.model_copy(update={"postpone": free})
+    judged = plan.model_copy(update={"policy": plan.policy.model_copy(update={"values": values})})
     round_ = compile_round(edited, judged, [kind.first.id for kind in touched])
-    state = round_.beside_plan()
-    fitting = []
-    for kind in touched:
-        deadline.check("changes were tried")
-        requirements = requirements_of(round_.problem, kind.first)
-        if fit(free_capacity_of(state, kind.first), requirements, deadline) is not None:
-            fitting.append(kind)
-    candidates = Candidates(state, score_named("first_fit", round_.problem))
+    fitting = [kind for kind in touched if fits(Question(edited, judged, kind.first, by, round_), "plan")]
+    candidates = Candidates(round_.beside(round_.placed), score_named("first_fit", round_.problem))
     number = {name: job for job, name in enumerate(round_.problem.job_ids)}
     together = gpu_milli = 0
-    for kind in sorted(fitting, key=lambda kind: kind.gpu_milli):
-        count = _started(candidates, number[kind.first.id], len(kind.jobs), deadline)
+    for kind in sorted(fitting, key=lambda kind: (kind.is_joint, kind.gpu_milli)):
+        if not kind.is_joint:
+            count = _started(candidates, number[kind.first.id], len(kind.jobs), by.deadline)
+        else:  # no greedy count of jobs that depend on others: one starts at least
+            count = int(not together)
         together, gpu_milli = together + count, gpu_milli + count * kind.gpu_milli
     return sum(len(kind.jobs) for kind in fitting), together, gpu_milli
 

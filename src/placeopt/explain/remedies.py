@@ -1,4 +1,4 @@
-"""What feasibility alone answers, exactly: the conflict behind a waiting job, and what the job itself could change."""
+"""What a waiting job itself could change, by feasibility alone: exact."""
 
 from __future__ import annotations
 
@@ -7,46 +7,11 @@ from dataclasses import replace
 from typing import Any
 
 from placeopt.deadline import FOREVER, Deadline
-from placeopt.errors import InternalFault
 from placeopt.explain.records import DomainsMin, WorkersMax
 from placeopt.feasibility.fit import ceiling, fit, largest, sizes
 from placeopt.feasibility.free_capacity import FreeCapacity
-from placeopt.feasibility.requirement import DROP_ORDER, Requirement
+from placeopt.feasibility.requirement import Requirement
 from placeopt.model import Split
-
-
-def conflict(room: FreeCapacity, requirements: Sequence[Requirement], deadline: Deadline = FOREVER) -> tuple[str, ...]:
-    """
-    Return groups of constraints that cannot hold together, while without any one of them the job fits.
-
-    None of ``requirements`` fits in ``room``. A group is dropped from all options at once. Groups outside the set may
-    be dropped: it is infeasible by itself. Found by deletion: one group after the other is dropped for good if the job
-    still does not fit. Both halves of the promise are then verified again; ``InternalFault`` if one fails.
-    """
-    order = [group.split(":")[0] for group in dict.fromkeys(DROP_ORDER)]
-    groups = {group for requirement in requirements for group in requirement.groups()}
-    kept = sorted(groups, key=lambda group: (order.index(group.split(":")[0]), group))
-    dropped: list[str] = []
-    for group in list(kept):
-        if fit(room, without(requirements, [*dropped, group]), deadline) is None:
-            dropped.append(group)
-            kept.remove(group)
-    if fit(room, without(requirements, dropped), deadline) is not None:
-        raise InternalFault(f"the conflict {kept} is none: the job fits with all of it")
-    for group in kept:
-        if fit(room, without(requirements, [*dropped, group]), deadline) is None:
-            raise InternalFault(f"the conflict {kept} is not irreducible: {group!r} can be dropped from it")
-    return tuple(reversed(kept))
-
-
-def without(requirements: Sequence[Requirement], groups: Sequence[str]) -> list[Requirement]:
-    """Return the requirements without these groups."""
-    out = []
-    for requirement in requirements:
-        for group in groups:
-            requirement = requirement.without(group)
-        out.append(requirement)
-    return out
 
 
 def most_workers(room: FreeCapacity, requirements: Sequence[Requirement], deadline: Deadline) -> WorkersMax | None:

@@ -59,6 +59,13 @@ def listed(words: Sequence[str]) -> str:
     return "".join(words) if len(words) < 2 else f"{', '.join(words[:-1])} and {words[-1]}"
 
 
+def does_not_fit(reason: str, names: Sequence[str]) -> str:
+    """Say that a job does not fit, and which constraints, by name, cannot hold together."""
+    beside = "the running jobs that must stay" if reason == "conflict" else "the plan"
+    rules = f"by {names[0]} alone" if len(names) == 1 else f"{listed(names)} cannot hold together" if names else ""
+    return f"does not fit beside {beside}{': ' if rules else ''}{rules}"
+
+
 def _asks(group: str, requirement: Requirement, job: Job) -> str:
     many = requirement.most > 1
     each = " a worker" if many else ""

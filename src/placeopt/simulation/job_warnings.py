@@ -6,7 +6,7 @@ from collections.abc import Hashable
 from dataclasses import dataclass
 
 from placeopt.errors import BadInput
-from placeopt.explain.remedies import conflict
+from placeopt.explain.rules import conflicting
 from placeopt.explain.words import constraints, listed
 from placeopt.feasibility.fit import fit
 from placeopt.feasibility.free_capacity import free_capacity_of
@@ -210,7 +210,7 @@ class _Reasons:
         state = State(problem)
         free, requirements = free_capacity_of(state, job), requirements_of(problem, job)
         if fit(free, requirements) is None:
-            binding = constraints(conflict(free, requirements), requirements, job)
+            binding = constraints(conflicting(free, requirements), requirements, job)
             names = (
                 listed([f"{constraint.name} ({constraint.asks})" for constraint in binding])
                 if binding

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from placeopt.arguments import checked
 from placeopt.errors import BadInput
-from placeopt.model import Assignment, Hold, Instance, Job, Placement, Policy
-from placeopt.model.policy import Changes, Weights
+from placeopt.model import Assignment, Changes, Hold, Instance, Job, Placement, Postpone, Weights
 from placeopt.solving.api import solve
 
 PREFIX = "waiting:"
@@ -63,35 +62,45 @@ def hold_room(instance: Instance, *, after_ms: int, time_limit_s: float = 1.0, s
         if (shape := _shape(job)) in tried:
             continue
         tried.add(shape)
-        placement = solve(room_round(instance, job), time_limit_s=left_s, seed=seed).placement_of(job.id)
+        shares = {held.job: max(1, _share(held)) for held in instance.running}
+        placement = solve(room_round(instance, job, shares), time_limit_s=left_s, seed=seed).placement_of(job.id)
         if placement is not None:
             return _with_holds(instance, tuple(_holds(job, placement)))
     return instance
 
 
-def room_round(instance: Instance, job: Job) -> Instance:
+def room_round(
+    instance: Instance,
+    job: Job,
+    prices: Mapping[str, int],
+    *,
+    postpone: Postpone | None = None,
+    last_first: bool = False,
+) -> Instance:
     """
-    Return a round that asks where a job fits if running ones end, and as few GPUs as can be.
+    Return a round that asks where a job fits if running jobs end, those that are worth least together.
 
-    The job waits alone and is worth more than all that runs, each of which may be stopped and is worth the GPU share
-    that it has. All rules hold but those about changes.
+    The job waits alone and is worth more than all ``prices``, of the running jobs that may end; all others stay.
+    ``last_first``: a job may only end if those of its queue do that arrived later. All other rules hold but those about
+    changes, and look-ahead and minimal utilities unless ``postpone`` states them.
     """
-    running = {held.job: held for held in instance.running}
-    jobs = [_worth(one, max(1, _share(running[one.id]))) for one in instance.jobs if one.id in running]
-    most = sum(one.options[0].value for one in jobs) + 1
-    free = {"movable": False, "shrinkable": False, "preemptible": True, "protected_until_ms": None}
+    runs = {held.job for held in instance.running} - {job.id}
+    jobs = (_worth(one, prices.get(one.id, 0)) for one in instance.jobs if one.id in runs)
+    fixed = {"movable": False, "shrinkable": False, "protected_until_ms": None}
     policy = instance.policy.model_copy(
         update={
             "weights": Weights(**{name: 0 for name in Weights.model_fields if name != "prefer"}),
-            "changes": Changes(preemptions_max=len(running)),
+            "changes": Changes(preemptions_max=len(prices), last_submitted_first=last_first),
             "priorities": "price",
-            "postpone": Policy().postpone,
+            "postpone": postpone or Postpone(),
         }
     )
     return instance.model_copy(
         update={
-            "jobs": (*jobs, _worth(job, most)),
-            "running": tuple(held.model_copy(update=free) for held in instance.running),
+            "jobs": (*jobs, _worth(job, sum(prices.values()) + 1)),
+            "running": tuple(
+                held.model_copy(update={**fixed, "preemptible": held.job in prices}) for held in instance.running
+            ),
             "policy": policy,
         }
     )

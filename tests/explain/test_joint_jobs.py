@@ -1,0 +1,103 @@
+"""Jobs with groups or relations in the explanation of a whole queue, and what would help them."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from hypothesis import event, given
+from hypothesis import strategies as st
+
+from helpers.tree_oracle import TreeOracle
+from placeopt import Engine, Instance, build, solve
+from placeopt.edits import apply
+from placeopt.explain import explain, explain_all
+from placeopt.model import Demand, Domain, Group, Job, LabelExpression, Option, Plan, Relation, Running, Split
+from placeopt.whatif import plan_of
+from strategies import relation_rounds, tree_rounds
+
+APART_FROM_DB = Relation(
+    kind="apart", level="node", selector=(LabelExpression(key="app", operator="In", values=("db",)),)
+)
+
+
+def held_by(plan: Plan, round_: Instance) -> Instance:
+    """Return the round in which what the plan places runs."""
+    running = tuple(Running(job=p.job, option=p.option, assignments=p.assignments) for p in plan.placements)
+    return round_.model_copy(update={"running": running})
+
+
+@given(round_=st.one_of(tree_rounds(), relation_rounds(running=True)))
+def test_the_queue_says_of_each_job_what_its_own_explanation_says(engine: Engine, round_: Instance) -> None:
+    """Proven, under the same reason and the same conflict."""
+    plan = engine.solve(round_, method="counts", time_limit_s=20)
+    queue = explain_all(round_, plan, time_limit_s=60)
+    assert queue.proven
+    counted: Counter[tuple[str | None, frozenset[str]]] = Counter()
+    for unplaced in plan.unplaced:
+        one = explain(round_, plan, unplaced.job, time_limit_s=20, isolation="thread")
+        assert one.proven
+        counted[one.reason, frozenset(item.name for item in one.conflict)] += 1
+        event(f"{one.reason}, {'a rule' if one.conflict else 'no rule'}")
+    assert counted == {(one.reason, frozenset(one.constraints)): one.jobs for one in queue.reasons}
+
+
+@given(round_=tree_rounds())
+def test_what_helps_trees_is_what_brute_force_finds(engine: Engine, round_: Instance) -> None:
+    """Jobs that fit alone after a change, and the jobs of the plan that hold the room of one that is outvoted."""
+    plan = engine.solve(round_, method="counts", time_limit_s=20)
+    held, jobs = held_by(plan, round_), {job.id: job for job in round_.jobs}
+    without = [jobs[one.job] for one in plan.unplaced if not TreeOracle(held).fits_alone(jobs[one.job])]
+    for change in explain_all(round_, plan, time_limit_s=60).changes:
+        after = TreeOracle(apply(held, change.steps))
+        assert change.jobs_alone == sum(map(after.fits_alone, without)), change.change
+        assert 1 <= change.jobs_together <= change.jobs_alone
+        event("a change helps")
+    for unplaced in plan.unplaced:
+        found = explain(round_, plan, unplaced.job, time_limit_s=20, isolation="thread")
+        if found.outvoted_by is None:
+            continue
+        gone = {rival.job for rival in found.outvoted_by.jobs}
+        for stays in ((), *((name,) for name in gone)):
+            left = tuple(one for one in held.running if one.job not in gone.difference(stays))
+            free = held.model_copy(update={"running": left})
+            assert TreeOracle(free).fits_alone(jobs[unplaced.job]) == (not stays)
+        event("jobs hold the room of a tree")
+
+
+def test_what_another_job_keeps_off_starts_when_that_stops() -> None:
+    """The running database may be stopped; a node more would do, too."""
+    db = build.job("db", labels={"app": "db"}, value=1)
+    web = build.job("web", gpus=2, relations=(APART_FROM_DB,), value=10)
+    running = [build.running(db, [("n0", [0])], preemptible=True)]
+    round_ = build.instance(1, [web, db], running=running)
+    plan = solve(round_, isolation="thread", time_limit_s=5)
+    found = explain(round_, plan, "web", isolation="thread")
+    assert found.remedies.preempt is not None
+    assert ([one.job for one in found.remedies.preempt.jobs], found.remedies.preempt.price) == (["db"], 1)
+    assert found.proven
+    queue = explain_all(round_, plan)
+    assert [(one.reason, one.constraints) for one in queue.reasons] == [("conflict", ("relation apart by node",))]
+    assert [(one.change, one.jobs_alone) for one in queue.changes] == [("one more node of type 'm'", 1)]
+
+
+def test_the_best_other_place_of_a_placed_tree() -> None:
+    """By hand: the leader and its workers are split over two racks, and are worth 5 more as one option in one rack."""
+    groups = (Group(id="lead"), Group(id="work", workers=2, demand=Demand(gpus=2)))
+    wide = Option(id="wide", groups=groups, value=10)
+    tight = Option(id="tight", groups=groups, value=15, splits=(Split(level="rack", domains=1),))
+    job = Job(id="tree", options=(wide, tight))
+    nodes = [build.node(f"n{i}", domain=f"r{i // 2}") for i in range(4)]
+    machines, racks = [build.machine(gpus=4)], [Domain(id="r0"), Domain(id="r1")]
+    round_ = build.instance(nodes, [job], machines=machines, domains=racks)
+    there = build.placement(job, [("n0", [0], "lead"), ("n0", [1, 2], "work"), ("n3", [0, 1], "work")], option="wide")
+    found = explain(round_, plan_of(round_, [there]), "tree", isolation="thread")
+    assert found.detail == "a better place exists while all other jobs stay"
+    assert found.proven
+    assert found.spot is not None
+    assert (found.spot.value, found.spot.nodes) == (10, {"n0": 2, "n3": 1})
+    assert found.best is not None
+    assert found.best.spot is not None
+    assert (found.best.gain_value, found.best.spot.option) == (5, "tight")
+    assert found.elsewhere is not None
+    assert found.elsewhere.spot is not None
+    assert not {"n0", "n3"} & set(found.elsewhere.spot.nodes) or found.elsewhere.spot.option == "wide"
