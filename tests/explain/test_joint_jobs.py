@@ -101,3 +101,11 @@ def test_the_best_other_place_of_a_placed_tree() -> None:
     assert found.elsewhere is not None
     assert found.elsewhere.spot is not None
     assert not {"n0", "n3"} & set(found.elsewhere.spot.nodes) or found.elsewhere.spot.option == "wide"
+
+
+def test_a_bound_that_ignores_relations_says_so() -> None:
+    """Of five jobs for four GPUs that keep apart a relaxation places four; without relations nothing is said of them."""
+    for relations, said in (((APART_FROM_DB,), True), ((), False)):
+        jobs = [build.job(name, labels={"app": "db"}, relations=relations) for name in "abcde"]
+        plan = solve(build.instance(1, jobs), method="stranding", time_limit_s=5)
+        assert ("relations between jobs" in plan.bound_relaxes) == said

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 from hypothesis import given
 
 from helpers.brute_force import placements
 from helpers.live_engine import engine_of, places, refuses
-from placeopt import Instance, violations
+from placeopt import Engine, Instance, build, violations
 from placeopt.build import instance, job, node, running
-from placeopt.model import Communication
+from placeopt.model import Communication, LabelExpression, Relation
 from placeopt.problem import State, compile_problem
 from placeopt.terms.rules import fits
 from strategies import Choice, choices, rounds
@@ -96,3 +98,26 @@ def test_what_is_refused() -> None:
                 ("over all nodes", lambda e: e.place(["waits"], nodes=["n0"], method="drb")),
             ],
         )
+
+
+def test_nodes_that_relations_close_are_refused() -> None:
+    """A job apart from databases by node, one that databases keep apart from, and one that has to be near to one."""
+
+    def related(kind: Literal["apart", "near"], app: str) -> Relation:
+        return Relation(kind=kind, level="node", selector=(LabelExpression(key="app", operator="In", values=(app,)),))
+
+    db = build.job("db", labels={"app": "db"}, relations=(related("apart", "batch"),))
+    jobs = [
+        build.job("web", relations=(related("apart", "db"),)),
+        build.job("batch", labels={"app": "batch"}),
+        build.job("cache", relations=(related("near", "db"),)),
+        build.job("other"),
+    ]
+    round_ = build.instance(2, [db, *jobs], running=[build.running(db, [("n0", [0])])])
+    with Engine() as engine:
+        engine.load(round_)
+        found = {job.id: engine.rank(job.id) for job in jobs}
+    open_ = {name: sorted(one.node for one in ranking.nodes) for name, ranking in found.items()}
+    assert open_ == {"web": ["n1"], "batch": ["n1"], "cache": ["n0"], "other": ["n0", "n1"]}
+    words = "relations between the job and running ones keep it off the node"
+    assert [found[name].refused for name in ("web", "cache")] == [{"n0": words}, {"n1": words}]

@@ -24,11 +24,12 @@ from placeopt.live_cluster.ranking import Ranking, rank
 from placeopt.live_cluster.rebase import Committed, Refused, rebase
 from placeopt.live_cluster.waiting_round import WaitingPlan, needs_running_jobs
 from placeopt.model import Instance, Plan, Policy
-from placeopt.problem import BoolArray
+from placeopt.problem import BoolArray, State
 from placeopt.solving.api import RoundInput, Solver
 from placeopt.solving.audit import allocation_of, below_minimum
 from placeopt.solving.methods import method_of
 from placeopt.solving.params import SolveParams
+from placeopt.terms.rules.relations import open_nodes
 
 
 class LiveCluster:
@@ -77,14 +78,14 @@ class LiveCluster:
         if nodes is not None and chosen.greedy.chooser is not None:
             raise Unsupported(f"method: {method!r} decides over all nodes; with nodes take 'stranding' or 'best-fit'")
         placer = self.state.placer
-        open_nodes = None if nodes is None else self._mask(nodes)
+        allowed = None if nodes is None else self._mask(nodes)
         by_neighbours = chosen.greedy.chooser is not None and self.state.policy.interference.model == "curve"
         related = self.state.parts.table.has_relations
         if by_neighbours or related or self.state.policy.postpone.rule == "utility":
             placer = FullPlacer(self.state.problem())
             numbers = dict(zip(numbers, self.state.parts.table.positions(numbers), strict=True))
         self._issued = plan_for(
-            self.state.record, placer, self.state.policy, numbers, chosen.greedy, explain=explain, nodes=open_nodes
+            self.state.record, placer, self.state.policy, numbers, chosen.greedy, explain=explain, nodes=allowed
         )
         return self._issued
 
@@ -112,8 +113,13 @@ class LiveCluster:
         asked = None if nodes is None else list(nodes)
         self._refuse_unknown(asked or ())
         state, record = self.state, self.state.record
-        number = state.parts.table.number(job_id)
-        return rank(state.placer, number, record.jobs[job_id], chosen.greedy.score, record.revision, asked)
+        number, closed = state.parts.table.number(job_id), set[str]()
+        if state.parts.table.has_relations:
+            problem = state.problem()
+            open_ = open_nodes(State(problem), state.parts.table.positions([job_id])[0])
+            if open_ is not None:
+                closed = {name for name, is_open in zip(problem.node_ids, open_.tolist(), strict=True) if not is_open}
+        return rank(state.placer, number, record.jobs[job_id], chosen.greedy.score, record.revision, asked, closed)
 
     def place_all(
         self,

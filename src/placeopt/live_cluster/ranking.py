@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Container, Iterable
 from dataclasses import dataclass
 from functools import partial
 from itertools import repeat
@@ -62,9 +62,19 @@ class Ranking:
 
 
 def rank(
-    placer: IncrementalPlacer, number: int, job: Job, score: str, revision: int, nodes: Iterable[str] | None
+    placer: IncrementalPlacer,
+    number: int,
+    job: Job,
+    score: str,
+    revision: int,
+    nodes: Iterable[str] | None,
+    related: Container[str] = (),
 ) -> Ranking:
-    """Return the ranking of ``nodes``, None: of all; ``number``: class of the job. Node names are known."""
+    """
+    Return the ranking of ``nodes``, None: of all; ``number``: class of the job. Node names are known.
+
+    ``related``: Nodes of which relations to running jobs, its own or theirs, keep the job off.
+    """
     problem, free = placer.problem, free_capacity_of(placer.state, job)
     asked = np.arange(problem.num_nodes)
     if nodes is not None:
@@ -72,11 +82,12 @@ def rank(
         asked = np.array([numbers[name] for name in dict.fromkeys(nodes)], dtype=np.int64)
     left = np.zeros(problem.num_nodes, dtype=bool)
     left[asked] = True
+    kept_off = np.array([name in related for name in problem.node_ids], dtype=bool)
     ranked: list[RankedNode] = []
     requirements = requirements_of(problem, job)
     for requirement in requirements:
         room = _room(free, requirement)
-        here = np.flatnonzero(left & (room > 0))
+        here = np.flatnonzero(left & ~kept_off & (room > 0))
         left[here] = False
         scores = _scores(placer, number, requirement.option, score)[here]
         best = np.argsort(scores, kind="stable")
@@ -85,7 +96,7 @@ def rank(
         names = map(problem.node_ids.__getitem__, here[best].tolist())
         rows = zip(names, repeat(requirement.option), room[here[best]].tolist(), told, strict=False)
         ranked += map(_ranked, rows)
-    why = _reasons(free, requirements[0], asked[left[asked]])
+    why = _reasons(free, requirements[0], asked[left[asked]], kept_off)
     refused = {problem.node_ids[node]: text for node, text in why.items()}
     return Ranking(job=job.id, revision=revision, nodes=tuple(ranked), refused=refused)
 
@@ -108,7 +119,7 @@ def _room(free: FreeCapacity, requirement: Requirement) -> IntArray:
     return np.where(workers >= (requirement.fewest if requirement.single_node else 1), workers, 0)
 
 
-def _reasons(free: FreeCapacity, requirement: Requirement, nodes: IntArray) -> dict[int, str]:
+def _reasons(free: FreeCapacity, requirement: Requirement, nodes: IntArray, kept_off: BoolArray) -> dict[int, str]:
     """Return the first reason for each of these nodes, which have no room for the requirement."""
     problem = free.problem
     out: dict[int, str] = {}
@@ -125,6 +136,7 @@ def _reasons(free: FreeCapacity, requirement: Requirement, nodes: IntArray) -> d
         refuse(everywhere, lambda _: "the queue of the job has no room for it")
     for barrier in requirement.barriers:
         refuse(~free.open[barrier], _always(BARRIER_WORDS[barrier]))
+    refuse(kept_off, _always("relations between the job and running ones keep it off the node"))
     together = requirement.fewest if requirement.single_node else 1
     need = requirement.gpus * together
     if need:

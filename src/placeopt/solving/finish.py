@@ -109,13 +109,16 @@ def _relaxes(context: SolveContext, open_levels: list[Level]) -> tuple[str, ...]
         waits, places = len(context.ahead.waits), len(context.ahead.scheduled)
         counted = ((waits, "should wait may start now"), (places, "have their place may stand elsewhere"))
         ahead = tuple(f"{n} job{'s' * (n != 1)} that by look-ahead {what}" for n, what in counted if n)
+    # of all bounds only those of exact models, which leave nothing out, count relations
+    related = ("relations between jobs",) if context.problem.relations.hard else ()
     if open_levels[0].name == "value":
-        return (*context.bounds.relaxes, *ahead)
+        return (*context.bounds.relaxes, *(related if context.bounds.relaxes else ()), *ahead)
     if context.narrowed:
         return ("everything: what is proven of the cost is about plans that keep to look-ahead", *ahead)
     bounded = [w.cost.name for w in context.weighted if w.cost.form(context.problem) == "bound"]
     lower = (f"{name} enters by a lower bound" for name in bounded)
-    return (*lower, *relaxed(context.problem), *context.bounds.cost_relaxes)
+    beyond = (*context.bounds.cost_relaxes, *related) if context.bounds.cost_relaxes else ()
+    return (*lower, *relaxed(context.problem), *beyond)
 
 
 def _facts(context: SolveContext, final: State) -> dict[str, int]:
