@@ -54,15 +54,15 @@ def test_jobs_of_a_scenario_have_templates() -> None:
 @pytest.mark.parametrize(
     ("changed", "message"),
     [
-        ({"templates": [1]}, "templates: expected an object"),
+        ({"templates": [1]}, "templates: an array of 1, expected an object"),
         ({"templates": {"t0": 5}}, "templates.t0: 5, expected an object"),
-        ({"templates": {"a b": {}}}, 'templates["a b"]: "a b", expected 1 to 253 characters'),
+        ({"templates": {"a b": {}}}, 'templates["a b"]: the key "a b", expected 1 to 253 characters'),
         (
             {"templates": {"t0": {"options": [{"workers": "x"}]}}},
             'templates.t0.options[0].workers: "x", expected a whole',
         ),
         ({"templates": {"t0": {"kind": "cpu"}}}, "templates.t0.options[0].demand.gpus: 1 in a job of kind 'cpu'"),
-        ({"templates": {"t0": {"user": "x"}}}, 'templates["t0"].user: a job states it, not a template'),
+        ({"templates": {"t0": {"user": "x"}}}, 'templates.t0.user: a job states it, not a template'),
         ({"templates": {"t0": {"prio": 1}}}, "templates.t0.prio: unknown field"),
         ({"templates": {"x": {}}}, "jobs[0].template: no template 't0'; there are: x"),
         (

@@ -1,9 +1,10 @@
 """Jobs: what is asked for, in which ways it may run, and what it is worth."""
 
-from collections.abc import Iterator
-from typing import Annotated, Literal, Self
+from collections.abc import Iterator, Mapping
+from contextvars import ContextVar
+from typing import Annotated, Any, Literal, Self
 
-from pydantic import Field, ModelWrapValidatorHandler, model_validator
+from pydantic import Field, ModelWrapValidatorHandler, create_model, model_validator
 
 from placeopt.model.base import (
     MAX_VALUE,
@@ -15,6 +16,7 @@ from placeopt.model.base import (
     Record,
     Thousandths,
     Weight,
+    trusted,
 )
 from placeopt.model.conditions import LabelExpression, Toleration
 from placeopt.model.group import MAX_GROUPS, MAX_WORKERS, Group
@@ -233,6 +235,9 @@ class Job(Record):
     def _consistent(cls, given: object, handler: ModelWrapValidatorHandler[Self]) -> Self:
         if isinstance(given, cls):
             return given  # it was looked at when it was made
+        known = templates.get()
+        if known is not None and isinstance(given, dict) and TEMPLATE in given:
+            return trusted(cls, _filled(given, known))
         job = handler(given)
         job._check_options()
         return job
@@ -261,3 +266,29 @@ class Job(Record):
             if (a, b) in pairs:
                 raise ValueError(f"communication.edges[{i}].ranks: workers {a} and {b} have an edge already")
             pairs.add((a, b))
+
+
+OWN = ("id", "user", "arrival_ms", "deadline_ms", "expected_completion_ms", "origin")
+"""Fields that a job of a template states itself."""
+TEMPLATE = "template"
+Templates = Mapping[str, dict[str, Any]]
+"""The fields of the jobs that are as the templates of a document say, by name."""
+templates: ContextVar[Templates | None] = ContextVar("templates", default=None)
+"""Those of the document that is being validated, if it has any."""
+_own: Any = {name: (Job.model_fields[name].annotation, Job.model_fields[name]) for name in OWN}
+_Own: type[Record] = create_model("_Own", __base__=Record, template=(str, ...), **_own)
+_STATED = frozenset(_Own.model_fields)
+
+
+def _filled(entry: dict[str, Any], known: Templates) -> dict[str, Any]:
+    """Return the fields of the job that an entry with a template states."""
+    name = entry[TEMPLATE]
+    if not isinstance(name, str) or name not in known:
+        raise ValueError(f"{TEMPLATE}: no template {name!r}; there are: {', '.join(list(known)[:20]) or 'none'}")
+    for field in entry if not entry.keys() <= _STATED else ():
+        if field not in _STATED:
+            why = "the template states it" if field in Job.model_fields else "unknown field"
+            raise ValueError(f"{field}: {why}; beside 'template' a job has {', '.join(OWN)}")
+    fields = {**known[name], **_Own.model_validate(entry).__dict__}
+    del fields[TEMPLATE]
+    return fields

@@ -9,25 +9,32 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import cache, partial
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cache
 from operator import itemgetter
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any, ClassVar, Self
 
-from pydantic import FailFast, TypeAdapter, ValidationError, model_validator
-from pydantic_core import InitErrorDetails, PydanticCustomError
+from pydantic import BeforeValidator, FailFast, ModelWrapValidatorHandler, TypeAdapter, model_validator
 
-from placeopt.model.base import Record, trusted
-from placeopt.model.job import Job
+from placeopt.model.base import Id, Record, trusted
+from placeopt.model.job import OWN, TEMPLATE, Job, Templates, templates
 
-OWN = ("id", "user", "arrival_ms", "deadline_ms", "expected_completion_ms", "origin")
-"""Fields that a job of a template states itself."""
-TEMPLATE, TEMPLATES = "template", "templates"
 _shared_of = itemgetter(*(name for name in Job.model_fields if name not in OWN))
 _own_of = itemgetter(*OWN)
 _DEFAULTS = {name: Job.model_fields[name].get_default() for name in OWN if name != "id"}
 
-Path = tuple[str | int, ...]
+
+def _as_job(fields: object) -> object:
+    if not isinstance(fields, dict):
+        return fields
+    for own in (*OWN, TEMPLATE):
+        if own in fields:
+            raise ValueError(f"{own}: a job states it, not a template; move it to the job")
+    return {**fields, "id": "-"}
+
+
+class _Stated(Record):
+    templates: dict[Id, Annotated[Job, BeforeValidator(_as_job)]]
 
 
 class JobsDocument(Record):
@@ -36,95 +43,24 @@ class JobsDocument(Record):
     JOBS: ClassVar[tuple[str, ...]] = ("jobs",)
     """The list that has the jobs, and the field of its entries where these are not the jobs themselves."""
 
-    @model_validator(mode="before")
+    @model_validator(mode="wrap")
     @classmethod
-    def _with_templates(cls, document: object) -> object:
-        """Return a document as JSON has it without its ``templates``: jobs that name one are records."""
-        if not isinstance(document, dict) or TEMPLATES not in document:
-            return document
-        rest = dict(document)
-        given = rest.pop(TEMPLATES)
-        if not isinstance(given, dict):
-            raise ValueError(f"{TEMPLATES}: expected an object {{...}}")
-        templates = {name: _template(name, fields) for name, fields in given.items()}
-        name, *key = cls.JOBS
-        entries = rest.get(name)
-        if isinstance(entries, list):
-            jobs: list[Any] = [entry.get(key[0]) if key and isinstance(entry, dict) else entry for entry in entries]
-            rows = [i for i, job in enumerate(jobs) if isinstance(job, dict) and TEMPLATE in job]
-            paths: list[Path] = [(name, i, *key) for i in rows]
-            rest[name] = filled = list(entries)
-            for i, job in zip(rows, _filled(templates, [jobs[i] for i in rows], paths.__getitem__), strict=True):
-                filled[i] = {**entries[i], key[0]: job} if key else job
-        return rest
+    def _with_templates(cls, given: object, handler: ModelWrapValidatorHandler[Self]) -> Self:
+        if not isinstance(given, dict) or "templates" not in given:
+            return handler(given)
+        rest = dict(given)
+        stated = _Stated.model_validate({"templates": rest.pop("templates")}).templates
+        known: Templates = {name: job.__dict__ for name, job in stated.items()}
+        before = templates.set(known)
+        try:
+            return handler(rest)
+        finally:
+            templates.reset(before)
 
     @classmethod
     def jobs_of(cls, entries: Sequence[Any]) -> Sequence[Job]:
         """Return the jobs of the entries of the list."""
         return [getattr(entry, cls.JOBS[1]) for entry in entries] if len(cls.JOBS) > 1 else entries
-
-
-def _template(name: str, fields: object) -> dict[str, Any]:
-    """Return the fields of a job that is as the template says."""
-    path: Path = (TEMPLATES, name)
-    if isinstance(fields, dict):
-        own = next((own for own in (*OWN, TEMPLATE) if own in fields), None)
-        if own is not None:
-            raise ValueError(
-                f"{TEMPLATES}[{json.dumps(name)}].{own}: a job states it, not a template; move it to the job"
-            )
-        fields = {**fields, "id": name}
-    try:
-        return Job.model_validate(fields).__dict__
-    except ValidationError as error:
-        raise _moved(error, lambda loc: path if loc == ("id",) else (*path, *loc)) from None
-
-
-def _filled(
-    templates: Mapping[str, dict[str, Any]], entries: Sequence[dict[str, Any]], path_of: Callable[[int], Path]
-) -> list[Job]:
-    """Return the jobs that entries with templates state."""
-
-    def refuse(i: int, field: str, why: str) -> ValueError:
-        path = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in path_of(i))
-        return ValueError(f"{path[1:]}.{field}: {why}")
-
-    allowed = {*OWN, TEMPLATE}
-    for i, entry in enumerate(entries):
-        if not entry.keys() <= allowed:
-            field = next(field for field in entry if field not in allowed)
-            why = "the template states it" if field in Job.model_fields else "unknown field"
-            raise refuse(i, field, f"{why}; beside 'template' a job has {', '.join(OWN)}")
-        if "id" not in entry:
-            raise refuse(i, "id", "is missing")
-        name = entry[TEMPLATE]
-        if not isinstance(name, str) or name not in templates:
-            raise refuse(i, TEMPLATE, f"no template {name!r}; there are: {', '.join(list(templates)[:20]) or 'none'}")
-    columns = {}
-    for own in OWN:
-        if own == "id" or any(own in entry for entry in entries):
-            values = [entry.get(own, _DEFAULTS.get(own)) for entry in entries]
-            try:
-                columns[own] = check_column(Job, own, values)
-            except ValidationError as error:
-                raise _moved(error, partial(_in_column, path_of, own)) from None
-    return copies(Job, [templates[entry[TEMPLATE]] for entry in entries], columns)
-
-
-def _in_column(path_of: Callable[[int], Path], own: str, loc: Any) -> Path:
-    """Return the path of a fault in a column: of the entry, then of what is wrong in its value."""
-    return (*path_of(loc[0]), own, *loc[1:])
-
-
-def _moved(error: ValidationError, to: Callable[[Any], Path]) -> ValidationError:
-    """Return the errors of a part of a document with their places in the whole."""
-    details: list[InitErrorDetails] = []
-    for fault in error.errors(include_url=False):
-        kind: Any = fault["type"]
-        if kind == "value_error":
-            kind = PydanticCustomError("value_error", "{error}", {"error": str(fault["ctx"]["error"])})
-        details.append({"type": kind, "loc": to(fault["loc"]), "input": fault["input"], "ctx": fault.get("ctx", {})})
-    return ValidationError.from_exception_data(error.title, details)
 
 
 @cache
