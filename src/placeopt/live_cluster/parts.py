@@ -10,9 +10,9 @@ import numpy as np
 from placeopt.model import Hold, Instance, Job, Node, Policy
 from placeopt.model.base import trusted
 from placeopt.problem import BoolArray, IntArray, Placement, Problem
-from placeopt.problem.admission import questions
+from placeopt.problem.admission import choices_of
 from placeopt.problem.changes import without_fixed
-from placeopt.problem.classes import class_key, classes_by_view, job_classes, label_keys
+from placeopt.problem.classes import class_key, job_classes, label_keys, node_classes
 from placeopt.problem.compile import assemble, compile_classes, may_change
 from placeopt.problem.hardware import compile_hardware
 from placeopt.problem.lost import find_lost
@@ -307,7 +307,7 @@ class Parts:
 
     def _compiled(self, use: str, instance: Instance, members: list[Job], numbers: IntArray) -> Classes:
         """Return the classes for ``members``, whose numbers are ``numbers``; the former ones if nothing changed."""
-        seen = questions(members)
+        seen = frozenset(map(choices_of, members))
         key = (seen, tuple(numbers.tolist()))
         known = self._classes.get(use)
         if known is None or known[0] != key:
@@ -315,7 +315,7 @@ class Parts:
             if nodes is None:
                 if len(self._node_classes) >= KEPT_VIEWS:
                     self._node_classes.clear()
-                nodes = self._node_classes[seen] = classes_by_view(instance, seen, self.hardware.node_flavor.tolist())
+                nodes = self._node_classes[seen] = node_classes(instance, members, self.hardware.node_flavor.tolist())
             known = self._classes[use] = key, compile_classes(instance, self.policy, self.hardware, members, *nodes)
         return known[1]
 

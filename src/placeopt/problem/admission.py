@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left, bisect_right
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 
 from placeopt.model import Instance, Job, LabelExpression, Node, Taint
-from placeopt.model.conditions import NODE_NAME, label_integer
+from placeopt.model.conditions import NODE_NAME
 from placeopt.problem.arrays import BoolArray
 
 BARRIERS = ("drained", "taints", "nodes_allowed", "nodes_excluded", "node_selector", "node_affinity")
@@ -18,10 +17,19 @@ CHOICES = BARRIERS[2:]
 """Of these what the job itself says about nodes."""
 
 
+def choices_of(job: Job) -> tuple[object, ...]:
+    """Return what a job itself says about nodes; equal for two jobs just if they state the same."""
+    selector = tuple(sorted(job.node_selector.items())) if job.node_selector else ()
+    return selector, job.node_affinity, job.nodes_allowed, job.nodes_excluded
+
+
+NO_CHOICE = ((), (), None, ())
+"""Of a job that says nothing about nodes."""
+
+
 def conditions_of(job: Job) -> tuple[object, ...]:
     """Return what decides which nodes admit a job; equal for two jobs just if they state the same."""
-    selector = tuple(sorted(job.node_selector.items())) if job.node_selector else ()
-    return selector, job.node_affinity, job.nodes_allowed, job.nodes_excluded, job.tolerations
+    return (*choices_of(job), job.tolerations)
 
 
 def effective_labels(instance: Instance, nodes: Sequence[Node] | None = None) -> list[dict[str, str]]:
@@ -110,48 +118,3 @@ class Admission:
 
 def _tolerated(taint: Taint, job: Job) -> bool:
     return any(toleration.tolerates(taint) for toleration in job.tolerations)
-
-
-Question = tuple[str, frozenset[str] | int | None]
-"""A label, and what is asked of its value: whether it is among some, above or below a number, or (None) there."""
-
-
-def questions(members: Iterable[Job]) -> frozenset[Question]:
-    """Return what some jobs ask about nodes beside machine, taints and drain."""
-    distinct = {conditions_of(job): job for job in members}
-    return frozenset(question for job in distinct.values() for question in _questions(job))
-
-
-def _questions(job: Job) -> Iterator[Question]:
-    for label, value in job.node_selector.items():
-        yield label, frozenset([value])
-    for expression in (expression for term in job.node_affinity for expression in term):
-        listed = expression.operator in ("In", "NotIn")
-        bound = expression.bound if expression.operator in ("Gt", "Lt") else None
-        yield expression.key, frozenset(expression.values) if listed else bound
-    for names in (job.nodes_allowed, job.nodes_excluded):
-        if names:
-            yield NODE_NAME, frozenset(names)
-
-
-class LabelView:
-    """What some questions about one label tell apart: values with equal answers have equal views."""
-
-    def __init__(self, asked: Iterable[frozenset[str] | int | None]) -> None:
-        asked = list(asked)
-        self._bounds = sorted(bound for bound in asked if isinstance(bound, int))
-        self._lists: dict[str, list[int]] = defaultdict(list)
-        for number, values in enumerate(asked):
-            for value in values if isinstance(values, frozenset) else ():
-                self._lists[value].append(number)
-        self._known: dict[str, tuple[object, ...]] = {}
-
-    def of(self, value: str | None) -> tuple[object, ...]:
-        """Return the view of a value; None: there is no such label."""
-        if value is None:
-            return ()
-        if value not in self._known:
-            number = label_integer(value) if self._bounds else None
-            among = () if number is None else (bisect_left(self._bounds, number), bisect_right(self._bounds, number))
-            self._known[value] = (among, tuple(self._lists.get(value, ())))
-        return self._known[value]

@@ -7,7 +7,7 @@ from collections.abc import Hashable, Iterable, Sequence
 import numpy as np
 
 from placeopt.model import Hold, Instance, Job, Policy, Split, Spread
-from placeopt.problem.admission import Admission, LabelView, Question, effective_labels
+from placeopt.problem.admission import NO_CHOICE, Admission, choices_of, effective_labels
 from placeopt.problem.arrays import BoolArray, IntArray
 from placeopt.problem.problem import Problem
 from placeopt.problem.state import State
@@ -94,30 +94,23 @@ def _plain(job: Job, policy: Policy, holds: Iterable[Hold], now_ms: int, keys: t
     )
 
 
-def classes_by_view(
-    instance: Instance, asked: frozenset[Question], flavors: Sequence[int]
-) -> tuple[IntArray, list[int]]:
-    """Return the class of every node, and one node of each, in the order of the file."""
-    by_label: dict[str, list[frozenset[str] | int | None]] = {}
-    for label, question in asked:
-        by_label.setdefault(label, []).append(question)
-    views = {label: LabelView(of_label) for label, of_label in by_label.items()}
-    labels = effective_labels(instance) if views else []
-    held: dict[str, list[object]] = {}
-    kinds = instance.hold_kinds
+def node_classes(instance: Instance, members: Iterable[Job], flavors: Sequence[int]) -> tuple[IntArray, list[int]]:
+    """Return the class of every node, and one node of each: those of a class offer the same to all ``members``."""
+    nodes, held, kinds = instance.cluster.nodes, dict[str, list[object]](), instance.hold_kinds
     for hold in instance.holds_now:
         amounts = (hold.gpus, hold.cpu_millicores, hold.memory_mib, tuple(hold.resources.items()), hold.until_ms)
         held.setdefault(hold.node, []).append((kinds[hold.kind].id, *amounts))
+    asked = {choices_of(job): job for job in members}
+    asked.pop(NO_CHOICE, None)
+    views: Sequence[Iterable[int]] = [()] * len(nodes)
+    if asked:
+        admission = Admission(nodes, effective_labels(instance))
+        masks = dict.fromkeys(np.packbits(admission.chosen(job)).tobytes() for job in asked.values())
+        chosen = np.array([np.frombuffer(mask, dtype=np.uint8) for mask in masks])
+        views = np.packbits(np.unpackbits(chosen, axis=1, count=len(nodes)), axis=0).T.tolist()
     node_class, firsts = group_by_key(
-        (
-            node.machine,
-            node.taints,
-            node.drained,
-            flavors[n],
-            *(view.of(labels[n].get(label)) for label, view in views.items()),
-            tuple(held.get(node.id, ())) if held else (),
-        )
-        for n, node in enumerate(instance.cluster.nodes)
+        (node.machine, node.taints, node.drained, flavor, bytes(view), tuple(held.get(node.id, ())))
+        for node, flavor, view in zip(nodes, flavors, views, strict=True)
     )
     return np.array(node_class, dtype=np.int64), firsts
 

@@ -11,10 +11,9 @@ import numpy as np
 from placeopt.errors import BadInput, Unsupported
 from placeopt.model import Instance, Job, Option, Policy, Split
 from placeopt.model.machine import PART_LEVELS
-from placeopt.problem.admission import questions
 from placeopt.problem.arrays import IntArray, Options, Placement, resource_demand, unknown_resources
 from placeopt.problem.changes import without_fixed
-from placeopt.problem.classes import allowed_nodes, classes_by_view, exempt_of, job_classes
+from placeopt.problem.classes import allowed_nodes, exempt_of, job_classes, node_classes
 from placeopt.problem.gpu_slots import has_profile
 from placeopt.problem.grants import refuse_overfull
 from placeopt.problem.hardware import compile_hardware, node_domains
@@ -75,7 +74,7 @@ def compile_problem(
     instance = lost.put_into(instance)
     hardware = hardware or compile_hardware(instance, policy, listed=lost.listed)
     members, job_class = job_classes(instance.jobs, policy, instance.hold_kinds.values(), instance.now_ms)
-    seen = classes_by_view(instance, questions(members), hardware.node_flavor.tolist())
+    seen = node_classes(instance, members, hardware.node_flavor.tolist())
     classes = compile_classes(instance, policy, hardware, members, *seen)
     counts = np.bincount(job_class, minlength=len(members))
     refuse_huge_values(classes.options, counts, policy, len(instance.running))
