@@ -21,9 +21,7 @@ def assignments_of(problem: Problem, placement: Indices) -> tuple[Assignment, ..
     shares: dict[int, dict[str, int]] = {}
     for rank, node in enumerate(placement.nodes):
         held = range(rank * per_worker, (rank + 1) * per_worker)
-        lost_index = {here: index for index, here in problem.lost_gpu.get(node, {}).items()}
-        here = [int(topology.gpu_index[placement.gpus[i]]) for i in held]
-        indices = [lost_index.get(index, index) for index in here]
+        indices = [int(topology.gpu_index[placement.gpus[i]]) for i in held]
         workers.setdefault(node, []).append(WorkerGpus(rank=rank, gpus=tuple(indices)))
         for index in indices:
             shares.setdefault(node, {})[str(index)] = int(options.milli[o])

@@ -168,8 +168,9 @@ class ClusterState:
 
     def drop_stand_ins(self, gone: Iterable[Running]) -> None:
         """Compile everything again if ``gone``, which no longer holds, held hardware that the cluster does not list."""
-        lost = self.parts.lost.gpu_index
-        if lost and any(held.node in lost for running in gone for held in running.assignments):
+        lost, listed = self.parts.lost, self.record.ledger.directory.machines
+        nodes = {node.id for node in lost.nodes if node.machine not in listed} if lost else ()
+        if any(held.node in nodes for running in gone for held in running.assignments):
             self._compile(self.snapshot)
 
     def adopt(self, running: Running, job: Job | None) -> None:

@@ -15,7 +15,7 @@ from placeopt.problem.changes import without_fixed
 from placeopt.problem.classes import class_key, job_classes, label_keys, node_classes
 from placeopt.problem.compile import assemble, compile_classes, may_change
 from placeopt.problem.hardware import compile_hardware
-from placeopt.problem.lost import find_lost
+from placeopt.problem.lost import find_lost, with_lost
 from placeopt.problem.problem import Classes, Hardware, Jobs
 
 NUMBER, ARRIVAL, PRIORITY = range(3)
@@ -211,7 +211,7 @@ class Parts:
         self.table = JobTable.of(instance.jobs, policy, instance.hold_kinds.values(), instance.now_ms)
         self.lost = find_lost(instance)
         """Running jobs on nodes and GPUs that are not listed; their stand-ins stay as long as these parts."""
-        self.hardware: Hardware = compile_hardware(self.lost.put_into(instance), policy, listed=self.lost.listed)
+        self.hardware: Hardware = compile_hardware(with_lost(instance, self.lost), policy)
         self._node_classes: dict[object, tuple[IntArray, list[int]]] = {}
         self._classes: dict[str, tuple[object, Classes]] = {}
         self._whole: tuple[Instance, Problem] | None = None
@@ -265,20 +265,20 @@ class Parts:
 
     def class_problem(self, instance: Instance) -> Problem:
         """Return the problem of one job per class."""
-        given, instance = instance, self.lost.put_into(instance)
+        given, instance = instance, with_lost(instance, self.lost)
         members = self.table.members
         numbers = np.arange(len(members))
         classes = self._compiled("classes", instance, members, numbers)
         zero = np.zeros(len(members), dtype=np.int64)
         none = frozenset[int]()
         jobs = Jobs(tuple(job.id for job in members), numbers, zero, zero, none, none, none)
-        return assemble(instance, self.policy, self.hardware, classes, jobs, {}, given=given, lost=self.lost)
+        return assemble(instance, self.policy, self.hardware, classes, jobs, {}, given=given)
 
     def whole(self, instance: Instance, class_problem: Problem) -> Problem:
         """Return the problem of the snapshot ``instance``, equal to ``compile_problem(instance)``."""
         if self._whole is not None and self._whole[0] is instance:
             return self._whole[1]
-        given, instance = instance, self.lost.put_into(instance)
+        given, instance = instance, with_lost(instance, self.lost)
         order, job_class = self.table.in_order()
         members = [self.table.members[number] for number in order]
         classes = self._compiled("whole", instance, members, order)
@@ -289,7 +289,7 @@ class Parts:
             number = dict(zip(self.placed, self.table.positions(self.placed), strict=True))
         jobs = Jobs(self.table.ids(), job_class, arrival, priority, **may_change(instance, self.policy, number))
         running = self._running_now(_option_of(class_problem, classes, order))
-        problem = assemble(instance, self.policy, self.hardware, classes, jobs, running, given=given, lost=self.lost)
+        problem = assemble(instance, self.policy, self.hardware, classes, jobs, running, given=given)
         problem = without_fixed(problem)
         self._whole = (given, problem)
         return problem

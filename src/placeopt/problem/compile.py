@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from placeopt.errors import BadInput, Unsupported
-from placeopt.model import Instance, Job, Option, Policy, Split
+from placeopt.model import Cluster, Instance, Job, Option, Policy, Split
 from placeopt.model.machine import PART_LEVELS
 from placeopt.problem.arrays import IntArray, Options, Placement, resource_demand, unknown_resources
 from placeopt.problem.changes import without_fixed
@@ -17,7 +17,7 @@ from placeopt.problem.classes import allowed_nodes, exempt_of, job_classes, node
 from placeopt.problem.gpu_slots import has_profile
 from placeopt.problem.grants import refuse_overfull
 from placeopt.problem.hardware import compile_hardware, node_domains
-from placeopt.problem.lost import Lost, find_lost
+from placeopt.problem.lost import find_lost, with_lost
 from placeopt.problem.problem import Classes, Hardware, Jobs, Problem
 from placeopt.problem.queues import flavors_of_queue
 from placeopt.problem.running import running_placement
@@ -37,7 +37,7 @@ def compile_problem(
     instance: Instance,
     policy: Policy | None = None,
     hardware: Hardware | None = None,
-    lost: Lost | None = None,
+    lost: Cluster | None = None,
 ) -> Problem:
     """
     Compile a round to arrays.
@@ -51,7 +51,7 @@ def compile_problem(
     hardware
         Hardware of a problem of the same cluster under the same policy, to be reused.
     lost
-        Stand-ins for nodes and GPUs that the cluster does not list, where the instance is a part of another.
+        The cluster with stand-ins for what it does not list (`find_lost`), where the instance is a part of another.
 
     Returns
     -------
@@ -70,9 +70,8 @@ def compile_problem(
     policy = policy or instance.policy
     given = instance
     instance, trees = with_members(instance)
-    lost = find_lost(instance) if lost is None else lost
-    instance = lost.put_into(instance)
-    hardware = hardware or compile_hardware(instance, policy, listed=lost.listed)
+    instance = with_lost(instance, lost or find_lost(instance))
+    hardware = hardware or compile_hardware(instance, policy)
     members, job_class = job_classes(instance.jobs, policy, instance.hold_kinds.values(), instance.now_ms)
     seen = node_classes(instance, members, hardware.node_flavor.tolist())
     classes = compile_classes(instance, policy, hardware, members, *seen)
@@ -88,7 +87,7 @@ def compile_problem(
     )
     more = {level: node_domains(instance, level) for level in levels_of(trees)}
     classes = replace(classes, split_domain={**classes.split_domain, **more})
-    problem = assemble(instance, policy, hardware, classes, jobs, {}, given=given, lost=lost, trees=trees)
+    problem = assemble(instance, policy, hardware, classes, jobs, {}, given=given, trees=trees)
     nodes = {node_id: n for n, node_id in enumerate(problem.node_ids)}
     for running in instance.running:
         job = number[running.job]
@@ -107,19 +106,15 @@ def assemble(
     running: dict[int, Placement],
     *,
     given: Instance | None = None,
-    lost: Lost | None = None,
     trees: tuple[Tree, ...] = (),
 ) -> Problem:
-    """Compose a problem from its parts; ``instance`` is ``given`` with the stand-ins of ``lost``, if there are any."""
+    """Compose a problem from its parts; ``instance`` is ``given`` with stand-ins and members."""
     kinds = ((Hardware, hardware), (Classes, classes), (Jobs, jobs))
     parts = {field.name: getattr(part, field.name) for kind, part in kinds for field in fields(kind)}
     schedulable = np.array([not node.drained for node in instance.cluster.nodes], dtype=bool)
-    index = lost.gpu_index if lost else {}
-    nodes = instance.cluster.nodes if index else ()
     return Problem(
         instance=instance,
         given=given or instance,
-        lost_gpu={n: index[node.id] for n, node in enumerate(nodes) if node.id in index},
         policy=policy,
         node_schedulable=schedulable,
         target=target_workload(instance, policy, hardware.type_model),

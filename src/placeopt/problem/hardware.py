@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 import numpy as np
 
 from placeopt.model import Instance, Policy
 from placeopt.model.machine import Profile
-from placeopt.problem.arrays import RESOURCES, UNLIMITED, IntArray, held_amounts
+from placeopt.problem.arrays import RESOURCES, UNLIMITED, BoolArray, IntArray, held_amounts
 from placeopt.problem.gpu_parts import gpu_parts
+from placeopt.problem.lost import LOST_MODEL
 from placeopt.problem.problem import FragmentationLevel, Hardware
 from placeopt.problem.queues import flavors_of_nodes
 from placeopt.topology.cluster_topology import ClusterTopology
@@ -19,9 +18,9 @@ FREE = frozenset[str]()
 
 
 def fragmentation_levels(
-    instance: Instance, policy: Policy, topology: ClusterTopology
+    instance: Instance, policy: Policy, topology: ClusterTopology, listed: BoolArray
 ) -> tuple[FragmentationLevel, ...]:
-    """Return the levels whose fragmentation counts and that the cluster has."""
+    """Return the levels whose fragmentation counts and that the cluster has; ``listed``, (G,): GPUs that count."""
     out: list[FragmentationLevel] = []
     for name, weight in sorted(policy.fragmentation.level_weights.items()):
         if not weight:
@@ -32,6 +31,7 @@ def fragmentation_levels(
             domain = gpu_parts(instance, topology, name)
         else:
             domain = node_domains(instance, name)[topology.gpu_node]
+        domain[~listed] = -1
         if (domain >= 0).any():
             out.append(FragmentationLevel(name, weight, domain, np.bincount(domain[domain >= 0]).astype(np.int64)))
     return tuple(out)
@@ -47,31 +47,21 @@ def node_domains(instance: Instance, level: str) -> IntArray:
     return np.array([of_domain[node.domain] for node in instance.cluster.nodes], dtype=np.int64)
 
 
-def compile_hardware(
-    instance: Instance,
-    policy: Policy,
-    before: ClusterTopology | None = None,
-    listed: Mapping[str, int] | None = None,
-) -> Hardware:
+def compile_hardware(instance: Instance, policy: Policy, before: ClusterTopology | None = None) -> Hardware:
     """
     Compile the cluster.
 
     ``before`` is the topology of an earlier state of the same cluster: distances inside machines are taken over where
-    the machine types are the same. ``listed``: of machine types that stand in for lost hardware (``Lost.listed``), how
-    many of their GPUs are not lost.
+    the machine types are the same.
     """
     cluster = instance.cluster
     topology = ClusterTopology(cluster, before)
-    types: dict[tuple[str, int, bool, frozenset[str], tuple[Profile, ...]], int] = {}
-    listed = listed or {}
+    types: dict[tuple[str, int, frozenset[str], tuple[Profile, ...]], int] = {}
     present = {node.machine for node in cluster.nodes}  # a machine that is only listed must not enter any worst case
     per_machine = [
         [
-            types.setdefault(
-                (gpu.model, gpu.memory_mib, g >= listed.get(machine.id, len(machine.gpus)), FREE, gpu.profiles),
-                len(types),
-            )
-            for g, gpu in enumerate(machine.gpus * (machine.id in present))
+            types.setdefault((gpu.model, gpu.memory_mib, FREE, gpu.profiles), len(types))
+            for gpu in machine.gpus * (machine.id in present)
         ]
         for machine in cluster.machines
     ]
@@ -79,10 +69,14 @@ def compile_hardware(
     flat = np.array([number for numbers in per_machine for number in numbers], dtype=np.int64)
     gpu_type = flat[start[topology.node_machine[topology.gpu_node]] + topology.gpu_index]
     kinds = list(types)
-    for gpu, holds in _held_gpus(instance, topology).items():  # a GPU that is held is of a type of its own
-        kind = (*kinds[gpu_type[gpu]][:3], holds, kinds[gpu_type[gpu]][4])
+    for gpu, by in _held_gpus(instance, topology).items():  # a GPU that is held is of a type of its own
+        kind = (*kinds[gpu_type[gpu]][:2], by, kinds[gpu_type[gpu]][3])
         gpu_type[gpu] = types.setdefault(kind, len(types))
-    type_memory = np.array([memory for _, memory, *_ in types], dtype=np.int64)
+    model, memory, holds, geometry = zip(*types, strict=True) if types else ((), (), (), ())
+    type_memory, type_lost = (
+        np.array(memory, dtype=np.int64),
+        np.array([name == LOST_MODEL for name in model], dtype=bool),
+    )
     links = np.array([_limit(machine.network_bandwidth_mbps) for machine in cluster.machines], dtype=np.int64)
     stated = [machine.resources for machine in cluster.machines] + [domain.resources for domain in cluster.domains]
     named = tuple(sorted({name for resources in (*stated, cluster.resources) for name in resources}))
@@ -97,14 +91,14 @@ def compile_hardware(
         node_flavor=np.array(flavors_of_nodes(instance, policy), dtype=np.int64),
         gpu_type=gpu_type,
         gpu_memory_mib=type_memory[gpu_type],
-        type_model=tuple(model for model, *_ in types),
+        type_model=model,
         type_memory_mib=type_memory,
-        type_lost=np.array([lost for _, _, lost, *_ in types], dtype=bool),
-        type_holds=tuple(holds for *_, holds, _ in types),
-        type_geometry=tuple(profiles for *_, profiles in types),
+        type_lost=type_lost,
+        type_holds=holds,
+        type_geometry=geometry,
         gpu_switch=gpu_parts(instance, topology, "switch"),
         gpu_socket=gpu_parts(instance, topology, "socket"),
-        levels=fragmentation_levels(instance, policy, topology),
+        levels=fragmentation_levels(instance, policy, topology, ~type_lost[gpu_type]),
         machine_link_mbps=links[topology.node_machine],
         domain_link_mbps=np.array([_limit(domain.uplink_mbps) for domain in cluster.domains], dtype=np.int64),
     )

@@ -2,96 +2,69 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from collections.abc import Collection
 
-from placeopt.model import Instance, Machine, Node
-from placeopt.model.machine import Gpu
+from placeopt.model import Cluster, Gpu, Instance, Machine, Node
 
-LOST_MODEL = "lost"
-"""Model of a GPU that is not listed; its type is one of its own, which no job may start on."""
+LOST_MODEL = ""
+"""Model of a GPU that is not listed, which is no name in a file; no job may start on one."""
 
 
-@dataclass(frozen=True)
-class Lost:
-    """What runs where the cluster lists nothing."""
-
-    machines: tuple[Machine, ...]
-    nodes: tuple[Node, ...]
+def find_lost(instance: Instance) -> Cluster | None:
     """
-    Those of the cluster, with a drained stand-in for every lost node, and one for every lost GPU, after those of its
-    node. A node that is there but lost GPUs has a machine type of its own.
-    """
-    gpu_index: Mapping[str, Mapping[int, int]]  # id of the node -> index of a lost GPU in the file -> in the stand-in
-    listed: Mapping[str, int]  # id of a stand-in's machine type -> number of its GPUs that the cluster lists
+    Return the cluster with stand-ins for what running jobs hold and it does not list; None if it lists everything.
 
-    def __bool__(self) -> bool:
-        """Whether anything is lost."""
-        return bool(self.gpu_index)
-
-    def put_into(self, instance: Instance) -> Instance:
-        """Return a round of the same cluster with the stand-ins; the same object if nothing is lost."""
-        if not self:
-            return instance
-        cluster = instance.cluster.model_copy(update={"machines": self.machines, "nodes": self.nodes})
-        return instance.model_copy(update={"cluster": cluster})
-
-
-def find_lost(instance: Instance) -> Lost:
-    """
-    Return stand-ins for what running jobs hold and the cluster does not list.
-
-    A stand-in has just the GPUs that are held, and no CPU or memory: its limits are broken by what runs there, which is
+    A lost node is a drained one, a node that lost GPUs has a machine type of its own. A stand-in has GPUs up to the
+    highest index that is held, and of a lost node no CPU or memory: its limits are broken by what runs there, which is
     exempt (``placeopt.check``), and nothing starts there. Its distance to other GPUs is the default.
     """
     machines = dict(instance.cluster.machine_types)
     nodes = {node.id: node for node in instance.cluster.nodes}
-    made: dict[tuple[str | None, int], str] = {}  # machine, lost GPUs -> machine type of the stand-in
-    listed: dict[str, int] = {}
-    gpu_index: dict[str, dict[int, int]] = {}
-    for name, indices in _missing(instance).items():
+    made: dict[tuple[str | None, int], str] = {}  # machine, GPUs -> machine type of the stand-in
+    for name, gpus in _sizes(instance).items():
         machine = machines[nodes[name].machine] if name in nodes else None
-        key = (None if machine is None else machine.id, len(indices))
+        key = (None if machine is None else machine.id, gpus)
         if key not in made:
-            made[key] = _free_name(f"lost-{key[0] or 'node'}-{key[1]}", machines)
-            machines[made[key]] = _stand_in(made[key], machine, len(indices))
-            listed[made[key]] = 0 if machine is None else len(machine.gpus)
-        gpu_index[name] = {index: listed[made[key]] + i for i, index in enumerate(sorted(indices))}
+            made[key] = _free_name(f"lost-{key[0] or 'node'}-{gpus}", machines)
+            machines[made[key]] = _stand_in(made[key], machine, gpus)
         stand_in = Node(id=name, machine=made[key], drained=True)
         nodes[name] = nodes[name].model_copy(update={"machine": made[key]}) if name in nodes else stand_in
-    return Lost(tuple(machines.values()), tuple(nodes.values()), gpu_index, listed)
+    if not made:
+        return None
+    return instance.cluster.model_copy(update={"machines": tuple(machines.values()), "nodes": tuple(nodes.values())})
 
 
-def _missing(instance: Instance) -> dict[str, set[int]]:
-    """Return the GPUs that jobs hold and the cluster does not list, by node; with none for a node without GPUs."""
-    listed = instance.cluster.gpus_by_node
-    missing: dict[str, set[int]] = {}
+def with_lost(instance: Instance, lost: Cluster | None) -> Instance:
+    """Return a round of a cluster with the stand-ins that `find_lost` found for it."""
+    if lost is None:
+        return instance
+    cluster = instance.cluster.model_copy(update={"machines": lost.machines, "nodes": lost.nodes})
+    return instance.model_copy(update={"cluster": cluster})
+
+
+def _sizes(instance: Instance) -> dict[str, int]:
+    """Return the number of GPUs that a stand-in has for each node of which jobs hold more than the cluster lists."""
+    listed, sizes = instance.cluster.gpus_by_node, dict[str, int]()
     for running in instance.running:
         for assignment in running.assignments:
-            size = listed.get(assignment.node, -1)
-            lost = [gpu for gpu in map(int, assignment.gpus) if gpu >= size]
-            if lost or size < 0:
-                missing.setdefault(assignment.node, set()).update(lost)
-    return missing
+            held = max(map(int, assignment.gpus), default=-1) + 1
+            if held > listed.get(assignment.node, -1):
+                sizes[assignment.node] = max(sizes.get(assignment.node, 0), held)
+    return sizes
 
 
-def _stand_in(name: str, machine: Machine | None, lost: int) -> Machine:
-    """Return a machine with ``lost`` GPUs after its own."""
+def _stand_in(name: str, machine: Machine | None, gpus: int) -> Machine:
+    """Return a machine with so many GPUs: lost ones after its own."""
     if machine is None:
-        return Machine(id=name, cpu_millicores=0, memory_mib=0, gpus=(Gpu(model=LOST_MODEL),) * lost)
-    update: dict[str, object] = {"id": name, "gpus": (*machine.gpus, *(Gpu(model=LOST_MODEL),) * lost)}
-    if machine.gpu_distance_matrix is not None:
-        update["gpu_distance_matrix"] = _extended(machine.gpu_distance_matrix, lost)
+        machine = Machine(id=name, cpu_millicores=0, memory_mib=0)
+    lost = (Gpu.model_construct(model=LOST_MODEL),) * (gpus - len(machine.gpus))
+    update: dict[str, object] = {"id": name, "gpus": (*machine.gpus, *lost)}
+    if machine.gpu_distance_matrix is not None:  # a lost GPU is as far from every other as any two are
+        far, known = max(map(max, machine.gpu_distance_matrix), default=0), len(machine.gpus)
+        rows = [(*row, *[far] * len(lost)) for row in machine.gpu_distance_matrix]
+        rows += [tuple(far * (i != j) for j in range(gpus)) for i in range(known, gpus)]
+        update["gpu_distance_matrix"] = tuple(rows)
     return machine.model_copy(update=update)
-
-
-def _extended(matrix: tuple[tuple[int, ...], ...], more: int) -> tuple[tuple[int, ...], ...]:
-    """Return a distance matrix with more GPUs, each as far from every other as any two of the matrix are."""
-    far = max((max(row) for row in matrix), default=0)
-    size = len(matrix) + more
-    rows = [(*row, *[far] * more) for row in matrix]
-    rows += [tuple(0 if i == j else far for j in range(size)) for i in range(len(matrix), size)]
-    return tuple(rows)
 
 
 def _free_name(name: str, taken: Collection[str]) -> str:

@@ -116,7 +116,6 @@ class Problem(Hardware, Classes, Jobs):
     instance: Instance
     """What is compiled: ``given``, with stand-ins for what jobs run on and the cluster does not list (`find_lost`)."""
     given: Instance
-    lost_gpu: Mapping[int, Mapping[int, int]]  # node -> index of a lost GPU in the file -> its index in the stand-in
     policy: Policy
     node_schedulable: BoolArray  # (N,) not drained
     target: Target  # the workload that fragmentation ``fgd`` is measured against
@@ -191,8 +190,8 @@ class Problem(Hardware, Classes, Jobs):
 
     @property
     def num_listed_gpus(self) -> int:
-        """GPUs that the cluster lists: all but those that jobs run on and that are lost."""
-        return self.num_gpus - (int(self.type_lost[self.gpu_type].sum()) if self.lost_gpu else 0)
+        """GPUs that the cluster lists: all but the stand-ins for lost ones."""
+        return self.num_gpus - int(self.type_lost[self.gpu_type].sum())
 
     @property
     def num_jobs(self) -> int:

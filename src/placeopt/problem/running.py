@@ -47,14 +47,10 @@ def running_placement(running: PlacementRecord, problem: Problem, job: int, node
         if n < 0:
             raise BadInput(f"running job {running.job!r}: no node {assignment.node!r} in the cluster")
         start, end = problem.first_gpu[n], problem.first_gpu[n + 1]
-        lost, shares = problem.lost_gpu.get(n), assignment.gpus
         for worker in assignment.workers:
             gpus = []
             for index in worker.gpus:
-                known = str(index) in shares
-                if lost is not None:
-                    index = lost.get(index, index)
-                if start + index >= end or not known:
+                if start + index >= end or str(index) not in assignment.gpus:
                     raise BadInput(
                         f"running job {running.job!r} on node {assignment.node!r}: worker {worker.rank} holds GPU "
                         f"{index}, which the node lacks or 'gpus' does not list; the node has GPUs 0..{end - start - 1}"

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
 from dataclasses import dataclass
 from math import gcd
-from typing import TypeVar
 
 import numpy as np
 
-from placeopt.model import Instance, Policy
+from placeopt.model import Demand, Instance, Policy, TargetWorker
 from placeopt.problem.arrays import BoolArray, Frozen, IntArray
 
 MOST_PARTS = 1000
@@ -22,11 +20,8 @@ scaled to this sum. Small rounds thus have small coefficients, which solvers can
 COVERED_PERCENT = 95
 """Share of the workers that the typical ones cover (Weng et al., ATC'23)."""
 
-Worker = tuple[int, int, int, tuple[str, ...]]
-"""GPUs, GPU-milli of each, CPU millicores, GPU models allowed (sorted; empty: any)."""
-
-Kind = TypeVar("Kind", Worker, tuple[int, int, int, bytes])
-"""A worker; ``weigh`` has the mask of GPU types allowed in place of their models."""
+Worker = tuple[int, int, int, bytes]
+"""GPUs, GPU-milli of each, CPU millicores, and as mask (T,) the GPU types allowed."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,73 +52,58 @@ def target_workload(instance: Instance, policy: Policy, type_model: tuple[str, .
     running and waiting ones: every worker of each job's first option, the distinct ones by frequency until 95 % are
     covered (equally frequent ones in ascending order of what they ask for, so that the order of jobs does not matter).
     """
-    counts: Counter[Worker] = Counter()
-    covered_percent = 100
+    counts, covered_percent = Counter[Worker](), 100
+
+    def count(worker: Demand | TargetWorker, milli: int, number: int) -> None:
+        allowed = bytes(not worker.gpu_models or model in worker.gpu_models for model in type_model)
+        counts[worker.gpus, milli, worker.cpu_millicores, allowed] += number
+
     if policy.fragmentation.form == "fgd":
         for stated in policy.fragmentation.target:
-            models = tuple(sorted(set(stated.gpu_models)))
-            counts[stated.gpus, stated.gpu_milli, stated.cpu_millicores, models] += stated.count
+            count(stated, stated.gpu_milli, stated.count)
         if not counts:
             covered_percent = COVERED_PERCENT
             for job in instance.jobs:
-                d, models = job.options[0].demand, tuple(sorted(set(job.options[0].demand.gpu_models)))
-                counts[d.gpus, d.gpu_milli if d.gpus else 1, d.cpu_millicores, models] += job.options[0].workers
-    typical = _typical(counts, covered_percent)
-    type_ok = [[not models or model in models for model in type_model] for *_, models in typical]
-    return _target(typical, counts, np.array(type_ok, dtype=bool).reshape(len(typical), len(type_model)))
+                demand = job.options[0].demand
+                count(demand, demand.gpu_milli if demand.gpus else 1, job.options[0].workers)
+    return _target(counts, covered_percent, len(type_model))
 
 
 def weigh(gpus: IntArray, milli: IntArray, cpu: IntArray, type_ok: BoolArray, counts: IntArray) -> Target:
     """
     Compile a target from arrays of kinds of workers, (M,) each, ``type_ok`` (M, T).
 
-    The most frequent ones until 95 % of ``counts`` are covered, as in ``target_workload``; kinds that are equal in all
-    of this count as one.
+    The most frequent ones until 95 % of ``counts`` are covered, as in ``target_workload``.
     """
-    counted: Counter[tuple[int, int, int, bytes]] = Counter()
+    counted = Counter[Worker]()
     masks = [row.tobytes() for row in type_ok]
-    kinds = zip(gpus.tolist(), milli.tolist(), cpu.tolist(), masks, strict=True)
-    for kind, count in zip(kinds, counts.tolist(), strict=True):
-        counted[kind] += count
-    typical = _typical(counted, COVERED_PERCENT)
-    allowed = np.array([np.frombuffer(mask, dtype=bool) for *_, mask in typical], dtype=bool)
-    return _target(typical, counted, allowed.reshape(len(typical), type_ok.shape[1]))
+    for *kind, count in zip(gpus.tolist(), milli.tolist(), cpu.tolist(), masks, counts.tolist(), strict=True):
+        counted[tuple(kind)] += count
+    return _target(counted, COVERED_PERCENT, type_ok.shape[1])
 
 
-def _typical(counts: Counter[Kind], covered_percent: int) -> list[Kind]:
+def _target(counts: Counter[Worker], covered_percent: int, types: int) -> Target:
     """Return the most frequent workers until ``covered_percent`` are covered, equally frequent ones ascending."""
-    typical: list[Kind] = []
+    typical: list[Worker] = []
     covered, total = 0, counts.total()
     for worker in sorted(counts, key=lambda worker: (-counts[worker], worker)):
         if 100 * covered >= covered_percent * total:
             break
         typical.append(worker)
         covered += counts[worker]
-    return typical
-
-
-def _target(typical: Sequence[Kind], counts: Counter[Kind], type_ok: BoolArray) -> Target:
-    return Target(
-        gpus=_ints([worker[0] for worker in typical]),
-        milli=_ints([worker[1] for worker in typical]),
-        cpu=_ints([worker[2] for worker in typical]),
-        type_ok=type_ok,
-        parts=_parts([counts[worker] for worker in typical]),
-    )
+    gpus, milli, cpu = np.array([worker[:3] for worker in typical], dtype=np.int64).reshape(len(typical), 3).T.copy()
+    allowed = np.frombuffer(b"".join(worker[3] for worker in typical), dtype=bool).reshape(len(typical), types)
+    return Target(gpus, milli, cpu, allowed, _parts([counts[worker] for worker in typical]))
 
 
 def _parts(counts: list[int]) -> IntArray:
     """Return integers in proportion to ``counts``; where these are too large by largest remainder, the first first."""
     common = gcd(*counts)
-    counts = [count // common for count in counts]
-    total = sum(counts)
-    if total <= MOST_PARTS:
-        return _ints(counts)
-    parts = [count * MOST_PARTS // total for count in counts]
-    for i in sorted(range(len(counts)), key=lambda i: -(counts[i] * MOST_PARTS % total))[: MOST_PARTS - sum(parts)]:
-        parts[i] += 1
-    return _ints(parts)
-
-
-def _ints(values: list[int]) -> IntArray:
-    return np.array(values, dtype=np.int64)
+    parts = [count // common for count in counts]
+    total = sum(parts)
+    if total > MOST_PARTS:
+        exact, parts = parts, [part * MOST_PARTS // total for part in parts]
+        by_remainder = sorted(range(len(parts)), key=lambda i: -(exact[i] * MOST_PARTS % total))
+        for i in by_remainder[: MOST_PARTS - sum(parts)]:
+            parts[i] += 1
+    return np.array(parts, dtype=np.int64)

@@ -136,7 +136,7 @@ def _restates(plan: Plan, problem: Problem, allocation: Allocation) -> bool:
     of an assignment lists what its workers hold is left to the referee.
     """
     held = [(job, placement) for job, placement in enumerate(allocation) if placement is not None]
-    if plan.asked is not None or plan.moved or problem.lost_gpu or len(held) != len(plan.placements):
+    if plan.asked is not None or plan.moved or problem.type_lost.any() or len(held) != len(plan.placements):
         return False
     ids, nodes, names, first = problem.job_ids, problem.node_ids, problem.options.name, problem.first_gpu
     job_class = problem.job_class.tolist()

@@ -163,11 +163,6 @@ class Recorder:
             )
         )
         self._start = problem.node_gpu_start.tolist()
-        self._lost = {
-            problem.first_gpu[node] + here: index
-            for node, lost in problem.lost_gpu.items()
-            for index, here in lost.items()
-        }
         self._workers: dict[tuple[int, tuple[int, ...]], WorkerGpus] = {}  # alike in most jobs, so few are made
         self._alone: dict[tuple[int, tuple[int, ...]], dict[str, Any]] = {}  # option, GPUs -> what is held on a node
         self._last: list[Indexed | None] = [None] * problem.num_jobs
@@ -223,8 +218,6 @@ class Recorder:
     def _indexes(self, node: int, gpus: tuple[int, ...]) -> tuple[int, ...]:
         """Return GPUs of a node by their indexes in the file."""
         start = self._start[node]
-        if self._lost:
-            return tuple([self._lost.get(gpu, gpu - start) for gpu in gpus])
         return tuple([gpu - start for gpu in gpus])
 
     def _held(self, placement: Indexed, node: int, ranks: Sequence[int]) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from rich.text import Text
 from placeopt.errors import BadInput
 from placeopt.importers.fabric import Fabric
 from placeopt.model import Cluster, Machine
-from placeopt.problem.lost import find_lost
+from placeopt.problem.lost import LOST_MODEL, find_lost
 from placeopt.readable import amount, gpus, plain, plural
 from placeopt.report.text.gpu_map import gpu_map
 from placeopt.report.text.instance_summary import instance_facts, instance_tables
@@ -78,8 +78,7 @@ def node_uses(instance: Instance, placements: Sequence[Placement], source: str =
     Nodes and GPUs that running jobs hold but the instance does not list follow as drained ones. Raises `BadInput` if a
     placement names a node or GPU that does not exist; ``source`` is the name of the list in the message.
     """
-    lost = find_lost(instance)
-    cluster = lost.put_into(instance).cluster
+    cluster = find_lost(instance) or instance.cluster
     uses = {}
     for node in cluster.nodes:
         machine = cluster.machine_of(node)
@@ -93,12 +92,14 @@ def node_uses(instance: Instance, placements: Sequence[Placement], source: str =
             use.jobs.append(placement.job)
             use.cpu_millicores += assignment.cpu_millicores
             use.memory_mib += assignment.memory_mib
-            moved_to = lost.gpu_index.get(assignment.node, {})
             for index, milli in assignment.gpus.items():
-                at = moved_to.get(int(index), int(index))
-                if at >= len(use.gpus):
+                if int(index) >= len(use.gpus):
                     raise BadInput(f"{where}.gpus: no GPU {index} on node {assignment.node!r}, it has {len(use.gpus)}")
-                use.gpus[at].append(GpuHolder(placement.job, milli))
+                use.gpus[int(index)].append(GpuHolder(placement.job, milli))
+    for use in uses.values():  # of what is not listed, what is held
+        there = [g for g, gpu in enumerate(use.machine.gpus) if gpu.model != LOST_MODEL or use.gpus[g]]
+        use.gpus = [use.gpus[g] for g in there]
+        use.machine = use.machine.model_copy(update={"gpus": tuple(use.machine.gpus[g] for g in there)})
     return list(uses.values())
 
 
