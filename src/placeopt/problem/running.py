@@ -8,7 +8,7 @@ from placeopt.errors import BadInput
 from placeopt.model import Placement as PlacementRecord
 from placeopt.problem.arrays import Placement
 from placeopt.problem.problem import Problem
-from placeopt.problem.tree_placements import member_placements
+from placeopt.problem.tree import member_placements
 
 
 def placed_in(

@@ -9,13 +9,30 @@ as it is, and what is missing another.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from itertools import product
 from typing import Any
 
-from placeopt.model import Assignment, Communication, Group, Instance, Job, Option, Running, Split, Spread, WorkerGpus
-from placeopt.problem.tree import LeafName, Tree, TreeForm, TreeGroup
-from placeopt.problem.tree_conditions import Stated, conditions_with, positions, stated_of_leaves
-from placeopt.problem.tree_placements import regrouped
+from placeopt.model import (
+    Communication,
+    Group,
+    Instance,
+    Job,
+    LabelExpression,
+    NodeConditions,
+    Option,
+    Running,
+    Split,
+    Spread,
+)
+from placeopt.problem.tree import HeldBy, LeafName, Tree, TreeForm, TreeGroup, by_rank, regrouped
+
+OF_LEAF = ("workers", "workers_min", "demand", "single_node", "workers_per_node_max", "splits", "spread")
+"""What the option of a member has of its leaf."""
+Stated = tuple[NodeConditions, ...]
+"""The conditions of the groups that a leaf is in, from the root down."""
+Terms = tuple[tuple[LabelExpression, ...], ...]
+"""Alternatives, of each of which all expressions are met."""
 
 
 def with_members(instance: Instance) -> tuple[Instance, tuple[Tree, ...]]:
@@ -24,25 +41,25 @@ def with_members(instance: Instance) -> tuple[Instance, tuple[Tree, ...]]:
     if not any(option.is_tree for options in kinds.values() for option in options):
         return instance, ()
     held = {running.job: running for running in instance.running}
-    jobs, running, made = list[Job](), dict[str, list[Running]](), list[Tree]()
+    jobs, running, trees = list[Job](), dict[str, list[Running]](), list[Tree]()
     for job in _in_blocks(instance):
         if any(option.is_tree for option in job.options):
-            drafts = _drafts(job, held.get(job.id))
-            tree, members, runs = _tree(job, held.get(job.id), drafts, len(jobs))
-            made.append(tree)
+            tree, members, running[job.id] = _tree(job, held.get(job.id), len(jobs))
+            trees.append(tree)
             jobs += members
-            running[job.id] = runs
         else:
             jobs.append(job)
-    parts = tuple(part for record in instance.running for part in running.get(record.job, [record]))
-    cluster = instance.cluster.model_copy(update={"block_sizes": ()})
-    names = {tree.job: [jobs[member].id for member in tree.members] for tree in made}
-    holds = tuple(
-        hold.model_copy(update={"jobs": (*hold.jobs, *(name for job in hold.jobs for name in names.get(job, ())))})
-        for hold in instance.holds
-    )
-    changed = {"cluster": cluster, "jobs": tuple(jobs), "running": parts, "holds": holds}
-    return instance.model_copy(update=changed), tuple(made)
+    names = {tree.job: [jobs[member].id for member in tree.members] for tree in trees}
+    changed = {
+        "cluster": instance.cluster.model_copy(update={"block_sizes": ()}),
+        "jobs": tuple(jobs),
+        "running": tuple(part for record in instance.running for part in running.get(record.job, [record])),
+        "holds": tuple(
+            hold.model_copy(update={"jobs": (*hold.jobs, *(name for job in hold.jobs for name in names.get(job, ())))})
+            for hold in instance.holds
+        ),
+    }
+    return instance.model_copy(update=changed), tuple(trees)
 
 
 def _in_blocks(instance: Instance) -> Iterable[Job]:
@@ -50,10 +67,9 @@ def _in_blocks(instance: Instance) -> Iterable[Job]:
     if not instance.cluster.block_sizes:
         return instance.jobs
     splits_of = instance.cluster.splits_of
-    kinds = {id(job.options): job.options for job in instance.jobs}
     stated = {
         key: tuple(option.model_copy(update={"splits": splits_of(option)}) for option in options)
-        for key, options in kinds.items()
+        for key, options in {id(job.options): job.options for job in instance.jobs}.items()
     }
     return [job.model_copy(update={"options": stated[id(job.options)]}) for job in instance.jobs]
 
@@ -66,82 +82,127 @@ class _Member:
     own: Group  # a leaf of so many workers
     runs: bool
     can_miss: int
-    stated: Stated = ()  # what the groups that it is in ask of nodes
+    stated: Stated  # what the groups that it is in ask of nodes
+    at: int = -1
+    """Its position among the members of the tree."""
 
 
-@dataclass
 class _Draft:
-    """One option: its members, and what binds them, by their positions."""
+    """One option: its members, and what binds them, by their positions here; ``held``: what runs of each leaf."""
 
-    option: Option
-    members: list[_Member]
-    anchor: int  # a member that runs wherever any other does
-    needs: list[tuple[int, int]]
-    held: Mapping[LeafName, list[tuple[Assignment, WorkerGpus]]]
-    at: list[int] = field(default_factory=list)
-    """Position of each member among those of the tree."""
+    def __init__(self, option: Option, held: Mapping[LeafName, list[HeldBy]]) -> None:
+        self.option, self.held = option, held
+        self.leaves = [(leaf.id if option.groups else None, leaf, stated) for leaf, stated in _leaves(option, ())]
+        self.count = {id(leaf): len(held.get(name, ())) for name, leaf, _ in self.leaves}
+        self.members: list[_Member] = []
+        for name, leaf, stated in self.leaves:
+            if now := self.count[id(leaf)]:
+                self.members.append(_Member(name, _sized(leaf, now, None), True, 0, stated))
+        self.needs: list[tuple[int, int]] = []
+        self.together, _ = self._bind(option, optional=False)
+        """The members that start wherever any does; none if it runs whole, or with all that it needs."""
+        if held and not self.together:
+            self.members, self.needs = [member for member in self.members if member.runs], []
+        self.anchor = self.together[0] if self.together else 0  # runs wherever any other does
 
+    def _runs(self, group: Group) -> bool:
+        return any(self.count[id(leaf)] for leaf in group.leaves)
 
-def _drafts(job: Job, running: Running | None) -> list[_Draft]:
-    """Return a draft of each option that the job may take; of one that runs, the option that it has."""
-    if running is None:
-        return [_draft(option, {}) for option in job.options if not job.is_below_minimum(option)]
-    held: dict[LeafName, list[tuple[Assignment, WorkerGpus]]] = {}
-    for assignment in running.assignments:
-        held.setdefault(assignment.group, []).extend((assignment, worker) for worker in assignment.workers)
-    for workers in held.values():
-        workers.sort(key=lambda entry: entry[1].rank)
-    return [_draft(job.option(running.option), held)]
-
-
-def _draft(option: Option, held: Mapping[LeafName, list[tuple[Assignment, WorkerGpus]]]) -> _Draft:
-    names = {id(leaf): name for name, leaf in named_leaves(option)}
-    count = {key: len(held.get(name, ())) for key, name in names.items()}
-    running = ((name, leaf, count[id(leaf)]) for name, leaf in named_leaves(option))
-    members = [_Member(name, _sized(leaf, now, None), runs=True, can_miss=0) for name, leaf, now in running if now]
-    needs: list[tuple[int, int]] = []
-
-    def bind(group: Group, *, optional: bool) -> tuple[list[int], list[int]]:
+    def _bind(self, group: Group, *, optional: bool) -> tuple[list[int], list[int]]:
         """Add the members below that may start; return those that must with the group, and those that only may."""
-        runs = any(count[id(leaf)] for leaf in group.leaves)
-        optional = not runs and (optional or group.optional)
-        if group.groups:
-            must, may = list[int](), list[int]()
-            for part in group.groups:
-                firmly, loosely = bind(part, optional=optional)
-                absent = part.optional and not any(count[id(leaf)] for leaf in part.leaves)
-                (may if absent else must).extend(firmly)
-                may += loosely
-        else:
-            must, may = _missing(group, names[id(group)], count[id(group)], members, optional=optional)
-        if not must:
-            return [], may
-        for other in must[1:]:
-            needs.extend([(must[0], other), (other, must[0])])
-        needs.extend((other, must[0]) for other in may)
-        return must[:1], []
+        optional = not self._runs(group) and (optional or group.optional)
+        if not group.groups:
+            return self._add_missing(group, optional=optional)
+        must, may = list[int](), list[int]()
+        for part in group.groups:
+            firmly, loosely = self._bind(part, optional=optional)
+            if part.optional and not self._runs(part):
+                may += firmly[:1]
+            else:
+                self.needs += [pair for a, b in product(must[:1], firmly[:1]) for pair in ((a, b), (b, a))]
+                must += firmly
+            may += loosely
+        self.needs += [(other, must[0]) for other in may if must]
+        return must, [] if must else may
 
-    must, _ = bind(option, optional=False)
-    if held and not must:  # it runs whole, or with all that it needs
-        members, needs = [member for member in members if member.runs], []
-    stated = dict(zip((name for name, _ in named_leaves(option)), stated_of_leaves(option), strict=True))
-    for member in members:
-        member.stated = stated[member.leaf]
-    return _Draft(option, members, must[0] if must else 0, needs, held)
+    def _add_missing(self, leaf: Group, *, optional: bool) -> tuple[list[int], list[int]]:
+        """Add the workers of a leaf that do not run as a member, which must start with its group or only may."""
+        running = self.count[id(leaf)]
+        if running == leaf.workers:
+            return [], []
+        name, stated = next((name, stated) for name, one, stated in self.leaves if one is leaf)
+        more, missing = leaf.workers - running, leaf.fewest - running
+        least = max(missing, 1)
+        own = leaf if not running else _sized(leaf, more, least if least < more else None)
+        may_wait = running > 0 and missing <= 0
+        can_miss = more if optional or may_wait else more - least
+        self.members.append(_Member(name, own, False, can_miss, stated))
+        mine = [len(self.members) - 1]
+        return ([], mine) if may_wait else (mine, [])
+
+    def value_of(self, i: int) -> int:
+        """
+        Return a member's part of what the tree is worth.
+
+        The least that it is worth is divided among the members that always run together, by the GPU share that each
+        requests: so the value for a GPU is the same for all, in orders of jobs and in relaxations that do not see that
+        they run together.
+        """
+        members, own = self.members, self.members[i].can_miss * self.members[i].own.value_per_worker
+        least = self.option.value - sum(member.can_miss * member.own.value_per_worker for member in members)
+        if all(member.runs for member in members):
+            missing = sum((leaf.workers - self.count[id(leaf)]) * leaf.value_per_worker for _, leaf, _ in self.leaves)
+            return own + (least - missing if i == self.anchor else 0)
+        leaves = {m: members[m].own for m in self.together}
+        milli = {m: leaf.fewest * leaf.demand.gpus * leaf.demand.gpu_milli for m, leaf in leaves.items()}
+        total = max(sum(milli.values()), 1)
+        shares = {m: least * milli[m] // total for m in self.together[1:]}
+        return own + (least - sum(shares.values()) if i == self.anchor else shares.get(i, 0))
+
+    def option_of(self, i: int) -> Option:
+        """Return the option of a member, with its part of the value; what it costs goes with the anchor."""
+        option, leaf = self.option, self.members[i].own
+        own: dict[str, Any] = {name: getattr(leaf, name) for name in OF_LEAF}
+        own |= {name: getattr(option, name) for name in ("utility_thousandths", "run_time_ms", "latency_ms")}
+        own["value_per_worker"] = leaf.value_per_worker if leaf.workers_min is not None else 0
+        if i == self.anchor:
+            own |= {"rate_milli": option.rate_milli, "cost_milli": option.cost_milli}
+        return Option.model_construct(id=option.id, value=self.value_of(i), **own)
+
+    def form(self, first: int) -> TreeForm:
+        """Return the option's form, the tree's members being numbered from ``first``."""
+        number = [first + member.at for member in self.members]
+        of_leaf = {name: [i for i, m in enumerate(self.members) if m.leaf == name] for name, *_ in self.leaves}
+        groups = []
+        for group in _groups(self.option):
+            mine = [i for leaf in group.leaves for i in of_leaf[leaf.id if self.option.groups else None]]
+            stated = not group.groups and all(self.members[i].own is group for i in mine)
+            lies = () if stated else rules_of(group)
+            if mine and (lies or group.prefer):
+                groups.append(TreeGroup(group.id, tuple(number[i] for i in mine), lies, group.prefer))
+        return TreeForm(
+            anchor=number[self.anchor],
+            leaves=tuple((name, tuple(number[i] for i in mine)) for name, mine in of_leaf.items()),
+            starts=tuple(at for at, member in zip(number, self.members, strict=True) if not member.runs),
+            needs=tuple((number[a], number[b]) for a, b in self.needs),
+            groups=tuple(groups),
+        )
 
 
-def _missing(
-    leaf: Group, name: LeafName, running: int, members: list[_Member], *, optional: bool
-) -> tuple[list[int], list[int]]:
-    """Add the workers of a leaf that do not run as a member, which must start with its group or only may."""
-    if running == leaf.workers:
-        return [], []
-    more, missing = leaf.workers - running, leaf.fewest - running
-    least = max(missing, 1)
-    own = leaf if not running else _sized(leaf, more, least if least < more else None)
-    may_wait = running > 0 and missing <= 0
-    members.append(_Member(name, own, runs=False, can_miss=more if optional or may_wait else more - least))
-    return ([], [len(members) - 1]) if may_wait else ([len(members) - 1], [])
+def _leaves(group: Group, above: Stated) -> Iterator[tuple[Group, Stated]]:
+    """Yield each leaf with what it and the groups above it state, from the root down."""
+    here = above if group.conditions is None else (*above, group.conditions)
+    for part in group.groups:
+        yield from _leaves(part, here)
+    if not group.groups:
+        yield group, here
+
+
+def _groups(group: Group) -> Iterator[Group]:
+    """Yield a group and all below it."""
+    yield group
+    for part in group.groups:
+        yield from _groups(part)
 
 
 def _sized(leaf: Group, workers: int, workers_min: int | None) -> Group:
@@ -150,74 +211,65 @@ def _sized(leaf: Group, workers: int, workers_min: int | None) -> Group:
     return leaf.model_copy(update={"workers": workers, "workers_min": workers_min, **free})
 
 
-def _tree(job: Job, running: Running | None, drafts: list[_Draft], first: int) -> tuple[Tree, list[Job], list[Running]]:
+def _tree(job: Job, running: Running | None, first: int) -> tuple[Tree, list[Job], list[Running]]:
     """Return the tree, with its members numbered from ``first``, their records, and what runs of them."""
-    places, stated = positions([[member.stated for member in draft.members] for draft in drafts])
-    for draft, place in zip(drafts, places, strict=True):
-        draft.at = place
-    stated = stated or [()]
-    number = len(stated)
-    traffic = job.communication
-    own_traffic = traffic if number == 1 else Communication(weight=0 if traffic.edges else traffic.weight)
-    names = [job.id if number == 1 else f"{job.id}/{i}" for i in range(number)]
+    if running is None:
+        drafts = [_Draft(option, {}) for option in job.options if not job.is_below_minimum(option)]
+    else:  # only the option that it has
+        held: dict[LeafName, list[HeldBy]] = {}
+        for entry in by_rank(running):
+            held.setdefault(entry[0].group, []).append(entry)
+        drafts = [_Draft(job.option(running.option), held)]
+    stated = _number(drafts) or [()]
+    alone, traffic = len(stated) == 1, job.communication
+    names = [job.id if alone else f"{job.id}/{i}" for i in range(len(stated))]
+    own: dict[str, object] = {}
+    if not alone:
+        share = Communication(weight=0 if traffic.edges else traffic.weight)
+        own = {"communication": share, "utility_min_thousandths": None, "origin": None}
+    options: list[list[Option]] = [[] for _ in stated]
+    runs: dict[int, Running] = {}
+    for draft in drafts:
+        for i, member in enumerate(draft.members):
+            options[member.at].append(draft.option_of(i))
+            if member.runs and running is not None:  # as a job of its own, which stays as it is
+                runs[first + member.at] = Running(
+                    job=names[member.at],
+                    option=running.option,
+                    assignments=regrouped(draft.held[member.leaf], None, 0),
+                    started_ms=running.started_ms,
+                    expected_end_ms=running.expected_end_ms,
+                )
     members = [
-        job.model_copy(
-            update={
-                "id": names[i],
-                "options": tuple(_own_option(draft, draft.at.index(i)) for draft in drafts if i in draft.at),
-                "communication": own_traffic,
-                "utility_min_thousandths": job.utility_min_thousandths if number == 1 else None,
-                "origin": job.origin if number == 1 else None,
-                **(conditions_with(job, stated[i]) if stated[i] else {}),
-            }
-        )
-        for i in range(number)
+        job.model_copy(update={"id": name, "options": tuple(mine), **own, **(_conditions(job, asked) if asked else {})})
+        for name, mine, asked in zip(names, options, stated, strict=True)
     ]
-    runs = [] if running is None else [_own_running(running, drafts[0], i, names) for i in _running(drafts[0])]
     tree = Tree(
         job=job.id,
-        members=tuple(range(first, first + number)),
-        runs=tuple(first + draft.at[i] for draft in drafts for i in _running(draft)),
-        forms={draft.option.id: _form(draft, first) for draft in drafts},
-        communication=Communication() if number == 1 else traffic,
+        members=tuple(range(first, first + len(members))),
+        runs=tuple(runs),
+        forms={draft.option.id: draft.form(first) for draft in drafts},
+        communication=Communication() if alone else traffic,
     )
-    return tree, members, runs
+    return tree, members, list(runs.values())
 
 
-def _running(draft: _Draft) -> list[int]:
-    return [i for i, member in enumerate(draft.members) if member.runs]
+def _number(drafts: Sequence[_Draft]) -> list[Stated]:
+    """
+    Give each member of each option a position in the tree; return what is stated of each position.
 
-
-def _form(draft: _Draft, first: int) -> TreeForm:
-    option, members = draft.option, draft.members
-    number = [first + position for position in draft.at]
-    of_leaf = {name: [i for i, member in enumerate(members) if member.leaf == name] for name, _ in named_leaves(option)}
-    groups = []
-    for group in _groups(option):
-        mine = [i for leaf in group.leaves for i in of_leaf[leaf.id if option.groups else None]]
-        stated = not group.groups and all(members[i].own is group for i in mine)
-        lies = () if stated else rules_of(group)
-        if mine and (lies or group.prefer):
-            groups.append(TreeGroup(group.id, tuple(number[i] for i in mine), lies, group.prefer))
-    return TreeForm(
-        anchor=number[draft.anchor],
-        leaves=tuple((name, tuple(number[i] for i in mine)) for name, mine in of_leaf.items()),
-        starts=tuple(number[i] for i, member in enumerate(members) if not member.runs),
-        needs=tuple((number[a], number[b]) for a, b in draft.needs),
-        groups=tuple(groups),
-    )
-
-
-def named_leaves(option: Option) -> list[tuple[LeafName, Group]]:
-    """Return the leaves of an option, each with its name in assignments."""
-    return [(leaf.id if option.groups else None, leaf) for leaf in option.leaves]
-
-
-def _groups(group: Group) -> Iterator[Group]:
-    """Yield a group and all below it."""
-    yield group
-    for part in group.groups:
-        yield from _groups(part)
+    A member is one job in all options that have it, so what it asks of nodes is the same in all of them.
+    """
+    stated: list[Stated] = []
+    for draft in drafts:
+        free = list(range(len(stated)))
+        for member in draft.members:
+            member.at = next((at for at in free if stated[at] == member.stated), len(stated))
+            if member.at == len(stated):
+                stated.append(member.stated)
+            else:
+                free.remove(member.at)
+    return stated
 
 
 def rules_of(group: Group) -> tuple[Split | Spread, ...]:
@@ -230,51 +282,21 @@ def rules_of(group: Group) -> tuple[Split | Spread, ...]:
     return (*at_node, *group.splits, *group.spread)
 
 
-def _own_option(draft: _Draft, i: int) -> Option:
-    """Return the option of a member, with its part of what the tree is worth; what it costs goes with the anchor."""
-    option, member, leaf = draft.option, draft.members[i], draft.members[i].own
-    own: dict[str, Any] = {name: getattr(leaf, name) for name in OF_LEAF}
-    own["value"] = member.can_miss * leaf.value_per_worker + _share_of_value(draft, i)
-    own["value_per_worker"] = leaf.value_per_worker if leaf.workers_min is not None else 0
-    own |= {name: getattr(option, name) for name in ("utility_thousandths", "run_time_ms", "latency_ms")}
-    if i == draft.anchor:
-        own |= {"rate_milli": option.rate_milli, "cost_milli": option.cost_milli}
-    return Option.model_construct(id=option.id, **own)
+def _conditions(job: Job, stated: Stated) -> dict[str, object]:
+    """Return the fields of a member about nodes: what its job asks, and what its groups do."""
+    terms = job.node_affinity
+    for own in stated:
+        labels = tuple(LabelExpression(key=k, operator="In", values=(v,)) for k, v in own.node_selector.items())
+        terms = _conjoined(_conjoined(terms, own.node_affinity), (labels,) if labels else ())
+    return {
+        "node_affinity": terms,
+        "nodes_excluded": (*job.nodes_excluded, *(name for own in stated for name in own.nodes_excluded)),
+        "tolerations": (*job.tolerations, *(one for own in stated for one in own.tolerations)),
+    }
 
 
-def _share_of_value(draft: _Draft, i: int) -> int:
-    """
-    Return a member's part of the least that the tree is worth.
-
-    It is divided among the members that always run together, by the GPU share that each requests: so the value for a
-    GPU is the same for all, in orders of jobs and in relaxations that do not see that they run together.
-    """
-    option, members, anchor = draft.option, draft.members, draft.anchor
-    least = option.value - sum(member.can_miss * member.own.value_per_worker for member in members)
-    if all(member.runs for member in members):
-        missing = [(leaf.workers - len(draft.held.get(name, ())), leaf) for name, leaf in named_leaves(option)]
-        return least - sum(count * leaf.value_per_worker for count, leaf in missing) if i == anchor else 0
-    together, needs = {anchor}, set(draft.needs)
-    while more := {a for a, b in needs if b in together and (b, a) in needs} - together:
-        together |= more
-    own = {m: members[m].own for m in together}
-    milli = {m: leaf.fewest * leaf.demand.gpus * leaf.demand.gpu_milli for m, leaf in own.items()}
-    total = max(sum(milli.values()), 1)
-    shares = {m: least * milli[m] // total for m in together if m != anchor}
-    return least - sum(shares.values()) if i == anchor else shares.get(i, 0)
-
-
-OF_LEAF = ("workers", "workers_min", "demand", "single_node", "workers_per_node_max", "splits", "spread")
-"""What the option of a member has of its leaf."""
-
-
-def _own_running(running: Running, draft: _Draft, i: int, names: Sequence[str]) -> Running:
-    """Return what runs of a leaf as a job of its own, which stays as it is."""
-    workers = [(assignment, worker.gpus) for assignment, worker in draft.held[draft.members[i].leaf]]
-    return Running(
-        job=names[draft.at[i]],
-        option=running.option,
-        assignments=regrouped(workers, None, 0),
-        started_ms=running.started_ms,
-        expected_end_ms=running.expected_end_ms,
-    )
+def _conjoined(terms: Terms, others: Terms) -> Terms:
+    """Return terms that are met where one of each is met: no terms are met by every node, one that is empty by none."""
+    if not terms or not others:
+        return terms or others
+    return tuple((*one, *other) for one, other in product(filter(None, terms), filter(None, others))) or ((),)

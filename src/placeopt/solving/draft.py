@@ -22,7 +22,7 @@ from placeopt.problem import RESOURCES, Allocation, Problem, change_of
 from placeopt.problem import Placement as Indexed
 from placeopt.problem.grants import granted
 from placeopt.problem.starts import with_starts
-from placeopt.problem.tree_placements import whole_assignments
+from placeopt.problem.tree import whole_assignments
 from placeopt.terms.costs.prefer import reached_levels
 
 CPU, MEMORY = RESOURCES.index("cpu_millicores"), RESOURCES.index("memory_mib")
