@@ -13,9 +13,8 @@ from placeopt.model import Job, Spread
 from placeopt.problem import CPU, MEMORY, BoolArray, IntArray, Problem, State
 from placeopt.problem.admission import CHOICES, Admission, effective_labels
 from placeopt.problem.free_capacity import gpus_with_room, times_by_resources
-from placeopt.problem.gpu_parts import gpu_parts
 from placeopt.problem.gpu_slots import has_profile, with_room
-from placeopt.problem.hardware import node_domains
+from placeopt.problem.hardware import gpu_parts, node_domains
 from placeopt.problem.places import Place
 from placeopt.problem.worker_distribution import Surroundings, WorkerDistribution
 from placeopt.terms.standing import link_room

@@ -12,7 +12,7 @@ from placeopt.model import Plan, Policy
 from placeopt.model.base import trusted
 from placeopt.model.plan import Stage
 from placeopt.problem import Placement, Problem, State
-from placeopt.problem.starts import with_starts
+from placeopt.problem.gpu_slots import with_starts
 from placeopt.solving.budget import Budget
 from placeopt.solving.draft import Recorder
 from placeopt.solving.methods import Method

@@ -16,7 +16,7 @@ from placeopt.model import Placement as PlacementRecord
 from placeopt.model.base import trusted
 from placeopt.model.plan import InstanceRef, Level, PolicyRef, Seconds, Stage, Unplaced, UnplacedReason
 from placeopt.problem import BoolArray, Placement, Problem
-from placeopt.problem.starts import with_starts
+from placeopt.problem.gpu_slots import with_starts
 from placeopt.solving.audit import below_minimum
 from placeopt.solving.greedy_rule import GreedyRule
 from placeopt.solving.methods import Method

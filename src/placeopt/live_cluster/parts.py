@@ -14,9 +14,9 @@ from placeopt.problem.admission import choices_of
 from placeopt.problem.changes import without_fixed
 from placeopt.problem.classes import class_key, job_classes, label_keys, node_classes
 from placeopt.problem.compile import assemble, compile_classes, may_change
-from placeopt.problem.hardware import compile_hardware
+from placeopt.problem.hardware import Hardware, compile_hardware
 from placeopt.problem.lost import find_lost, with_lost
-from placeopt.problem.problem import Classes, Hardware, Jobs
+from placeopt.problem.problem import Classes, Jobs
 
 NUMBER, ARRIVAL, PRIORITY = range(3)
 

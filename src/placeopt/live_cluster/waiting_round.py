@@ -15,7 +15,7 @@ from placeopt.model import Plan, Policy
 from placeopt.model.base import trusted
 from placeopt.model.plan import Level
 from placeopt.problem import Allocation, Problem, State
-from placeopt.problem.starts import with_starts
+from placeopt.problem.gpu_slots import with_starts
 from placeopt.solving.audit import audit
 from placeopt.solving.bounds import relative_gap
 from placeopt.solving.context import SolveContext

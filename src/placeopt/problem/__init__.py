@@ -13,7 +13,8 @@ from placeopt.problem.arrays import (
 )
 from placeopt.problem.changes import change_of, keeps_limits, open_state
 from placeopt.problem.compile import compile_problem
-from placeopt.problem.problem import FragmentationLevel, Problem
+from placeopt.problem.hardware import FragmentationLevel
+from placeopt.problem.problem import Problem
 from placeopt.problem.queues import in_amounts
 from placeopt.problem.state import Move, State, hose_loads
 

@@ -2,19 +2,60 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from functools import cached_property
+
 import numpy as np
 
 from placeopt.model import Instance, Policy
 from placeopt.model.machine import Profile
-from placeopt.problem.arrays import RESOURCES, UNLIMITED, BoolArray, IntArray, held_amounts
-from placeopt.problem.gpu_parts import gpu_parts
+from placeopt.problem.arrays import RESOURCES, UNLIMITED, BoolArray, Frozen, IntArray, held_amounts
 from placeopt.problem.lost import LOST_MODEL
-from placeopt.problem.problem import FragmentationLevel, Hardware
 from placeopt.problem.queues import flavors_of_nodes
 from placeopt.topology.cluster_topology import ClusterTopology
 
 FREE = frozenset[str]()
 """The holds on a GPU that none has."""
+
+
+@dataclass(frozen=True, eq=False)
+class FragmentationLevel(Frozen):
+    """A partition of (some of) the GPUs into domains of one level, with its fragmentation weight."""
+
+    name: str
+    weight: int
+    gpu_to_domain: IntArray  # (G,), -1 where the GPU lies in no such domain
+    total: IntArray  # (domains,) GPUs in each
+
+    @cached_property
+    def domain_of_gpu(self) -> list[int]:
+        """``gpu_to_domain`` as plain integers, for loops over placements."""
+        domains: list[int] = self.gpu_to_domain.tolist()
+        return domains
+
+
+@dataclass(frozen=True, eq=False)
+class Hardware(Frozen):
+    """The part of a problem that only cluster and policy decide. N nodes, G GPUs, T GPU types, D domains."""
+
+    topology: ClusterTopology
+    node_ids: tuple[str, ...]
+    named_resources: tuple[str, ...]  # (R - 4,) names that machine types, domains and the cluster state, in order
+    node_capacity: IntArray  # (N, R) usable, beside what is held
+    node_held: IntArray  # (N, R) what holds that count against all jobs keep
+    node_flavor: IntArray  # (N,) row in policy.flavors, -1 without
+    gpu_type: IntArray  # (G,)
+    gpu_memory_mib: IntArray  # (G,)
+    type_model: tuple[str, ...]  # (T,)
+    type_memory_mib: IntArray  # (T,)
+    type_lost: BoolArray  # (T,) GPUs that the cluster does not list; nothing starts there
+    type_holds: tuple[frozenset[str], ...]  # (T,) holds on such a GPU, one of each kind
+    type_geometry: tuple[tuple[Profile, ...], ...]  # (T,) geometry, empty where shares may have any size
+    gpu_switch: IntArray  # (G,) global number of the closest switch, -1 without
+    gpu_socket: IntArray  # (G,) likewise of the socket
+    levels: tuple[FragmentationLevel, ...]
+    machine_link_mbps: IntArray  # (N,) uplink of the node
+    domain_link_mbps: IntArray  # (D,)
 
 
 def fragmentation_levels(
@@ -45,6 +86,28 @@ def node_domains(instance: Instance, level: str) -> IntArray:
     for d, domain in enumerate(instance.cluster.domains):
         of_domain[domain.id] = d if domain.level == level else of_domain[domain.parent]
     return np.array([of_domain[node.domain] for node in instance.cluster.nodes], dtype=np.int64)
+
+
+def gpu_parts(instance: Instance, topology: ClusterTopology, level: str) -> IntArray:
+    """Shape (G,): global number of the closest part of ``level`` above each GPU, -1 without."""
+    machines = instance.cluster.machines
+    most = max((len(machine.gpus) for machine in machines), default=0)
+    part_of = np.full((len(machines), most), -1, dtype=np.int64)  # inside a machine, by GPU index
+    parts = np.zeros(len(machines), dtype=np.int64)
+    for m, machine in enumerate(machines):
+        record_of = {part.id: part for part in machine.parts}
+        numbers = {part.id: i for i, part in enumerate(p for p in machine.parts if p.level == level)}
+        for g, gpu in enumerate(machine.gpus):
+            at = gpu.part
+            while at is not None and record_of[at].level != level:
+                at = record_of[at].parent
+            part_of[m, g] = -1 if at is None else numbers[at]
+        parts[m] = len(numbers)
+    per_node = parts[topology.node_machine]
+    first = (np.cumsum(per_node) - per_node)[topology.gpu_node]
+    local = part_of[topology.node_machine[topology.gpu_node], topology.gpu_index]
+    numbered: IntArray = np.where(local >= 0, local + first, -1)
+    return numbered
 
 
 def compile_hardware(instance: Instance, policy: Policy, before: ClusterTopology | None = None) -> Hardware:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
@@ -11,58 +10,15 @@ from typing import NamedTuple
 import numpy as np
 
 from placeopt.model import Communication, Instance, Job, Policy, Running
-from placeopt.model.machine import Profile
 from placeopt.problem.admission import Admission, effective_labels
-from placeopt.problem.arrays import CPU, MEMORY, BoolArray, Frozen, IntArray, Options, Placement
-from placeopt.problem.gpu_parts import gpu_parts
+from placeopt.problem.arrays import CPU, MEMORY, BaseLoad, BoolArray, Frozen, IntArray, Options, Placement
 from placeopt.problem.growth import best_paths
+from placeopt.problem.hardware import Hardware, gpu_parts
 from placeopt.problem.places import Place, find_places
 from placeopt.problem.queues import AMOUNTS, QueueTree
 from placeopt.problem.relations import Relations, compile_relations
-from placeopt.problem.room import BaseLoad
 from placeopt.problem.target import Target
 from placeopt.problem.tree import Tree
-from placeopt.topology.cluster_topology import ClusterTopology
-
-
-@dataclass(frozen=True, eq=False)
-class FragmentationLevel(Frozen):
-    """A partition of (some of) the GPUs into domains of one level, with its fragmentation weight."""
-
-    name: str
-    weight: int
-    gpu_to_domain: IntArray  # (G,), -1 where the GPU lies in no such domain
-    total: IntArray  # (domains,) GPUs in each
-
-    @cached_property
-    def domain_of_gpu(self) -> list[int]:
-        """``gpu_to_domain`` as plain integers, for loops over placements."""
-        domains: list[int] = self.gpu_to_domain.tolist()
-        return domains
-
-
-@dataclass(frozen=True, eq=False)
-class Hardware(Frozen):
-    """The part of a problem that only cluster and policy decide. N nodes, G GPUs, T GPU types, D domains."""
-
-    topology: ClusterTopology
-    node_ids: tuple[str, ...]
-    named_resources: tuple[str, ...]  # (R - 4,) names that machine types, domains and the cluster state, in order
-    node_capacity: IntArray  # (N, R) usable, beside what is held
-    node_held: IntArray  # (N, R) what holds that count against all jobs keep
-    node_flavor: IntArray  # (N,) row in policy.flavors, -1 without
-    gpu_type: IntArray  # (G,)
-    gpu_memory_mib: IntArray  # (G,)
-    type_model: tuple[str, ...]  # (T,)
-    type_memory_mib: IntArray  # (T,)
-    type_lost: BoolArray  # (T,) GPUs that the cluster does not list; nothing starts there
-    type_holds: tuple[frozenset[str], ...]  # (T,) holds on such a GPU, one of each kind
-    type_geometry: tuple[tuple[Profile, ...], ...]  # (T,) geometry, empty where shares may have any size
-    gpu_switch: IntArray  # (G,) global number of the closest switch, -1 without
-    gpu_socket: IntArray  # (G,) likewise of the socket
-    levels: tuple[FragmentationLevel, ...]
-    machine_link_mbps: IntArray  # (N,) uplink of the node
-    domain_link_mbps: IntArray  # (D,)
 
 
 @dataclass(frozen=True, eq=False)

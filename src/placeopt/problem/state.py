@@ -9,11 +9,10 @@ from operator import attrgetter
 
 import numpy as np
 
-from placeopt.problem.arrays import Allocation, IntArray, Placement
-from placeopt.problem.gpu_slots import load_of
+from placeopt.problem.arrays import Allocation, BaseLoad, IntArray, Placement, Room, Tenant
+from placeopt.problem.gpu_slots import slot_loads
 from placeopt.problem.problem import Problem
 from placeopt.problem.relations import DomainCounts
-from placeopt.problem.room import BaseLoad, Room, Tenant
 
 
 @dataclass(frozen=True, eq=False)
@@ -272,14 +271,6 @@ class State(Room):
             kind = 0 if options.gpus[placement.option] else 1
             for load, where, amount in hose_loads(self.problem, placement):
                 (self.machine_load if load == "machine" else self.domain_load)[where, kind] += sign * amount
-
-
-def slot_loads(problem: Problem, placement: Placement) -> list[tuple[int, int]]:
-    """Return the GPUs with profiles that a placement holds, and its load on each."""
-    name, types = problem.options.gpu_profile[placement.option], problem.type_geometry
-    starts = placement.starts or (None,) * len(placement.gpus)
-    held = ((g, types[problem.gpu_type[g]], s) for g, s in zip(placement.gpus, starts, strict=True))
-    return [(gpu, load_of(geometry, name, start)) for gpu, geometry, start in held if geometry]
 
 
 def hose_loads(problem: Problem, placement: Placement) -> list[tuple[str, int, int]]:

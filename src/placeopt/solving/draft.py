@@ -20,8 +20,8 @@ from placeopt.model.plan import (
 )
 from placeopt.problem import RESOURCES, Allocation, Problem, change_of
 from placeopt.problem import Placement as Indexed
+from placeopt.problem.gpu_slots import with_starts
 from placeopt.problem.grants import granted
-from placeopt.problem.starts import with_starts
 from placeopt.problem.tree import whole_assignments
 from placeopt.terms.costs.prefer import reached_levels
 

@@ -15,8 +15,7 @@ from placeopt.model import Plan
 from placeopt.model.plan import Cost, Level, Seconds
 from placeopt.problem import IntArray, State, change_of
 from placeopt.problem.changes import change_limits
-from placeopt.problem.gpu_parts import gpu_parts
-from placeopt.problem.hardware import node_domains
+from placeopt.problem.hardware import gpu_parts, node_domains
 from placeopt.solving.audit import Scored, audit
 from placeopt.solving.bounds import relative_gap
 from placeopt.solving.budget import Budget

@@ -22,7 +22,7 @@ from placeopt.live_cluster.engine import Engine
 from placeopt.model import Instance, Job
 from placeopt.model.group import MAX_WORKERS, Split
 from placeopt.problem import State, compile_problem
-from placeopt.problem.gpu_parts import gpu_parts
+from placeopt.problem.hardware import gpu_parts
 from placeopt.whatif.answers import Binding, Fit, LargestGang, SlotCount, Slots
 from placeopt.whatif.from_running import only_running
 from placeopt.whatif.round_solving import LEAST_S, Limits, attempt, placing_only, true_of

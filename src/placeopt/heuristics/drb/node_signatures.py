@@ -10,7 +10,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from placeopt.problem import IntArray, Problem, State
-from placeopt.problem.room import Tenant
+from placeopt.problem.arrays import Tenant
 from placeopt.terms.costs.interference import Interference
 from placeopt.topology.cluster_topology import ClusterTopology
 

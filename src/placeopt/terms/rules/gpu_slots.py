@@ -8,8 +8,7 @@ import numpy as np
 
 from placeopt.linear import NO_LOWER, ModelBuilder
 from placeopt.problem import Allocation, IntArray, Placement, Problem, State
-from placeopt.problem.gpu_slots import held_slots, load_of, packing, slots_of, taken
-from placeopt.problem.state import slot_loads
+from placeopt.problem.gpu_slots import held_slots, load_of, packing, slot_loads, slots_of, taken
 from placeopt.terms.variables import MOVE, SHRINK, STAY, Variables
 
 
