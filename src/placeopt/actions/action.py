@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Literal
 
 from placeopt.model.base import Count, GpuIndex, Id, Record, Revision
-from placeopt.model.origin import Origin
+from placeopt.model.job import Origin
 
 ActionKind = Literal["start", "move", "shrink", "preempt"]
 

@@ -20,8 +20,7 @@ from placeopt.check.amounts import Amounts, Limits
 from placeopt.check.directory import Directory
 from placeopt.errors import BadInput
 from placeopt.model import Instance, Placement, Plan
-from placeopt.model.job import Job
-from placeopt.model.origin import Origin
+from placeopt.model.job import Job, Origin
 
 
 @checked

@@ -15,28 +15,30 @@ if TYPE_CHECKING:
     from placeopt.model.cluster import Node as Node
     from placeopt.model.conditions import LabelExpression as LabelExpression
     from placeopt.model.conditions import NodeConditions as NodeConditions
+    from placeopt.model.conditions import Relation as Relation
     from placeopt.model.conditions import Taint as Taint
     from placeopt.model.conditions import Toleration as Toleration
     from placeopt.model.group import Demand as Demand
     from placeopt.model.group import Group as Group
     from placeopt.model.group import Split as Split
     from placeopt.model.group import Spread as Spread
-    from placeopt.model.hold import Hold as Hold
-    from placeopt.model.hold import hold_groups as hold_groups
     from placeopt.model.instance import FORMAT_VERSION as FORMAT_VERSION
+    from placeopt.model.instance import Hold as Hold
     from placeopt.model.instance import Instance as Instance
+    from placeopt.model.instance import ReadingNote as ReadingNote
     from placeopt.model.instance import Slowdown as Slowdown
+    from placeopt.model.instance import hold_groups as hold_groups
     from placeopt.model.job import Communication as Communication
     from placeopt.model.job import Edge as Edge
     from placeopt.model.job import Job as Job
+    from placeopt.model.job import JobOrigin as JobOrigin
     from placeopt.model.job import Option as Option
+    from placeopt.model.job import Origin as Origin
     from placeopt.model.machine import Gpu as Gpu
     from placeopt.model.machine import Link as Link
     from placeopt.model.machine import Machine as Machine
     from placeopt.model.machine import Part as Part
     from placeopt.model.machine import Profile as Profile
-    from placeopt.model.origin import JobOrigin as JobOrigin
-    from placeopt.model.origin import Origin as Origin
     from placeopt.model.placement import Assignment as Assignment
     from placeopt.model.placement import Placement as Placement
     from placeopt.model.placement import Running as Running
@@ -67,7 +69,5 @@ if TYPE_CHECKING:
     from placeopt.model.queues import FlavorAllowance as FlavorAllowance
     from placeopt.model.queues import Queue as Queue
     from placeopt.model.queues import Quota as Quota
-    from placeopt.model.reading_note import ReadingNote as ReadingNote
-    from placeopt.model.relation import Relation as Relation
 
 __getattr__, __dir__ = lazy_names(__name__)

@@ -22,9 +22,8 @@ from placeopt.model.base import (
 )
 from placeopt.model.conditions import Taint
 from placeopt.model.group import Group, Split
-from placeopt.model.job import Option
+from placeopt.model.job import Option, Origin
 from placeopt.model.machine import Machine
-from placeopt.model.origin import Origin
 
 DEFAULT_PRICE = 1000
 """Of a node, in thousandths an hour, where neither it nor its machine type states another."""

@@ -27,13 +27,26 @@ MAX_GROUPS = 1000
 """Of the tree of groups of an option."""
 
 
-class Demand(Record):
-    """What one worker needs. All its GPUs are on one node, and are different GPUs."""
+class GpuShare(Record):
+    """GPUs of one worker, and how much of each."""
 
     gpus: Annotated[int, Field(ge=0, le=1024)] = 1
     """GPUs of one worker; 0 for a CPU worker."""
     gpu_milli: Milli = 1000
-    """Requested share of each GPU: what is guaranteed. Below 1000 only with ``gpus`` = 1."""
+    """Requested share of each GPU, in thousandths: what is guaranteed. Below 1000 only with ``gpus`` = 1."""
+
+    @model_validator(mode="after")
+    def _whole(self) -> Self:
+        if self.gpu_milli < 1000 and self.gpus != 1:
+            raise ValueError(
+                f"gpu_milli: {self.gpu_milli} with gpus = {self.gpus}; a share below 1000 goes with gpus = 1"
+            )
+        return self
+
+
+class Demand(GpuShare):
+    """What one worker needs. All its GPUs are on one node, and are different GPUs."""
+
     gpu_milli_limit: Milli | None = None
     """Most that may be granted (DynamoML 3.1); left out, the request."""
     gpu_profile: Id | None = None
@@ -65,10 +78,6 @@ class Demand(Record):
 
     @model_validator(mode="after")
     def _share(self) -> Self:
-        if self.gpu_milli < 1000 and self.gpus != 1:
-            raise ValueError(
-                f"gpu_milli: {self.gpu_milli} with gpus = {self.gpus}; a share below 1000 goes with gpus = 1"
-            )
         if self.gpu_profile is not None and self.gpus != 1:
             raise ValueError(f"gpu_profile: {self.gpu_profile!r} with gpus = {self.gpus}; a profile goes with gpus = 1")
         if self.gpu_milli_limit is not None and self.gpu_milli_limit < self.gpu_milli:

@@ -11,6 +11,7 @@ from placeopt.model.base import (
     Count,
     Id,
     Labels,
+    LongName,
     Milliseconds,
     Name,
     Record,
@@ -18,10 +19,8 @@ from placeopt.model.base import (
     Weight,
     trusted,
 )
-from placeopt.model.conditions import LabelExpression, Toleration
+from placeopt.model.conditions import LabelExpression, Relation, Toleration
 from placeopt.model.group import MAX_GROUPS, MAX_WORKERS, Group
-from placeopt.model.origin import JobOrigin
-from placeopt.model.relation import Relation
 
 JobKind = Literal["training", "inference", "modelling", "cpu"]
 MAX_PRIORITY = 1_000_000
@@ -128,6 +127,28 @@ def _most_missing(group: Group, *, optional: bool) -> int:
     if group.groups:
         return sum(_most_missing(part, optional=optional) for part in group.groups)
     return (group.workers if optional else group.workers - group.fewest) * group.value_per_worker
+
+
+class Origin(Record):
+    """A worker or a node in the system that it comes from. Nothing of it decides where a job may run."""
+
+    name: LongName
+    """Its name there; of a pod ``NAMESPACE/NAME``, of a job what its owner chose, perhaps for several."""
+    id: LongName | None = None
+    """Identifier that no other one ever has: the job id of Slurm, the UID of Kubernetes."""
+
+
+class JobOrigin(Origin):
+    """A job in the system that it comes from."""
+
+    workers: tuple[Origin, ...] = ()
+    """Its workers by rank, where that system has names for them; in Kubernetes its pods."""
+
+    @property
+    def names(self) -> frozenset[str]:
+        """All names and identifiers, of the workers too."""
+        told = [text for one in (self, *self.workers) for text in (one.name, one.id)]
+        return frozenset(text for text in told if text is not None)
 
 
 class Edge(Record):

@@ -9,7 +9,6 @@ from pydantic import AfterValidator, Discriminator, Field, Tag, model_validator
 from placeopt.model.base import (
     Id,
     JobCount,
-    Milli,
     Millicores,
     Milliseconds,
     Name,
@@ -20,6 +19,7 @@ from placeopt.model.base import (
     Value,
     Weight,
 )
+from placeopt.model.group import GpuShare
 from placeopt.model.queues import Flavor, FlavorAllowance, Queue, check_queues
 
 ShareMode = Literal["exclusive", "fraction", "overcommit"]
@@ -120,27 +120,15 @@ class Interference(Record):
     """For ``curve``, and for the Horus cost."""
 
 
-class TargetWorker(Record):
+class TargetWorker(GpuShare):
     """A kind of worker that is expected to come, ``count`` times as often as one of count 1."""
 
-    gpus: Annotated[int, Field(ge=0, le=1024)] = 1
-    """GPUs of the worker."""
-    gpu_milli: Milli = 1000
-    """Requested share of each GPU, in thousandths."""
     gpu_models: tuple[Name, ...] = ()
     """GPU models allowed; empty: any."""
     cpu_millicores: Millicores = 0
     """CPU of the worker, in thousandths of a core."""
     count: PositiveCount = 1
     """Relative frequency of such workers."""
-
-    @model_validator(mode="after")
-    def _share(self) -> Self:
-        if self.gpu_milli < 1000 and self.gpus != 1:
-            raise ValueError(
-                f"gpu_milli: {self.gpu_milli} with gpus = {self.gpus}; a share below 1000 goes with gpus = 1"
-            )
-        return self
 
 
 class Fragmentation(Record):

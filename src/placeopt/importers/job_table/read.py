@@ -19,8 +19,8 @@ from placeopt.importers.job_table.forms import SPAN_FIELDS, SUMS, TIME_FIELDS, a
 from placeopt.importers.job_table.rows import Rows, Values, read_rows
 from placeopt.model.base import MAX_JOBS, MAX_MS, one_line
 from placeopt.model.group import MAX_WORKERS
+from placeopt.model.instance import NAMES_SHOWN
 from placeopt.model.job import MAX_PRIORITY
-from placeopt.model.reading_note import NAMES_SHOWN
 
 DATES_FROM_MS = 1000 * 946_684_800
 """The year 2000: a table whose times go beyond has dates; others count from its begin, and take less than 30 years."""
