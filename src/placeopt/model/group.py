@@ -1,5 +1,6 @@
 """Groups of workers of a job: what one worker needs, which belong together, and how they lie over domains."""
 
+from collections.abc import Iterator
 from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
@@ -198,6 +199,12 @@ class Group(Record):
         """The groups of alike workers, in order."""
         return tuple(leaf for group in self.groups for leaf in group.leaves) if self.groups else (self,)
 
+    def walk(self, path: str = "") -> Iterator[tuple[str, "Group"]]:
+        """Yield the group and all below it, each with the path to its fields, such as ``groups[0].``."""
+        yield path, self
+        for i, part in enumerate(self.groups):
+            yield from part.walk(f"{path}groups[{i}].")
+
     @property
     def is_tree(self) -> bool:
         """Whether it is more than one leaf, prefers levels or has conditions: compiled as `placeopt.problem.Tree`."""
@@ -211,7 +218,9 @@ class Group(Record):
             for name in ("workers", "workers_min", "demand", "value_per_worker"):
                 if getattr(self, name) != type(self).model_fields[name].default:
                     return f"{name}: goes with a leaf; a group of 'groups' has the workers of these"
-            if any(spread.skew_max is not None for spread in self.spread) and any(map(_has_conditions, self.groups)):
+            if any(spread.skew_max is not None for spread in self.spread) and any(
+                group.conditions is not None for path, group in self.walk() if path
+            ):
                 return "spread: skew_max counts the domains that admit the group; its parts have no conditions then"
             if self.groups[0].optional:
                 return "groups[0].optional: the first group of a parent is never missing; put one first that must run"
@@ -234,7 +243,3 @@ class Group(Record):
         if fault is not None:
             raise ValueError(fault)
         return self
-
-
-def _has_conditions(group: Group) -> bool:
-    return group.conditions is not None or any(map(_has_conditions, group.groups))

@@ -158,25 +158,15 @@ def job_fault(job: Job, queues: Collection[str], levels: Collection[str]) -> str
     if job.queue is not None and queues and job.queue not in queues:
         return f"queue: no queue {job.queue!r} in policy.queues"
     for o, option in enumerate(job.options):
-        fault = _level_fault(option, levels)
-        if fault is not None:
-            return f"options[{o}].{fault}"
-    return None
-
-
-def _level_fault(group: Group, levels: Collection[str]) -> str | None:
-    """Return the first level that a group or one below it names and the cluster lacks, as ``field: message``."""
-    splits = ((s, split.level) for s, split in enumerate(group.splits) if split.level not in PART_LEVELS)
-    named = [(f"splits[{s}].level", level) for s, level in splits]
-    named += [(f"spread[{s}].level", spread.level) for s, spread in enumerate(group.spread)]
-    named += [(f"prefer[{i}]", level) for i, level in enumerate(group.prefer)]
-    for where, level in named:
-        if level not in levels:
-            return f"{where}: no level {level!r} in the cluster; known: {', '.join(sorted(levels))}"
-    for i, part in enumerate(group.groups):
-        fault = _level_fault(part, levels)
-        if fault is not None:
-            return f"groups[{i}].{fault}"
+        for path, group in option.walk():
+            splits = ((s, split.level) for s, split in enumerate(group.splits) if split.level not in PART_LEVELS)
+            named = [(f"splits[{s}].level", level) for s, level in splits]
+            named += [(f"spread[{s}].level", spread.level) for s, spread in enumerate(group.spread)]
+            named += [(f"prefer[{i}]", level) for i, level in enumerate(group.prefer)]
+            for where, level in named:
+                if level not in levels:
+                    known = ", ".join(sorted(levels))
+                    return f"options[{o}].{path}{where}: no level {level!r} in the cluster; known: {known}"
     return None
 
 

@@ -1,6 +1,6 @@
 """Jobs: what is asked for, in which ways it may run, and what it is worth."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from contextvars import ContextVar
 from typing import Annotated, Any, Literal, Self
 
@@ -92,8 +92,10 @@ class Option(Group):
         if self.most_workers > MAX_WORKERS:
             raise ValueError(f"groups: {self.most_workers} workers together; expected at most {MAX_WORKERS}")
         names: set[str] = set()
-        for group, depth in _below(self, 1):
-            if depth > MAX_DEPTH:
+        for path, group in self.walk():
+            if not path:
+                continue
+            if (depth := path.count(".")) > MAX_DEPTH:
                 raise ValueError(f"groups: {group.id!r} is {depth} groups deep; expected at most {MAX_DEPTH}")
             if group.id in names:
                 raise ValueError(f"groups: {group.id!r} appears twice; ids of groups are unique in a tree")
@@ -112,13 +114,6 @@ def _least_gpu_milli(group: Group) -> int:
     if group.groups:
         return sum(_least_gpu_milli(part) for part in group.groups if not part.optional)
     return group.fewest * group.demand.gpus * group.demand.gpu_milli
-
-
-def _below(group: Group, depth: int) -> Iterator[tuple[Group, int]]:
-    """Yield every group below another, with its depth."""
-    for part in group.groups:
-        yield part, depth
-        yield from _below(part, depth + 1)
 
 
 def _most_missing(group: Group, *, optional: bool) -> int:

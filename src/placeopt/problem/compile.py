@@ -168,19 +168,11 @@ def classes_among(classes: Classes, chosen: IntArray) -> Classes:
     columns = {
         field.name: _chosen(getattr(options, field.name), row) for field in fields(options) if field.name != "job_class"
     }
-    return Classes(
-        node_class=classes.node_class,
-        class_option_start=np.concatenate(([0], ends)),
-        class_communication=_chosen(classes.class_communication, chosen),
-        class_profile=classes.class_profile[chosen],
-        class_queue=classes.class_queue[chosen],
-        class_utility_min=classes.class_utility_min[chosen],
-        class_exempt=_chosen(classes.class_exempt, chosen),
-        class_member=_chosen(classes.class_member, chosen),
-        options=Options(job_class=np.repeat(np.arange(len(chosen)), length), **columns),
-        slowdown=classes.slowdown,
-        split_domain=classes.split_domain,
-    )
+    names = [field.name for field in fields(classes) if field.name.startswith("class_")]
+    own = {name: _chosen(getattr(classes, name), chosen) for name in names}
+    own["class_option_start"] = np.concatenate(([0], ends))
+    options = Options(job_class=np.repeat(np.arange(len(chosen)), length), **columns)
+    return replace(classes, options=options, **own)
 
 
 def _chosen(column: Any, rows: IntArray) -> Any:

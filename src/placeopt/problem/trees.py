@@ -174,7 +174,7 @@ class _Draft:
         number = [first + member.at for member in self.members]
         of_leaf = {name: [i for i, m in enumerate(self.members) if m.leaf == name] for name, *_ in self.leaves}
         groups = []
-        for group in _groups(self.option):
+        for _, group in self.option.walk():
             mine = [i for leaf in group.leaves for i in of_leaf[leaf.id if self.option.groups else None]]
             stated = not group.groups and all(self.members[i].own is group for i in mine)
             lies = () if stated else rules_of(group)
@@ -196,13 +196,6 @@ def _leaves(group: Group, above: Stated) -> Iterator[tuple[Group, Stated]]:
         yield from _leaves(part, here)
     if not group.groups:
         yield group, here
-
-
-def _groups(group: Group) -> Iterator[Group]:
-    """Yield a group and all below it."""
-    yield group
-    for part in group.groups:
-        yield from _groups(part)
 
 
 def _sized(leaf: Group, workers: int, workers_min: int | None) -> Group:
