@@ -74,7 +74,7 @@ class Admission:
     def open(self, job: Job) -> dict[str, BoolArray]:
         """``open[barrier]``, shape (N,), of every one of `BARRIERS`: mask of the nodes that satisfy it."""
         every, names, selected = self._all([]), self._values[NODE_NAME], job.node_selector.items()
-        kept_off = [nodes for taint, nodes in self._tainted.items() if not _tolerated(taint, job)]
+        kept_off = [n for taint, n in self._tainted.items() if not any(one.tolerates(taint) for one in job.tolerations)]
         met = ~every
         for term in filter(None, job.node_affinity):
             met |= self._all(map(self._meeting, term))
@@ -114,7 +114,3 @@ class Admission:
         for mask in masks:
             met &= mask
         return met
-
-
-def _tolerated(taint: Taint, job: Job) -> bool:
-    return any(toleration.tolerates(taint) for toleration in job.tolerations)

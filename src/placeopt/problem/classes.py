@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Sequence
+from operator import attrgetter
 
 import numpy as np
 
@@ -78,8 +79,7 @@ def exempt_of(job: Job, holds: Iterable[Hold], now_ms: int) -> frozenset[str]:
     return frozenset([hold.id for hold in holds if not hold.counts_against(job, now_ms)])
 
 
-def _shareable(job: Job) -> tuple[object, ...]:
-    return job.options, job.communication, job.node_affinity, job.tolerations, job.nodes_allowed, job.relations
+_shareable = attrgetter("options", "communication", "node_affinity", "tolerations", "nodes_allowed", "relations")
 
 
 def _plain(job: Job, policy: Policy, holds: Iterable[Hold], now_ms: int, keys: tuple[str, ...]) -> tuple[object, ...]:

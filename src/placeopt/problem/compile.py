@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from placeopt.errors import BadInput, Unsupported
-from placeopt.model import Cluster, Instance, Job, Option, Policy, Split
+from placeopt.model import Cluster, Instance, Job, Option, Policy
 from placeopt.model.machine import PART_LEVELS
 from placeopt.problem.arrays import IntArray, Options, Placement, resource_demand, unknown_resources
 from placeopt.problem.changes import without_fixed
@@ -139,7 +139,8 @@ def compile_classes(
     """
     flavors = [flavors_of_queue(policy, job.queue) for job in members]
     options = _options(instance, _option_rows(members, flavors), members, hardware, class_nodes)
-    profiles = _profiles(instance)
+    named = dict.fromkeys(name for one in instance.slowdowns for name in (one.profile, one.beside))
+    profiles = {name: i for i, name in enumerate(named)}
     queues = {queue.id: i for i, queue in enumerate(policy.queues)}
     levels = dict.fromkeys(split.level for splits in options.lies for split in splits)
     return Classes(
@@ -314,21 +315,15 @@ def _options(
         demand=demand,
         network_mbps=_ints([d.network_bandwidth_mbps for d in demands]),
         workers_per_node=np.minimum(limit, workers),
-        splits=tuple(_network_splits(instance, option) for option in chosen),
+        splits=tuple(
+            tuple(split for split in instance.cluster.splits_of(option) if split.level not in PART_LEVELS)
+            for option in chosen
+        ),
         part_level=part_level,
         spread=tuple(option.spread for option in chosen),
         gpu_type_ok=type_ok,
         node_class_ok=node_ok,
     )
-
-
-def _network_splits(instance: Instance, option: Option) -> tuple[Split, ...]:
-    return tuple(split for split in instance.cluster.splits_of(option) if split.level not in PART_LEVELS)
-
-
-def _profiles(instance: Instance) -> dict[str, int]:
-    names = dict.fromkeys(name for s in instance.slowdowns for name in (s.profile, s.beside))
-    return {name: i for i, name in enumerate(names)}
 
 
 def _slowdowns(instance: Instance, profiles: dict[str, int]) -> IntArray:

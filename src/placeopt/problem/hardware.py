@@ -140,7 +140,10 @@ def compile_hardware(instance: Instance, policy: Policy, before: ClusterTopology
         np.array(memory, dtype=np.int64),
         np.array([name == LOST_MODEL for name in model], dtype=bool),
     )
-    links = np.array([_limit(machine.network_bandwidth_mbps) for machine in cluster.machines], dtype=np.int64)
+    links, uplinks = (
+        np.array([UNLIMITED if mbps is None else mbps for mbps in of], dtype=np.int64)
+        for of in ([m.network_bandwidth_mbps for m in cluster.machines], [d.uplink_mbps for d in cluster.domains])
+    )
     stated = [machine.resources for machine in cluster.machines] + [domain.resources for domain in cluster.domains]
     named = tuple(sorted({name for resources in (*stated, cluster.resources) for name in resources}))
     capacity = _machine_capacity(instance, policy, named)[topology.node_machine]
@@ -163,7 +166,7 @@ def compile_hardware(instance: Instance, policy: Policy, before: ClusterTopology
         gpu_socket=gpu_parts(instance, topology, "socket"),
         levels=fragmentation_levels(instance, policy, topology, ~type_lost[gpu_type]),
         machine_link_mbps=links[topology.node_machine],
-        domain_link_mbps=np.array([_limit(domain.uplink_mbps) for domain in cluster.domains], dtype=np.int64),
+        domain_link_mbps=uplinks,
     )
 
 
@@ -188,10 +191,6 @@ def _held_amounts(instance: Instance, named: tuple[str, ...]) -> IntArray:
         if hold.counts_against_all(instance.now_ms) and hold.node in number:
             out[number[hold.node]] += held_amounts(hold, named)
     return out
-
-
-def _limit(capacity: int | None) -> int:
-    return UNLIMITED if capacity is None else capacity
 
 
 def _machine_capacity(instance: Instance, policy: Policy, named: tuple[str, ...]) -> IntArray:

@@ -140,8 +140,12 @@ class DomainCounts:
             (self.anchors, selected and (stays or not holds)),
             (self.ran, selected and ran),
         ):
-            if concerned:
-                _add(counts, inside, sign)
+            for domain, count in inside.items() if concerned else ():
+                left = counts.get(domain, 0) + sign * count
+                if left:
+                    counts[domain] = left
+                else:
+                    del counts[domain]
 
     def forbids(self, k: int, placement: Placement) -> bool:
         """Return whether the relation, which must hold, keeps off a job of class ``k`` that is not counted yet."""
@@ -196,12 +200,3 @@ class DomainCounts:
         if self.relation.record.kind == "apart":
             return 0 if domain < 0 else alone * (selected > 0) + both * (selected > 1)
         return alone + both if domain < 0 else alone * (selected == 0) + both * (selected < 2)
-
-
-def _add(counts: dict[int, int], inside: Mapping[int, int], sign: int) -> None:
-    for domain, count in inside.items():
-        left = counts.get(domain, 0) + sign * count
-        if left:
-            counts[domain] = left
-        else:
-            del counts[domain]

@@ -10,6 +10,7 @@ microseconds.
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from itertools import product
@@ -136,7 +137,8 @@ class WorkerDistribution:
         while open_:
             vertex, counts, workers = open_.pop()
             if vertex != NETWORK and workers:
-                counts = _minus(counts, self._added(self._around.topology.domain_level[vertex], workers))
+                kinds = self._kinds(self._around.topology.domain_level[vertex])
+                counts = _minus(counts, next(added for added, kind in kinds if kind >> workers & 1))
             for part in reversed(self._parts.get(vertex, [])):
                 part_counts, part_workers = _share(part, counts, workers)
                 counts, workers = _minus(counts, part_counts), workers - part_workers
@@ -194,11 +196,9 @@ class WorkerDistribution:
             merged: SizesByCounts = {}
             for counts, sizes in table.items():
                 for more, more_sizes in part.table.items():
-                    both = _plus(counts, more)
-                    if self._is_within(both):
-                        total = _sums(sizes, more_sizes) & self._full
-                        if total:
-                            merged[both] = merged.get(both, 0) | total
+                    both = self._plus(counts, more)
+                    if both is not None and (total := _sums(sizes, more_sizes) & self._full):
+                        merged[both] = merged.get(both, 0) | total
             table = merged
         return table
 
@@ -210,13 +210,15 @@ class WorkerDistribution:
             if sizes & admitted & 1:
                 out[counts] = out.get(counts, 0) | 1
             for added, kind in self._kinds(level):
-                after, left = _plus(counts, added), sizes & admitted & link & kind & ~1
-                if left and self._is_within(after):
+                after, left = self._plus(counts, added), sizes & admitted & link & kind & ~1
+                if left and after is not None:
                     out[after] = out.get(after, 0) | left
         return out
 
-    def _is_within(self, counts: Counts) -> bool:
-        return all(count <= most for count, most in zip(counts, self._caps, strict=True))
+    def _plus(self, one: Counts, other: Counts) -> Counts | None:
+        """Return the counts of two parts together; None if these are too many domains."""
+        both = tuple(a + b for a, b in zip(one, other, strict=True))
+        return both if all(map(operator.le, both, self._caps)) else None
 
     def _kinds(self, level: str) -> Iterable[tuple[Counts, int]]:
         """Yield what a domain of a level adds to the counts, with the numbers of workers that add so much."""
@@ -230,9 +232,6 @@ class WorkerDistribution:
             for _, sizes in chosen:
                 kind &= sizes
             yield (*used, *(count for count, _ in chosen)), kind
-
-    def _added(self, level: str, workers: int) -> Counts:
-        return next(added for added, kind in self._kinds(level) if kind >> workers & 1)
 
     def _multiples(self, size: int) -> int:
         """Numbers of workers that segments of a size make up."""
@@ -288,10 +287,6 @@ def _smeared(sizes: int, width: int) -> int:
         sizes |= sizes << step
         done += step
     return sizes
-
-
-def _plus(one: Counts, other: Counts) -> Counts:
-    return tuple(a + b for a, b in zip(one, other, strict=True))
 
 
 def _minus(minuend: Counts, other: Counts) -> Counts:
