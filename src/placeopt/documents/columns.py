@@ -20,11 +20,10 @@ from placeopt.model.base import Record
 from placeopt.model.cluster import Cluster, Domain, Node
 from placeopt.model.group import Demand
 from placeopt.model.instance import Instance, Slowdown
-from placeopt.model.job import Job, Option
+from placeopt.model.job import OWN, TEMPLATE, TEMPLATES, Job, Option
 from placeopt.model.machine import Machine
 from placeopt.model.placement import Running
 from placeopt.model.policy import Policy
-from placeopt.model.templates import OWN, TEMPLATE, TEMPLATES
 
 Column = Sequence[Any] | npt.NDArray[Any] | str | int | bool | Record | None
 """One value a row, or one scalar for all rows."""

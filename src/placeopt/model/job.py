@@ -286,7 +286,7 @@ class Job(Record):
 
 OWN = ("id", "user", "arrival_ms", "deadline_ms", "expected_completion_ms", "origin")
 """Fields that a job of a template states itself."""
-TEMPLATE = "template"
+TEMPLATE, TEMPLATES = "template", "templates"
 Templates = Mapping[str, dict[str, Any]]
 """The fields of the jobs that are as the templates of a document say, by name."""
 templates: ContextVar[Templates | None] = ContextVar("templates", default=None)

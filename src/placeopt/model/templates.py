@@ -9,15 +9,14 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Mapping, Sequence
-from functools import cache
+from collections.abc import Iterable, Sequence
 from operator import itemgetter
 from typing import Annotated, Any, ClassVar, Self
 
-from pydantic import BeforeValidator, FailFast, ModelWrapValidatorHandler, TypeAdapter, model_validator
+from pydantic import BeforeValidator, ModelWrapValidatorHandler, TypeAdapter, model_validator
 
-from placeopt.model.base import Id, Record, trusted
-from placeopt.model.job import OWN, TEMPLATE, Job, Templates, templates
+from placeopt.model.base import Id, Record
+from placeopt.model.job import OWN, TEMPLATE, TEMPLATES, Job, Templates, templates
 
 _shared_of = itemgetter(*(name for name in Job.model_fields if name not in OWN))
 _own_of = itemgetter(*OWN)
@@ -46,10 +45,10 @@ class JobsDocument(Record):
     @model_validator(mode="wrap")
     @classmethod
     def _with_templates(cls, given: object, handler: ModelWrapValidatorHandler[Self]) -> Self:
-        if not isinstance(given, dict) or "templates" not in given:
+        if not isinstance(given, dict) or TEMPLATES not in given:
             return handler(given)
         rest = dict(given)
-        stated = _Stated.model_validate({"templates": rest.pop("templates")}).templates
+        stated = _Stated.model_validate({"templates": rest.pop(TEMPLATES)}).templates
         known: Templates = {name: job.__dict__ for name, job in stated.items()}
         before = templates.set(known)
         try:
@@ -61,28 +60,6 @@ class JobsDocument(Record):
     def jobs_of(cls, entries: Sequence[Any]) -> Sequence[Job]:
         """Return the jobs of the entries of the list."""
         return [getattr(entry, cls.JOBS[1]) for entry in entries] if len(cls.JOBS) > 1 else entries
-
-
-@cache
-def _column_type(kind: type[Record], name: str) -> TypeAdapter[list[Any]]:
-    field = kind.model_fields[name]
-    annotated = Annotated[(field.annotation, *field.metadata)] if field.metadata else field.annotation
-    return TypeAdapter(Annotated[list[annotated], FailFast()])  # type: ignore[valid-type, arg-type]  # made at run time
-
-
-def check_column(kind: type[Record], name: str, values: list[Any]) -> list[Any]:
-    """Return the values of a field of many records, validated; raises `ValidationError` with the first wrong one."""
-    # A record is as strict as it says itself; strict from outside it would refuse objects of JSON.
-    return _column_type(kind, name).validate_python(values, strict=None if name == "origin" else True)
-
-
-def copies(kind: type[Any], fields: Iterable[dict[str, Any]], columns: Mapping[str, Sequence[Any]]) -> list[Any]:
-    """Return a record of each of ``fields``, all of them valid, with other values of some fields, valid as well."""
-    made = [dict(one) for one in fields]
-    for name, values in columns.items():
-        for own, value in zip(made, values, strict=True):
-            own[name] = value
-    return [trusted(kind, one) for one in made]
 
 
 def grouped(jobs: Iterable[Job]) -> tuple[list[str], list[int]]:
@@ -107,7 +84,9 @@ def digest_of(rest: str, jobs: Sequence[Job]) -> str:
     for name in OWN:
         values = [job.__dict__[name] for job in jobs]
         if name == "id" or values.count(_DEFAULTS[name]) < len(values):
-            digest.update(name.encode() + _column_type(Job, name).dump_json(values, exclude_defaults=True))
+            annotation: Any = Job.model_fields[name].annotation
+            column = TypeAdapter[list[Any]](list[annotation])
+            digest.update(name.encode() + column.dump_json(values, exclude_defaults=True))
     return digest.hexdigest()
 
 
