@@ -8,7 +8,8 @@ from typing import Any
 from helpers.scenarios import log_lines, scenario, timed
 from placeopt import violations
 from placeopt.build import option
-from placeopt.model import Instance, InstanceRef, Level, Placement, Plan, PolicyRef, Running, Unplaced
+from placeopt.edits import RemoveJobs
+from placeopt.model import Cluster, Instance, InstanceRef, Level, Placement, Plan, PolicyRef, Running, Unplaced
 from placeopt.simulation import Arrival, Scenario, Scheduling
 
 
@@ -70,6 +71,8 @@ def audit(world: Scenario, scheduling: Scheduling, path: Path) -> dict[str, int]
     safe: dict[str, Fraction] = {}  # part that a failure leaves
     ended: set[str] = set()
     stopped: set[str] = set()
+    withdrawn: set[str] = set()
+    cluster = world.cluster
     count = {"start": 0, "stop": 0, "move": 0, "resize": 0, "failure": 0}
     last = 0
 
@@ -113,6 +116,22 @@ def audit(world: Scenario, scheduling: Scheduling, path: Path) -> dict[str, int]
                 done[line["job"]] = safe[line["job"]]
                 waiting[line["job"]] = None
                 count["failure"] += 1
+            case "edit":
+                cluster = world.clusters[line["n"] + 1][1]
+                for step in world.events[line["n"]].steps:
+                    for name in step.jobs if isinstance(step, RemoveJobs) else ():
+                        withdrawn.add(name)
+                        waiting.pop(name, None)
+                        now.pop(name, None)
+                for name in line["stop"]:
+                    whole = length(name)
+                    leave(name, at)
+                    lose(name, whole)
+                    waiting[name] = None
+                    stopped.add(name)
+                    count["stop"] += 1
+                    assert name not in ended
+                _judge(world, cluster, scheduling, now, waiting)
             case "round":
                 assert line["waiting"] == len(waiting)
                 sets = {
@@ -145,15 +164,18 @@ def audit(world: Scenario, scheduling: Scheduling, path: Path) -> dict[str, int]
                         now[name], since[name], safe[name] = placement, at + pause, done[name]
                 for kind in ("stop", "move", "resize", "start"):
                     count[kind] += len(line.get(kind, []))
-                _judge(world, scheduling, now, waiting)
+                _judge(world, cluster, scheduling, now, waiting)
             case "over":
                 assert line["stranded"] == []
-    assert ended == set(jobs), "no job is lost"
+    assert not ended & withdrawn, "a withdrawn job never ends"
+    assert ended | withdrawn == set(jobs), "no job is lost"
     assert not now
     return count
 
 
-def _judge(world: Scenario, scheduling: Scheduling, now: dict[str, Placement], waiting: dict[str, None]) -> None:
+def _judge(
+    world: Scenario, cluster: Cluster, scheduling: Scheduling, now: dict[str, Placement], waiting: dict[str, None]
+) -> None:
     """Ask the referee about a state of the cluster."""
     jobs = {arrival.job.id: arrival.job for arrival in world.arrivals}
     held = tuple(
@@ -161,9 +183,7 @@ def _judge(world: Scenario, scheduling: Scheduling, now: dict[str, Placement], w
         for placement in now.values()
     )
     here = tuple(jobs[name] for name in (*now, *waiting))
-    round_ = Instance(
-        cluster=world.cluster, jobs=here, running=held, slowdowns=world.slowdowns, policy=scheduling.policy
-    )
+    round_ = Instance(cluster=cluster, jobs=here, running=held, slowdowns=world.slowdowns, policy=scheduling.policy)
     plan = Plan(
         instance=InstanceRef(name=round_.name, digest=round_.digest, revision=0),
         policy=PolicyRef(name=round_.policy.name, digest=round_.policy.digest, values=round_.policy),

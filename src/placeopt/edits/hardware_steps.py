@@ -20,7 +20,11 @@ BROUGHT = "; a step add_machines brings new ones"
 EMPTY = "expected 'nodes' or 'of'"
 
 
-class AddMachines(Step):
+class HardwareStep(Step):
+    """A step that changes the cluster; of jobs it may stop those that run there."""
+
+
+class AddMachines(HardwareStep):
     """Add machine types for nodes of later steps."""
 
     do: Literal["add_machines"]
@@ -31,7 +35,7 @@ class AddMachines(Step):
         return with_cluster(before, machines=(*before.cluster.machines, *self.machines))
 
 
-class AddDomains(Step):
+class AddDomains(HardwareStep):
     """Add domains of the network, parents first, for nodes of later steps."""
 
     do: Literal["add_domains"]
@@ -42,7 +46,7 @@ class AddDomains(Step):
         return with_cluster(before, domains=(*before.cluster.domains, *self.domains))
 
 
-class AddNodes(Step):
+class AddNodes(HardwareStep):
     """
     Add ``count`` nodes of a machine type, named ``prefix``-0, -1, ...; those ids must be free.
 
@@ -81,7 +85,7 @@ class AddNodes(Step):
         return with_nodes(before, (*cluster.nodes, *(changed(copy_of(like, name), **fields) for name in ids)))
 
 
-class PutNodes(Step):
+class PutNodes(HardwareStep):
     """Add nodes by their records, or put these in the place of the nodes of the same ids; jobs stay where they run."""
 
     do: Literal["put_nodes"]
@@ -95,7 +99,7 @@ class PutNodes(Step):
         return with_nodes(before, tuple(nodes.values()))
 
 
-class RemoveNodes(Step):
+class RemoveNodes(HardwareStep):
     """Remove nodes; jobs that run there are displaced and wait."""
 
     do: Literal["remove_nodes"]
@@ -106,7 +110,7 @@ class RemoveNodes(Step):
         return without_nodes(before, self.nodes)
 
 
-class Fail(Step):
+class Fail(HardwareStep):
     """
     Remove all nodes under domains of a level: ``node``, ``rack``, or another level of the cluster.
 
@@ -128,7 +132,7 @@ class Fail(Step):
         return without_gpus(before, lost.gpus) if lost.gpus else without_nodes(before, lost.nodes)
 
 
-class ReplaceNodes(Step):
+class ReplaceNodes(HardwareStep):
     """Change the machine type of nodes, by name or all of a type; jobs that run on changed nodes are displaced."""
 
     do: Literal["replace_nodes"]
@@ -152,7 +156,7 @@ class ReplaceNodes(Step):
         return without_running(after, jobs_on(before, chosen))
 
 
-class Drain(Step):
+class Drain(HardwareStep):
     """Drain nodes, so that they take no new work, or let them take work again (``undrain``)."""
 
     do: Literal["drain", "undrain"]
@@ -174,7 +178,7 @@ class Drain(Step):
         return without_running(after, jobs_on(before, there)) if self.stop else after
 
 
-class TaintNodes(Step):
+class TaintNodes(HardwareStep):
     """Add a taint to nodes, or remove it (``untaint``)."""
 
     do: Literal["taint", "untaint"]
@@ -192,7 +196,7 @@ class TaintNodes(Step):
         return on_nodes(before, self.nodes, edit)
 
 
-class Label(Step):
+class Label(HardwareStep):
     """Set labels of nodes; a label that is null is removed."""
 
     do: Literal["label"]
@@ -210,7 +214,7 @@ class Label(Step):
         return on_nodes(before, self.nodes, edit)
 
 
-class SetAmount(Step):
+class SetAmount(HardwareStep):
     """
     Change one amount: of nodes by their machine types, of domains, or of the cluster.
 

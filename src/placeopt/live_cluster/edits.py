@@ -8,22 +8,18 @@ from functools import partial
 from placeopt.arguments import checked
 from placeopt.edits import (
     AddJobs,
-    AddNodes,
     ChangeJob,
     ChangeQueue,
     ChangeRunning,
     Drain,
-    Fail,
-    Label,
-    PutNodes,
+    HardwareStep,
     RemoveJobs,
-    RemoveNodes,
+    ReplaceNodes,
     SetPolicy,
     SetTime,
     Start,
     Step,
     Stop,
-    TaintNodes,
     at_step,
     checked_round,
     displaced,
@@ -31,11 +27,11 @@ from placeopt.edits import (
 from placeopt.errors import BadInput
 from placeopt.live_cluster.changes import changed_nodes
 from placeopt.live_cluster.host_reports import HostReports
-from placeopt.model import Node, Running
+from placeopt.model import Cluster, Node, Running
 from placeopt.model.failed_gpu import is_failed_gpu
 
 Calls = list[Callable[[], object]]
-OF_NODES = (AddNodes, PutNodes, RemoveNodes, Fail, Drain, TaintNodes, Label)
+BESIDE_NODES = tuple(name for name in Cluster.model_fields if name != "nodes")
 
 
 class Edits(HostReports):
@@ -113,10 +109,10 @@ class Edits(HostReports):
                 return [partial(self.update, now_ms=step.now_ms)]
             case SetPolicy() | ChangeQueue():
                 return [partial(self.set_policy, step.edited(record.bare()).policy)]
-        if isinstance(step, OF_NODES):
+        if isinstance(step, HardwareStep) and not isinstance(step, ReplaceNodes):
             before = record.bare()
             after = step.edited(before)
-            if after.cluster.machines is before.cluster.machines:
+            if all(getattr(after.cluster, name) is getattr(before.cluster, name) for name in BESIDE_NODES):
                 return self._calls_of_nodes(step, changed_nodes(before, after))
         return [partial(self._compile, step)]
 

@@ -7,11 +7,11 @@ from collections.abc import Iterable
 from operator import itemgetter
 from typing import Literal
 
-Kind = Literal["end", "failure", "leave", "arrival", "round"]
+Kind = Literal["end", "failure", "leave", "edit", "arrival", "round"]
 
-IN_TIME = {"end": 0, "failure": 1, "leave": 2, "arrival": 3, "round": 4}
+IN_TIME = {"end": 0, "failure": 1, "leave": 2, "edit": 3, "arrival": 4, "round": 5}
 """Events at one moment: ends free their GPUs first, and the round comes last."""
-IN_STEPS = {"arrival": 0, "round": 1, "end": 2, "failure": 3, "leave": 4}
+IN_STEPS = {"arrival": 0, "round": 1, "end": 2, "failure": 3, "leave": 4, "edit": 5}
 """Events in one step: the round comes before the ends, as in SC'17's artifact."""
 
 
@@ -41,7 +41,11 @@ class EventQueue:
         self._arrivals.reverse()
 
     def add(self, kind: Kind, job: str, at_ms: int) -> None:
-        """Add a failure, which applies if nothing changes until then, or the leaving of a service."""
+        """
+        Add a failure, which applies if nothing changes until then, the leaving of a service, or a scenario's event.
+
+        ``job``: Of such an event its number.
+        """
         self._add(self.on_step(at_ms), kind, job)
 
     def noticed(self, start_ms: int, end_ms: int) -> int:
@@ -53,7 +57,7 @@ class EventQueue:
         self._add(at_ms, "end", job)
 
     def round_after(self, kind: Kind, now_ms: int) -> None:
-        """Add a round as soon as possible after an arrival, or after an end, failure or leave."""
+        """Add a round as soon as possible after an arrival, or after another event."""
         self._round(now_ms + (0 if kind == "arrival" else self._after_end))
 
     def round_at(self, at_ms: int) -> None:

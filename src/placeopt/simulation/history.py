@@ -121,7 +121,7 @@ class History:
 
     @property
     def stranded(self) -> tuple[str, ...]:
-        """The jobs that wait forever, in the queue or on their GPUs for more workers."""
+        """The jobs that wait forever, in the queue or on their GPUs for more workers, and those that were withdrawn."""
         return tuple(job.job for job in self.jobs if job.end_ms is None) if self.finished else ()
 
 
@@ -175,7 +175,7 @@ def round_at(history: History, at_ms: int, *, name: str | None = None) -> Instan
         name=name or f"{scenario.name}-at-{at_ms // 1000}s",
         now_ms=at_ms,
         note=f"{origin} {scenario.note}"[:10_000],
-        cluster=scenario.cluster,
+        cluster=next(cluster for at, cluster in reversed(scenario.clusters) if at <= at_ms),
         jobs=tuple(jobs),
         running=tuple(granted(running, records, policy.share_mode)),
         slowdowns=scenario.slowdowns,

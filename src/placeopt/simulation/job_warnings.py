@@ -166,7 +166,7 @@ class _Reasons:
     def __init__(self, history: History) -> None:
         scenario = history.scenario.as_seen()
         self._scheduling = adapted(history.scheduling, scenario)
-        self._cluster = scenario.cluster
+        self._cluster = scenario.hardware
         self._estimator = ResourceEstimator(scenario, self._scheduling)
         self._jobs = {arrival.job.id: arrival.job for arrival in scenario.arrivals}
         arrays = self._scheduling.arrays

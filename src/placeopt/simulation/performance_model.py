@@ -66,7 +66,7 @@ class PerformanceModel:
         self._physics = scenario.physics
         self._jobs = {arrival.job.id: arrival.job for arrival in scenario.arrivals}
         self._shape_of, members = _shapes(self._jobs.values())
-        self._problem = compile_problem(Instance(cluster=scenario.cluster, jobs=members))
+        self._problem = compile_problem(Instance(cluster=scenario.hardware, jobs=members))
         problem = self._problem
         self._node_number = {name: n for n, name in enumerate(problem.node_ids)}
         self._kinds = [
@@ -237,7 +237,7 @@ class PerformanceModel:
 def _usable_mbps(scenario: Scenario) -> list[int | None]:
     """Return the memory bandwidth that each node's jobs can use before they slow each other."""
     percent = scenario.physics.memory_bandwidth_percent or 0
-    of_node = (scenario.cluster.machine_of(node).memory_bandwidth_mbps for node in scenario.cluster.nodes)
+    of_node = (scenario.hardware.machine_of(node).memory_bandwidth_mbps for node in scenario.hardware.nodes)
     return [None if mbps is None else max(1, mbps * percent // 100) for mbps in of_node]
 
 

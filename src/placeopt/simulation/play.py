@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from placeopt import __version__
 from placeopt.arguments import expect
+from placeopt.edits import RemoveJobs
 from placeopt.live_cluster.engine import Engine
 from placeopt.simulation.endpoints import with_replicas
 from placeopt.simulation.event_queue import EventQueue, Kind
@@ -128,6 +129,7 @@ class _Simulation:
         self._placed = RunningJobs(scenario, scheduling, self._states, self._events, self._scheduler.search_ms)
         self._replica_choice = ReplicaChoice(scenario.endpoints, given)
         self._services = {name: None for name, state in self._states.items() if state.arrival.service}
+        self._withdrawn: set[str] = set()
         self._jobs_left = len(self._states) - len(self._services)
         self._rounds = Rounds()
         self._num_rounds = self._num_arrived = self._num_ended = 0
@@ -151,11 +153,16 @@ class _Simulation:
                         return False
                     if on_progress is not None:
                         on_progress(self._tick())
-            elif job in self._states and self._is_due(kind, self._states[job], at):
+            elif kind == "edit":
+                if self._jobs_left or self._services:
+                    self.now = at
+                    self._edit(int(job))
+            elif job in self._states and job not in self._withdrawn and self._is_due(kind, self._states[job], at):
                 self.now = at
                 happen = {"arrival": self._arrive, "end": self._end, "failure": self._fail, "leave": self._leave}
                 happen[kind](self._states[job])
-        stranded = [name for name, state in self._states.items() if state.end_ms is None]
+        left = (name for name in self._states if name not in self._withdrawn)
+        stranded = [name for name in left if self._states[name].end_ms is None]
         self._journal.write(t=self.now, e="over", stranded=stranded)
         return True
 
@@ -178,6 +185,8 @@ class _Simulation:
         for name, state in self._states.items():
             if state.arrival.leaves_ms is not None:
                 self._events.add("leave", name, state.arrival.leaves_ms)
+        for number, event in enumerate(scenario.events):
+            self._events.add("edit", str(number), event.at_ms)
         if scenario.running:
             for held in scenario.running:
                 self._states[held.job].arrived = True
@@ -214,9 +223,39 @@ class _Simulation:
         self._scheduler.end(self._placed.end(state, self.now), self.now)
         self._events.round_after("end", self.now)
         if not state.arrival.service:
-            self._jobs_left -= 1
-            if not self._jobs_left:
-                self._end_services()
+            self._one_less()
+
+    def _one_less(self) -> None:
+        """Count a job that has no end before it any more; with the last one services leave."""
+        self._jobs_left -= 1
+        if not self._jobs_left:
+            self._end_services()
+
+    def _edit(self, number: int) -> None:
+        """Carry out an event of the scenario: jobs are withdrawn, then the cluster and the policy change."""
+        event = self.scenario.events[number]
+        for step in event.steps:
+            for job in step.jobs if isinstance(step, RemoveJobs) else ():
+                self._withdraw(self._states[job])
+        stopped = self._scheduler.edit([step for step in event.steps if not isinstance(step, RemoveJobs)], self._view())
+        self._journal.write(t=self.now, e="edit", n=number, stop=list(stopped))
+        self._placed.apply(Decision(stop=stopped), self.now)
+        self._events.round_after("edit", self.now)
+
+    def _withdraw(self, state: JobState) -> None:
+        """Remove a job, whether it runs, waits or is still to arrive; one that has ended stays as it is."""
+        job = state.job.id
+        if state.end_ms is not None:
+            return
+        self._withdrawn.add(job)
+        if state.run is not None:
+            self._scheduler.end(self._placed.end(state, self.now), self.now)
+        elif state.arrived:
+            self._scheduler.withdraw(job)
+        if state.arrival.service:
+            del self._services[job]
+        else:
+            self._one_less()
 
     def _fail(self, state: JobState) -> None:
         failed = self._placed.fail(state, self.now)
@@ -249,13 +288,7 @@ class _Simulation:
         self._num_rounds += 1 + self._scheduler.num_rounds_skipped(self.now)
         logged = self._journal.decision(self._num_rounds)
         waiting = self._scheduler.num_waiting
-        looks_ahead = self._scheduler.looks_ahead and not self._journal.replaying
-        view = RoundView(
-            now_ms=self.now,
-            expected_ends=self._placed.expected_ends() if looks_ahead else {},
-            slowdown=self._placed.slowdown,
-            if_stopped=lambda job: self._placed.if_stopped(job, self.now),
-        )
+        view = self._view()
         if logged is not None:
             decision = self._placed.requested(decision_of_line(logged))
             self._scheduler.repeat(view, decision)
@@ -276,6 +309,15 @@ class _Simulation:
         wake = self._scheduler.wake_ms(self.now)
         if wake is not None and len(self._events):  # else nothing differs then
             self._events.round_at(wake)
+
+    def _view(self) -> RoundView:
+        looks_ahead = self._scheduler.looks_ahead and not self._journal.replaying
+        return RoundView(
+            now_ms=self.now,
+            expected_ends=self._placed.expected_ends() if looks_ahead else {},
+            slowdown=self._placed.slowdown,
+            if_stopped=lambda job: self._placed.if_stopped(job, self.now),
+        )
 
     def _tick(self) -> Tick:
         return Tick(

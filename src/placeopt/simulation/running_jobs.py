@@ -27,11 +27,11 @@ class GpuMemory:
     """
 
     def __init__(self, scenario: Scenario) -> None:
-        self._cluster, self._physics = scenario.cluster, scenario.physics
+        self._cluster, self._physics = scenario.hardware, scenario.physics
         self._size = {
             (node.id, str(index)): gpu.memory_mib
-            for node in scenario.cluster.nodes
-            for index, gpu in enumerate(scenario.cluster.machine_of(node).gpus)
+            for node in scenario.hardware.nodes
+            for index, gpu in enumerate(scenario.hardware.machine_of(node).gpus)
         }
         self._held: dict[Gpu, dict[str, int]] = {}
 
@@ -116,7 +116,7 @@ class RunningJobs:
             for arrival in scenario.arrivals
         )
         self._memory = GpuMemory(scenario) if states_memory else None
-        self._num_gpus = scenario.cluster.amounts[0] // 1000
+        self._num_gpus = scenario.hardware.amounts[0] // 1000
         self.running: dict[str, JobState] = {}
 
     def num_idle_gpus(self) -> int:

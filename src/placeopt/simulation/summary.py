@@ -169,7 +169,7 @@ def summarise(history: History, *, reasons: bool = True) -> Summary:
 
 def occupancy_between(history: History, start_ms: int, end_ms: int) -> Occupancy:
     """Return the use of GPU time in a window; jobs that still run at its end count up to there."""
-    return occupancy(_gpu_uses(history, end_ms), history.scenario.cluster.gpus_by_node, start_ms, end_ms)
+    return occupancy(_gpu_uses(history, end_ms), history.scenario.hardware.gpus_by_node, start_ms, end_ms)
 
 
 def _serving(history: History, until: int) -> Serving | None:

@@ -10,6 +10,8 @@ from pydantic import Field, ValidationError, model_validator
 
 from placeopt.documents.documents import read_document
 from placeopt.documents.files import MAX_BYTES
+from placeopt.edits import RemoveJobs
+from placeopt.errors import BadInput
 from placeopt.model.base import (
     MAX_JOBS,
     FormatVersion,
@@ -30,6 +32,7 @@ from placeopt.model.policy import Curve
 from placeopt.model.templates import JobsDocument
 from placeopt.simulation.records.endpoint import CoreCurve, Endpoint
 from placeopt.simulation.records.estimate import Estimate, believed
+from placeopt.simulation.records.event import ScenarioEvent, all_hardware, clusters_of
 
 
 class Physics(Record):
@@ -239,6 +242,8 @@ class Scenario(JobsDocument):
     """Services that answer requests; their replicas come and leave as the policy lets them follow the load."""
     running: Annotated[tuple[Running, ...], Field(max_length=MAX_JOBS)] = ()
     """What runs when the scenario begins, at time 0; each is one of the ``arrivals``, with ``arrival_ms`` 0."""
+    events: Annotated[tuple[ScenarioEvent, ...], Field(max_length=100_000)] = ()
+    """What happens to the cluster, to waiting and running jobs and to the policy, in the order of time."""
 
     @model_validator(mode="after")
     def _references(self) -> Self:
@@ -247,6 +252,18 @@ class Scenario(JobsDocument):
         except ValidationError as error:
             message = error.errors(include_url=False)[0]["msg"].removeprefix("Value error, ")
             raise ValueError(re.sub(r"^jobs(\[\d+\])", r"arrivals\1.job", message)) from None
+        try:
+            self.clusters  # noqa: B018 - made here once, or refused
+        except BadInput as error:
+            raise ValueError(str(error)) from None
+        gone = [
+            job for event in self.events for step in event.steps if isinstance(step, RemoveJobs) for job in step.jobs
+        ]
+        refuse_repeats("events[].steps[].jobs", gone, "a job is withdrawn once")
+        if unknown := set(gone).difference(arrival.job.id for arrival in self.arrivals):
+            raise ValueError(f"events: remove_jobs: no job {min(unknown)!r} among the arrivals")
+        if self.events and self.endpoints:
+            raise ValueError("events: not beside endpoints, whose replicas follow the GPUs of the beginning")
         refuse_repeats("endpoints[].id", (endpoint.id for endpoint in self.endpoints), "ids are unique")
         refuse_repeats("core_curves[].profile", (curve.profile for curve in self.core_curves), "one curve per profile")
         if self.physics.rule != "rate" and (self.core_curves or self.physics.memory_bandwidth_percent is not None):
@@ -280,11 +297,21 @@ class Scenario(JobsDocument):
     def _memory_fault(self, arrival: Arrival, need_mib: int) -> str | None:
         """Return why a job can never get the memory that it really needs; None if it can."""
         for option in arrival.job.options:
-            if need_mib > largest_gpu_mib(self.cluster, option):
+            if need_mib > largest_gpu_mib(self.hardware, option):
                 return f"no GPU allowed to option {option.id!r} has as much: it would fail every time"
             if arrival.service and need_mib > option.demand.gpu_memory_mib:
                 return f"the service states {option.demand.gpu_memory_mib}; services must not understate their memory"
         return None
+
+    @cached_property
+    def clusters(self) -> tuple[tuple[int, Cluster], ...]:
+        """The cluster at the beginning and after each event, each with its time in ms."""
+        return tuple(clusters_of(self.cluster, self.events))
+
+    @cached_property
+    def hardware(self) -> Cluster:
+        """All nodes, machine types and domains that the cluster has at any time."""
+        return all_hardware(self.clusters) if self.events else self.cluster
 
     def instance(self) -> Instance:
         """Return cluster, all jobs and what runs at the beginning as a round; references are checked by it."""

@@ -129,7 +129,7 @@ class ArrayDivision:
         )
 
         by_size = {size: self.part[queue] for size, queue in names.items()}
-        self.nodes = NodeArrays(scenario.cluster, by_size) if arrays.per_node else None
+        self.nodes = NodeArrays(scenario.hardware, by_size) if arrays.per_node else None
 
     def of(self, job: Job) -> str:
         """Return the array of a job, as the id of a queue."""

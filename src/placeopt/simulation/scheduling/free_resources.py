@@ -56,8 +56,13 @@ class FreeResources:
     """
 
     def __init__(self, cluster: Cluster, policy: Policy) -> None:
+        self._policy = policy
+        self.use(cluster)
+
+    def use(self, cluster: Cluster) -> None:
+        """Begin anew with the nodes of a cluster, on which nothing runs yet."""
         directory = Directory(Instance(cluster=cluster))
-        self._limits = Limits(directory, policy)
+        self._limits = Limits(directory, self._policy)
         self._free = _Free(self._limits)
         self._gpus = {name: [gpu.model for gpu in machine.gpus] for name, machine in directory.machine_of.items()}
         machines = directory.machine_of.items()
@@ -73,7 +78,7 @@ class FreeResources:
         self._num_jobs = {name: [0] * len(gpus) for name, gpus in self._gpus.items()}
         self.gpu_milli = 1000 * sum(map(len, self._gpus.values()))
         """What no job requests of all GPUs; below 0 where they are overcommitted."""
-        self._overcommits = policy.share_mode == "overcommit"
+        self._overcommits = self._policy.share_mode == "overcommit"
         self._admitting: dict[tuple[object, ...], list[str]] = {}
         self._counts: dict[tuple[object, ...], WorkerCount] = {}
         self._journal: list[str] = []

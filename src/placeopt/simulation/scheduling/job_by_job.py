@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Hashable, Iterable
+from collections.abc import Hashable, Iterable, Sequence
 
+from placeopt.edits import Step
 from placeopt.live_cluster.engine import Engine
 from placeopt.model import Job, Placement
 from placeopt.problem.classes import class_key
@@ -120,6 +121,20 @@ class JobByJob(QueueState):
         self._vacate(placement.job)
         self._service.forget(placement.job)
         self._retry_filter.ended(placement)
+
+    def edit(self, steps: Sequence[Step], view: RoundView) -> tuple[str, ...]:
+        self._now_ms = view.now_ms
+        stopped = super().edit(steps, view)
+        for job in stopped:
+            self._vacate(job)
+        self._resources.use(self._engine.snapshot.cluster)
+        for placement in self._running.values():
+            self._resources.take(placement, self._option(placement).demand)
+        self._retry_filter.forget()
+        self._no_evictions.clear()
+        self._settled = False
+        self._requeue(stopped, view)
+        return stopped
 
     def decide(self, view: RoundView, params: SolveParams, cancel: threading.Event | None) -> Decision:
         """Decide what changes now; a kind of job that did not fit is tried again once a job has ended."""

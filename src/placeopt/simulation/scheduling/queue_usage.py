@@ -15,7 +15,7 @@ class QueueUsage:
     """
 
     def __init__(self, policy: Policy, half_life_ms: int) -> None:
-        self._policy, self._half_life_ms = policy, half_life_ms
+        self._half_life_ms = half_life_ms
         self._usage = {queue.id: float(queue.usage_gpu_milli) for queue in policy.queues}
         self._held: Counter[str | None] = Counter()
         self._since_ms = 0
@@ -30,6 +30,7 @@ class QueueUsage:
         for held in now.running:
             self._held[queue_of[held.job]] += sum(sum(part.gpus.values()) for part in held.assignments)
         queues = tuple(
-            queue.model_copy(update={"usage_gpu_milli": round(self._usage[queue.id])}) for queue in self._policy.queues
+            queue.model_copy(update={"usage_gpu_milli": round(self._usage.setdefault(queue.id, 0.0))})
+            for queue in now.policy.queues
         )
-        return self._policy.model_copy(update={"queues": queues})
+        return now.policy.model_copy(update={"queues": queues})

@@ -36,7 +36,7 @@ class ResourceEstimator:
         self._best_fit = scheduling.cores == "best_fit" and bool(self._curves)
         self._bandwidth = scheduling.bandwidth
         self._node_cores = max(
-            scenario.cluster.machine_of(node).cpu_millicores // 1000 for node in scenario.cluster.nodes
+            scenario.hardware.machine_of(node).cpu_millicores // 1000 for node in scenario.hardware.nodes
         )
         self._earlier: dict[tuple[str | None, str], int] = {}
         self._known: dict[tuple[tuple[Option, ...], int, bool], tuple[Option, ...]] = {}

@@ -66,6 +66,12 @@ class RetryFilter:
         """Reopen all kinds."""
         self.closed.clear()
 
+    def forget(self) -> None:
+        """Reopen all kinds, and forget where they did not fit: the nodes are others now."""
+        self.closed.clear()
+        self._failed_at.clear()
+        self._freed.clear()
+
     def _open(self, nodes: tuple[str, ...]) -> None:
         self.closed = {kind for kind in self.closed if self._by_amounts and not self._may_fit(kind, nodes)}
 

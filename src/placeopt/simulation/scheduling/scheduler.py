@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import threading
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from operator import attrgetter
 from typing import Any
 
+from placeopt.edits import ChangeQueue, SetPolicy, Step, apply
 from placeopt.errors import BadInput
 from placeopt.live_cluster.engine import Engine
 from placeopt.model import Instance, Job, Option, Placement, Plan, Policy
@@ -30,6 +31,10 @@ UNREAD = ("run_time_ms", "rate_milli", "latency_ms")
 _read_fields = attrgetter(*(name for name in Option.model_fields if name not in UNREAD))
 
 
+READ_ONCE = frozenset({"share_mode", "jobs_per_gpu_max", "postpone"})
+"""Fields of the policy by which a simulation is set up."""
+
+
 class Stopped(Exception):
     """The simulation was cancelled during a decision, which is not made."""
 
@@ -40,8 +45,10 @@ class Scheduler(ABC):
 
     The engine gets jobs without run times where no rule reads them, so that jobs with equal demands are of one class.
     ``policy`` is that of the rounds: of the scheduling policy, with what the scenario's jobs add to it. ``rounds_cut``
-    counts rounds that the time limit cut short.
+    counts rounds that the time limit cut short. ``read_once``: fields of the policy that no event may change.
     """
+
+    read_once: Collection[str] = tuple(Policy.model_fields)
 
     def __init__(self, engine: Engine, scenario: Scenario, scheduling: Scheduling, policy: Policy) -> None:
         self.policy = policy
@@ -60,6 +67,7 @@ class Scheduler(ABC):
         self._profiles_count = bool(scenario.slowdowns)
         self._options: dict[tuple[object, ...], tuple[Option, ...]] = {}
         """Options without fields that no rule reads, by all their other fields."""
+        self._refuse_policy_steps(scenario)
         if scheduling.changes_jobs and scenario.physics.rule == "sc17":
             raise BadInput(
                 f"policy {scheduling.name!r} changes running jobs, which the run-time rule 'sc17' cannot tell of: it "
@@ -77,6 +85,21 @@ class Scheduler(ABC):
                 policy=policy,
             )
         )
+
+    def _refuse_policy_steps(self, scenario: Scenario) -> None:
+        """Raise `BadInput` for events that change of the policy what is read once, at the beginning."""
+        now = Instance(cluster=scenario.cluster, policy=self.policy)
+        for number, event in enumerate(scenario.events):
+            try:
+                now = apply(now, [step for step in event.steps if isinstance(step, SetPolicy | ChangeQueue)])
+            except BadInput as error:
+                raise BadInput(f"events[{number}].{error}") from None
+            for field in self.read_once:
+                if getattr(now.policy, field) != getattr(self.policy, field):
+                    raise BadInput(
+                        f"events[{number}].steps: policy.{field} changes, which {self._scheduling.name!r} reads at the "
+                        f"beginning only{'' if field in READ_ONCE else '; take a policy of whole rounds'}"
+                    )
 
     @property
     @abstractmethod
@@ -124,6 +147,14 @@ class Scheduler(ABC):
         """Free what a job held that has ended or failed."""
         del now_ms
         self._engine.release(placement.job)
+
+    def edit(self, steps: Sequence[Step], view: RoundView) -> tuple[str, ...]:
+        """Carry out steps on the cluster; return the jobs that they stop, which wait with the work that is left."""
+        self._catch_up(view.now_ms, {})
+        stopped = self._engine.edit(steps)
+        if stopped:
+            self._engine.update(remove_jobs=stopped)
+        return stopped
 
     @abstractmethod
     def decide(self, view: RoundView, params: SolveParams, cancel: threading.Event | None) -> Decision:

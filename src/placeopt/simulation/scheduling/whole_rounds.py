@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
+from placeopt.edits import Step
 from placeopt.live_cluster.engine import Engine
 from placeopt.model import Assignment, Job, Placement, Plan
 from placeopt.model.plan import Moved, Preempted, Shrunk, Unplaced
@@ -13,7 +14,7 @@ from placeopt.simulation.records.scheduling import Scheduling
 from placeopt.simulation.scheduling.decision import Decision, RoundView
 from placeopt.simulation.scheduling.placement_amounts import gpu_milli_of, workers_of
 from placeopt.simulation.scheduling.queue_usage import QueueUsage
-from placeopt.simulation.scheduling.scheduler import Scheduler, Stopped
+from placeopt.simulation.scheduling.scheduler import READ_ONCE, Scheduler, Stopped
 from placeopt.solving.held_room import hold_room
 from placeopt.solving.params import SolveParams
 from placeopt.whatif.plan_review import placement_of
@@ -21,6 +22,8 @@ from placeopt.whatif.plan_review import placement_of
 
 class WholeRounds(Scheduler):
     """All waiting jobs together, by any method; running ones change as ``policy.changes`` allows."""
+
+    read_once = READ_ONCE
 
     def __init__(self, engine: Engine, scenario: Scenario, scheduling: Scheduling) -> None:
         super().__init__(engine, scenario, scheduling, scheduling.policy)
@@ -56,6 +59,12 @@ class WholeRounds(Scheduler):
     def end(self, placement: Placement, now_ms: int) -> None:
         super().end(placement, now_ms)
         self._elastic.discard(placement.job)
+
+    def edit(self, steps: Sequence[Step], view: RoundView) -> tuple[str, ...]:
+        stopped = super().edit(steps, view)
+        self.policy = self._engine.snapshot.policy
+        self._wait_again(stopped, view)
+        return stopped
 
     def decide(self, view: RoundView, params: SolveParams, cancel: threading.Event | None) -> Decision:
         """Decide what changes now, by one round of the engine."""
@@ -125,11 +134,16 @@ class WholeRounds(Scheduler):
             del self._waiting[placement.job]
             if any(option.workers_min for option in self._arrivals[placement.job].job.options):
                 self._elastic.add(placement.job)
-        for job in decision.stop:  # it waits with the work that is left
+        if decision.stop:
+            self._engine.update(remove_jobs=decision.stop)
+        self._wait_again(decision.stop, view)
+
+    def _wait_again(self, jobs: Iterable[str], view: RoundView) -> None:
+        """Let stopped jobs, which the engine no longer has, wait with the work that is left."""
+        for job in jobs:
             if not self._keeps_work:
                 self._lost_work.add(job)
             self._elastic.discard(job)
-            self._engine.update(remove_jobs=[job])
             self.arrive(view.if_stopped(job))
 
     def _plan_of(self, decision: Decision) -> Plan:
