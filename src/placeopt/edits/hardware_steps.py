@@ -29,6 +29,7 @@ class AddMachines(HardwareStep):
 
     do: Literal["add_machines"]
     machines: Annotated[tuple[Machine, ...], Field(min_length=1)]
+    """Records with ids that are new."""
 
     def edited(self, before: Instance) -> Instance:
         """Return the round with the machine types."""
@@ -40,6 +41,7 @@ class AddDomains(HardwareStep):
 
     do: Literal["add_domains"]
     domains: Annotated[tuple[Domain, ...], Field(min_length=1)]
+    """Records with ids that are new."""
 
     def edited(self, before: Instance) -> Instance:
         """Return the round with the domains."""
@@ -56,13 +58,17 @@ class AddNodes(HardwareStep):
 
     do: Literal["add_nodes"]
     count: Annotated[int, Field(ge=1, le=MAX_ADDED)] = 1
+    """How many."""
     machine: Id | None = None
     """None: that of ``like``."""
     like: Id | None = None
     """A node to copy: machine type, domain, labels, taints, price."""
     domain: Id | None = None
+    """Null: that of the node ``like``, or of all nodes of the type."""
     labels: Labels | None = None
+    """Null: as for ``domain``."""
     prefix: Id = "added"
+    """How their ids begin."""
 
     def edited(self, before: Instance) -> Instance:
         """Return the round with the nodes."""
@@ -90,6 +96,7 @@ class PutNodes(HardwareStep):
 
     do: Literal["put_nodes"]
     nodes: Annotated[tuple[Node, ...], Field(min_length=1)]
+    """Records."""
 
     def edited(self, before: Instance) -> Instance:
         """Return the round with the nodes, new ones last."""
@@ -104,6 +111,7 @@ class RemoveNodes(HardwareStep):
 
     do: Literal["remove_nodes"]
     nodes: Ids
+    """By id."""
 
     def edited(self, before: Instance) -> Instance:
         """Return the round without the nodes."""
@@ -119,7 +127,9 @@ class Fail(HardwareStep):
 
     do: Literal["fail"]
     level: Id
+    """Level of the network, or inside machines."""
     domains: Ids
+    """Domains of the level; inside machines such as ``node-7/sw0``."""
 
     def edited(self, before: Instance) -> Instance:
         """Return the round without the hardware."""
@@ -137,9 +147,11 @@ class ReplaceNodes(HardwareStep):
 
     do: Literal["replace_nodes"]
     nodes: tuple[Id, ...] = ()
+    """By id."""
     of: Id | None = None
     """All nodes of this machine type."""
     machine: Id
+    """Their new machine type."""
 
     def edited(self, before: Instance) -> Instance:
         """Return the round with the nodes exchanged."""
@@ -160,6 +172,7 @@ class Drain(HardwareStep):
     """Drain nodes, so that they take no new work, or let them take work again (``undrain``)."""
 
     do: Literal["drain", "undrain"]
+    """Which of the two."""
     nodes: Ids | None = None
     """None: all nodes."""
     stop: bool = False
@@ -183,6 +196,7 @@ class TaintNodes(HardwareStep):
 
     do: Literal["taint", "untaint"]
     taint: Taint
+    """Key, value and effect."""
     nodes: Ids | None = None
     """None: all nodes."""
 
@@ -201,6 +215,7 @@ class Label(HardwareStep):
 
     do: Literal["label"]
     labels: dict[Id, LabelValue | None]
+    """Label -> value, or null."""
     nodes: Ids | None = None
     """None: all nodes."""
 
@@ -225,7 +240,9 @@ class SetAmount(HardwareStep):
     resource: Name
     """A field of machine types, such as ``memory_mib``, or a named resource."""
     amount: Annotated[int, Field(ge=0)] | None
+    """The new amount."""
     at: Literal["machine", "domain", "cluster"]
+    """What the amount is of."""
     of: Ids | None = None
     """Machine types or domains by id; None: all."""
 

@@ -18,6 +18,7 @@ class AddJobs(Step):
 
     do: Literal["add_jobs"]
     jobs: Annotated[tuple[Job, ...], Field(min_length=1)]
+    """Records with ids that are new."""
 
     def edited(self, before: Instance) -> Instance:
         """Return the round with the jobs."""
@@ -33,7 +34,9 @@ class ChangeJob(Step):
 
     do: Literal["change_job"]
     job: Id
+    """Its id."""
     fields: dict[str, Any]
+    """Of `Job`."""
 
     def edited(self, before: Instance) -> Instance:
         """Return the round with the job."""
@@ -53,6 +56,7 @@ class RemoveJobs(Step):
 
     do: Literal["remove_jobs"]
     jobs: Ids
+    """By id."""
 
     def edited(self, before: Instance) -> Instance:
         """Return the round without the jobs."""
@@ -67,6 +71,7 @@ class Start(Step):
 
     do: Literal["start"]
     running: Annotated[tuple[Running, ...], Field(min_length=1)]
+    """One record of each job."""
 
     def edited(self, before: Instance) -> Instance:
         """Return the round in which the jobs run."""
@@ -82,7 +87,9 @@ class ChangeRunning(Step):
 
     do: Literal["change_running"]
     job: Id
+    """Its id."""
     fields: dict[str, Any]
+    """Of `Running`, but those that say where it runs."""
 
     def edited(self, before: Instance) -> Instance:
         """Return the round in which the job runs on so."""
@@ -107,6 +114,7 @@ class Stop(Step):
 
     do: Literal["stop"]
     jobs: Ids
+    """By id."""
 
     def edited(self, before: Instance) -> Instance:
         """Return the round in which the jobs wait."""
@@ -125,7 +133,9 @@ class ScaleDemand(Step):
 
     do: Literal["scale_demand"]
     percent: Annotated[int, Field(ge=0, le=1000)]
+    """Part of all GPUs."""
     seed: Annotated[int, Field(ge=0)] = 0
+    """Of the draw."""
 
     def edited(self, before: Instance) -> Instance:
         """Return the round with other waiting jobs."""
@@ -170,6 +180,7 @@ class ScaleArrivals(Step):
 
     do: Literal["scale_arrivals"]
     percent: Annotated[int, Field(ge=1, le=1000)]
+    """Of the present rate."""
 
     def edited(self, before: Instance) -> Instance:
         """Return the round with jobs of other arrival times."""

@@ -43,6 +43,7 @@ class SetPolicy(Step):
 
     do: Literal["set_policy"]
     fields: dict[str, Any]
+    """Of `Policy`."""
 
     def edited(self, before: Instance) -> Instance:
         """Return the round with the policy."""
@@ -54,7 +55,9 @@ class ChangeQueue(Step):
 
     do: Literal["change_queue"]
     queue: Id
+    """Its id."""
     fields: dict[str, Any]
+    """Of `Queue`."""
 
     def edited(self, before: Instance) -> Instance:
         """Return the round with the queue."""
@@ -71,6 +74,7 @@ class RemoveHolds(Step):
 
     do: Literal["remove_holds"]
     holds: Ids
+    """By id."""
 
     def edited(self, before: Instance) -> Instance:
         """Return the round without the holds."""
@@ -83,6 +87,7 @@ class SetTime(Step):
 
     do: Literal["set_time"]
     now_ms: Milliseconds
+    """The new time, in ms; not earlier than before."""
 
     def edited(self, before: Instance) -> Instance:
         """Return the round at that time."""
