@@ -298,7 +298,7 @@ def test_exclusive_nodes_of_unlike_kinds() -> None:
     found = read(WAITS | {"shared": "none", "partition": "gpu,vis", "tres_per_node": "gres:gpu:1"})
     (job,) = found.jobs
     sizes = {option.id: (option.demand.gpus, option.demand.cpu_millicores, option.value) for option in job.options}
-    assert {"nodes1:node/64cpu-4xa100", "nodes1:node/32cpu-2xl40s"} <= sizes.keys()
+    assert {"nodes1:64cpu-4xa100", "nodes1:32cpu-2xl40s"} <= sizes.keys()
     assert len({value for *_, value in sizes.values()}) == 1
     plan = solve(found, time_limit_s=5)
     (placed,) = plan.placements

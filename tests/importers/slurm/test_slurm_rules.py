@@ -81,7 +81,7 @@ def test_a_node_whose_hardware_cannot_be_read_is_drained() -> None:
     """Its jobs stay, the others' import goes on."""
     found = read(RUNS | {"gres_detail": ["gpu:a100:2(IDX:0-1)"]}, gres="gpu:many:too:few")
     assert closed(found)
-    assert "Drained, its hardware cannot be read: 1 (gpu01)." in notes_of(found)
+    assert "Drained, its hardware, or what is used of it, cannot be read: 1 (gpu01)." in notes_of(found)
     assert held(found) == {"1": {"gpu01": [0, 1]}}
     assert "more GPUs than its node has or has left: 1 (1)." in notes_of(found)
 

@@ -11,27 +11,21 @@ from placeopt.importers.json_entry import JsonEntry
 from placeopt.importers.slurm.fields import expand_hosts, parse_constraint
 from placeopt.importers.slurm.job_requests import JobLeftOut, slurm_number
 from placeopt.importers.slurm.nodes import RESERVED, YES, SlurmNode
+from placeopt.importers.slurm.unread_fields import names
 from placeopt.model import LabelExpression, Toleration
 
-HOLDS = frozenset(
-    {"RUNNING", "SUSPENDED", "COMPLETING", "CONFIGURING", "STOPPED", "SIGNALING", "STAGE_OUT", "RESIZING"}
-)
+HOLDS = names("RUNNING SUSPENDED COMPLETING CONFIGURING STOPPED SIGNALING STAGE_OUT RESIZING")
 """States in which a job holds its nodes; suspended and stopped jobs keep GPUs and memory."""
-ENDED = frozenset(
-    {
-        *("COMPLETED", "CANCELLED", "FAILED", "TIMEOUT", "NODE_FAIL", "PREEMPTED", "BOOT_FAIL", "DEADLINE"),
-        *("OUT_OF_MEMORY", "REVOKED", "LAUNCH_FAILED"),
-    }
+ENDED = names(
+    "COMPLETED CANCELLED FAILED TIMEOUT NODE_FAIL PREEMPTED BOOT_FAIL DEADLINE OUT_OF_MEMORY REVOKED LAUNCH_FAILED"
 )
 """States in which a job holds no nodes and requests none."""
-WAITS = frozenset({"PENDING", "REQUEUED", "EXPEDITING", "POWER_UP_NODE"})
+WAITS = names("PENDING REQUEUED EXPEDITING POWER_UP_NODE")
 """States and flags of a job that may start when capacity is free."""
-HELD_FLAGS = frozenset({"REQUEUE_HOLD", "SPECIAL_EXIT", "RESV_DEL_HOLD", "REQUEUE_FED", "REVOKED", "LAUNCH_FAILED"})
+HELD_FLAGS = names("REQUEUE_HOLD SPECIAL_EXIT RESV_DEL_HOLD REQUEUE_FED REVOKED LAUNCH_FAILED")
 """Flags of a pending job that does not."""
-
-STARTS = frozenset({"None", "Priority", "Resources"})
+STARTS = names("None Priority Resources")
 """Reasons to wait that free capacity removes; limits of accounts, holds, dependencies and the like are none of them."""
-
 TOLERATES = Toleration(key=RESERVED.key, operator="Exists")
 """Of a job with a reservation."""
 

@@ -32,7 +32,7 @@ class JobContext:
     now_ms: int
     licenses: Licenses | None = None
     whole_kinds: set[str] = field(default_factory=set)
-    """Named resources of whole nodes that waiting jobs ask for."""
+    """Of nodes that waiting jobs ask for as a whole."""
 
     @property
     def kept_cpus(self) -> int:

@@ -68,7 +68,7 @@ class WorkerShape:
     labels: frozenset[str] = frozenset()
     """Of its nodes, beside what all shapes of the job ask."""
     kind: str = ""
-    """Named resource of which each worker takes a whole node."""
+    """Of nodes, each of which a worker takes whole; empty: any."""
 
     @property
     def node_count(self) -> int | None:
@@ -237,7 +237,7 @@ def whole_nodes(
     """
     Return the shapes of a job that has its nodes to itself (``--exclusive``): workers are nodes, with all of each.
 
-    ``kinds``: Of its nodes the GPU models, the CPUs and the named resource. Several nodes of a job are of one kind.
+    ``kinds``: Of its nodes the GPU models, the CPUs and the name. Several nodes of a job are of one kind.
     """
     whole = []
     for shape in shapes:

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -17,7 +15,7 @@ from placeopt.importers.json_entry import JsonEntry, read_json
 from placeopt.importers.observed_round import ObservedJob
 from placeopt.importers.slurm.fields import named_gres, parse_gres
 from placeopt.importers.slurm.topology import is_slurm_topology, read_slurm_topology
-from placeopt.importers.slurm.unread_fields import NODE_FIELDS, NODE_LIMITS, UNSET_TEXTS, UnreadFields, is_set
+from placeopt.importers.slurm.unread_fields import NODE_FIELDS, NODE_LIMITS, UNSET_TEXTS, UnreadFields, is_set, names
 from placeopt.importers.source_file import SourceFile, read_source
 from placeopt.model import Cluster, Gpu, Machine, Node, Part, Taint
 from placeopt.model.base import MAX_NODES, Amounts
@@ -28,34 +26,33 @@ MAX_CPUS = 100_000
 MAX_MEMORY_MIB = 1_000_000_000
 
 
-TAKES_WORK = {
-    **dict.fromkeys(("IDLE", "MIXED", "MIX", "ALLOCATED", "ALLOC"), True),  # base states
-    **dict.fromkeys(("DOWN", "ERROR", "FUTURE", "UNKNOWN", "INVALID", "INVAL"), False),
-    **dict.fromkeys(("DRAIN", "DRAINED", "DRAINING", "FAIL", "FAILING", "NOT_RESPONDING", "NO_RESPOND"), False),
-    **dict.fromkeys(("MAINTENANCE", "MAINT", "INVALID_REG", "BLOCKED", "PERFCTRS"), False),
-    **dict.fromkeys(("REBOOT", "REBOOT_REQUESTED", "REBOOT_ISSUED", "REBOOT_CANCELED"), False),
-    **dict.fromkeys(("POWER_DOWN", "POWER_DRAIN", "POWERING_DOWN"), False),
-    **dict.fromkeys(("POWERED_DOWN", "POWERING_UP", "POWER_UP", "CLOUD", "DYNAMIC_NORM", "DYNAMIC_FUTURE"), True),
-    **dict.fromkeys(("COMPLETING", "COMP", "PLANNED", "PLND", "RESERVED", "RESV"), True),
-}
+TAKES_WORK = names(
+    """
+    IDLE MIXED MIX ALLOCATED ALLOC COMPLETING COMP PLANNED PLND RESERVED RESV CLOUD DYNAMIC_NORM DYNAMIC_FUTURE
+    POWERED_DOWN POWERING_UP POWER_UP
+    """
+)
 """
-State or flag -> whether a node with it takes new work, by Slurm's manual pages of sinfo and scontrol.
+States and flags of nodes that take new work, by Slurm's manual pages of sinfo and scontrol.
 
 Slurm starts jobs on nodes that it has powered down (it resumes them) and while they power up, not while they power
 down. A node that completes a job gives away the rest of itself. A reservation keeps a node for its jobs, which the
-snapshot reader expresses as a taint; under maintenance it takes none. A node that is to be rebooted may take jobs until
-then, but need not: it counts as drained.
+snapshot reader expresses as a taint; under maintenance it takes none.
 """
+TAKES_NONE = names(
+    """
+    DOWN ERROR FUTURE UNKNOWN INVALID INVAL DRAIN DRAINED DRAINING FAIL FAILING NOT_RESPONDING NO_RESPOND MAINTENANCE
+    MAINT INVALID_REG BLOCKED PERFCTRS REBOOT REBOOT_REQUESTED REBOOT_ISSUED REBOOT_CANCELED POWER_DOWN POWER_DRAIN
+    POWERING_DOWN
+    """
+)
+"""Those that do not. One that is to be rebooted may take jobs until then, but need not."""
 _SIGNS = {
-    "*": "NOT_RESPONDING",
-    "~": "POWERED_DOWN",
-    "#": "POWERING_UP",
-    "!": "POWER_DOWN",
-    "%": "POWERING_DOWN",
-    "$": "MAINTENANCE",
-    "@": "REBOOT_REQUESTED",
-    "^": "REBOOT_ISSUED",
-    "-": "PLANNED",
+    word[0]: word[1:]
+    for word in names(
+        "*NOT_RESPONDING ~POWERED_DOWN #POWERING_UP !POWER_DOWN %POWERING_DOWN $MAINTENANCE @REBOOT_REQUESTED "
+        "^REBOOT_ISSUED -PLANNED"
+    )
 }
 """Signs that Slurm's text puts behind a state."""
 
@@ -63,39 +60,39 @@ _SIGNS = {
 def node_flags(words: Iterable[str]) -> list[str]:
     """Return states and flags in capitals, each once; ``IDLE+DRAIN`` and ``idle*`` count as two."""
     flags: dict[str, None] = {}
-    for word in words:
-        for part in filter(None, word.upper().split("+")):
-            signs = re.search(r"[*~#!%$@^-]*\Z", part)
-            tail = signs[0] if signs else ""
-            flags |= dict.fromkeys(filter(None, [part[: len(part) - len(tail)], *(_SIGNS[sign] for sign in tail)]))
+    for part in filter(None, "+".join(words).upper().split("+")):
+        state = part.rstrip("".join(_SIGNS))
+        flags |= dict.fromkeys(filter(None, [state, *(_SIGNS[sign] for sign in part[len(state) :])]))
     return list(flags)
 
 
-def why_drained(words: Iterable[str]) -> list[str]:
+def why_drained(flags: Collection[str]) -> list[str]:
     """Return the reasons why a node takes no new work, none where it does; a flag that is not known is one."""
-    flags = node_flags(words)
-    if not flags:
-        return ["no state"]
-    return [
-        f"state {flag}" if flag in TAKES_WORK else f"state {flag}, which is not known"
-        for flag in flags
-        if not TAKES_WORK.get(flag, False)
-    ]
+    unknown = {flag: "" if flag in TAKES_NONE else ", which is not known" for flag in flags if flag not in TAKES_WORK}
+    return [f"state {flag}{known}" for flag, known in unknown.items()] if flags else ["no state"]
 
 
 class NodeShape(NamedTuple):
     """What two nodes of one machine type have in common."""
 
-    cpus: int
-    memory_mib: int
-    sockets: int
-    gpus: tuple[tuple[str, int], ...]
+    cpus: int = 0
+    memory_mib: int = 0
+    sockets: int = 0
+    gpus: tuple[tuple[str, int], ...] = ()
     """Model and socket of each GPU; -1: unknown socket."""
     named: tuple[tuple[str, int], ...] = ()
     """Other generic resources."""
 
+    @property
+    def models(self) -> tuple[str, ...]:
+        """Of the GPUs, by index."""
+        return tuple(model for model, _ in self.gpus)
 
-UNREADABLE = NodeShape(0, 0, 0, ())
+    @property
+    def kind(self) -> str:
+        """The CPUs and GPUs, such as ``64cpu-4xa100``."""
+        counts = Counter(self.models)
+        return "-".join([f"{self.cpus}cpu", *(f"{count}x{model}" for model, count in counts.items())])
 
 
 COMMANDS = "'scontrol show nodes --json', of Slurm before 23.02 'sinfo --json', or slurmrestd's reply of .../nodes"
@@ -107,22 +104,16 @@ FOR_ALL = "cpu/unrestricted"
 """Named resource: CPUs that jobs without GPUs may have, too (``RestrictedCoresPerGPU`` keeps the others)."""
 
 
-@dataclass(frozen=True)
-class SlurmNode:
+class SlurmNode(NamedTuple):
     """Properties of a node that requests of jobs refer to."""
 
+    shape: NodeShape
     labels: frozenset[str]
-    partitions: frozenset[str]
-    cpus: int
-    models: tuple[str, ...]
-    """Of its GPUs, by index."""
     threads: int
     used_cpus: int
     used_gpus: int
     cpus_per_gpu: int
     """CPUs that are kept for the job that has a GPU."""
-    kind: str
-    """As `kind_of` its machine type."""
     extra: bool
     """Whether it states values that jobs may filter by (``--extra``)."""
 
@@ -174,43 +165,35 @@ def make_nodes(
         name = entry.text("name")
         if name in nodes:
             raise BadInput(f"{entry.where}.name: {name!r} appears twice; names are unique")
-        words = [*entry.words("state"), *entry.words("state_flags")]
-        reasons = why_drained(words)
+        flags = node_flags([*entry.words("state"), *entry.words("state_flags")])
+        reasons = why_drained(flags)
         if field := unread.of(entry):
             reasons.append(f"{field[:60]} is set, which is not read")
         if entry.text("gres_drained", "") not in UNSET_TEXTS:
             reasons.append("some of its generic resources are drained")
+        shape, used_gpus = NodeShape(), 0
         try:
             shape = _shape(entry, keeps=keeps)
+            used_gpus = sum(gres.count for gres in entry.parsed("gres_used", parse_gres) if gres.name == "gpu")
         except BadInput:
             if notes is None:
                 raise
-            shape = UNREADABLE
-            reasons.append("its hardware cannot be read")
+            reasons.append("its hardware, or what is used of it, cannot be read")
         if shape not in machines:
             machines[shape] = _machine(source, entry.where, shape, len(machines))
-        try:
-            used_gpus = sum(gres.count for gres in parse_gres(entry.text("gres_used", "")) if gres.name == "gpu")
-        except ValueError:
-            used_gpus = 0
-            reasons.append("what is used there cannot be read")
         for reason in reasons:
             told.drain(reason, name)
-        partitions = entry.words("partitions")
         features = [word for text in entry.words("active_features") for word in text.split(",") if word]
-        marks = [("partition", partitions), ("feature", features)]
-        marks.append(("reservation", [entry.text("reservation", "")] if is_set(entry.raw("reservation")) else []))
-        labels = [f"{kind}:{word}" for kind, listed in marks for word in listed]
+        reservation = [entry.text("reservation", "")] if is_set(entry.raw("reservation")) else []
+        marks = {"partition": entry.words("partitions"), "feature": features, "reservation": reservation}
+        labels = [f"{kind}:{word}" for kind, listed in marks.items() for word in listed]
         slurm_nodes[name] = SlurmNode(
-            labels=frozenset(labels),
-            partitions=frozenset(partitions),
-            cpus=shape.cpus,
-            models=tuple(model for model, _ in shape.gpus),
+            shape,
+            frozenset(labels),
             threads=entry.integer("threads", 0, 2**31, 1),
             used_cpus=entry.integer("alloc_cpus", 0, 2**31, 0),
             used_gpus=used_gpus,
             cpus_per_gpu=_kept_per_gpu(entry),
-            kind=kind_of(machines[shape]),
             extra=is_set(entry.raw("extra")),
         )
         nodes[name] = make_record(
@@ -219,7 +202,7 @@ def make_nodes(
             id=name,
             machine=machines[shape].id,
             labels=dict.fromkeys(labels, YES),
-            taints=(RESERVED,) if {"RESERVED", "RESV"} & set(node_flags(words)) else (),
+            taints=(RESERVED,) if {"RESERVED", "RESV"}.intersection(flags) else (),
             drained=bool(reasons),
         )
     cluster = make_record(Cluster, source, machines=tuple(machines.values()), nodes=tuple(nodes.values()))
@@ -255,12 +238,10 @@ def _shape(entry: JsonEntry, *, keeps: bool) -> NodeShape:
 
 
 def _machine(source: str, where: str, shape: NodeShape, number: int) -> Machine:
-    models = dict.fromkeys(model for model, _ in shape.gpus)
-    names = [f"{sum(model == other for other, _ in shape.gpus)}x{model}" for model in models]
     return make_record(
         Machine,
         where,
-        id="-".join([f"type{number}", f"{shape.cpus}cpu", *names]),
+        id=f"type{number}-{shape.kind}",
         cpu_millicores=1000 * shape.cpus,
         memory_mib=shape.memory_mib,
         parts=tuple(Part(id=f"socket{s}", level="socket") for s in range(shape.sockets)),
@@ -306,16 +287,12 @@ def read_nodes(
     return fabric.with_nodes(cluster), slurm_nodes
 
 
-def kind_of(machine: Machine) -> str:
-    """Return the named resource that is one whole node with the CPUs and GPUs of a machine type."""
-    return "node/" + machine.id.partition("-")[2]
-
-
 def with_whole_nodes(cluster: Cluster, kinds: Collection[str]) -> Cluster:
-    """Return a cluster in which whole nodes of some kinds are named resources of them."""
+    """Return a cluster in which each node of some kinds has one ``node/KIND``, which is the whole node."""
+    named = {machine.id: machine.id.partition("-")[2] for machine in cluster.machines}
     machines = tuple(
-        machine.model_copy(update={"resources": Amounts(sorted({**machine.resources, kind_of(machine): 1}.items()))})
-        if kind_of(machine) in kinds
+        machine.model_copy(update={"resources": Amounts({**machine.resources, f"node/{named[machine.id]}": 1})})
+        if named[machine.id] in kinds
         else machine
         for machine in cluster.machines
     )

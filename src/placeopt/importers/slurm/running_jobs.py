@@ -67,7 +67,7 @@ def _exact(context: JobContext, entry: JsonEntry, name: str, nodes: Sequence[str
     held = _gres(context, entry, asked, nodes)
     for node, have, count, mib in zip(nodes, held, *_cpus(context, entry, nodes), strict=True):
         listed, named = context.nodes.get(node), dict(have.named)
-        if asked.exclusive and listed is not None and (have.gpus < len(listed.models) or count < listed.cpus):
+        if asked.exclusive and listed is not None and (have.gpus < len(listed.shape.gpus) or count < listed.shape.cpus):
             context.notes.drain("held by an exclusive job that has not all of it", node)
         if context.kept_cpus:  # CPUs that are not kept for its GPUs
             named[FOR_ALL] = max(0, count - have.gpus * (0 if listed is None else listed.cpus_per_gpu))
@@ -107,7 +107,8 @@ def _by_task(asked: Request, holdings: list[NodeHolding]) -> list[NodeHolding]:
 def _flags(context: JobContext, entry: JsonEntry, name: str, nodes: Sequence[str]) -> tuple[bool, bool]:
     """Return whether a job may be moved, and preempted: by its comment, the rule, or Slurm's settings."""
     classes, settings = job_classes(entry), context.preemption
-    beside = {word for node in nodes if node in context.nodes for word in context.nodes[node].partitions}
+    labels = {label for node in nodes if node in context.nodes for label in context.nodes[node].labels}
+    beside = {label.removeprefix("partition:") for label in labels if label.startswith("partition:")}
     qos = entry.text("qos", "")
     protected_ms = (milliseconds(entry, "start_time", 1000) or 0) + settings.protects_ms(qos)
     stated = (milliseconds(entry, "preemptable_time", 1000) or protected_ms) <= context.now_ms
@@ -121,7 +122,7 @@ def _part(context: JobContext, entry: JsonEntry, name: str, holdings: Sequence[N
     """Return the job, or part of one, that holds equal amounts with each worker."""
     first, models = holdings[0], set[str]()
     for holding in holdings:
-        listed = context.nodes[holding.node].models if holding.node in context.nodes else ()
+        listed = context.nodes[holding.node].shape.models if holding.node in context.nodes else ()
         models |= {listed[i] for i in holding.indices or range(len(listed)) if i < len(listed)}
     count = sum(holding.workers for holding in holdings)
     asked = Request(entry).models
@@ -190,7 +191,7 @@ def _gres(context: JobContext, entry: JsonEntry, asked: Request, nodes: Sequence
         raise JobLeftOut("the GPUs that it holds are listed for other nodes than its own")
     for node, gres in zip(nodes, held, strict=True):
         listed = context.nodes.get(node)
-        if gres.gpus and gres.indices is None and listed is not None and len(set(listed.models)) > 1:
+        if gres.gpus and gres.indices is None and listed is not None and len(set(listed.shape.models)) > 1:
             raise JobLeftOut("which GPUs it holds is not listed, on a node that has several types")
     return held
 

@@ -8,11 +8,12 @@ from placeopt.importers.import_notes import ImportNotes
 from placeopt.importers.json_entry import JsonEntry
 
 
-def _names(text: str) -> frozenset[str]:
+def names(text: str) -> frozenset[str]:
+    """Return the words of a text."""
     return frozenset(text.split())
 
 
-JOB_FIELDS = _names(
+JOB_FIELDS = names(
     """
     array_job_id array_max_tasks array_task_id array_task_string comment admin_comment cpus cpus_per_task
     cpus_per_tres end_time excluded_nodes exclusive features flags gres_detail hold job_id job_resources job_size_str
@@ -33,7 +34,7 @@ JOB_FIELDS = _names(
     """
 )
 """Of ``squeue --json``, data parser v0.0.37 to v0.0.46: read, and (from ``account`` on) no request for places."""
-JOB_REQUESTS = _names(
+JOB_REQUESTS = names(
     """
     batch_features burst_buffer contiguous core_spec cores_per_socket dependency het_job_id licenses minimum_switches
     minimum_tmp_disk_per_node network sockets_per_board sockets_per_node tasks_per_board
@@ -43,7 +44,7 @@ JOB_REQUESTS = _names(
 """Requests that a round cannot state; they are requests also where all jobs make them."""
 UNREAD_FLAGS = ("GRES_BINDING_ENFORCED", "GRES_ENFORCE_BIND")
 """Of ``flags`` of a job: CPUs beside its GPUs (``--gres-flags=enforce-binding``), which a round cannot state."""
-NODE_FIELDS = _names(
+NODE_FIELDS = names(
     """
     active_features alloc_cpus cpus effective_cpus gpu_spec gres gres_drained gres_used name partitions real_memory
     res_cores_per_gpu reservation sockets specialized_cores specialized_cpus specialized_memory state state_flags

@@ -169,7 +169,7 @@ def _ways(
     sets = matching_sets(constraint) if numbers != {1} else ()
     where = node_fields(entry, context.nodes, "" if sets else constraint, numbers)
     if asked.exclusive:
-        kinds = {(node.models, node.cpus, node.kind) for node in nodes_of(where, context.nodes)}
+        kinds = {(node.shape.models, node.shape.cpus, node.shape.kind) for node in nodes_of(where, context.nodes)}
         shapes = whole_nodes(shapes, sorted(kinds))
         if len(kinds) > 1 and numbers != {1}:
             context.notes.assume(ONE_KIND)
@@ -186,7 +186,7 @@ def _ways(
         if context.licenses is not None:
             named.update(context.licenses.asked(entry, shape.workers))
         if shape.kind:
-            named[shape.kind] = 1
+            named[f"node/{shape.kind}"] = 1
             context.whole_kinds.add(shape.kind)
         if shape.nodes is not None:
             splits = (Split(level="node", domains=shape.nodes), *splits)
