@@ -6,7 +6,7 @@ import pytest
 
 from helpers.imported_rounds import left_out
 from helpers.slurm_files import RUNS, WAITS, replies
-from placeopt import BadInput, Instance, solve
+from placeopt import Instance, Unsupported, solve
 from placeopt.importers import read_slurm
 
 PAIR = {"tasks": 2, "max_nodes": 2, "tres_req_str": "cpu=2,mem=2G,node=2,license/a=2", "tres_per_node": "gres:gpu:1"}
@@ -57,5 +57,5 @@ def test_workers_share_licences_evenly(licenses: str, of_each: int | None, reaso
 
 
 def test_another_list_is_refused() -> None:
-    with pytest.raises(BadInput, match="no list 'licenses'; expected the output of scontrol show licenses"):
+    with pytest.raises(Unsupported, match="no list 'licenses', but Slurm's list of jobs; give .* show licenses"):
         read_slurm(*replies(WAITS), licenses={"jobs": []})

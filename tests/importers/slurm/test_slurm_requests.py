@@ -313,7 +313,7 @@ def test_a_matching_set_is_an_option_for_each_of_its_alternatives() -> None:
     """``[a|b]``: all nodes have the first feature, or all have the second; three are the fewest that tell."""
     three = {"max_nodes": 3, "tasks": 3, "tres_req_str": "cpu=3,mem=3G,node=3", "tres_per_node": "gres:gpu:1"}
     found = read(WAITS | three | {"partition": "gpu,vis", "features": "[l40s|ib]"})
-    assert [option.id for option in found.jobs[0].options] == ["nodes3:feature:l40s", "nodes3:feature:ib"]
+    assert [option.id for option in found.jobs[0].options] == ["nodes3:l40s", "nodes3:ib"]
     plan = solve(found, time_limit_s=5)
     assert [part.node for part in plan.placements[0].assignments] == ["gpu01", "gpu02", "gpu03"]
     assert violations(found, plan) == []

@@ -138,7 +138,7 @@ def test_broken_jobs_are_named(job: dict[str, Any], words: str) -> None:
             Unsupported,
             rf"^nodes: no list 'nodes', but Slurm's list of sinfo; {GIVE}",
         ),
-        ((NODES, NODES), BadInput, "slurm_nodes.json: no list 'jobs'"),
+        ((NODES, NODES), Unsupported, "slurm_nodes.json: no list 'jobs', but Slurm's list of nodes"),
         ((JOBS, JOBS), Unsupported, r"slurm_jobs.json: no list 'nodes'.*scontrol show nodes --json"),
         ((NODES, JOBS, JOBS), Unsupported, r"topology\.conf"),
     ],

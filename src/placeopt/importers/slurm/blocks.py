@@ -6,18 +6,14 @@ from collections.abc import Sequence
 
 from placeopt.importers.fabric import level_name
 from placeopt.importers.json_entry import JsonEntry
-from placeopt.importers.slurm.job_requests import JobLeftOut, WorkerShape, slurm_number
+from placeopt.importers.slurm.job_requests import JobLeftOut, node_count, slurm_number
 from placeopt.importers.slurm.unread_fields import is_set
-from placeopt.model import Cluster, Split, Spread
-
-Rules = tuple[tuple[Split, ...], tuple[Spread, ...]]
-"""What an option states of the domains in which its workers lie."""
-NO_RULES: Rules = ((), ())
+from placeopt.model import Cluster, Option, Split, Spread
 
 
-def block_rules(entry: JsonEntry, shapes: Sequence[WorkerShape], cluster: Cluster) -> list[Rules]:
+def in_blocks(entry: JsonEntry, options: Sequence[Option], cluster: Cluster) -> list[Option]:
     """
-    Return the rules of each shape of a job.
+    Return the options of a job with what they state of the domains in which workers lie.
 
     Slurm takes a block that holds the least number of nodes: of a range, and one node for any number of tasks. The
     nodes of a job with ``--segment`` are in blocks that hold a segment, several of which may share one; a segment that
@@ -27,25 +23,30 @@ def block_rules(entry: JsonEntry, shapes: Sequence[WorkerShape], cluster: Cluste
     stated.
     """
     switches = slurm_number(entry, "required_switches") or 0
-    if switches and any(switches < (shape.nodes or shape.workers) for shape in shapes):
+    numbers = [node_count(option) for option in options]
+    if switches and any(switches < (number or option.workers) for number, option in zip(numbers, options, strict=True)):
         if switches > 1 or not cluster.domains or any(one.nodes is not None for one in cluster.block_sizes):
             raise JobLeftOut("asks for --switches, and not for one of a tree of switches")
-        return [((Split(level=level_name(1), domains=1),), ())] * len(shapes)
+        return [_ruled(option, (Split(level=level_name(1), domains=1),)) for option in options]
     sizes = [(one.level, one.nodes) for one in cluster.block_sizes if one.nodes is not None]
-    numbers = [shape.node_count for shape in shapes]
     least = min(number or 1 for number in numbers)
     ranges = None in numbers or (len(set(numbers)) > 1 and not is_set(entry.raw("job_size_str")))
     segment = slurm_number(entry, "segment_size") or 0
     if 0 < segment <= least and not cluster.domains:
         raise JobLeftOut("states segment_size, and no topology is given")
-    if sizes and 0 < segment <= least and (ranges or not all(shape.alone for shape in shapes)):
+    if sizes and 0 < segment <= least and (ranges or any(option.splits for option in options)):
         raise JobLeftOut("states segment_size, and no fixed number of equal workers a node")
     if not sizes or ranges:
-        return [(_together(sizes, least), ())] * len(shapes)
+        return [_ruled(option, _together(sizes, least)) for option in options]
     flags = entry.words("flags")
     return [
-        _segments(sizes, segment, number, flags) if number and 0 < segment <= number else NO_RULES for number in numbers
+        _ruled(option, *_segments(sizes, segment, option.workers, flags)) if 0 < segment <= option.workers else option
+        for option in options
     ]
+
+
+def _ruled(option: Option, splits: Sequence[Split], spread: Sequence[Spread] = ()) -> Option:
+    return option.model_copy(update={"splits": (*option.splits, *splits), "spread": tuple(spread)})
 
 
 def _together(sizes: Sequence[tuple[str, int]], nodes: int) -> tuple[Split, ...]:
@@ -53,7 +54,9 @@ def _together(sizes: Sequence[tuple[str, int]], nodes: int) -> tuple[Split, ...]
     return tuple(Split(level=level, domains=1) for level, size in sizes if size >= nodes)[:1]
 
 
-def _segments(sizes: Sequence[tuple[str, int]], segment: int, nodes: int, flags: Sequence[str]) -> Rules:
+def _segments(
+    sizes: Sequence[tuple[str, int]], segment: int, nodes: int, flags: Sequence[str]
+) -> tuple[list[Split], list[Spread]]:
     if nodes % segment:
         raise JobLeftOut("asks for segments that do not divide its nodes")
     place = next((place for place, (_, size) in enumerate(sizes) if size >= segment), len(sizes))
@@ -64,4 +67,4 @@ def _segments(sizes: Sequence[tuple[str, int]], segment: int, nodes: int, flags:
     splits = [Split(level=level, domains=count, workers=segment)] if spread else []
     if "CONSOLIDATE_SEGMENTS" in flags:
         splits += _together(sizes, count * sizes[0][1] if spread else nodes)
-    return tuple(splits), (Spread(level=level, segment=segment),)
+    return splits, [Spread(level=level, segment=segment)]

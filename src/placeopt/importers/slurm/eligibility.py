@@ -103,10 +103,10 @@ def expand_node_list(entry: JsonEntry, key: str) -> list[str]:
     return entry.parsed(key, lambda text: [] if text in ("(null)", "N/A", "None assigned") else expand_hosts(text))
 
 
-def matching_sets(text: str) -> list[frozenset[str]]:
-    """Return the alternatives of ``[a|b]``, one of which all nodes of a job meet; none of any other constraint."""
+def matching_sets(text: str) -> dict[str, dict[str, str]]:
+    """Return the labels of each alternative of ``[a|b]``, one of which all nodes of a job meet; else nothing."""
     sets = parse_constraint(text[1:-1]) if text.startswith("[") and text.endswith("]") else None
-    return [frozenset(f"feature:{word}" for word in term) for term in sets or ()]
+    return {"&".join(sorted(term)): {f"feature:{word}": YES for word in term} for term in sets or ()}
 
 
 def _constraint(text: str, *, one_node: bool) -> list[frozenset[str]]:

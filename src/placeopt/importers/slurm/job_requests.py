@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping
 
+from placeopt.documents.faults import make_record
 from placeopt.errors import BadInput
 from placeopt.importers.json_entry import JsonEntry
 from placeopt.importers.slurm.fields import parse_gres, parse_indices, parse_tres
 from placeopt.importers.slurm.unread_fields import is_set
-from placeopt.model.base import MAX_MS
+from placeopt.model import Demand, Option, Split
+from placeopt.model.base import MAX_MS, Amounts
 
 NO_NUMBER = 0xFFFFFFFE
 """What Slurm writes for 'none' where a number must stand."""
@@ -48,32 +49,18 @@ def milliseconds(entry: JsonEntry, key: str, unit: int) -> int | None:
     return None if count is None or unit * count > MAX_MS else unit * count
 
 
-@dataclass(frozen=True)
-class WorkerShape:
-    """Workers of equal size, each on a node of its own or anywhere."""
+def node_count(option: Option) -> int | None:
+    """Return the number of nodes on which a job runs; None: any."""
+    if option.workers == 1 or option.workers_per_node_max == 1:
+        return option.workers
+    return option.splits[0].domains if option.splits else None
 
-    workers: int
-    gpus: int
-    cpus: int = 0
-    memory_mib: int = 0
-    models: tuple[str, ...] = ()
-    alone: bool = False
-    """Each worker has a node of its own."""
-    nodes: int | None = None
-    """Exact number of nodes, with any number of workers each; None: any number."""
-    per_node: int | None = None
-    """Most workers of a node."""
-    named: tuple[tuple[str, int], ...] = ()
-    """Other generic resources of one worker."""
-    labels: frozenset[str] = frozenset()
-    """Of its nodes, beside what all shapes of the job ask."""
-    kind: str = ""
-    """Of nodes, each of which a worker takes whole; empty: any."""
 
-    @property
-    def node_count(self) -> int | None:
-        """The number of nodes; None: any."""
-        return self.workers if self.alone or self.workers == 1 else self.nodes
+def with_amounts(option: Option, named: Mapping[str, int], **others: object) -> Option:
+    """Return an option whose workers each take of named resources; ``others``: fields of what a worker needs."""
+    resources = Amounts(sorted({**option.demand.resources, **named}.items()))
+    demand = option.demand.model_copy(update={"resources": resources, **others})
+    return option.model_copy(update={"demand": demand})
 
 
 class Request:
@@ -98,6 +85,7 @@ class WaitingRequest(Request):
 
     def __init__(self, entry: JsonEntry) -> None:
         super().__init__(entry)
+        self._entry = entry
         total, node, task, job = entry.parsed("tres_req_str", parse_tres), *list(self.by.values())[:3]
         counted = "license/" if is_set(entry.raw("licenses")) else ()  # of which that field is the sum
         for one in (total, node, task, job):
@@ -150,9 +138,9 @@ class WaitingRequest(Request):
             return self._memory_per_gpu * gpus
         return self._memory_per_cpu * self.cpus(tasks, gpus, 0) if self._memory_per_cpu else self.memory_per_node
 
-    def shapes(self) -> list[WorkerShape]:
+    def options(self) -> list[Option]:
         """
-        Return the alternative shapes of a request: one for each number of nodes that it allows.
+        Return the alternative options of a job, of value 0: one for each number of nodes that it allows.
 
         Of the ways to ask in Slurm the first that applies decides what a worker is:
 
@@ -176,33 +164,50 @@ class WaitingRequest(Request):
             raise JobLeftOut(f"asks for --exclusive={self.exclusive[:30]}")
         if self.nodes == (1,):
             gpus = self.gpus_per_node or self.gpus_per_task * self.tasks or self.gpus_per_job
-            memory = self.memory(self.tasks, gpus)
-            shapes = [WorkerShape(1, gpus, self.cpus(self.tasks, gpus, 1), memory, alone=True)]
+            options = [self._option(1, gpus, self.cpus(self.tasks, gpus, 1), self.tasks)]
         elif self.gpus_per_job:
             tasks = 0 if self.cpus_per_gpu else 1
             if tasks and (self.cpus_per_task > 1 or self.tasks > self.gpus_per_job):
                 raise JobLeftOut("asks for --gpus without --cpus-per-gpu, and not for one node or one CPU a task")
-            shapes = self._anywhere(self.gpus_per_job, tasks, 1, None)
+            options = self._anywhere(self.gpus_per_job, tasks, 1, None)
         elif self.gpus_per_node or self.named or (self.nodes == (self.least,) and self.tasks_of_each_node):
-            shapes = self._worker_a_node()
+            options = self._worker_a_node()
         else:
-            shapes = self._anywhere(self.tasks, 1, self.gpus_per_task, self.tasks_per_node or None)
-        if self.named and not all(shape.alone for shape in shapes):
+            options = self._anywhere(self.tasks, 1, self.gpus_per_task, self.tasks_per_node or None)
+        if self.named and not all(node_count(option) == option.workers for option in options):
             raise JobLeftOut(f"asks for {self.named[0][0][:60]} by node, and for workers that are not whole nodes")
-        return [replace(shape, models=self.models if shape.gpus else (), named=self.named) for shape in shapes]
+        return options
 
-    def _worker_a_node(self) -> list[WorkerShape]:
+    def _option(self, workers: int, gpus: int, cpus: int, tasks: int, **where: object) -> Option:
+        """Return an option of workers of so many GPUs, CPUs and tasks each."""
+        demand = make_record(
+            Demand,
+            self._entry.where,
+            gpus=gpus,
+            gpu_models=self.models if gpus else (),
+            cpu_millicores=1000 * cpus,
+            memory_mib=self.memory(tasks, gpus),
+            resources=dict(self.named),
+        )
+        name, time_ms = f"nodes{workers}", milliseconds(self._entry, "time_limit", 60_000)
+        fields = {"id": name, "value": 0, "workers": workers, "demand": demand, "run_time_ms": time_ms, **where}
+        return make_record(Option, self._entry.where, **fields)
+
+    def _worker_a_node(self) -> list[Option]:
         tasks = self.tasks_of_each_node
         if self.nodes is None:
             raise JobLeftOut("asks for GPUs or memory by node, and any number of nodes")
         if not tasks or (tasks > 1 and len(self.nodes) > 1):
             raise JobLeftOut("may have more tasks on one of its nodes than on another")
         gpus = self.gpus_per_node or self.gpus_per_task * tasks
-        cpus, memory = self.cpus(tasks, gpus, 1), self.memory(tasks, gpus)
-        return [WorkerShape(count, gpus, cpus, memory, alone=True) for count in self.nodes]
+        cpus = self.cpus(tasks, gpus, 1)
+        return [
+            self._option(count, gpus, cpus, tasks, workers_per_node_max=1 if count > 1 else None)
+            for count in self.nodes
+        ]
 
-    def _anywhere(self, workers: int, tasks: int, gpus: int, per_node: int | None) -> list[WorkerShape]:
-        """Return the shapes of workers of ``tasks`` tasks and ``gpus`` GPUs each, at most ``per_node`` on a node."""
+    def _anywhere(self, workers: int, tasks: int, gpus: int, per_node: int | None) -> list[Option]:
+        """Return the options of workers of ``tasks`` tasks and ``gpus`` GPUs each, at most ``per_node`` on a node."""
         if self.memory_per_node:
             raise JobLeftOut("asks for memory by node, and any number of nodes or of tasks a node")
         cpus = self.cpus(tasks, gpus, 0)
@@ -210,8 +215,10 @@ class WaitingRequest(Request):
             raise JobLeftOut("asks for --mincpus")
         if self.nodes is None and self.least > 1:
             raise JobLeftOut("asks for a minimum number of nodes")
-        shape = WorkerShape(workers, gpus, cpus, self.memory(tasks, gpus), per_node=per_node)
-        return [shape] if self.nodes is None else [replace(shape, nodes=n) for n in self.nodes if n <= workers]
+        option = self._option(workers, gpus, cpus, tasks, workers_per_node_max=per_node)
+        numbers = {f"nodes{n}": (Split(level="node", domains=n),) for n in self.nodes or () if n <= workers}
+        ways = [option.model_copy(update={"id": name, "splits": splits}) for name, splits in numbers.items()]
+        return [option] if self.nodes is None else ways
 
 
 def _numbers_of_nodes(entry: JsonEntry, least: int) -> tuple[int, ...] | None:
@@ -231,29 +238,27 @@ def _per_gpu(entry: JsonEntry, key: str) -> int:
     return max((gres.count for gres in entry.parsed(key, parse_gres) if gres.name == "gpu"), default=0)
 
 
-def whole_nodes(
-    shapes: Sequence[WorkerShape], kinds: Collection[tuple[tuple[str, ...], int, str]]
-) -> list[WorkerShape]:
+def whole_nodes(options: Iterable[Option], kinds: Mapping[str, tuple[int, tuple[str, ...]]]) -> list[Option]:
     """
-    Return the shapes of a job that has its nodes to itself (``--exclusive``): workers are nodes, with all of each.
+    Return the options of a job that has its nodes to itself (``--exclusive``): workers are nodes, with all of each.
 
-    ``kinds``: Of its nodes the GPU models, the CPUs and the name. Several nodes of a job are of one kind.
+    ``kinds``: Of its nodes by name, their CPUs and the models of their GPUs. Several nodes of a job are of one kind:
+    where there are several, of each a worker takes ``node/KIND``, which is the whole node.
     """
     whole = []
-    for shape in shapes:
-        nodes = shape.node_count
-        if nodes is None or shape.per_node is not None:
+    for option in options:
+        nodes, demand = node_count(option), option.demand
+        if nodes is None or option.workers_per_node_max not in (None, 1):
             raise JobLeftOut("--exclusive on any number of nodes, or with tasks in unequal numbers")
-        each = -(-shape.workers // nodes)
-        for models, cpus, kind in kinds:
-            if (
-                each * shape.gpus <= len(models)
-                and each * shape.cpus <= cpus
-                and not set(models) - set(shape.models or models)
-            ):
-                of_node = replace(shape, gpus=len(models), cpus=cpus, memory_mib=each * shape.memory_mib)
-                kind = kind if len(kinds) > 1 else ""
-                whole.append(replace(of_node, workers=nodes, alone=True, nodes=None, kind=kind))
+        each = -(-option.workers // nodes)
+        for kind, (cpus, models) in kinds.items():
+            odd = set(models).difference(demand.gpu_models or models)
+            if odd or each * demand.gpus > len(models) or each * demand.cpu_millicores > 1000 * cpus:
+                continue
+            amounts = {"gpus": len(models), "cpu_millicores": 1000 * cpus, "memory_mib": each * demand.memory_mib}
+            one = with_amounts(option, {f"node/{kind}": 1} if len(kinds) > 1 else {}, **amounts)
+            alone = {"workers": nodes, "workers_per_node_max": 1 if nodes > 1 else None, "splits": ()}
+            whole.append(one.model_copy(update={"id": f"{option.id}:{kind}", **alone}))
     if not whole:
         raise JobLeftOut("--exclusive with more than its nodes have")
     return whole

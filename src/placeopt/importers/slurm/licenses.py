@@ -8,15 +8,15 @@ from pathlib import Path
 from typing import Any
 
 from placeopt.errors import BadInput
-from placeopt.importers.json_entry import JsonEntry, read_json
+from placeopt.importers.json_entry import JsonEntry
 from placeopt.importers.slurm.fields import MOST_NAMED
 from placeopt.importers.slurm.job_requests import JobLeftOut
+from placeopt.importers.slurm.lists import read_list
 from placeopt.model.base import Amounts
 
 LICENSE = "license/"
 """Before a licence's name, in trackable resources and in named resources of a round."""
 _ITEM = re.compile(r"([^\s:=|,]+)(?:[:=]([0-9]{1,9}))?\Z")
-Named = tuple[tuple[str, int], ...]
 
 
 class Licenses:
@@ -28,35 +28,31 @@ class Licenses:
     """
 
     def __init__(self, source: str | Path | dict[str, Any]) -> None:
-        document = read_json(source, "licenses")
-        if "licenses" not in document:
-            raise BadInput(
-                f"{document.where}: no list 'licenses'; expected the output of scontrol show licenses --json"
-            )
+        _, entries = read_list(source, "licenses", "'scontrol show licenses --json'")
         self._total: dict[str, int] = {}
         self._used: dict[str, int] = {}
         self._held: Counter[str] = Counter()
-        for entry in document.entries("licenses"):
+        for entry in entries:
             name = LICENSE + entry.text("LicenseName")
             total, used, reserved = (entry.integer(key, 0, 2**32, 0) for key in ("Total", "Used", "Reserved"))
             self._total[name], self._used[name] = min(total, MOST_NAMED) - reserved, used
 
-    def asked(self, entry: JsonEntry, workers: int) -> Named:
+    def asked(self, entry: JsonEntry, workers: int) -> dict[str, int]:
         """Return what each worker takes that waits; raises `JobLeftOut` if one is not listed, or they are not even."""
         asked = entry.parsed("licenses", parse_licenses)
         if unknown := asked.keys() - self._total.keys():
             raise JobLeftOut(f"asks for {min(unknown)[:60]}, which is not listed")
         if any(count % workers for count in asked.values()):
             raise JobLeftOut("asks for licenses that its workers cannot share evenly")
-        return tuple((name, count // workers) for name, count in asked.items())
+        return {name: count // workers for name, count in asked.items()}
 
-    def held(self, entry: JsonEntry, workers: int) -> Named:
+    def held(self, entry: JsonEntry, workers: int) -> dict[str, int]:
         """Return what each worker takes that runs: nothing where it cannot be divided."""
         try:
             shares = self.asked(entry, workers)
         except (BadInput, JobLeftOut):  # one of several, say
-            return ()
-        self._held.update({name: workers * count for name, count in shares})
+            return {}
+        self._held.update({name: workers * count for name, count in shares.items()})
         return shares
 
     def left(self) -> Amounts:

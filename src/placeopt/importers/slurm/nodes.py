@@ -11,9 +11,10 @@ from placeopt.documents.bounds import parse_json
 from placeopt.documents.faults import make_record
 from placeopt.errors import BadInput, Unsupported
 from placeopt.importers.import_notes import ImportNotes
-from placeopt.importers.json_entry import JsonEntry, read_json
+from placeopt.importers.json_entry import JsonEntry
 from placeopt.importers.observed_round import ObservedJob
 from placeopt.importers.slurm.fields import named_gres, parse_gres
+from placeopt.importers.slurm.lists import entries_of, read_list
 from placeopt.importers.slurm.topology import is_slurm_topology, read_slurm_topology
 from placeopt.importers.slurm.unread_fields import NODE_FIELDS, NODE_LIMITS, UNSET_TEXTS, UnreadFields, is_set, names
 from placeopt.importers.source_file import SourceFile, read_source
@@ -118,25 +119,10 @@ class SlurmNode(NamedTuple):
     """Whether it states values that jobs may filter by (``--extra``)."""
 
 
-def node_entries(document: JsonEntry) -> list[JsonEntry]:
-    """Return the nodes of slurmrestd's reply of ``.../nodes``, and of the other output that `COMMANDS` names."""
-    if not isinstance(document.raw("nodes"), list):
-        other = next((key for key in ("jobs", "partitions", "sinfo") if key in document), None)
-        if other is None:
-            raise BadInput(f"{document.where}: no list 'nodes'; expected the output of {COMMANDS}")
-        raise Unsupported(
-            f"{document.where}: no list 'nodes', but Slurm's list of {other}; give the output of {COMMANDS}"
-        )
-    entries = document.entries("nodes")
-    if not 1 <= len(entries) <= MAX_NODES:
-        raise BadInput(f"{document.where}: {len(entries)} nodes, expected 1 to {MAX_NODES}")
-    return entries
-
-
 def read_slurm_nodes(source: SourceFile) -> Cluster:
-    """Return the nodes of a file; raises as `node_entries`, or `BadInput` if a value is malformed."""
+    """Return the nodes of a file; raises as `entries_of`, or `BadInput` if a value is malformed."""
     document = JsonEntry(source.name, parse_json(source.text, source.name))
-    return make_nodes(source.name, node_entries(document))[0]
+    return make_nodes(source.name, entries_of(document, "nodes", COMMANDS))[0]
 
 
 def make_nodes(
@@ -155,6 +141,8 @@ def make_nodes(
     its resources are drained, or if a field is set that is not read. ``notes`` list these nodes with the reason; None:
     a node with malformed hardware is bad input, otherwise it is kept, drained, without CPU, memory and GPUs.
     """
+    if not 1 <= len(entries) <= MAX_NODES:
+        raise BadInput(f"{source}: {len(entries)} nodes, expected 1 to {MAX_NODES}")
     machines: dict[NodeShape, Machine] = {}
     nodes: dict[str, Node] = {}
     slurm_nodes: dict[str, SlurmNode] = {}
@@ -262,8 +250,8 @@ def read_nodes(
 
     Nodes that take no new work are entered in ``notes``.
     """
-    document = read_json(listed, "nodes")
-    cluster, slurm_nodes = make_nodes(document.where, node_entries(document), notes)
+    document, entries = read_list(listed, "nodes", COMMANDS)
+    cluster, slurm_nodes = make_nodes(document.where, entries, notes)
     if any(node.threads > 1 for node in slurm_nodes.values()):
         notes.assume(
             "Nodes have several threads a core: waiting jobs count CPUs one by one, though Slurm may give whole cores."

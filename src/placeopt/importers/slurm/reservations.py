@@ -6,13 +6,13 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from placeopt.errors import BadInput
 from placeopt.importers.import_notes import ImportNotes
-from placeopt.importers.json_entry import JsonEntry, read_json
+from placeopt.importers.json_entry import JsonEntry
 from placeopt.importers.observed_round import ObservedHold
 from placeopt.importers.slurm.eligibility import expand_node_list
 from placeopt.importers.slurm.fields import parse_indices, parse_tres
 from placeopt.importers.slurm.job_requests import milliseconds
+from placeopt.importers.slurm.lists import read_list
 from placeopt.model import Cluster
 
 
@@ -32,12 +32,9 @@ class Reservations:
     """
 
     def __init__(self, source: str | Path | dict[str, Any]) -> None:
-        document = read_json(source, "reservations")
-        if "reservations" not in document:
-            raise BadInput(f"{document.where}: no list 'reservations'; expected scontrol show reservations --json")
+        _, entries = read_list(source, "reservations", "'scontrol show reservations --json'")
         self._listed = [
-            _Reservation(entry, entry.text("name"), "MAGNETIC" in entry.words("flags"), {})
-            for entry in document.entries("reservations")
+            _Reservation(entry, entry.text("name"), "MAGNETIC" in entry.words("flags"), {}) for entry in entries
         ]
 
     def admit(self, entry: JsonEntry, job: str) -> None:

@@ -76,8 +76,9 @@ def _exact(context: JobContext, entry: JsonEntry, name: str, nodes: Sequence[str
     for holding in _by_task(asked, holdings):
         kinds.setdefault(holding[:4], []).append(holding)
     if len(kinds) == 1 and context.licenses is not None:
-        licenses = context.licenses.held(entry, sum(holding.workers for one in kinds.values() for holding in one))
-        kinds = {key: [one._replace(named=one.named.union(licenses)) for one in some] for key, some in kinds.items()}
+        (some,) = kinds.values()
+        licenses = context.licenses.held(entry, sum(holding.workers for holding in some)).items()
+        some[:] = [holding._replace(named=holding.named.union(licenses)) for holding in some]
     parts = [_part(context, entry, f"{name}+{n}" if n else name, some) for n, some in enumerate(kinds.values())]
     if len(parts) > 1:
         context.notes.assume(PARTS)

@@ -10,10 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from placeopt.arguments import checked
-from placeopt.documents.files import read_bytes
-from placeopt.errors import BadInput, Unsupported
+from placeopt.errors import BadInput
 from placeopt.importers.import_notes import ImportNotes
-from placeopt.importers.json_entry import JsonEntry, read_json
+from placeopt.importers.json_entry import JsonEntry
 from placeopt.importers.observed_round import ObservedHold, ObservedJob, observed_instance, snapshot_policy
 from placeopt.importers.priority_rule import PriorityRule, priority_rule
 from placeopt.importers.slurm.eligibility import ENDED, HELD_FLAGS, HOLDS, WAITS
@@ -21,7 +20,8 @@ from placeopt.importers.slurm.fields import is_mig
 from placeopt.importers.slurm.job_context import JobContext, job_name
 from placeopt.importers.slurm.job_requests import milliseconds, slurm_number
 from placeopt.importers.slurm.licenses import Licenses
-from placeopt.importers.slurm.nodes import COMMANDS, drain_unaccounted, read_nodes, with_whole_nodes, without_taints
+from placeopt.importers.slurm.lists import read_list
+from placeopt.importers.slurm.nodes import drain_unaccounted, read_nodes, with_whole_nodes, without_taints
 from placeopt.importers.slurm.preemption import SlurmPreemption
 from placeopt.importers.slurm.reservations import Reservations
 from placeopt.importers.slurm.running_jobs import running_jobs
@@ -73,12 +73,6 @@ def _states(entry: JsonEntry) -> set[str]:
     if not states:
         raise entry.bad("job_state", "a state such as RUNNING")
     return states
-
-
-STREAM = "-"
-HEAD = 4096
-TEXT = re.compile(r"\s*(NodeName=|JobId=|JOBID\b|NODELIST\b|PARTITION\b)")
-"""How the output of scontrol, squeue and sinfo begins without ``--json``."""
 
 
 @checked
@@ -160,15 +154,10 @@ def read_slurm(
     operators and owners only; without, the lowest free ones are taken. MIG instances, which Slurm counts as GPUs of a
     type such as ``a100_1g.5gb``, are GPUs of a model of that name; that they share a GPU is not known.
     """
-    refuse_text(nodes, COMMANDS)
-    refuse_text(jobs, "'squeue --json', or slurmrestd's reply of .../jobs")
     notes = ImportNotes()
     cluster, listed = read_nodes(nodes, topology, notes)
-    document = read_json(jobs, "jobs")
-    if "jobs" not in document:
-        raise BadInput(f"{document.where}: no list 'jobs'; expected the output of squeue --json")
+    document, entries = read_list(jobs, "jobs", "'squeue --json', or slurmrestd's reply of .../jobs")
     jobs_seen: list[ObservedJob] = []
-    entries = document.entries("jobs")
     now_ms = _time_of_list_ms(document, entries)
     counted = None if licenses is None else Licenses(licenses)
     reserved = None if reservations is None else Reservations(reservations)
@@ -228,14 +217,3 @@ def _time_of_list_ms(document: JsonEntry, entries: Sequence[JsonEntry]) -> int:
 def _told(kind: str, source: str | Path | dict[str, Any]) -> str:
     """Return where nodes or jobs come from, for the instance's note."""
     return f"{kind} as parsed" if isinstance(source, dict) else f"{kind} of {Path(source).name}"
-
-
-def refuse_text(path: str | Path | dict[str, Any], command: str) -> None:
-    """Raise `Unsupported` if a file is Slurm's plain text; ``command`` names the commands that print JSON."""
-    if isinstance(path, dict) or str(path) == STREAM:
-        return
-    head = read_bytes(path)[:HEAD].decode(errors="replace")
-    if match := TEXT.match(head):
-        raise Unsupported(
-            f"{path}: begins with {match[1]!r}: Slurm's plain text, which is not read; give the output of {command}"
-        )

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import replace
 from itertools import islice, product
 from typing import Any
 
@@ -12,7 +11,7 @@ from placeopt.documents.faults import make_record
 from placeopt.errors import BadInput
 from placeopt.importers.json_entry import JsonEntry
 from placeopt.importers.observed_round import ObservedJob, ObservedWorker, origin_of
-from placeopt.importers.slurm.blocks import block_rules
+from placeopt.importers.slurm.blocks import in_blocks
 from placeopt.importers.slurm.eligibility import check_startable, matching_sets, node_fields, nodes_of
 from placeopt.importers.slurm.fields import parse_indices, parse_tasks
 from placeopt.importers.slurm.job_context import JobContext, job_name, make_job, unreadable_job
@@ -21,12 +20,14 @@ from placeopt.importers.slurm.job_requests import (
     JobLeftOut,
     WaitingRequest,
     milliseconds,
+    node_count,
     reason_of,
     slurm_number,
     whole_nodes,
+    with_amounts,
 )
-from placeopt.importers.slurm.nodes import FOR_ALL, YES
-from placeopt.model import Demand, Group, Job, NodeConditions, Option, Split
+from placeopt.importers.slurm.nodes import FOR_ALL
+from placeopt.model import Group, Job, NodeConditions, Option
 from placeopt.model.base import MAX_JOBS
 
 NO_SWITCHES = "This Slurm does not list --switches: workers of waiting jobs may lie under any."
@@ -74,19 +75,12 @@ def het_jobs(context: JobContext, entries: Sequence[JsonEntry]) -> Iterator[Obse
         if len(ways) > MAX_RANGE:
             raise JobLeftOut("a heterogeneous job that may run in too many ways")
         run_time_ms = max(milliseconds(entry, "time_limit", 60_000) or 0 for entry in entries) or None
-        options = tuple(
-            make_record(
-                Option,
-                first.where,
-                id=f"way{number}",
-                groups=groups,
-                workers_per_node_max=1,
-                value=sum(context.value(first, group.workers * group.demand.gpus) for group in groups),
-                run_time_ms=run_time_ms,
-            )
-            for number, groups in enumerate(ways)
-        )
-        yield ObservedJob(make_job(first, job_name(first), options, {}), priority=priority, where=first.where)
+        options = []
+        for number, groups in enumerate(ways):
+            value = sum(context.value(first, group.workers * group.demand.gpus) for group in groups)
+            fields = {"id": f"way{number}", "value": value, "run_time_ms": run_time_ms}
+            options.append(make_record(Option, first.where, groups=groups, workers_per_node_max=1, **fields))
+        yield ObservedJob(make_job(first, job_name(first), tuple(options), {}), priority=priority, where=first.where)
     except (JobLeftOut, BadInput) as error:
         reason = reason_of(next((entry for entry in entries if f"{entry.where}." in str(error)), first), error)
         for entry in entries:
@@ -96,14 +90,15 @@ def het_jobs(context: JobContext, entries: Sequence[JsonEntry]) -> Iterator[Obse
 def _components(context: JobContext, entry: JsonEntry) -> list[Group]:
     """Return the alternative groups of a component of a heterogeneous job."""
     check_startable(entry, licenses=context.licenses is not None)
-    ways, where = _ways(context, entry, frozenset(("het_job_id",)))
+    options, where = _options(context, entry, frozenset(("het_job_id",)))
     groups = []
-    for way in ways:
-        if "nodes_allowed" in where or (way["workers"] > 1 and way["workers_per_node_max"] != 1):
+    for option in options:
+        if "nodes_allowed" in where or node_count(option) != option.workers:
             raise JobLeftOut("a heterogeneous job that names nodes, or has several workers on one")
-        labels = {**where["node_selector"], **dict.fromkeys(way.pop("labels"), YES)}
-        conditions = make_record(NodeConditions, entry.where, **{**where, "node_selector": labels})
-        groups.append(make_record(Group, entry.where, **{**way, "id": job_name(entry)}, conditions=conditions))
+        of_set = {} if option.conditions is None else option.conditions.node_selector
+        conditions = NodeConditions(**{**where, "node_selector": {**where["node_selector"], **of_set}})
+        fields = {name: getattr(option, name) for name in Group.model_fields}
+        groups.append(Group(**{**fields, "id": job_name(entry), "conditions": conditions}))
     return groups
 
 
@@ -139,73 +134,49 @@ def _tasks(context: JobContext, entry: JsonEntry, name: str, running: int) -> tu
 
 def _as_requested(context: JobContext, entry: JsonEntry, name: str) -> Job:
     """Return the job as it asks; raises `JobLeftOut` or `BadInput` where that cannot be read."""
-    ways, where = _ways(context, entry)
-    gpus = min(way["demand"].gpus for way in ways)
-    run_time_ms = milliseconds(entry, "time_limit", 60_000)
-    options = []
-    for way in ways:
-        labels = dict.fromkeys(way.pop("labels"), YES)
-        conditions = NodeConditions(node_selector=labels) if labels else None
-        value = context.value(entry, way["workers"] * gpus)
-        fields = {**way, "conditions": conditions, "value": value, "run_time_ms": run_time_ms}
-        options.append(make_record(Option, entry.where, **fields))
+    options, where = _options(context, entry)
     return make_job(entry, name, tuple(options), where)
 
 
-def _ways(
+def _options(
     context: JobContext, entry: JsonEntry, read: frozenset[str] = frozenset()
-) -> tuple[list[dict[str, Any]], dict[str, Any]]:
+) -> tuple[list[Option], dict[str, Any]]:
     """
-    Return the fields of a group for each way to run a job, with the ``labels`` of its nodes, and those of the job.
+    Return the ways to run a job, and the fields of the job that restrict its nodes.
 
     ``read``: Fields that the caller reads. Raises `JobLeftOut` or `BadInput` where a request cannot be read.
     """
     if field := context.unread.of(entry, read):
         raise JobLeftOut(f"states {field[:60]}, which is not read")
     asked = WaitingRequest(entry)
-    shapes = asked.shapes()
-    numbers = {shape.node_count for shape in shapes}
+    options = asked.options()
+    numbers = {node_count(option) for option in options}
     constraint = entry.text("features", "")
-    sets = matching_sets(constraint) if numbers != {1} else ()
+    sets = matching_sets(constraint) if numbers != {1} else {}
     where = node_fields(entry, context.nodes, "" if sets else constraint, numbers)
     if asked.exclusive:
-        kinds = {(node.shape.models, node.shape.cpus, node.shape.kind) for node in nodes_of(where, context.nodes)}
-        shapes = whole_nodes(shapes, sorted(kinds))
-        if len(kinds) > 1 and numbers != {1}:
+        kinds = {shape.kind: (shape.cpus, shape.models) for shape, *_ in nodes_of(where, context.nodes)}
+        options = whole_nodes(options, kinds)
+        if len(kinds) > 1:
+            context.whole_kinds.update(kinds)
             context.notes.assume(ONE_KIND)
-    shapes = [replace(shape, labels=shape.labels | labels) for labels in sets or [frozenset()] for shape in shapes]
-    if "required_switches" not in entry and max(shape.workers for shape in shapes) > 1:
+    if kept := context.kept_cpus:
+        beside = [max(0, one.demand.cpu_millicores // 1000 - one.demand.gpus * kept) for one in options]
+        options = [with_amounts(one, {FOR_ALL: cpus}) for one, cpus in zip(options, beside, strict=True)]
+    if context.licenses is not None:
+        options = [with_amounts(one, context.licenses.asked(entry, one.workers)) for one in options]
+    if "required_switches" not in entry and max(option.workers for option in options) > 1:
         context.notes.assume(NO_SWITCHES)
-    if not all(shape.memory_mib for shape in shapes):
+    if not all(option.demand.memory_mib for option in options):
         context.notes.assume(NO_MEMORY)
-    ways = []
-    for shape, (splits, spread) in zip(shapes, block_rules(entry, shapes, context.cluster), strict=True):
-        named = dict(shape.named)
-        if kept := context.kept_cpus:
-            named[FOR_ALL] = max(0, shape.cpus - shape.gpus * kept)
-        if context.licenses is not None:
-            named.update(context.licenses.asked(entry, shape.workers))
-        if shape.kind:
-            named[f"node/{shape.kind}"] = 1
-            context.whole_kinds.add(shape.kind)
-        if shape.nodes is not None:
-            splits = (Split(level="node", domains=shape.nodes), *splits)
-        way = {
-            "id": ":".join(filter(None, [f"nodes{shape.nodes or shape.workers}", shape.kind, *sorted(shape.labels)])),
-            "workers": shape.workers,
-            "demand": make_record(
-                Demand,
-                entry.where,
-                gpus=shape.gpus,
-                gpu_models=shape.models,
-                cpu_millicores=1000 * shape.cpus,
-                memory_mib=shape.memory_mib,
-                resources=named,
-            ),
-            "workers_per_node_max": 1 if shape.alone and shape.workers > 1 else shape.per_node,
-            "splits": splits,
-            "spread": spread,
-            "labels": shape.labels,
-        }
-        ways.append(way if len(shapes) > 1 else {**way, "id": "default"})
-    return ways, where
+    options = in_blocks(entry, options, context.cluster)
+    if sets:
+        options = [
+            one.model_copy(update={"id": f"{one.id}:{text}", "conditions": NodeConditions(node_selector=labels)})
+            for text, labels in sets.items()
+            for one in options
+        ]
+    gpus = min(option.demand.gpus for option in options)  # whole nodes of another kind are worth no more
+    valued = [{"value": context.value(entry, one.workers * gpus)} for one in options]
+    name = {"id": "default"} if len(options) == 1 else {}
+    return [one.model_copy(update={**value, **name}) for one, value in zip(options, valued, strict=True)], where
