@@ -21,18 +21,18 @@ _ITEM = re.compile(r"([^\s:=|,]+)(?:[:=]([0-9]{1,9}))?\Z")
 
 class Licenses:
     """
-    The licences of a cluster, as ``scontrol show licenses --json`` lists them, and what jobs take of them.
+    The licences of a cluster, as ``scontrol show licenses --json`` lists them (None: none), and what jobs take of them.
 
     Workers share a job's licences evenly. A running job whose licences cannot be divided has none of its own: they are
     missing in `left`, as those are that hidden jobs hold.
     """
 
-    def __init__(self, source: str | Path | dict[str, Any]) -> None:
-        _, entries = read_list(source, "licenses", "'scontrol show licenses --json'")
+    def __init__(self, source: str | Path | dict[str, Any] | None) -> None:
+        self.listed = source is not None
         self._total: dict[str, int] = {}
         self._used: dict[str, int] = {}
         self._held: Counter[str] = Counter()
-        for entry in entries:
+        for entry in () if source is None else read_list(source, "licenses", "'scontrol show licenses --json'")[1]:
             name = LICENSE + entry.text("LicenseName")
             total, used, reserved = (entry.integer(key, 0, 2**32, 0) for key in ("Total", "Used", "Reserved"))
             self._total[name], self._used[name] = min(total, MOST_NAMED) - reserved, used

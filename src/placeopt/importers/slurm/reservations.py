@@ -9,9 +9,9 @@ from typing import Any, NamedTuple
 from placeopt.importers.import_notes import ImportNotes
 from placeopt.importers.json_entry import JsonEntry
 from placeopt.importers.observed_round import ObservedHold
-from placeopt.importers.slurm.eligibility import expand_node_list
 from placeopt.importers.slurm.fields import parse_indices, parse_tres
 from placeopt.importers.slurm.job_requests import milliseconds
+from placeopt.importers.slurm.jobs import expand_node_list
 from placeopt.importers.slurm.lists import read_list
 from placeopt.model import Cluster
 
@@ -25,14 +25,15 @@ class _Reservation(NamedTuple):
 
 class Reservations:
     """
-    What ``scontrol show reservations --json`` lists.
+    What ``scontrol show reservations --json`` lists; None: nothing.
 
     A job may take of the room if it asks for the reservation by name or, of a magnetic one, if user and account are
     among those that it lists. One that has not begun counts against jobs that may run into it by their time limit.
     """
 
-    def __init__(self, source: str | Path | dict[str, Any]) -> None:
-        _, entries = read_list(source, "reservations", "'scontrol show reservations --json'")
+    def __init__(self, source: str | Path | dict[str, Any] | None) -> None:
+        command = "'scontrol show reservations --json'"
+        entries = [] if source is None else read_list(source, "reservations", command)[1]
         self._listed = [
             _Reservation(entry, entry.text("name"), "MAGNETIC" in entry.words("flags"), {}) for entry in entries
         ]

@@ -13,10 +13,16 @@ from placeopt.errors import BadInput
 from placeopt.importers.json_entry import JsonEntry
 from placeopt.importers.observed_round import ObservedJob, ObservedWorker
 from placeopt.importers.priority_rule import comment_marks, flags_of
-from placeopt.importers.slurm.eligibility import expand_node_list, node_fields
 from placeopt.importers.slurm.fields import SHARES_OF_GPUS, Tres, parse_gres_detail, parse_tres
-from placeopt.importers.slurm.job_context import JobContext, job_classes, make_job, unreadable_job
 from placeopt.importers.slurm.job_requests import JobLeftOut, Request, milliseconds, slurm_number
+from placeopt.importers.slurm.jobs import (
+    JobContext,
+    expand_node_list,
+    job_classes,
+    make_job,
+    node_fields,
+    unreadable_job,
+)
 from placeopt.importers.slurm.nodes import FOR_ALL
 from placeopt.importers.slurm.unread_fields import is_set
 from placeopt.model import Demand, Option
@@ -75,7 +81,7 @@ def _exact(context: JobContext, entry: JsonEntry, name: str, nodes: Sequence[str
     kinds: dict[tuple[object, ...], list[NodeHolding]] = {}
     for holding in _by_task(asked, holdings):
         kinds.setdefault(holding[:4], []).append(holding)
-    if len(kinds) == 1 and context.licenses is not None:
+    if len(kinds) == 1:
         (some,) = kinds.values()
         licenses = context.licenses.held(entry, sum(holding.workers for holding in some)).items()
         some[:] = [holding._replace(named=holding.named.union(licenses)) for holding in some]

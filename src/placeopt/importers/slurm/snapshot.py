@@ -13,12 +13,11 @@ from placeopt.arguments import checked
 from placeopt.errors import BadInput
 from placeopt.importers.import_notes import ImportNotes
 from placeopt.importers.json_entry import JsonEntry
-from placeopt.importers.observed_round import ObservedHold, ObservedJob, observed_instance, snapshot_policy
+from placeopt.importers.observed_round import ObservedJob, observed_instance, snapshot_policy
 from placeopt.importers.priority_rule import PriorityRule, priority_rule
-from placeopt.importers.slurm.eligibility import ENDED, HELD_FLAGS, HOLDS, WAITS
 from placeopt.importers.slurm.fields import is_mig
-from placeopt.importers.slurm.job_context import JobContext, job_name
 from placeopt.importers.slurm.job_requests import milliseconds, slurm_number
+from placeopt.importers.slurm.jobs import ENDED, HELD_FLAGS, HOLDS, WAITS, JobContext, job_name
 from placeopt.importers.slurm.licenses import Licenses
 from placeopt.importers.slurm.lists import read_list
 from placeopt.importers.slurm.nodes import drain_unaccounted, read_nodes, with_whole_nodes, without_taints
@@ -159,11 +158,9 @@ def read_slurm(
     document, entries = read_list(jobs, "jobs", "'squeue --json', or slurmrestd's reply of .../jobs")
     jobs_seen: list[ObservedJob] = []
     now_ms = _time_of_list_ms(document, entries)
-    counted = None if licenses is None else Licenses(licenses)
-    reserved = None if reservations is None else Reservations(reservations)
-    read = JOB_FIELDS | ({"licenses"} if licenses is not None else set())
-    if not any(node.extra for node in listed.values()):
-        read |= {"extra"}
+    reserved = Reservations(reservations)
+    filtered = any(node.extra for node in listed.values())
+    read = JOB_FIELDS | {key for key, known in (("licenses", licenses is not None), ("extra", not filtered)) if known}
     context = JobContext(
         nodes=listed,
         cluster=cluster,
@@ -172,22 +169,18 @@ def read_slurm(
         preemption=SlurmPreemption(preemption),
         unread=UnreadFields(entries, read, JOB_REQUESTS, notes, "jobs"),
         now_ms=now_ms,
-        licenses=counted,
+        licenses=Licenses(licenses),
     )
     for entry, observed in _jobs(context, entries, starting or {}):
         jobs_seen.append(observed)
-        if reserved is not None:
-            reserved.admit(entry, observed.job.id)
+        reserved.admit(entry, observed.job.id)
         if len(jobs_seen) > MAX_JOBS:
             raise BadInput(f"{document.where}: more than {MAX_JOBS} jobs with all tasks of arrays")
-    cluster = with_whole_nodes(cluster, context.whole_kinds)
     drain_unaccounted(listed, jobs_seen, notes)
-    if counted is not None:
-        cluster = cluster.model_copy(update={"resources": counted.left()})
-    holds: list[ObservedHold] = []
-    if reserved is not None:
-        holds += reserved.holds(cluster, {name: node.threads for name, node in listed.items()}, now_ms, notes)
-        cluster = without_taints(cluster, {hold.node for hold in holds})
+    cluster = with_whole_nodes(cluster, context.whole_kinds)
+    cluster = cluster.model_copy(update={"resources": context.licenses.left()})
+    holds = list(reserved.holds(cluster, {name: node.threads for name, node in listed.items()}, now_ms, notes))
+    cluster = without_taints(cluster, {hold.node for hold in holds})
     models = {gpu.model for machine in cluster.machines for gpu in machine.gpus}
     if slices := sorted(model for model in models if is_mig(model)):
         notes.assume(f"MIG instances are read as GPUs of their own ({', '.join(slices)}), not as parts of one.")

@@ -12,9 +12,7 @@ from placeopt.errors import BadInput
 from placeopt.importers.json_entry import JsonEntry
 from placeopt.importers.observed_round import ObservedJob, ObservedWorker, origin_of
 from placeopt.importers.slurm.blocks import in_blocks
-from placeopt.importers.slurm.eligibility import check_startable, matching_sets, node_fields, nodes_of
 from placeopt.importers.slurm.fields import parse_indices, parse_tasks
-from placeopt.importers.slurm.job_context import JobContext, job_name, make_job, unreadable_job
 from placeopt.importers.slurm.job_requests import (
     MAX_RANGE,
     JobLeftOut,
@@ -25,6 +23,16 @@ from placeopt.importers.slurm.job_requests import (
     slurm_number,
     whole_nodes,
     with_amounts,
+)
+from placeopt.importers.slurm.jobs import (
+    JobContext,
+    check_startable,
+    job_name,
+    make_job,
+    matching_sets,
+    node_fields,
+    nodes_of,
+    unreadable_job,
 )
 from placeopt.importers.slurm.nodes import FOR_ALL
 from placeopt.model import Group, Job, NodeConditions, Option
@@ -41,7 +49,7 @@ def waiting_jobs(context: JobContext, entry: JsonEntry, name: str, running_tasks
     over: Collection[str] = ()
     try:
         names, over = _tasks(context, entry, name, running_tasks)
-        check_startable(entry, licenses=context.licenses is not None)
+        check_startable(entry, licenses=context.licenses.listed)
         job = _as_requested(context, entry, name)
     except (JobLeftOut, BadInput) as error:
         for task_name in names:
@@ -89,7 +97,7 @@ def het_jobs(context: JobContext, entries: Sequence[JsonEntry]) -> Iterator[Obse
 
 def _components(context: JobContext, entry: JsonEntry) -> list[Group]:
     """Return the alternative groups of a component of a heterogeneous job."""
-    check_startable(entry, licenses=context.licenses is not None)
+    check_startable(entry, licenses=context.licenses.listed)
     options, where = _options(context, entry, frozenset(("het_job_id",)))
     groups = []
     for option in options:
@@ -163,8 +171,7 @@ def _options(
     if kept := context.kept_cpus:
         beside = [max(0, one.demand.cpu_millicores // 1000 - one.demand.gpus * kept) for one in options]
         options = [with_amounts(one, {FOR_ALL: cpus}) for one, cpus in zip(options, beside, strict=True)]
-    if context.licenses is not None:
-        options = [with_amounts(one, context.licenses.asked(entry, one.workers)) for one in options]
+    options = [with_amounts(one, context.licenses.asked(entry, one.workers)) for one in options]
     if "required_switches" not in entry and max(option.workers for option in options) > 1:
         context.notes.assume(NO_SWITCHES)
     if not all(option.demand.memory_mib for option in options):
