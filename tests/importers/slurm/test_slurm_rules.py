@@ -44,7 +44,7 @@ def closed(found: Instance) -> bool:
         ("IDLE+DRAIN", [], ["state DRAIN"]),
         ("idle*", [], ["state NOT_RESPONDING"]),
         ("mixed$~", [], ["state MAINTENANCE"]),
-        (["IDLE", "SPLINES"], [], ["state SPLINES, which is not known"]),
+        (["IDLE", "SPLINES"], [], ["state SPLINES"]),
         ([], [], ["no state"]),
     ],
 )

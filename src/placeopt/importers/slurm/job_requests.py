@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from typing import Any
 
 from placeopt.documents.faults import make_record
 from placeopt.errors import BadInput
@@ -12,10 +13,12 @@ from placeopt.importers.slurm.unread_fields import is_set
 from placeopt.model import Demand, Option, Split
 from placeopt.model.base import MAX_MS, Amounts
 
-NO_NUMBER = 0xFFFFFFFE
-"""What Slurm writes for 'none' where a number must stand."""
 MAX_RANGE = 64
 """Most alternative numbers of nodes of one job (``-N2-4`` has three); each becomes an option."""
+
+
+Named = Iterable[tuple[str, int]]
+Models = Iterable[str]
 
 
 class JobLeftOut(Exception):
@@ -40,7 +43,7 @@ def slurm_number(entry: JsonEntry, key: str) -> int | None:
     if value is None:
         return None
     count = entry.integer(key, 0, 2**64)
-    return None if count in (NO_NUMBER, NO_NUMBER + 1, 2**64 - 2, 2**64 - 1) else count
+    return None if count in (0xFFFFFFFE, 0xFFFFFFFF, 2**64 - 2, 2**64 - 1) else count
 
 
 def milliseconds(entry: JsonEntry, key: str, unit: int) -> int | None:
@@ -61,6 +64,14 @@ def with_amounts(option: Option, named: Mapping[str, int], **others: object) -> 
     resources = Amounts(sorted({**option.demand.resources, **named}.items()))
     demand = option.demand.model_copy(update={"resources": resources, **others})
     return option.model_copy(update={"demand": demand})
+
+
+def make_option(entry: JsonEntry, amounts: dict[str, int], named: Named, models: Models, **fields: Any) -> Option:
+    """Return an option of a job; ``amounts`` and named ones: of each worker. Models count where it has GPUs."""
+    models = tuple(models) if amounts["gpus"] else ()
+    demand = make_record(Demand, entry.where, resources=dict(named), gpu_models=models, **amounts)
+    time_ms = milliseconds(entry, "time_limit", 60_000)
+    return make_record(Option, entry.where, demand=demand, run_time_ms=time_ms, **fields)
 
 
 class Request:
@@ -178,20 +189,11 @@ class WaitingRequest(Request):
             raise JobLeftOut(f"asks for {self.named[0][0][:60]} by node, and for workers that are not whole nodes")
         return options
 
-    def _option(self, workers: int, gpus: int, cpus: int, tasks: int, **where: object) -> Option:
+    def _option(self, workers: int, gpus: int, cpus: int, tasks: int, **where: Any) -> Option:
         """Return an option of workers of so many GPUs, CPUs and tasks each."""
-        demand = make_record(
-            Demand,
-            self._entry.where,
-            gpus=gpus,
-            gpu_models=self.models if gpus else (),
-            cpu_millicores=1000 * cpus,
-            memory_mib=self.memory(tasks, gpus),
-            resources=dict(self.named),
-        )
-        name, time_ms = f"nodes{workers}", milliseconds(self._entry, "time_limit", 60_000)
-        fields = {"id": name, "value": 0, "workers": workers, "demand": demand, "run_time_ms": time_ms, **where}
-        return make_record(Option, self._entry.where, **fields)
+        amounts = {"gpus": gpus, "cpu_millicores": 1000 * cpus, "memory_mib": self.memory(tasks, gpus)}
+        fields = {"id": f"nodes{workers}", "value": 0, "workers": workers, **where}
+        return make_option(self._entry, amounts, self.named, self.models, **fields)
 
     def _worker_a_node(self) -> list[Option]:
         tasks = self.tasks_of_each_node

@@ -10,8 +10,6 @@ from placeopt.documents.files import read_bytes
 from placeopt.errors import BadInput, Unsupported
 from placeopt.importers.json_entry import JsonEntry, read_json
 
-STREAM = "-"
-HEAD = 4096
 TEXT = re.compile(r"\s*(NodeName=|JobId=|JOBID\b|NODELIST\b|PARTITION\b|LicenseName=|ReservationName=)")
 """How the output of scontrol, squeue and sinfo begins without ``--json``."""
 KEYS = ("jobs", "nodes", "partitions", "sinfo", "licenses", "reservations")
@@ -19,8 +17,8 @@ KEYS = ("jobs", "nodes", "partitions", "sinfo", "licenses", "reservations")
 
 def read_list(source: str | Path | dict[str, Any], key: str, command: str) -> tuple[JsonEntry, list[JsonEntry]]:
     """Return a document, a file or parsed, and the entries of its list; ``command``: what prints it, for messages."""
-    if not isinstance(source, dict) and str(source) != STREAM:
-        match = TEXT.match(read_bytes(source)[:HEAD].decode(errors="replace"))
+    if not isinstance(source, dict) and str(source) != "-":
+        match = TEXT.match(read_bytes(source)[:4096].decode(errors="replace"))
         if match is not None:
             begins = f"{source}: begins with {match[1]!r}: Slurm's plain text, which is not read"
             raise Unsupported(f"{begins}; give the output of {command}")

@@ -38,16 +38,9 @@ States and flags of nodes that take new work, by Slurm's manual pages of sinfo a
 
 Slurm starts jobs on nodes that it has powered down (it resumes them) and while they power up, not while they power
 down. A node that completes a job gives away the rest of itself. A reservation keeps a node for its jobs, which the
-snapshot reader expresses as a taint; under maintenance it takes none.
+snapshot reader expresses as a taint; under maintenance it takes none. A node that is to be rebooted may take jobs until
+then, but need not: it counts as drained, as one with any other flag does.
 """
-TAKES_NONE = names(
-    """
-    DOWN ERROR FUTURE UNKNOWN INVALID INVAL DRAIN DRAINED DRAINING FAIL FAILING NOT_RESPONDING NO_RESPOND MAINTENANCE
-    MAINT INVALID_REG BLOCKED PERFCTRS REBOOT REBOOT_REQUESTED REBOOT_ISSUED REBOOT_CANCELED POWER_DOWN POWER_DRAIN
-    POWERING_DOWN
-    """
-)
-"""Those that do not. One that is to be rebooted may take jobs until then, but need not."""
 _SIGNS = {
     word[0]: word[1:]
     for word in names(
@@ -68,9 +61,8 @@ def node_flags(words: Iterable[str]) -> list[str]:
 
 
 def why_drained(flags: Collection[str]) -> list[str]:
-    """Return the reasons why a node takes no new work, none where it does; a flag that is not known is one."""
-    unknown = {flag: "" if flag in TAKES_NONE else ", which is not known" for flag in flags if flag not in TAKES_WORK}
-    return [f"state {flag}{known}" for flag, known in unknown.items()] if flags else ["no state"]
+    """Return the reasons why a node takes no new work, none where it does."""
+    return [f"state {flag}" for flag in flags if flag not in TAKES_WORK] if flags else ["no state"]
 
 
 class NodeShape(NamedTuple):

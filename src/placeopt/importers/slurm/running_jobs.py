@@ -14,7 +14,7 @@ from placeopt.importers.json_entry import JsonEntry
 from placeopt.importers.observed_round import ObservedJob, ObservedWorker
 from placeopt.importers.priority_rule import comment_marks, flags_of
 from placeopt.importers.slurm.fields import SHARES_OF_GPUS, Tres, parse_gres_detail, parse_tres
-from placeopt.importers.slurm.job_requests import JobLeftOut, Request, milliseconds, slurm_number
+from placeopt.importers.slurm.job_requests import JobLeftOut, Request, make_option, milliseconds, slurm_number
 from placeopt.importers.slurm.jobs import (
     JobContext,
     expand_node_list,
@@ -25,7 +25,7 @@ from placeopt.importers.slurm.jobs import (
 )
 from placeopt.importers.slurm.nodes import FOR_ALL
 from placeopt.importers.slurm.unread_fields import is_set
-from placeopt.model import Demand, Option
+from placeopt.model import Demand
 
 PARTS = "Jobs that hold more on one of their nodes than on another are a job for each kind of node."
 EVENLY = "CPUs and memory of some jobs are not listed node by node: they were divided evenly."
@@ -135,22 +135,15 @@ def _part(context: JobContext, entry: JsonEntry, name: str, holdings: Sequence[N
     asked = Request(entry).models
     if len(asked) > 1:
         context.notes.assume(ANY_MIX)
-    option = make_record(
-        Option,
-        entry.where,
+    amounts = {"gpus": first.gpus, "cpu_millicores": first.millicores, "memory_mib": first.memory_mib}
+    option = make_option(
+        entry,
+        amounts,
+        first.named,
+        sorted(asked) if models.issubset(asked) else (),
         workers=count,
-        demand=make_record(
-            Demand,
-            entry.where,
-            gpus=first.gpus,
-            gpu_models=tuple(sorted(asked)) if first.gpus and models.issubset(asked) else (),
-            cpu_millicores=first.millicores,
-            memory_mib=first.memory_mib,
-            resources=dict(first.named),
-        ),
         workers_per_node_max=1 if count == len(holdings) > 1 else None,
         value=context.value(entry, count * first.gpus),
-        run_time_ms=milliseconds(entry, "time_limit", 60_000),
     )
     workers = [
         ObservedWorker(holding.node, holding.indices and holding.indices[i * holding.gpus : (i + 1) * holding.gpus])
@@ -240,11 +233,9 @@ def _allocated(context: JobContext, resources: JsonEntry) -> dict[str, tuple[int
             )
             for one in resources.entry("nodes").entries("allocation")
         }
-    if isinstance(resources.raw("allocated_nodes"), dict):  # Slurm 21.08 to 24.05: by number, or a list
-        numbered = resources.entry("allocated_nodes")
-        listed = [numbered.entry(key) for key in numbered.names()]
-    else:
-        listed = resources.entries("allocated_nodes")
+    numbered = resources.raw("allocated_nodes")  # Slurm 21.08 to 24.05: by number, or a list
+    inside = resources.entry("allocated_nodes") if isinstance(numbered, dict) else resources
+    listed = map(inside.entry, inside.names()) if isinstance(numbered, dict) else inside.entries("allocated_nodes")
     return {
         name: (_cores(one) * context.nodes[name].threads, one.integer("memory_allocated", 0, 10**9, 0))
         for one in listed

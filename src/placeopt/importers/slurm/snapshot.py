@@ -124,16 +124,11 @@ def read_slurm(
     Returns
     -------
     Instance
-        ``cpus`` are 1000 millicores each. Partitions and active features are labels ``partition:NAME`` and
-        ``feature:NAME``. A reserved node carries the taint ``reservation``, which jobs with a reservation tolerate,
-        or is held (``reservations``).
-        Nodes are ``drained`` by their flags (`TAKES_WORK`), and where more is in use than the listed jobs hold.
-
-        A job that has its nodes, suspended or completing included, runs, with what it holds on each node; a job that
-        holds more on one node than on another is a job for each kind. A waiting job is read exactly as it asked
-        (`requested_shapes`) or left out, as are jobs that free nodes alone would not start (`why_not_started`). An
-        array waits as one job for each of its tasks. Jobs and nodes that cannot be read are counted in ``note`` and do
-        not stop the import (see `placeopt.importers.observed_round`).
+        A CPU is 1000 millicores. A job that has its nodes, suspended or completing included, runs, with what it holds
+        on each node; a job that holds more on one node than on another is a job for each kind. A waiting job is read
+        exactly as it asked (`WaitingRequest`) or left out, as are jobs that free nodes alone would not start
+        (`check_startable`). An array waits as one job for each of its tasks, a heterogeneous job as one of groups. Jobs
+        and nodes that cannot be read are noted, and do not stop the import (`placeopt.importers.observed_round`).
 
         The value of a job follows from its priority, QOS and partition (`PriorityRule`); ``priority`` is the rank of
         Slurm's. Running jobs are preemptible by rule or by Slurm's settings, and movable by a word in their comment.

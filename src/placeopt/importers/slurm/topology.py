@@ -24,7 +24,6 @@ _KEYS = _NAMES.union(("switches", "nodes", "linkspeed", "level", "blockindex", "
 _LINE = re.compile(r"(SwitchName|BlockName|BlockSizes)=|\s*- *topology *:", re.IGNORECASE)
 _OF_TOPOLOGY = frozenset(("topology", "cluster_default", "switches", "blocks", "block_sizes", "-"))
 _YAML = re.compile(r"\s*- *topology *:")
-_YAML_LINE = re.compile(r"( *)(-(?:\s+|\Z))?(?:([A-Za-z_]\w*)\s*:(?=\s|\Z))?\s*(.*)")
 DEFAULT_SIZES = (1, 2, 4, 8, 16)
 """Sizes of blocks, in blocks, where none are stated."""
 
@@ -124,11 +123,11 @@ def _read_yaml(source: SourceFile) -> _Stated:
         if kinds not in ({"block"}, {"tree"}):
             kind = ", ".join(sorted(kinds))[:60] or "flat"
             raise Unsupported(f"{source.name}: topology {name!r} is {kind}; expected tree or block")
-        inside = [one for one in chosen["-"] if isinstance(one, dict)]
-        sizes = [one for one in chosen["-"] if not isinstance(one, dict)]
+        sizes = [one[""] for one in chosen["-"] if "" in one]
         stated.sizes = _sizes(sizes or re.findall(r"[^\[\], ]+", chosen.get("block_sizes", "")))
-        for one in inside:
-            stated.add(one["block" if stated.blocks else "switch"], one.get("nodes", ""), one.get("children", ""))
+        for one in chosen["-"]:
+            if "" not in one:
+                stated.add(one["block" if stated.blocks else "switch"], one.get("nodes", ""), one.get("children", ""))
     except (KeyError, IndexError) as error:
         raise BadInput(
             f"{source.name}: expected a list of topologies, each with 'topology' and 'tree' or 'block' ({error!r})"
@@ -140,34 +139,27 @@ def _read_yaml(source: SourceFile) -> _Stated:
 
 def _yaml_items(text: str) -> list[dict[str, Any]]:
     """
-    Return the items of the list that a text of YAML is: texts by key, and as ``-`` the items and texts of lists inside.
+    Return the topologies of a text of YAML: texts by key, and as ``-`` the items of lists inside, numbers without key.
 
     Mappings inside an item are part of it. No more of YAML is read; raises `ValueError` for anything else.
     """
-    root: dict[str, Any] = {"-": []}
-    above = [(0, root)]
-    for line in text.split("\n"):
-        match = _YAML_LINE.match(line.partition("#")[0].rstrip())
-        if match is None or match[0] in ("", "---"):
-            continue
-        at, dash, key, value = len(match[1]), match[2], match[3], match[4]
-        if value[:1] in ("{", "&", "*", "!", "|", ">"):
-            raise ValueError(f"{value[:60]!r}: expected a text, or a list such as [4, 16]")
-        while above[-1][0] > at:
-            above.pop()
-        inside, value = above[-1][1], value.strip("'\"")
-        if dash and key is None and value:
-            inside["-"].append(value)
-            continue
-        if dash:
-            above.append((at + 1, {"-": []}))
-            inside["-"].append(above[-1][1])
-            inside = above[-1][1]
-        if key in inside or inside is root or (key is None and not dash):
-            raise ValueError(f"{match[0].strip()[:60]!r}: expected another 'key: value'")
-        inside |= {} if key is None else {key: value}
-    items: list[dict[str, Any]] = [one for one in root["-"] if isinstance(one, dict)]
-    return items
+    plain = re.sub(r"[ \t]*(?:#.*)?$", "", text, flags=re.MULTILINE)
+    before, *chunks = re.split(r"^ *-(?: +|$)", plain, flags=re.MULTILINE)
+    found: list[dict[str, Any]] = []
+    for chunk in [before, *chunks] if before.strip(" -\n") else chunks:
+        item: dict[str, Any] = {"-": []}
+        for line in filter(None, map(str.strip, chunk.split("\n"))):
+            key, colon, value = (part.strip() for part in line.partition(":"))
+            key, value = (key, value) if colon else ("", key)
+            if key in item or value[:1] in tuple("{&*!|>"):
+                raise ValueError(f"{line[:60]!r}: expected another 'key: value', or a list such as [4, 16]")
+            item[key] = value.strip("'\"")
+        if "topology" in item:
+            found.append(item)
+        else:  # what comes after a list belongs to the topology
+            found[-1] |= {key: item.pop(key) for key in _OF_TOPOLOGY & item.keys() - {"-"}}
+            found[-1]["-"].append(item)
+    return found
 
 
 def _tree(source: SourceFile, stated: _Stated) -> Fabric:
@@ -221,7 +213,7 @@ def _blocks(source: SourceFile, stated: _Stated) -> Fabric:
     base = len(next(filter(None, stated.nodes.values()), ()))
     sizes = stated.sizes or [base * count for count in DEFAULT_SIZES]
     below, held = list(stated.nodes), [len(nodes) for nodes in stated.nodes.values()]
-    levels = [(sizes[0], max(held))]
+    levels = [(sizes[0], max(held, default=0))]
     for before, size in pairwise(sizes):
         if len(below) == 1:
             break
