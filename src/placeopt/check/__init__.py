@@ -49,7 +49,7 @@ from typing import NamedTuple
 
 from placeopt.check.case import CheckCase, Violation
 from placeopt.check.directory import Directory
-from placeopt.check.form import check_account, check_reasons, check_reference
+from placeopt.check.form import check_account, check_reference
 from placeopt.check.ledger import Ledger
 from placeopt.check.rules import RULES
 from placeopt.model import Instance, Plan
@@ -120,19 +120,25 @@ class Referee:
     def violations(self, plan: Plan, *, since: Plan | None = None) -> list[Violation]:
         """List what a plan breaks, as the function `violations` does."""
         rules = RULES
-        if since is not None and all(getattr(plan, field) is getattr(since, field) for field in PLACES):
-            if [waiting.job for waiting in plan.unplaced] == [waiting.job for waiting in since.unplaced]:
-                rules = (check_reference, check_reasons)
-            elif not plan.preempted:  # what is preempted must stand in `unplaced`
-                rules = (check_reference, check_account)
-        case = CheckCase.of(self.instance, plan, self._directory, resolve=rules is RULES)
+        same = since is not None and all(getattr(plan, field) is getattr(since, field) for field in PLACES)
+        if same and not plan.preempted:  # what is preempted must stand in `unplaced`
+            rules = (check_reference, check_account)
+        case = self._case(plan)
         for check in rules:
             check(case)
         return case.found
 
     def judge(self, plan: Plan) -> Judgement:
         """List what a plan breaks, and apart from it what stands, as the function `judge` does."""
-        case = CheckCase.of(self.instance, plan, self._directory)
+        case = self._case(plan)
         for check in RULES:
             check(case)
         return Judgement(case.found, case.standing)
+
+    def _case(self, plan: Plan) -> CheckCase:
+        """Bring a plan before the referee, with everything that runs."""
+        placements = plan.placements
+        if plan.asked is not None:
+            named = {placement.job for placement in placements}
+            placements += tuple(running for running in self.instance.running if running.job not in named)
+        return CheckCase(plan, self.instance, self._directory, placements, self._directory.running)

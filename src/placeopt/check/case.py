@@ -2,14 +2,14 @@
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Literal, Protocol, Self
+from typing import Literal, Protocol
 
 from placeopt.check.amounts import Limits
 from placeopt.check.directory import Directory, PlacedJob, leaves_of, option_of, workers_by_node
 from placeopt.check.queues import Resource
-from placeopt.model import Assignment, Instance, Job, Option, Placement, Plan, Running
+from placeopt.model import Assignment, Job, Option, Placement, Plan, Running
 
 Relation = Literal["same", "shrunk", "grown", "other"]
 
@@ -38,81 +38,47 @@ class Reference(Protocol):
     @property
     def name(self) -> str:
         """Name of the instance."""
-        ...
 
     @property
     def revision(self) -> int:
         """Number of its state."""
-        ...
 
     @property
     def digest(self) -> str | None:
         """Digest of its content; None where it is not known."""
-        ...
 
 
+@dataclass(eq=False)
 class CheckCase:
-    """
-    One plan before the referee.
+    """One plan before the referee."""
 
-    Attributes
-    ----------
-    instance
-        Name, revision and digest of what the plan is for.
-    directory
-        The same instance by name; ``jobs``, ``nodes`` and ``machine_of`` are its dictionaries.
-    placements
-        What is judged: the plan's placements; of a plan for some jobs also those of the running jobs, which stay.
-    running
-        Running jobs that the plan must leave alone or say what it does to them.
-    elsewhere
-        What jobs hold that are not in ``held``.
-    relation
-        How the placement of a running job compares with the one it has now; jobs without placement are left out.
-    found
-        The violations so far.
-    standing
-        Limits that are broken, but by nothing other than running jobs that stay where they are.
-    """
+    plan: Plan
+    instance: Reference
+    """Name, revision and digest of what the plan is for."""
+    directory: Directory
+    """The same instance by name."""
+    placements: tuple[Placement, ...]
+    """What is judged: the plan's placements; of a plan for some jobs maybe also those of running jobs, which stay."""
+    running: Mapping[str, Running]
+    """Running jobs that the plan must leave alone or say what it does to them."""
+    elsewhere: Mapping[Resource, int] = field(default_factory=dict)
+    """What jobs hold that are not in ``held``."""
+    found: list[Violation] = field(default_factory=list)
+    """The violations so far."""
+    standing: list[Violation] = field(default_factory=list)
+    """Limits that are broken, but by nothing other than running jobs that stay where they are."""
 
-    def __init__(
-        self,
-        plan: Plan,
-        instance: Reference,
-        directory: Directory,
-        placements: tuple[Placement, ...],
-        running: dict[str, Running],
-    ) -> None:
-        self.instance = instance
-        self.plan = plan
-        self.policy = plan.policy.values
-        self.found: list[Violation] = []
-        self.standing: list[Violation] = []
-        self._moved = {move.job for move in plan.moved}
-        self.directory = directory
+    def __post_init__(self) -> None:
+        self.policy, directory = self.plan.policy.values, self.directory
         self.jobs, self.nodes, self.machine_of = directory.jobs, directory.nodes, directory.machine_of
-        self.running = running
-        self.placements = placements
-        self.elsewhere: Mapping[Resource, int] = {}
-        self.relation: dict[str, Relation] = {}
-        for placement in placements if running else ():
-            if placement.job in running and placement.job not in self.relation:
-                self.relation[placement.job] = compare(running[placement.job], placement)
+        self._moved = {move.job for move in self.plan.moved}
 
-    @classmethod
-    def of(cls, instance: Instance, plan: Plan, directory: Directory, *, resolve: bool = True) -> Self:
-        """
-        Bring a plan before the referee, with everything that runs.
-
-        ``resolve`` False leaves placements out, for rules that do not look there.
-        """
-        if not resolve:
-            return cls(plan, instance, directory, (), directory.running)
-        placements = plan.placements
-        if plan.asked is not None:
-            named = {placement.job for placement in placements}
-            placements += tuple(running for running in instance.running if running.job not in named)
-        return cls(plan, instance, directory, placements, directory.running)
+    @cached_property
+    def relation(self) -> dict[str, Relation]:
+        """How the first placement of a running job compares with the one it has now; those without are left out."""
+        running = self.running
+        placed = (placement for placement in reversed(self.placements if running else ()) if placement.job in running)
+        return {placement.job: compare(running[placement.job], placement) for placement in placed}
 
     @cached_property
     def limits(self) -> Limits:
@@ -122,10 +88,7 @@ class CheckCase:
     @cached_property
     def held(self) -> list[PlacedJob]:
         """What can be judged further: workers of known jobs in known options, leaf by leaf, as often as they stand."""
-        found: list[PlacedJob] = []
-        for job, option, placement in self.known:
-            found += leaves_of(job, option, placement)
-        return found
+        return [held for job, option, placement in self.known for held in leaves_of(job, option, placement)]
 
     @cached_property
     def known(self) -> list[tuple[Job, Option, Placement]]:
@@ -200,25 +163,16 @@ def names(ids: list[str]) -> str:
     return f"{'job' if len(distinct) == 1 else 'jobs'} {shown}{more}"
 
 
-def workers_by_rank(placement: Placement) -> list[tuple[int, str, frozenset[int]]]:
-    """List (rank, node, GPUs) of a placement's workers in order of rank."""
+def workers_by_rank(placement: Placement) -> list[tuple[int, str | None, str, frozenset[int]]]:
+    """List (rank, leaf, node, GPUs) of a placement's workers in order of rank."""
     return sorted(
         (
-            (worker.rank, assignment.node, frozenset(worker.gpus))
+            (worker.rank, assignment.group, assignment.node, frozenset(worker.gpus))
             for assignment in placement.assignments
             for worker in assignment.workers
         ),
         key=lambda worker: worker[0],
     )
-
-
-def _workers_of_leaves(placement: Placement) -> list[tuple[str | None, str, tuple[int, ...]]]:
-    """List leaf, node and GPUs of each worker; ranks shift where workers are added."""
-    return [
-        (assignment.group, assignment.node, worker.gpus)
-        for assignment in placement.assignments
-        for worker in assignment.workers
-    ]
 
 
 def compare(running: Running, placement: Placement) -> Relation:
@@ -234,10 +188,10 @@ def compare(running: Running, placement: Placement) -> Relation:
         return "other"
     if running.assignments == placement.assignments:
         return "same"
-    if any(assignment.group is not None for assignment in running.assignments):
-        more, fewer = (Counter(_workers_of_leaves(one)) for one in (placement, running))
-        return "same" if more == fewer else "grown" if more > fewer else "other"
     now, then = workers_by_rank(placement), workers_by_rank(running)
+    if any(assignment.group is not None for assignment in running.assignments):  # ranks shift where workers are added
+        more, fewer = (Counter(worker[1:] for worker in workers) for workers in (now, then))
+        return "same" if more == fewer else "grown" if more > fewer else "other"
     if now == then:
         return "same"
     if not now or len(now) >= len(then) or now[0][1:] != then[0][1:]:

@@ -1,11 +1,11 @@
 """May the job stand on these nodes and GPUs, and do its workers lie together and apart as its option says?"""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from placeopt.check.case import CheckCase
 from placeopt.check.conditions import barriers, conditions_of_leaf, conditions_unmet
 from placeopt.check.directory import PlacedJob, gpu_number, workers_by_node
-from placeopt.model import Group, Job, Machine, NodeConditions, Option, Placement, Spread
+from placeopt.model import Group, Job, Machine, NodeConditions, Option, Placement, Split, Spread
 from placeopt.model.machine import PART_LEVELS
 
 
@@ -65,7 +65,8 @@ def check_shape(case: CheckCase) -> None:
     """
     How the workers of each group lie: single node, workers per node, splits and spread over the domains of a level.
 
-    A group that lies otherwise may stand as it runs, but not shrink or grow to another shape that is not allowed.
+    A group that lies otherwise may stand as it runs, but not shrink or grow to another shape that is not allowed. A
+    plan that states the preferred levels that groups have reached states them truly.
     """
     asks: dict[int, bool] = {}  # options that jobs share are looked at once
     for job, option, placement in case.known:
@@ -73,7 +74,7 @@ def check_shape(case: CheckCase) -> None:
         if key not in asks:
             asks[key] = bool(case.directory.splits_of(option)) or _asks(option)
         if asks[key] or placement.reached:
-            _Shape(case, job, placement).check(option, f"job {job.id!r}")
+            _check_group(case, job, placement, option, (), f"job {job.id!r}")
 
 
 def _asks(group: Group) -> bool:
@@ -82,104 +83,87 @@ def _asks(group: Group) -> bool:
     return own or any(map(_asks, group.groups))
 
 
-class _Shape:
-    """How the workers of a placement lie."""
-
-    def __init__(self, case: CheckCase, job: Job, placement: Placement) -> None:
-        self._case, self._job, self._placement = case, job, placement
-        self._relation = case.relation.get(job.id, "same")
-        self._here: tuple[NodeConditions, ...] = ()
-        """What the group that is judged, and those above it, ask of nodes."""
-
-    def check(self, group: Group, where: str) -> None:
-        """Judge the workers of a group, and those of each group below it."""
-        above = self._here
-        self._here = above if group.conditions is None else (*above, group.conditions)
-        on_node = workers_by_node(self._placement, {leaf.id for leaf in group.leaves})
-        if on_node:
-            self._check_own(group, on_node, where)
-            self._check_reached(group, on_node, where)
-        for part in group.groups:
-            self.check(part, f"job {self._job.id!r} group {part.id!r}")
-        self._here = above
-
-    def _check_own(self, group: Group, on_node: Mapping[str, int], where: str) -> None:
-        by, stands = [self._job.id] if self._relation == "same" else None, False
-        if self._relation == "grown":
-            running = self._case.directory.running[self._job.id]
-            stands = workers_by_node(running, {leaf.id for leaf in group.leaves}) == on_node
-
-        def add(rule: str, what: str, node: str | None = None) -> None:
-            at = where if node is None else f"{where} on node {node!r}"
-            self._case.add(rule, at, what, by=by, node=node, stands=stands)
-
-        if group.single_node and len(on_node) > 1:
-            add("single_node", f"on {len(on_node)} nodes, must be on one")
-        most = group.workers_per_node_max
-        for node, count in on_node.items() if most is not None else ():
-            if count > (most or 0):
-                add("workers_per_node", f"{count} of at most {most} workers", node)
-        if group.part_level is not None:
-            parts = self._parts(group, group.part_level)
-            if len(on_node) > 1 or len(parts) > 1 or None in parts:
-                add("split", f"its GPUs are in {len(parts)} parts of level {group.part_level!r}, must be in one")
-        splits = self._case.directory.splits_of(group) if isinstance(group, Option) else group.splits
-        for split in (split for split in splits if split.level not in PART_LEVELS):
-            workers_in = self._inside(split.level, on_node, add)
-            if len(workers_in) != split.domains:
-                add("split", f"in {len(workers_in)} domains of level {split.level!r}, must be in {split.domains}")
-            for domain, count in workers_in.items():
-                if split.workers is not None and count != split.workers:
-                    add("split", f"{count} workers in {split.level} {domain!r}, must be {split.workers}")
-        for spread in group.spread:
-            self._check_spread(spread, self._inside(spread.level, on_node, add), add)
-
-    def _parts(self, group: Group, level: str) -> set[str | None]:
-        """Return the parts of machines that hold the GPUs of a leaf; None: some are in none."""
-        found: set[str | None] = set()
-        for assignment in self._placement.assignments:
-            machine = self._case.machine_of.get(assignment.node)
-            if machine is not None and assignment.group in (None, group.id):
-                found |= {_part_of(machine, gpu_number(gpu), level) for gpu in assignment.gpus}
-        return found
-
-    def _check_reached(self, group: Group, on_node: Mapping[str, int], where: str) -> None:
-        """A plan that states the preferred levels that groups have reached states them truly."""
-        if not self._placement.reached or not group.prefer:
-            return
-        domains = {level: {self._case.directory.domain_at(node, level) for node in on_node} for level in group.prefer}
+def _check_group(
+    case: CheckCase, job: Job, placement: Placement, group: Group, above: tuple[NodeConditions, ...], where: str
+) -> None:
+    """Judge the workers of a group, and those of each group below it; ``above``: what those above it ask of nodes."""
+    asked = above if group.conditions is None else (*above, group.conditions)
+    leaves = {leaf.id for leaf in group.leaves}
+    on_node, relation = workers_by_node(placement, leaves), case.relation.get(job.id, "same")
+    if on_node:
+        stands = relation == "grown" and workers_by_node(case.directory.running[job.id], leaves) == on_node
+        by = [job.id] if relation == "same" else None
+        for rule, what, node in _faults(case, job, placement, group, on_node, asked):
+            case.add(rule, where + (f" on node {node!r}" if node else ""), what, by=by, node=node, stands=stands)
+        stated = placement.reached.get(group.id) if placement.reached else None
+        domains = {level: {case.directory.domain_at(node, level) for node in on_node} for level in group.prefer}
         true = next((level for level, held in domains.items() if len(held) == 1 and None not in held), None)
-        stated = self._placement.reached.get(group.id)
-        if stated != true:
-            self._case.add("reached", where, f"the plan says that level {stated!r} holds it, true is {true!r}")
+        if placement.reached and group.prefer and stated != true:
+            case.add("reached", where, f"the plan says that level {stated!r} holds it, true is {true!r}")
+    for part in group.groups:
+        _check_group(case, job, placement, part, asked, f"job {job.id!r} group {part.id!r}")
 
-    def _inside(self, level: str, on_node: Mapping[str, int], add: Callable[[str, str], None]) -> dict[str, int]:
-        """Return the workers in each domain of a level; those in none are a fault."""
-        found: dict[str, int] = {}
+
+def _faults(
+    case: CheckCase,
+    job: Job,
+    placement: Placement,
+    group: Group,
+    on_node: Mapping[str, int],
+    asked: Sequence[NodeConditions],
+) -> Iterator[tuple[str, str, str | None]]:
+    """Yield what is wrong with how the workers of a group lie: the rule, the words, and the node if it is about one."""
+    directory = case.directory
+    if group.single_node and len(on_node) > 1:
+        yield "single_node", f"on {len(on_node)} nodes, must be on one", None
+    most = group.workers_per_node_max
+    for node, count in on_node.items():
+        if most is not None and count > most:
+            yield "workers_per_node", f"{count} of at most {most} workers", node
+    if (inside := group.part_level) is not None:
+        held = [one for one in placement.assignments if one.group in (None, group.id) and one.node in case.machine_of]
+        parts = {_part_of(case.machine_of[one.node], gpu_number(gpu), inside) for one in held for gpu in one.gpus}
+        if len(on_node) > 1 or len(parts) > 1 or None in parts:
+            yield "split", f"its GPUs are in {len(parts)} parts of level {inside!r}, must be in one", None
+    splits = directory.splits_of(group) if isinstance(group, Option) else group.splits
+    rules: list[Split | Spread] = [split for split in splits if split.level not in PART_LEVELS]
+    for rule in [*rules, *group.spread]:
+        level, workers_in = rule.level, dict[str, int]()
         for node, count in on_node.items():
-            domain = self._case.directory.domain_at(node, level)
+            domain = directory.domain_at(node, level)
             if domain is None:
-                add("split", f"has workers on node {node!r}, which is in no {level}")
+                yield "split", f"has workers on node {node!r}, which is in no {level}", None
             else:
-                found[domain] = found.get(domain, 0) + count
-        return found
-
-    def _check_spread(self, spread: Spread, workers_in: dict[str, int], add: Callable[[str, str], None]) -> None:
-        broken = [domain for domain, count in workers_in.items() if spread.segment and count % spread.segment]
-        for domain in broken[1 if spread.remainder == "smaller" else 0 :]:
-            what = f"{workers_in[domain]} workers in {spread.level} {domain!r}, must be a multiple of {spread.segment}"
-            add("spread", what)
+                workers_in[domain] = workers_in.get(domain, 0) + count
+        if isinstance(rule, Spread):
+            for what in _uneven(case, job, rule, workers_in, asked):
+                yield "spread", what, None
+            continue
+        if len(workers_in) != rule.domains:
+            yield "split", f"in {len(workers_in)} domains of level {level!r}, must be in {rule.domains}", None
         for domain, count in workers_in.items():
-            if spread.workers_max is not None and count > spread.workers_max:
-                add("spread", f"{count} workers in {spread.level} {domain!r}, must be at most {spread.workers_max}")
-        if spread.skew_max is not None:
-            directory, level, here = self._case.directory, spread.level, self._here
-            chosen = [n for n in directory.nodes.values() if not any(conditions_unmet(directory, self._job, n, here))]
-            others = {directory.domain_at(node.id, level) for node in chosen} - {None}
-            fewest = min((workers_in.get(str(domain), 0) for domain in others), default=0)
-            most = max(workers_in.values(), default=0)
-            if most - fewest > spread.skew_max:
-                add("spread", f"{most} workers in one {level}, {fewest} in another, must differ by {spread.skew_max}")
+            if rule.workers is not None and count != rule.workers:
+                yield "split", f"{count} workers in {level} {domain!r}, must be {rule.workers}", None
+
+
+def _uneven(
+    case: CheckCase, job: Job, spread: Spread, workers_in: Mapping[str, int], asked: Sequence[NodeConditions]
+) -> Iterator[str]:
+    """Tell what is wrong with the workers in each domain of the level of a spread."""
+    level, directory = spread.level, case.directory
+    broken = [domain for domain, count in workers_in.items() if spread.segment and count % spread.segment]
+    for domain in broken[1 if spread.remainder == "smaller" else 0 :]:
+        yield f"{workers_in[domain]} workers in {level} {domain!r}, must be a multiple of {spread.segment}"
+    for domain, count in workers_in.items():
+        if spread.workers_max is not None and count > spread.workers_max:
+            yield f"{count} workers in {level} {domain!r}, must be at most {spread.workers_max}"
+    if spread.skew_max is not None:
+        chosen = [node for node in directory.nodes.values() if not any(conditions_unmet(directory, job, node, asked))]
+        others = {directory.domain_at(node.id, level) for node in chosen} - {None}
+        fewest = min((workers_in.get(str(domain), 0) for domain in others), default=0)
+        most = max(workers_in.values(), default=0)
+        if most - fewest > spread.skew_max:
+            yield f"{most} workers in one {level}, {fewest} in another, must differ by {spread.skew_max}"
 
 
 def _part_of(machine: Machine, gpu: int, level: str) -> str | None:

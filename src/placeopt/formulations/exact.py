@@ -17,11 +17,14 @@ from placeopt.problem import IntArray, Placement, Problem, State
 from placeopt.problem.changes import part_of
 from placeopt.problem.free_capacity import bundles_per_node, usable_gpus
 from placeopt.terms.objective import start_value
-from placeopt.terms.protocols import Cost, FoldGuard
+from placeopt.terms.protocols import Cost
 from placeopt.terms.rules import add_rules
 from placeopt.terms.rules.minimal_utility import MinimalUtility
 from placeopt.terms.rules.spread import Spread
 from placeopt.terms.variables import MOVE, NEW, SHRINK, STAY, Variables
+
+FoldGuard = Cost | MinimalUtility | Spread
+"""What states that jobs, or GPUs, are not alike."""
 
 
 def add_columns(

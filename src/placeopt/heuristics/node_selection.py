@@ -9,7 +9,6 @@ from placeopt.model import Split
 from placeopt.problem import IntArray
 from placeopt.problem.classes import eligible_domains
 from placeopt.problem.worker_distribution import Surroundings, WorkerDistribution
-from placeopt.terms.rules.spread import domain_of_nodes
 
 
 def nodes_for_bundles(candidates: Candidates, option: int) -> list[int] | None:
@@ -32,7 +31,7 @@ def _laid(candidates: Candidates, option: int, nodes: IntArray, rooms: IntArray)
     per_node[nodes] = np.minimum(rooms, options.workers_per_node[option])
     around = Surroundings(
         problem.topology,
-        lambda level: domain_of_nodes(problem, level),
+        lambda level: problem.split_domain[level],
         options.splits[option],
         options.spread[option],
         lambda spread: eligible_domains(problem, option, spread),
@@ -53,7 +52,7 @@ def _fill(
     if count < outer.domains or (outer.workers is not None and any(n != outer.workers for n in per_domain)):
         return None
     inside = [Split(level=s.level, domains=max(1, s.domains // outer.domains), workers=s.workers) for s in inner]
-    domain = domain_of_nodes(candidates.problem, outer.level)[nodes]
+    domain = candidates.problem.split_domain[outer.level][nodes]
     free = [d for d in np.unique(domain).tolist() if d >= 0]
     free.sort(key=lambda d: (int(rooms[domain == d].sum()), d))
     out: list[int] = []

@@ -17,7 +17,6 @@ from placeopt.problem import Allocation, IntArray, Move, Placement, Problem, Sta
 from placeopt.problem.changes import part_of, restarted, submission_order
 from placeopt.terms.objective import start_value
 from placeopt.terms.rules import fits
-from placeopt.terms.rules.spread import domain_of_nodes
 
 TRIES = 8
 """Nodes or domains tried for an option, those with the cheapest victims first."""
@@ -169,7 +168,7 @@ class _PreemptionSearch:
         if bundles == 1:
             domain = nodes
         elif together is not None:
-            domain = domain_of_nodes(problem, together)[nodes]
+            domain = problem.split_domain[together][nodes]
         else:
             domain = np.zeros(len(nodes), dtype=np.int64)
         inside: dict[int, list[int]] = {}

@@ -7,9 +7,9 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass, replace
 
+from placeopt.heuristics.run_times import option_of
 from placeopt.problem import Placement, Problem, State
 from placeopt.problem.classes import class_key
-from placeopt.terms.costs.utility import option_of
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,11 +12,7 @@ from placeopt.heuristics.candidates import Candidates
 from placeopt.heuristics.future_nodes import FutureNodes
 from placeopt.heuristics.future_state import FutureState, earliest_starts
 from placeopt.heuristics.greedy_pass import TRIES, places, places_on_node
-from placeopt.heuristics.scores.registry import score_named
-from placeopt.heuristics.start_estimate import Occupants, StartEstimate, option_kind
-from placeopt.problem import Move, Placement, Problem, State
-from placeopt.terms.costs.interference import meets
-from placeopt.terms.costs.utility import (
+from placeopt.heuristics.run_times import (
     company_of,
     expected_ends,
     option_of,
@@ -25,8 +21,11 @@ from placeopt.terms.costs.utility import (
     run_time_there_ms,
     slowed_ms,
     spread_of,
-    together,
 )
+from placeopt.heuristics.scores.registry import score_named
+from placeopt.heuristics.start_estimate import Occupants, StartEstimate, option_kind
+from placeopt.problem import Move, Placement, Problem, State
+from placeopt.terms.costs.interference import meets, together
 from placeopt.terms.rules import fits_beyond_room
 
 MAX_STARTS = 16

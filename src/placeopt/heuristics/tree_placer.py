@@ -13,7 +13,6 @@ from placeopt.model import Split
 from placeopt.problem import BoolArray, Move, Placement
 from placeopt.problem.tree import Tree, TreeForm
 from placeopt.terms.rules import fits_as_member
-from placeopt.terms.rules.spread import domain_of_nodes
 from placeopt.terms.rules.trees import tree_keeps
 
 Confined = tuple[tuple[int, ...], str]
@@ -75,7 +74,7 @@ class TreePlacer:
         if not confined:
             return self._lay(tree, name, allowed, fewest=fewest)
         (members, level), rest = confined[0], confined[1:]
-        domain = domain_of_nodes(self._problem, level)
+        domain = self._problem.split_domain[level]
         mine = [member for member in members if member in allowed]
         fixed = {int(domain[node]) for m in members if m in tree.runs for node in self._problem.running[m].nodes}
         if not mine or len(fixed) > 1:

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from operator import attrgetter
 
+from placeopt.heuristics.run_times import path_excess
 from placeopt.model import Instance, Job, Option, Placement
 from placeopt.model.base import Thousandths
 from placeopt.problem import Placement as Indexed
@@ -17,7 +18,6 @@ from placeopt.simulation.records.scenario import Scenario
 from placeopt.simulation.records.scheduling import Throttle
 from placeopt.simulation.scheduling.placement_amounts import Shares
 from placeopt.terms.costs.horus import excess_table
-from placeopt.terms.costs.utility import path_excess
 
 DOMAIN_KINDS = ("gpu", "switch", "socket", "node")
 UNREAD = ("run_time_ms", "rate_milli", "latency_ms", "utility_thousandths", "value", "value_per_worker")

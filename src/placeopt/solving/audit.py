@@ -17,7 +17,7 @@ from placeopt.model import Instance, Plan
 from placeopt.problem import Allocation, Placement, Problem, State, compile_problem
 from placeopt.problem.changes import restarted
 from placeopt.problem.running import placed_in, running_placement
-from placeopt.terms.objective import Weighted, value, weighted_costs
+from placeopt.terms.objective import Weighted, raw_costs, value, weighted_costs
 from placeopt.terms.rules.minimal_utility import applies, shortfalls
 
 
@@ -72,7 +72,7 @@ def audit(instance: Instance, plan: Plan, problem: Problem | None = None, *, sco
         weighted, raws, actual = scored.weighted, scored.raw, {"value": scored.value}
     elif plan.asked is None:
         weighted = weighted_costs(problem)
-        raws = tuple(w.cost.score(problem, allocation) for w in weighted)
+        raws = raw_costs(problem, allocation, weighted)
         actual = {"value": value(problem, allocation)}
     else:  # a plan for some jobs: what these are worth; no costs
         options = {problem.job_ids[job]: placement.option for job, placement in enumerate(allocation) if placement}

@@ -15,7 +15,7 @@ from placeopt.solving.bounds import Bounds
 from placeopt.solving.budget import Budget
 from placeopt.solving.draft import Recorder, standing_records
 from placeopt.solving.plan_form import PlanForm
-from placeopt.terms.objective import Weighted, value
+from placeopt.terms.objective import Weighted, raw_costs, value
 from placeopt.terms.rules import without_broken
 from placeopt.terms.rules.minimal_utility import withdrawn
 
@@ -144,7 +144,7 @@ class Incumbent:
 
     def _priced(self, allocation: Allocation) -> tuple[tuple[int, ...], int]:
         """Return the score of every cost that counts, and their weighted sum."""
-        raw = tuple(w.cost.score(self._problem, allocation) for w in self._weighted)
+        raw = raw_costs(self._problem, allocation, self._weighted)
         return raw, sum(w.weight * score for w, score in zip(self._weighted, raw, strict=True))
 
     def _judged(self, allocation: Allocation) -> tuple[Plan, str | None]:

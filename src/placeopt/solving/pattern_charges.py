@@ -8,9 +8,8 @@ from placeopt.formulations.node_patterns import MergedBundles
 from placeopt.formulations.node_patterns.groups import CHARGES
 from placeopt.problem import IntArray
 from placeopt.solving.context import SolveContext
-from placeopt.terms.cost_alone import cost_alone
 from placeopt.terms.costs.communication import Communication, close_path, close_path_of_parts
-from placeopt.terms.objective import weight_of
+from placeopt.terms.objective import cost_alone, weight_of
 
 SMALL_NODES = 256
 """Nodes up to which charges are small, and no bundles are merged: one job is worth more than ``COST_SHARE`` there."""

@@ -5,7 +5,6 @@ Here are the two levels of the objective and what costs and rules have in common
 `placeopt.terms.rules` have them by name.
 """
 
-from placeopt.terms.cost_alone import cost_alone
 from placeopt.terms.objective import (
     MAX_COST,
     Weighted,
@@ -16,23 +15,18 @@ from placeopt.terms.objective import (
     trivial_value_bound,
     value,
     value_expression,
-    weight_of,
     weighted_costs,
 )
-from placeopt.terms.protocols import Cost, Expression, Form, Rule
+from placeopt.terms.protocols import Cost
 from placeopt.terms.standing import relaxed_state
 from placeopt.terms.variables import Variables
 
 __all__ = [
     "MAX_COST",
     "Cost",
-    "Expression",
-    "Form",
-    "Rule",
     "Variables",
     "Weighted",
     "cost",
-    "cost_alone",
     "cost_delta",
     "cost_expression",
     "relaxed_state",
@@ -40,6 +34,5 @@ __all__ = [
     "trivial_value_bound",
     "value",
     "value_expression",
-    "weight_of",
     "weighted_costs",
 ]

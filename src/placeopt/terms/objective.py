@@ -12,7 +12,9 @@ from placeopt.linear import ModelBuilder
 from placeopt.problem import Allocation, IntArray, Move, Placement, Problem, State
 from placeopt.problem.changes import price_of
 from placeopt.terms.costs import costs_of
-from placeopt.terms.protocols import Cost, Expression
+from placeopt.terms.costs.communication import Communication, close_path
+from placeopt.terms.costs.resource import ResourceCost
+from placeopt.terms.protocols import Cost, Expression, Part
 from placeopt.terms.variables import Variables
 
 MAX_COST = 2**53
@@ -30,6 +32,13 @@ class Weighted:
 def weight_of(weighted: Iterable[Weighted], kind: type) -> int:
     """Return the weight W of the cost of class ``kind``; 0 if it does not count."""
     return next((w.weight for w in weighted if isinstance(w.cost, kind)), 0)
+
+
+def cost_alone(problem: Problem, weighted: tuple[Weighted, ...]) -> IntArray:
+    """Shape (O,): what an option itself costs, and its path with the job's GPUs close together: nothing in the way."""
+    cost = weight_of(weighted, ResourceCost) * problem.options.cost_milli
+    path_price = weight_of(weighted, Communication)
+    return cost + path_price * close_path(problem) if path_price else cost
 
 
 def last_name_first(weighted: Iterable[Weighted]) -> list[Weighted]:
@@ -62,9 +71,7 @@ def trivial_value_bound(problem: Problem) -> int:
     Running ones as they run, or moved if that may gain more; never shrunk or preempted, which by itself gains nothing.
     """
     options = problem.options
-    possible = options.node_class_ok.any(axis=1)
-    best = np.zeros(len(problem.class_communication), dtype=np.int64)
-    np.maximum.at(best, options.job_class[possible], options.value[possible])
+    best = problem.most_of_class(options.value * options.node_class_ok.any(axis=1))
     waiting = np.ones(problem.num_jobs, dtype=bool)
     waiting[list(problem.running)] = False
     running, price = 0, problem.policy.changes.move_price
@@ -76,9 +83,7 @@ def trivial_value_bound(problem: Problem) -> int:
 
 def most_milli(problem: Problem) -> IntArray:
     """Shape (K,): the largest GPU share, in thousandths of a GPU, that a job of each class requests in any option."""
-    most = np.zeros(len(problem.class_communication), dtype=np.int64)
-    np.maximum.at(most, problem.options.job_class, problem.options.total_milli)
-    return most
+    return problem.most_of_class(problem.options.total_milli)
 
 
 def trivial_gpu_milli_bound(problem: Problem) -> int:
@@ -119,14 +124,32 @@ def weighted_costs(problem: Problem) -> tuple[Weighted, ...]:
     )
 
 
+def raw_costs(problem: Problem, allocation: Allocation, weighted: Iterable[Weighted]) -> tuple[int, ...]:
+    """Return the score of every cost, unweighted."""
+    state = State(problem, allocation)
+    part = Part(state)
+    return tuple(w.cost.of(state, part) for w in weighted)
+
+
 def cost(problem: Problem, allocation: Allocation, weighted: tuple[Weighted, ...]) -> int:
     """Cost level: the sum of W x raw integer term."""
-    return sum(w.weight * w.cost.score(problem, allocation) for w in weighted)
+    state = State(problem, allocation)
+    return part_cost(state, Part(state), weighted)
 
 
 def cost_delta(state: State, move: Move, weighted: tuple[Weighted, ...]) -> int:
     """Exactly ``cost(after) - cost(before)``."""
-    return sum(w.weight * w.cost.delta(state, move) for w in weighted)
+    part = Part(state, move)
+    before = part_cost(state, part, weighted)
+    undo = state.apply(move)
+    after = part_cost(state, part, weighted)
+    state.apply(undo)
+    return after - before
+
+
+def part_cost(state: State, part: Part, weighted: Iterable[Weighted]) -> int:
+    """Cost level of a part."""
+    return sum(w.weight * w.cost.of(state, part) for w in weighted)
 
 
 def cost_expression(builder: ModelBuilder, variables: Variables, weighted: tuple[Weighted, ...]) -> Expression:

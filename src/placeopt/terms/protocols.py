@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Collection, Sequence
 from typing import Literal, Protocol
 
 from placeopt.linear import ModelBuilder
 from placeopt.model import Policy
 from placeopt.problem import Allocation, IntArray, Move, Placement, Problem, State
+from placeopt.problem.tree import Tree
 from placeopt.terms.variables import Variables
 
 Form = Literal["exact", "bound"]
@@ -20,8 +22,6 @@ Expression = tuple[IntArray, IntArray, int]
 class Rule(Protocol):
     """What is allowed."""
 
-    name: str
-
     def fits(self, state: State, job: int, placement: Placement) -> bool:
         """Return whether a job that is not placed in ``state`` may be put to ``placement``."""
         ...
@@ -31,16 +31,27 @@ class Rule(Protocol):
         ...
 
 
-class FoldGuard(Protocol):
-    """What a formulation must not fold: stated by costs, and by rules that depend on which GPUs a job holds."""
+class Part:
+    """
+    What the score depends on that a move can change: its job, that job's tree, the nodes and GPUs before and after.
 
-    def gpu_classes(self, problem: Problem) -> IntArray | None:
-        """Shape (G,): GPUs of one node with equal numbers are interchangeable; None: all of a node and type are."""
-        ...
+    Without a move everything there is.
+    """
 
-    def forbids_folding(self, problem: Problem, option: int) -> bool:
-        """Return whether each job of this option needs columns of its own, instead of being counted with its class."""
-        ...
+    def __init__(self, state: State, move: Move | None = None) -> None:
+        problem = state.problem
+        self.is_all = move is None
+        self.jobs: Collection[int]
+        self.nodes: Collection[int]
+        self.gpus: Collection[int]
+        self.trees: Sequence[Tree] = problem.trees
+        if move is None:
+            self.jobs = [job for job, held in enumerate(state.placements) if held is not None]
+            self.nodes, self.gpus = range(problem.num_nodes), range(problem.num_gpus)
+        else:
+            held = [placement for placement in (state.placements[move.job], move.placement) if placement is not None]
+            self.jobs, self.trees = (move.job,), [problem.tree_of[move.job]] if move.job in problem.tree_of else []
+            self.nodes, self.gpus = {n for one in held for n in one.nodes}, {g for one in held for g in one.gpus}
 
 
 class Cost(ABC):
@@ -54,8 +65,6 @@ class Cost(ABC):
     name: str
     """Field of ``policy.weights``, and key in a plan's ``costs``."""
     unit: str
-    default_weight = 0
-    """Thousandths: the default of the field of ``policy.weights``."""
     never_lowered_by_starts = False
     """Whether no start lowers the score, so that the score of the running jobs alone bounds it from below."""
 
@@ -65,12 +74,12 @@ class Cost(ABC):
         return True
 
     def gpu_classes(self, problem: Problem) -> IntArray | None:
-        """As of `FoldGuard`; by default all GPUs of a node and type are interchangeable."""
+        """Shape (G,): GPUs of one node with equal numbers are interchangeable; None: all of a node and type are."""
         del problem
         return None
 
     def forbids_folding(self, problem: Problem, option: int) -> bool:
-        """As of `FoldGuard`; by default no job needs columns of its own."""
+        """Return whether each job of this option needs columns of its own, instead of being counted with its class."""
         del problem, option
         return False
 
@@ -79,13 +88,23 @@ class Cost(ABC):
         del problem
         return "exact"
 
-    @abstractmethod
     def score(self, problem: Problem, allocation: Allocation) -> int:
-        """Return the cost of the whole allocation, running jobs included: the one definition."""
+        """Return the cost of the whole allocation, running jobs included."""
+        state = State(problem, allocation)
+        return self.of(state, Part(state))
+
+    def delta(self, state: State, move: Move) -> int:
+        """Return exactly ``score(after) - score(before)``; ``state`` is as before in the end."""
+        part = Part(state, move)
+        before = self.of(state, part)
+        undo = state.apply(move)
+        after = self.of(state, part)
+        state.apply(undo)
+        return after - before
 
     @abstractmethod
-    def delta(self, state: State, move: Move) -> int:
-        """Return exactly ``score(after) - score(before)`` without changing ``state``."""
+    def of(self, state: State, part: Part) -> int:
+        """Return what a part costs, and maybe more that its move cannot change: the one definition."""
 
     @abstractmethod
     def worst(self, problem: Problem) -> int:

@@ -13,7 +13,6 @@ the stops that bring the place below its limit.
 from __future__ import annotations
 
 from copy import copy
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -21,33 +20,22 @@ from placeopt.linear import NO_LOWER, ModelBuilder
 from placeopt.problem import UNLIMITED, BoolArray, IntArray, Problem, State
 
 
-@dataclass(frozen=True, eq=False)
-class Excess:
-    """By how much running jobs exceed limits, each entry at least 0."""
+def excess_of(everything: State) -> dict[str, IntArray]:
+    """
+    Return what running jobs hold beyond each limit: by the field of a state that it is of, with that field's shape.
 
-    node: IntArray  # (N, R)
-    gpu_memory: IntArray  # (G,)
-    gpu_jobs: IntArray  # (G,)
-    queue: IntArray  # (queues, A)
-    machine_link: IntArray  # (N, 2) MB/s of GPU jobs and of CPU jobs
-    domain_link: IntArray  # (D, 2)
-
-    def __bool__(self) -> bool:
-        """Whether any limit is exceeded."""
-        return any(array.any() for array in vars(self).values())
-
-
-def excess_of(problem: Problem, everything: State | None = None) -> Excess:
-    """Return what the running jobs hold beyond each limit; ``everything``: a state with just these in their places."""
-    state, most = everything or State(problem), problem.jobs_per_gpu
-    return Excess(
-        node=np.maximum(-state.node_free, 0),
-        gpu_memory=np.maximum(-state.gpu_free_memory, 0),
-        gpu_jobs=np.maximum(state.gpu_jobs - (problem.num_jobs if most is None else most), 0),
-        queue=np.maximum(state.queue_used - problem.queue_tree.ceilings, 0),
-        machine_link=np.maximum(-link_room(problem, problem.machine_link_mbps, state.machine_load), 0),
-        domain_link=np.maximum(-link_room(problem, problem.domain_link_mbps, state.domain_load), 0),
-    )
+    ``everything``: A state with just these jobs in their places.
+    """
+    problem, most = everything.problem, everything.problem.jobs_per_gpu
+    beyond = {
+        "node_free": -everything.node_free,
+        "gpu_free_memory": -everything.gpu_free_memory,
+        "gpu_jobs": everything.gpu_jobs - (problem.num_jobs if most is None else most),
+        "queue_used": everything.queue_used - problem.queue_tree.ceilings,
+        "machine_load": -link_room(problem, problem.machine_link_mbps, everything.machine_load),
+        "domain_load": -link_room(problem, problem.domain_link_mbps, everything.domain_load),
+    }
+    return {name: np.maximum(array, 0) for name, array in beyond.items()}
 
 
 def link_room(problem: Problem, link: IntArray, load: IntArray) -> IntArray:
@@ -70,16 +58,10 @@ def relaxed_state(state: State, everything: State | None = None) -> State:
     """
     if not state.problem.running and state.problem.base_load is None:
         return state
-    excess = excess_of(state.problem, everything)
-    if not excess:
-        return state
-    out = copy(state)
-    out.node_free = state.node_free + excess.node
-    out.gpu_free_memory = state.gpu_free_memory + excess.gpu_memory
-    out.gpu_jobs = state.gpu_jobs - excess.gpu_jobs
-    out.queue_used = state.queue_used - excess.queue
-    out.machine_load = state.machine_load - excess.machine_link
-    out.domain_load = state.domain_load - excess.domain_link
+    excess = excess_of(everything or State(state.problem))
+    out = copy(state) if any(array.any() for array in excess.values()) else state
+    for name, more in excess.items() if out is not state else ():
+        setattr(out, name, getattr(state, name) + (more if "free" in name else -more))
     return out
 
 

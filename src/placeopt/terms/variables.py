@@ -18,7 +18,7 @@ from functools import cached_property
 import numpy as np
 
 from placeopt.problem import BoolArray, IntArray, Problem, State
-from placeopt.terms.standing import Excess, excess_of
+from placeopt.terms.standing import excess_of
 
 NEW, STAY, SHRINK, MOVE = range(4)
 """What a start does: begins a waiting job; or keeps, shrinks or moves a running one."""
@@ -56,9 +56,9 @@ class Variables:
         return np.array([len(jobs) for jobs in self.unit_jobs], dtype=np.int64)
 
     @cached_property
-    def excess(self) -> Excess:
-        """What running jobs hold beyond each limit."""
-        return excess_of(self.problem)
+    def excess(self) -> dict[str, IntArray]:
+        """What running jobs hold beyond each limit (`excess_of`)."""
+        return excess_of(State(self.problem))
 
     @cached_property
     def starts_new(self) -> BoolArray:
@@ -70,6 +70,13 @@ class Variables:
         """Shape (B,)."""
         option: IntArray = self.start_option[self.bundle_start]
         return option
+
+    @cached_property
+    def bundle_demand(self) -> IntArray:
+        """Shape (B, R): what one of each takes of its node."""
+        options = self.problem.options
+        demand: IntArray = (options.demand * options.bundle_workers[:, None])[self.bundle_option]
+        return demand
 
     @cached_property
     def grant_option(self) -> IntArray:

@@ -21,7 +21,7 @@ from placeopt.model.plan import Cost, InstanceRef, Level, PolicyRef, Unplaced
 from placeopt.problem import Move, State, compile_problem
 from placeopt.problem.grants import bounds_of, granted
 from placeopt.solving.audit import allocation_of
-from placeopt.terms.objective import Weighted, cost_delta, value, weighted_costs
+from placeopt.terms.objective import Weighted, cost_delta, raw_costs, value, weighted_costs
 from placeopt.whatif.answers import CostComparison, Review, SingleMove
 from placeopt.whatif.round_solving import Limits, solve_round
 
@@ -131,10 +131,10 @@ def review(
             name=w.cost.name,
             unit=w.cost.unit,
             weight=w.weight,
-            raw=w.cost.score(problem, allocation),
+            raw=raw,
             best_raw=best.costs[w.cost.name].raw,
         )
-        for w in weighted
+        for w, raw in zip(weighted, raw_costs(problem, allocation, weighted), strict=True)
     )
     restated = _restated(plan, mine, terms, weighted)
     moves_clock = Deadline(MOVES_SHARE * limits.time_limit_s, cancel)

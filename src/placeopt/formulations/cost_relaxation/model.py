@@ -29,7 +29,7 @@ from placeopt.terms.costs.communication import Communication
 from placeopt.terms.costs.fragmentation import Fragmentation
 from placeopt.terms.costs.interference import Interference
 from placeopt.terms.costs.resource import ResourceCost
-from placeopt.terms.objective import Weighted, last_name_first, value, weight_of
+from placeopt.terms.objective import Weighted, cost, last_name_first, value, weight_of
 from placeopt.terms.protocols import Cost
 
 MOST_COLUMNS = 60_000
@@ -247,8 +247,8 @@ def _add_busy(
 
 def _fixed(state: State, weighted: tuple[Weighted, ...]) -> int:
     """Return the cost of the running jobs where they are, of terms that starts never lower."""
-    allocation = state.allocation()
-    return sum(w.weight * w.cost.score(state.problem, allocation) for w in weighted if w.cost.never_lowered_by_starts)
+    counts = tuple(w for w in weighted if w.cost.never_lowered_by_starts)
+    return cost(state.problem, state.allocation(), counts)
 
 
 def _relaxes(problem: Problem, weighted: tuple[Weighted, ...], *, meetings: bool) -> tuple[str, ...]:

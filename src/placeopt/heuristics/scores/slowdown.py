@@ -7,10 +7,10 @@ from collections.abc import Sequence
 import numpy as np
 
 from placeopt.heuristics.candidates import Candidates, closest
+from placeopt.heuristics.run_times import path_excess
 from placeopt.heuristics.scores.fit import BestFit
 from placeopt.problem import IntArray, Placement, Problem, State
 from placeopt.terms.costs.horus import excess_table
-from placeopt.terms.costs.utility import path_excess
 
 UNKNOWN = 1000
 """Excess run time beside a job on the same GPU where nothing is known of the two: the GPU is divided in time."""

@@ -10,7 +10,8 @@ from placeopt.heuristics.candidates import Candidates
 from placeopt.heuristics.scores.registry import score_named
 from placeopt.problem import Allocation, BoolArray, IntArray, Move, Placement, Problem, State
 from placeopt.terms.costs.communication import Communication, job_cost
-from placeopt.terms.objective import Weighted, cost, cost_delta, value, weight_of
+from placeopt.terms.objective import Weighted, cost, cost_delta, part_cost, value, weight_of
+from placeopt.terms.protocols import Part
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,12 +62,15 @@ class IncrementalSolution:
 
     def put(self, job: int, placement: Placement | None) -> None:
         """Put a waiting job somewhere, or take it away."""
-        delta, worth = self.delta(job, placement), self.problem.options.value
+        move, worth = Move(job, placement), self.problem.options.value
+        part = Part(self.state, move)
+        before = part_cost(self.state, part, self.weighted)
+        undo = self._apply(move)
+        delta = part_cost(self.state, part, self.weighted) - before
         self.cost += delta
         if placement is not None:
             self.paid[job] = delta
             self.value += int(worth[placement.option])
-        undo = self._apply(Move(job, placement))
         if undo.placement is not None:
             self.value -= int(worth[undo.placement.option])
         self._undo.append(undo)

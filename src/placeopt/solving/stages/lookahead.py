@@ -9,6 +9,7 @@ from typing import ClassVar
 import numpy as np
 
 from placeopt.heuristics.lookahead import LookaheadDecision, look_ahead
+from placeopt.heuristics.run_times import longest_run_ms
 from placeopt.model.plan import StageOutcome
 from placeopt.problem import Placement, Problem, compile_problem
 from placeopt.solving.budget import Budget
@@ -17,7 +18,6 @@ from placeopt.solving.greedy_rule import GreedyRule
 from placeopt.solving.incumbent import Offer, Refused
 from placeopt.solving.stage import StageReport
 from placeopt.solving.stages.trivial_proof import all_start
-from placeopt.terms.costs.utility import longest_run_ms
 
 FOREVER = np.iinfo(np.int64).max
 

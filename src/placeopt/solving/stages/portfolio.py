@@ -27,8 +27,8 @@ from placeopt.solving.greedy_rule import has_many_fractions
 from placeopt.solving.incumbent import Accepted
 from placeopt.solving.stage import StageReport
 from placeopt.solving.stages.capacity_relaxation import choose_jobs
-from placeopt.terms.cost_alone import cost_alone
 from placeopt.terms.costs.communication import Communication
+from placeopt.terms.objective import cost_alone
 
 JOBS_PER_S = 1000
 """Waiting jobs for each second of the time limit up to which an alternative runs in deterministic mode."""

@@ -14,8 +14,7 @@ from placeopt.solving.incumbent import Offer, Refused
 from placeopt.solving.stage import LevelName, StageReport
 from placeopt.solving.stages.capacity_relaxation import choose_jobs
 from placeopt.solving.stages.cost_relaxation import guide_of_best_value
-from placeopt.terms.cost_alone import cost_alone
-from placeopt.terms.objective import value
+from placeopt.terms.objective import cost_alone, value
 
 LAG = 0.003
 """Part of the value that a plan made again may lag behind the best one and still be where the search begins."""

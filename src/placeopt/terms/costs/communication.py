@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import numpy as np
 
 from placeopt.linear import ModelBuilder
-from placeopt.problem import UNLIMITED, Allocation, IntArray, Move, Placement, Problem, State
+from placeopt.problem import UNLIMITED, IntArray, Placement, Problem, State
 from placeopt.problem.growth import grown_paths
-from placeopt.terms.costs.tree_traffic import most_tree_traffic, tree_traffic
+from placeopt.problem.tree import Tree
 from placeopt.terms.linearized_costs import CostPrices
-from placeopt.terms.protocols import Cost, Expression, Form
+from placeopt.terms.protocols import Cost, Expression, Form, Part
 from placeopt.terms.variables import STAY, Variables
 
 
@@ -22,44 +24,13 @@ class Communication(Cost):
 
     name = "communication"
     unit = "weighted path"
-    default_weight = 400
     never_lowered_by_starts = True
 
-    def score(self, problem: Problem, allocation: Allocation) -> int:
-        """Sum over all jobs; those of equally many GPUs are looked up together."""
-        total = 0
-        alike: dict[int, tuple[list[tuple[int, ...]], list[int]]] = {}  # number of GPUs: GPUs and weight of each job
-        for job, placement in enumerate(allocation):
-            if placement is None or len(placement.gpus) < 2:
-                continue
-            communication = problem.class_communication[problem.job_class[job]]
-            if communication.edges:
-                total += job_cost(problem, job, placement)
-            elif communication.weight:
-                gpus, weights = alike.setdefault(len(placement.gpus), ([], []))
-                gpus.append(placement.gpus)
-                weights.append(int(communication.weight))
-        for size, (gpus, weights) in alike.items():
-            total += _alike_cost(problem, size, np.array(gpus, dtype=np.int64), np.array(weights, dtype=np.int64))
-        return total + sum(
-            tree_traffic(problem, tree, {job: held for job in tree.members if (held := allocation[job]) is not None})
-            for tree in problem.trees
-        )
-
-    def delta(self, state: State, move: Move) -> int:
-        """Only the moved job's own cost changes, and that between it and other members of its tree."""
-        problem, before, after = state.problem, state.placements[move.job], move.placement
-        own = (0 if after is None else job_cost(problem, move.job, after)) - (
-            0 if before is None else job_cost(problem, move.job, before)
-        )
-        tree = problem.tree_of.get(move.job)
-        if tree is None:
-            return own
-        now = state.placed(tree.members)
-        then = {job: held for job, held in now.items() if job != move.job}
-        if after is not None:
-            then[move.job] = after
-        return own + tree_traffic(problem, tree, then) - tree_traffic(problem, tree, now)
+    def of(self, state: State, part: Part) -> int:
+        """Sum over jobs, and over trees."""
+        problem = state.problem
+        own = sum(job_cost(problem, job, held) for job, held in state.placed(part.jobs).items())
+        return own + sum(tree_traffic(problem, tree, state.placed(tree.members)) for tree in part.trees)
 
     def worst(self, problem: Problem) -> int:
         """Return the sum over jobs of each one's own worst: all its traffic over the longest path of the cluster."""
@@ -118,20 +89,6 @@ class Communication(Cost):
             if known:
                 prices.add(start, np.array([known], dtype=np.int64))
         return (*prices.hand_over(), self.score(problem, variables.state.allocation()))
-
-
-PAIRS_AT_ONCE = 1 << 20
-
-
-def _alike_cost(problem: Problem, size: int, gpus: IntArray, weight: IntArray) -> int:
-    """Cost of jobs without edges that have ``size`` GPUs each: ``gpus`` (n, size), ``weight`` (n,)."""
-    total, step = 0, max(1, PAIRS_AT_ONCE // (size * size))
-    for i in range(0, len(gpus), step):
-        a, b = np.triu_indices(size, 1)
-        part = gpus[i : i + step]
-        distance = problem.topology.distances(part[:, a], part[:, b])
-        total += int((distance.sum(axis=1) * weight[i : i + step]).sum())
-    return total
 
 
 def job_cost(problem: Problem, job: int, placement: Placement) -> int:
@@ -271,3 +228,51 @@ def price_start(prices: CostPrices, v: Variables, s: int, weight: int) -> None:
             domains.setdefault(domain, []).append(members)
     for domain, parts in domains.items():
         price(np.concatenate(parts), int(topology.domain_uplink[domain]) * crossing)
+
+
+def tree_traffic(problem: Problem, tree: Tree, placed: Mapping[int, Placement]) -> int:
+    """
+    Return the weighted path between GPUs of different members; with edges, between all workers, ranked over the leaves.
+
+    ``placed``: The members that run or start.
+    """
+    traffic, parts = tree.communication, _parts(problem, tree, placed)
+    if traffic.edges:
+        workers = [gpus for part in parts for gpus in part]
+        inside = sum(_inside(problem, gpus) for gpus in workers) * traffic.weight
+        ranks = ((*edge.ranks, edge.weight) for edge in traffic.edges if max(edge.ranks) < len(workers))
+        return inside + sum(weight * _between(problem, workers[a], workers[b]) for a, b, weight in ranks)
+    if not traffic.weight:
+        return 0
+    whole = [np.concatenate(part) for part in parts if part]
+    pairs = ((one, other) for i, one in enumerate(whole) for other in whole[:i])
+    return sum(traffic.weight * _between(problem, one, other) for one, other in pairs)
+
+
+def most_tree_traffic(problem: Problem, tree: Tree) -> int:
+    """Return a traffic that no placement of the tree exceeds, over the longest path of the cluster."""
+    options, traffic = problem.options, tree.communication
+    most = 0
+    for member in tree.members:
+        rows = list(problem.options_of(member))
+        most += max((int(options.workers[o] * options.gpus[o]) for o in rows), default=0)
+    pairs = most * (most - 1) // 2
+    heaviest = max([traffic.weight, *(edge.weight for edge in traffic.edges)])
+    return pairs * heaviest * problem.topology.max_distance
+
+
+def _parts(problem: Problem, tree: Tree, placed: Mapping[int, Placement]) -> list[list[IntArray]]:
+    """Return the GPUs of each worker, member by member in the order of the leaves."""
+    if not placed:
+        return []
+    form = tree.forms[problem.options.name[next(iter(placed.values())).option]]
+    members = [member for _, of_leaf in form.leaves for member in of_leaf if member in placed]
+    return [np.split(np.array(placed[m].gpus, dtype=np.int64), len(placed[m].nodes)) for m in members]
+
+
+def _inside(problem: Problem, gpus: IntArray) -> int:
+    return int(problem.topology.pair_distances(gpus).sum()) // 2
+
+
+def _between(problem: Problem, one: IntArray, other: IntArray) -> int:
+    return int(problem.topology.distances(one[:, None], other[None, :]).sum()) if len(one) and len(other) else 0

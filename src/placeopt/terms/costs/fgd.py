@@ -6,10 +6,10 @@ import numpy as np
 
 from placeopt.linear import ModelBuilder
 from placeopt.model import Policy
-from placeopt.problem import RESOURCES, Allocation, BoolArray, IntArray, Move, Problem, State
+from placeopt.problem import RESOURCES, BoolArray, IntArray, Problem, State
 from placeopt.problem.free_capacity import gpu_milli_left
 from placeopt.problem.target import Target
-from placeopt.terms.protocols import Cost, Expression, Form
+from placeopt.terms.protocols import Cost, Expression, Form, Part
 from placeopt.terms.variables import Variables
 
 CPU = RESOURCES.index("cpu_millicores")
@@ -35,27 +35,14 @@ class Fgd(Cost):
 
     name = "fragmentation"
     unit = "weighted GPU-milli"
-    default_weight = 300
 
     def selected_by(self, policy: Policy) -> bool:
         """Return whether the policy's form is ``fgd``."""
         return policy.fragmentation.form == "fgd"
 
-    def score(self, problem: Problem, allocation: Allocation) -> int:
-        """Sum over all nodes."""
-        state = State(problem)
-        state.load(allocation)
-        return int(of_nodes(state, np.arange(problem.num_nodes)).sum())
-
-    def delta(self, state: State, move: Move) -> int:
-        """Only nodes that the job leaves or enters change."""
-        placements = (state.placements[move.job], move.placement)
-        nodes = np.array(sorted({node for p in placements if p is not None for node in p.nodes}), dtype=np.int64)
-        before = int(of_nodes(state, nodes).sum())
-        undo = state.apply(move)
-        after = int(of_nodes(state, nodes).sum())
-        state.apply(undo)
-        return after - before
+    def of(self, state: State, part: Part) -> int:
+        """Sum over nodes."""
+        return int(of_nodes(state, np.array(list(part.nodes), dtype=np.int64)).sum())
 
     def worst(self, problem: Problem) -> int:
         """Every GPU is left and useless to all typical workers; 0 where none is expected."""

@@ -8,8 +8,8 @@ import numpy as np
 
 from placeopt.linear import NO_LOWER, NO_UPPER, ModelBuilder
 from placeopt.model import Policy
-from placeopt.problem import Allocation, BoolArray, IntArray, Move, Problem, State
-from placeopt.terms.protocols import Cost, Expression
+from placeopt.problem import BoolArray, IntArray, Problem, State
+from placeopt.terms.protocols import Cost, Expression, Part
 from placeopt.terms.variables import Variables
 
 NOTHING: IntArray = np.zeros(0, dtype=np.int64)
@@ -25,43 +25,18 @@ class Fragmentation(Cost):
 
     name = "fragmentation"
     unit = "weighted GPUs"
-    default_weight = 300
 
     def selected_by(self, policy: Policy) -> bool:
         """Return whether the policy's form is ``partial``."""
         return policy.fragmentation.form == "partial"
 
-    def score(self, problem: Problem, allocation: Allocation) -> int:
-        """Count free GPUs per domain."""
-        busy = np.zeros(problem.num_gpus, dtype=bool)
-        held = [gpu for placement in allocation if placement is not None for gpu in placement.gpus]
-        busy[held] = True
-        total = 0
-        for level in problem.levels:
-            inside = level.gpu_to_domain >= 0
-            used = np.bincount(level.gpu_to_domain[inside & busy], minlength=len(level.total))
-            free = level.total - used
-            total += level.weight * int(free[used > 0].sum())
-        return total
-
-    def delta(self, state: State, move: Move) -> int:
-        """Only domains with a GPU that becomes busy or free change."""
-        before, after = state.placements[move.job], move.placement
-        old = frozenset(before.gpus if before is not None else ())
-        new = frozenset(after.gpus if after is not None else ())
-        jobs = state.gpu_jobs
-        change = {gpu: -1 for gpu in new - old if jobs[gpu] == 0}
-        change.update({gpu: 1 for gpu in old - new if jobs[gpu] == 1})
+    def of(self, state: State, part: Part) -> int:
+        """Count the free GPUs of domains in which some are used."""
         total = 0
         for level, free in zip(state.problem.levels, state.level_free, strict=True):
-            per_domain: dict[int, int] = {}
-            for gpu, sign in change.items():
-                domain = int(level.gpu_to_domain[gpu])
-                if domain >= 0:
-                    per_domain[domain] = per_domain.get(domain, 0) + sign
-            for domain, sign in per_domain.items():
-                count, size = int(free[domain]), int(level.total[domain])
-                total += level.weight * (_partial(count + sign, size) - _partial(count, size))
+            domains = {level.domain_of_gpu[gpu] for gpu in part.gpus} - {-1}
+            left = ((free.item(domain), level.total.item(domain)) for domain in domains)
+            total += level.weight * sum(count for count, size in left if count < size)
         return total
 
     def worst(self, problem: Problem) -> int:
@@ -120,7 +95,3 @@ def _any_busy(domain: IntArray, busy: IntArray, values: IntArray) -> BoolArray:
     """Shape (D,): whether any of the columns ``busy``, each of a cell of a ``domain``, is above 0."""
     found: BoolArray = np.bincount(domain, values[busy]) > 0
     return found
-
-
-def _partial(free: int, size: int) -> int:
-    return free if 0 < free < size else 0

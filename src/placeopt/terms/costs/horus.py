@@ -8,8 +8,8 @@ import numpy as np
 
 from placeopt.linear import ModelBuilder
 from placeopt.model.policy import SlowdownCurve
-from placeopt.problem import Allocation, IntArray, Move, Problem, State
-from placeopt.terms.protocols import Cost, Expression, Form
+from placeopt.problem import IntArray, Problem, State
+from placeopt.terms.protocols import Cost, Expression, Form, Part
 from placeopt.terms.variables import Variables
 
 SLOWDOWN_CURVES: dict[str, tuple[float, float, float]] = {
@@ -66,47 +66,21 @@ class HorusCost(Cost):
     name = "horus"
     unit = "thousandths"
 
-    def score(self, problem: Problem, allocation: Allocation) -> int:
+    def of(self, state: State, part: Part) -> int:
         """Memory by job, utilisation by GPU."""
-        memory = _memory_cost(problem)
-        total = 0
-        use = np.zeros(problem.num_gpus, dtype=np.int64)
-        held = np.zeros(problem.num_gpus, dtype=bool)
-        for placement in allocation:
-            if placement is not None and placement.gpus:
-                gpus = list(placement.gpus)
-                total += int(memory[placement.option, problem.gpu_type[gpus]].sum())
-                use[gpus] += problem.options.utilisation[placement.option]
-                held[gpus] = True
-        return total + int(_use_cost(problem, int(use.max(initial=0)))[use[held]].sum())
-
-    def delta(self, state: State, move: Move) -> int:
-        """Only the job's GPUs before and after change."""
-        problem = state.problem
-        memory = _memory_cost(problem)
-        total = 0
-        use: dict[int, int] = {}
-        jobs: dict[int, int] = {}
-        for placement, sign in ((state.placements[move.job], -1), (move.placement, 1)):
-            if placement is not None:
-                for gpu in placement.gpus:
-                    total += sign * int(memory[placement.option, problem.gpu_type[gpu]])
-                    use[gpu] = use.get(gpu, 0) + sign * int(problem.options.utilisation[placement.option])
-                    jobs[gpu] = jobs.get(gpu, 0) + sign
-        full = [int(state.gpu_utilisation[gpu]) + max(change, 0) for gpu, change in use.items()]
-        cost = _use_cost(problem, max(full, default=0))
-        for gpu, change in use.items():
-            before, count = int(state.gpu_utilisation[gpu]), int(state.gpu_jobs[gpu])
-            total -= int(cost[before]) if count else 0
-            total += int(cost[before + change]) if count + jobs[gpu] else 0
-        return total
+        problem, gpus = state.problem, np.array(list(part.gpus), dtype=np.int64)
+        memory, placed = _memory_cost(problem), state.placed(part.jobs).values()
+        use = state.gpu_utilisation[gpus][state.gpu_jobs[gpus] > 0]
+        return int(_use_cost(problem, int(use.max(initial=0)))[use].sum()) + sum(
+            int(memory[held.option, problem.gpu_type[list(held.gpus)]].sum()) for held in placed
+        )
 
     def worst(self, problem: Problem) -> int:
         """Return the sum over jobs of each one's own worst: its memory, and a GPU used to the full by m jobs a GPU."""
         highest = int(_use_cost(problem).max(initial=0))
         per_gpu = _memory_cost(problem).max(axis=1, initial=0) + highest
         gpus = problem.options.workers * problem.options.gpus
-        return _sum_over_jobs(problem, per_gpu * gpus)
+        return int(problem.most_of_class(per_gpu * gpus)[problem.job_class].sum())
 
     def form(self, problem: Problem) -> Form:
         """Exact where no two jobs meet on a GPU."""
@@ -176,9 +150,3 @@ def most_jobs(problem: Problem) -> int:
     if problem.shares_bind:
         limits.append(1000 // int(problem.options.milli.min(initial=1000)))
     return max(min(limits), problem.max_running_per_gpu)
-
-
-def _sum_over_jobs(problem: Problem, per_option: IntArray) -> int:
-    worst = np.zeros(len(problem.class_communication), dtype=np.int64)
-    np.maximum.at(worst, problem.options.job_class, per_option)
-    return int(worst[problem.job_class].sum())

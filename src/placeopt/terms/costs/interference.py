@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 import numpy as np
 
 from placeopt.linear import ModelBuilder
-from placeopt.problem import Allocation, IntArray, Move, Placement, Problem, State
+from placeopt.problem import Allocation, IntArray, Placement, Problem, State
 from placeopt.problem.state import holdings
-from placeopt.terms.costs.colocated_pairs import colocated_pairs
 from placeopt.terms.costs.horus import excess_table, most_jobs, most_percent
-from placeopt.terms.costs.meetings import LEVELS, Encounters, add_meetings, least_excess, steps
-from placeopt.terms.protocols import Cost, Expression, Form
+from placeopt.terms.costs.meetings import LEVELS, Encounters, add_meetings, colocated_pairs, least_excess, steps
+from placeopt.terms.protocols import Cost, Expression, Form, Part
 from placeopt.terms.variables import Variables
 
 
@@ -29,32 +28,17 @@ class Interference(Cost):
 
     name = "interference"
     unit = "thousandths"
-    default_weight = 300
     never_lowered_by_starts = True
 
-    def score(self, problem: Problem, allocation: Allocation) -> int:
-        """Sum over all jobs that hold a GPU."""
-        return int(excesses(problem, allocation).sum())
-
-    def delta(self, state: State, move: Move) -> int:
-        """
-        Take what the moved job and its neighbours do to each other: what it adds there less what it added here.
-
-        Where the largest excess of each counts, they are recomputed, before and after.
-        """
+    def of(self, state: State, part: Part) -> int:
+        """Sum over jobs; where pairs count, a part is what its job suffers and causes, else all jobs on its nodes."""
+        if part.is_all:
+            return int(excesses(state.problem, tuple(state.placements)).sum())
         if state.problem.policy.interference.model == "pairwise":
-            before, after = state.placements[move.job], move.placement
-            return _with_others(state, move.job, after) - _with_others(state, move.job, before)
-        nodes: set[int] = set()
-        for placement in (state.placements[move.job], move.placement):
-            if placement is not None and placement.gpus:
-                nodes.update(placement.nodes)
-        touched = {job for node in nodes for job in state.node_jobs[node]} | {move.job}
-        felt = sum(_excess(state, job) for job in touched)
-        undo = state.apply(move)
-        felt_then = sum(_excess(state, job) for job in touched)
-        state.apply(undo)
-        return felt_then - felt
+            placed = state.placed(part.jobs).items()
+            return sum(felt + caused for job, held in placed for _, felt, caused in meets(state, job, held))
+        there = {job for node in part.nodes for job in state.node_jobs[node]}
+        return sum(max(excess_beside(state, job).values(), default=0) for job in there)
 
     def worst(self, problem: Problem) -> int:
         """Return the sum over jobs of each one's own worst: beside all others, or at the end of the curve."""
@@ -139,9 +123,9 @@ def excesses(problem: Problem, allocation: Allocation) -> IntArray:
     profile = problem.class_profile[problem.job_class]
     felt = profile[held.job] >= 0
     gather = np.maximum if problem.policy.interference.model == "worst" else np.add
-    for a, b, level in colocated_pairs(problem, held.job[felt], held.gpu[felt]):
-        gather.at(out, a, problem.slowdown[level, profile[a], profile[b]])
-        gather.at(out, b, problem.slowdown[level, profile[b], profile[a]])
+    a, b, level = colocated_pairs(problem, held.job[felt], held.gpu[felt])
+    gather.at(out, a, problem.slowdown[level, profile[a], profile[b]])
+    gather.at(out, b, problem.slowdown[level, profile[b], profile[a]])
     return out
 
 
@@ -150,9 +134,9 @@ def _curve(problem: Problem, least: int = 0) -> IntArray:
     return excess_table(problem.policy.interference.curve, max(most_percent(problem), least))
 
 
-def _excess(state: State, job: int) -> int:
-    values = excess_beside(state, job).values()
-    return sum(values) if state.problem.policy.interference.model == "pairwise" else max(values, default=0)
+def together(problem: Problem, excesses: Iterable[int]) -> int:
+    """Excess by several neighbours at once: their sum, or the worst of them."""
+    return sum(excesses) if problem.policy.interference.model == "pairwise" else max(excesses, default=0)
 
 
 def excess_beside(state: State, job: int) -> dict[int, int]:
@@ -175,11 +159,6 @@ def excess_beside(state: State, job: int) -> dict[int, int]:
             others[other] = max((excess.get(gpu, 0) for gpu in (held.gpus if held is not None else ())), default=0)
         return others
     return others | {other: felt for other, felt, _ in meets(state, job, placement)}
-
-
-def _with_others(state: State, job: int, placement: Placement | None) -> int:
-    """Return what a job at ``placement`` adds to the excess of itself and its co-runners there, where pairs count."""
-    return 0 if placement is None else sum(felt + caused for _, felt, caused in meets(state, job, placement))
 
 
 def meets(state: State, job: int, placement: Placement) -> Iterator[tuple[int, int, int]]:

@@ -1,9 +1,8 @@
-"""The linear form of slowdowns by co-runners: a binary for each job and domain, and what jobs cost that meet there."""
+"""Who meets where, and the linear form of slowdowns: a binary for each job and domain, and what jobs cost there."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -11,7 +10,6 @@ import numpy as np
 from placeopt.linear import NO_LOWER, NO_UPPER, ModelBuilder
 from placeopt.problem import BoolArray, IntArray, Problem
 from placeopt.problem.state import holdings
-from placeopt.terms.costs.colocated_pairs import pairs_inside
 from placeopt.terms.protocols import Expression
 from placeopt.terms.variables import Variables
 
@@ -30,6 +28,30 @@ def nested_domains(problem: Problem) -> list[IntArray]:
     for own in (problem.gpu_switch, problem.gpu_socket, problem.gpu_node):
         out.append(np.where(own >= 0, own, int(own.max(initial=0)) + 1 + out[-1]))
     return out
+
+
+def colocated_pairs(problem: Problem, job: IntArray, gpu: IntArray) -> tuple[IntArray, IntArray, IntArray]:
+    """
+    Return every pair of jobs that have GPUs on one node, once: jobs a < b, and the closest level at which they meet.
+
+    ``job``, ``gpu``: Shapes (H,): who holds which GPU. Returns shapes (n,).
+    """
+    size, found = problem.num_jobs, [NOTHING]
+    for level, domain in enumerate(nested_domains(problem)):
+        there, who = np.divmod(np.unique(domain[gpu] * size + job), size)  # each job once a domain
+        a, b = pairs_inside(there)
+        found.append((who[a] * size + who[b]) * LEVELS + level)
+    keys = np.sort(np.concatenate(found))
+    pair, level_of = np.divmod(keys[np.flatnonzero(np.diff(keys // LEVELS, prepend=-1))], LEVELS)
+    return pair // size, pair % size, level_of
+
+
+def pairs_inside(group: IntArray) -> tuple[IntArray, IntArray]:
+    """Return all positions a < b with equal entries of ``group``, which ascends; (n,) each."""
+    size = len(group)
+    partners = np.searchsorted(group, group, side="right") - np.arange(size) - 1
+    a = np.repeat(np.arange(size), partners)
+    return a, a + 1 + np.arange(len(a)) - np.repeat(np.cumsum(partners) - partners, partners)
 
 
 def least_excess(problem: Problem, excess: IntArray) -> tuple[IntArray, bool]:
@@ -76,16 +98,18 @@ def add_meetings(
 
     Jobs that disturb others, or suffer, must be units of one job.
     """
-    there, units, excess = _add_presence(builder, v, encounters), len(v.unit_jobs), encounters.excess
-    one, other = there.pairs
-    level, p, q = there.level[one], there.profile[one], there.profile[other]
-    owner = there.who[one] * there.people + there.who[other]
+    people, who, level, profile, column, domain = _add_presence(builder, v, encounters)
+    units, excess = len(v.unit_jobs), encounters.excess
+    one, other = pairs_inside(domain)
+    one, other = one[column[one] >= 0], other[column[one] >= 0]  # the first is a unit
+    level, p, q = level[one], profile[one], profile[other]
+    owner = who[one] * people + who[other]
     if not by_pair:  # the first suffers from the second, and the second from the first
-        owner, level = np.append(there.who[one], there.who[other]), np.tile(level, 2)
+        owner, level = np.append(who[one], who[other]), np.tile(level, 2)
         p, q, one, other = np.append(p, q), np.append(q, p), np.tile(one, 2), np.tile(other, 2)
     adds = steps(excess)[level, p, q] > 0  # what is no more than further out follows from there
     owners, at = np.unique(owner[adds], return_inverse=True)
-    x, y, price = there.column[one[adds]], there.column[other[adds]], excess[level, p, q][adds]
+    x, y, price = column[one[adds]], column[other[adds]], excess[level, p, q][adds]
     already = {} if by_pair else {units + job: excess for job, excess in base.items()}
     least = np.array([already.pop(who, 0) for who in owners.tolist()], dtype=np.int64)
     highest = least.copy()
@@ -104,31 +128,16 @@ def add_meetings(
     return costs, np.ones(len(costs), dtype=np.int64), sum(base.values()) if by_pair else sum(already.values())
 
 
-@dataclass(frozen=True, eq=False)
-class _Presence:
+def _add_presence(
+    builder: ModelBuilder, v: Variables, encounters: Encounters
+) -> tuple[int, IntArray, IntArray, IntArray, IntArray, IntArray]:
     """
-    W times a job that may be in a domain, or is there for certain; by domain, then by job.
+    Add a binary for each unit and domain that matters, 1 where any grant of the unit lies in it.
 
-    A job is the number of a unit, or the number of units + that of a running job; ``people`` is above all of these.
+    Returns where jobs may be or are for certain, by domain and then by job: a number above that of all jobs, and five
+    arrays of shape (W,): the job (a unit, or the number of units + a running job), the level of the domain, the job's
+    profile, the column (-1 for a running job), and the domain.
     """
-
-    people: int
-    who: IntArray  # (W,)
-    domain: IntArray  # (W,)
-    level: IntArray  # (W,) of the domain
-    profile: IntArray  # (W,)
-    column: IntArray  # (W,) a binary, -1 for a running job
-
-    @property
-    def pairs(self) -> tuple[IntArray, IntArray]:
-        """Positions of all pairs in one domain, of which the first is a unit."""
-        one, other = pairs_inside(self.domain)
-        waits = self.column[one] >= 0
-        return one[waits], other[waits]
-
-
-def _add_presence(builder: ModelBuilder, v: Variables, encounters: Encounters) -> _Presence:
-    """Add a binary for each unit and domain that matters, 1 where any grant of the unit lies in it."""
     problem, units, excess = v.problem, len(v.unit_jobs), encounters.excess
     first = np.array([jobs[0] for jobs in v.unit_jobs], dtype=np.int64)
     profile = encounters.profile[problem.job_class[np.append(first, np.arange(problem.num_jobs))]]
@@ -158,4 +167,4 @@ def _add_presence(builder: ModelBuilder, v: Variables, encounters: Encounters) -
     _, number = np.unique(domain, return_counts=True)
     builder.check_room(0, 3 * int((number * (number - 1) // 2).sum()))
     column = np.append(columns, np.full(len(running), -1))[order]
-    return _Presence(people, who, domain, domain // span, profile[who], column)
+    return people, who, domain // span, profile[who], column, domain

@@ -7,11 +7,11 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from placeopt.linear import NO_LOWER, ModelBuilder
-from placeopt.problem import Allocation, IntArray, Move, Placement, Problem, State
+from placeopt.problem import IntArray, Placement, Problem, State
 from placeopt.problem.tree import Tree, TreeForm, TreeGroup
-from placeopt.terms.protocols import Cost, Expression
-from placeopt.terms.rules.spread import domain_of_nodes
-from placeopt.terms.rules.trees import runs_of, starts_of_trees, workers_in
+from placeopt.terms.protocols import Cost, Expression, Part
+from placeopt.terms.rules.split import workers_in
+from placeopt.terms.rules.trees import runs_of, starts_of_trees
 from placeopt.terms.variables import Variables
 
 NOTHING: IntArray = np.zeros(0, dtype=np.int64)
@@ -22,27 +22,11 @@ class PreferCost(Cost):
 
     name = "prefer"
     unit = "levels"
-    default_weight = 300
     never_lowered_by_starts = True
 
-    def score(self, problem: Problem, allocation: Allocation) -> int:
+    def of(self, state: State, part: Part) -> int:
         """Sum over trees."""
-        total = 0
-        for tree in problem.trees:
-            placed = {job: held for job in tree.members if (held := allocation[job]) is not None}
-            total += _score(problem, tree, placed)
-        return total
-
-    def delta(self, state: State, move: Move) -> int:
-        """Look at the job's own tree."""
-        tree = state.problem.tree_of.get(move.job)
-        if tree is None:
-            return 0
-        before = state.placed(tree.members)
-        after = {job: held for job, held in before.items() if job != move.job}
-        if move.placement is not None:
-            after[move.job] = move.placement
-        return _score(state.problem, tree, after) - _score(state.problem, tree, before)
+        return sum(_score(state.problem, tree, state.placed(tree.members)) for tree in part.trees)
 
     def worst(self, problem: Problem) -> int:
         """Every group nowhere together, in the worst option."""
@@ -81,7 +65,7 @@ def _add_group(
     most = len(fixed) + sum(int(problem.options.workers[v.start_option[mine]].max()) for mine in starts.values())
     homes, level_of, rows = list[IntArray](), list[int](), list[tuple[IntArray, IntArray]]()
     for i, level in enumerate(group.prefer):
-        domain = domain_of_nodes(problem, level)
+        domain = problem.split_domain[level]
         of_bundle = domain[v.bundle_node[bundle]]
         for number in np.unique(of_bundle[of_bundle >= 0]).tolist():
             home, outside = builder.add_variables(0, 1), of_bundle != number

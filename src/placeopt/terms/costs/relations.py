@@ -5,9 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from placeopt.linear import NO_LOWER, NO_UPPER, ModelBuilder
-from placeopt.problem import Allocation, IntArray, Move, Problem, State
-from placeopt.problem.relations import DomainCounts
-from placeopt.terms.protocols import Cost, Expression
+from placeopt.problem import IntArray, Problem, State
+from placeopt.terms.protocols import Cost, Expression, Part
 from placeopt.terms.rules.relations import RelatedWorkers, inside
 from placeopt.terms.variables import Variables
 
@@ -17,37 +16,18 @@ class RelationsCost(Cost):
 
     name = "relations"
     unit = "weights"
-    default_weight = 300
 
-    def score(self, problem: Problem, allocation: Allocation) -> int:
+    def of(self, state: State, part: Part) -> int:
         """Sum over relations and domains."""
-        soft = problem.relations.every[problem.relations.hard :]
-        if not soft:
+        if not state.relations:
             return 0
-        counts = [DomainCounts(relation) for relation in soft]
-        for job, held in enumerate(allocation):
-            k = int(problem.job_class[job])
-            for r in problem.relations.of_class[k]:
-                if held is not None and r >= problem.relations.hard:
-                    counts[r - problem.relations.hard].add(k, held, ran=False, stays=False)
-        return sum(one.weight * one.broken_in(domain) for one in counts for domain in one.holders)
-
-    def delta(self, state: State, move: Move) -> int:
-        """Look at the domains that the job leaves or enters."""
-        problem, k = state.problem, int(state.problem.job_class[move.job])
-        before, total = state.placements[move.job], 0
-        for r in problem.relations.of_class[k] if state.relations else ():
-            if r < problem.relations.hard:
-                continue
+        total, of_class = 0, state.problem.relations.of_class
+        for r in {r for k in set(state.problem.job_class[list(part.jobs)].tolist()) for r in of_class[k]}:
             counts = state.relations[r]
-            moved = [(held, sign) for held, sign in ((before, -1), (move.placement, 1)) if held is not None]
-            domains = {domain for held, _ in moved for domain in counts.relation.inside(held)}
-            was = sum(map(counts.broken_in, domains))
-            for held, sign in moved:
-                counts.add(k, held, ran=False, stays=state.stays(move.job, held), sign=sign)
-            total += counts.weight * (sum(map(counts.broken_in, domains)) - was)
-            for held, sign in reversed(moved):
-                counts.add(k, held, ran=False, stays=state.stays(move.job, held), sign=-sign)
+            if counts.weight:
+                of_node = counts.relation.domain_of_node
+                domains = counts.holders if part.is_all else {of_node[node] for node in part.nodes}
+                total += counts.weight * sum(map(counts.broken_in, domains))
         return total
 
     def worst(self, problem: Problem) -> int:

@@ -1,27 +1,19 @@
 """
-How well, and how long, a job would run at a place: its utility, and the estimate behind look-ahead.
+How well a job would run at a place: its utility, in thousandths of running as well as it can.
 
-Utility is in thousandths of running as well as it can. ``sc17`` is the formula of SC'17's artifact, ``sum`` is eq. 2
-with every term as best over actual. Both are exact: the rational or its root is compared in integers, and what is
-returned is rounded down, so ``utility >= minimum`` holds for the integer just where it holds for the real number.
-
-Run time: ``run time of the option x (1 + path excess + interference excess)``. The path excess grows with the mean path
-between the job's GPUs, from 0 where they are as close as they can be to the job's or the policy's spread slowdown where
-they are as far apart as in a machine (SC'17: 1.30 for two GPUs packed against spread), and on across the network. The
-interference excess is that of the policy's model, as if the neighbours of now stayed for the whole run. A job without
-traffic has no path excess. An estimate and no more: nothing is proven by it.
+``sc17`` is the formula of SC'17's artifact, ``sum`` is eq. 2 with every term as best over actual. Both are exact: the
+rational or its root is compared in integers, and what is returned is rounded down, so ``utility >= minimum`` holds for
+the integer just where it holds for the real number.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from fractions import Fraction
 
 import numpy as np
 
-from placeopt.model import Option
 from placeopt.problem import Move, Placement, Problem, State
-from placeopt.terms.costs.interference import excess_beside
+from placeopt.terms.costs.interference import excess_beside, together
 
 FLOOR = Fraction(1, 100)
 """The artifact's floor of t and I."""
@@ -52,8 +44,7 @@ def utility(state: State, job: int) -> int:
     if problem.policy.postpone.utility == "sc17":
         suffered = sum((Fraction(1000, 1000 + e) for e in excess if e), start=Fraction(0)) / max(1, len(excess))
         return _sc17(_path_share(problem, placement.option, path), suffered)
-    total = sum(excess) if problem.policy.interference.model == "pairwise" else max(excess, default=0)
-    return _sum(problem, placement.option, path, total, _fragmentation(state, placement))
+    return _sum(problem, placement.option, path, together(problem, excess), _fragmentation(state, placement))
 
 
 def utility_at(state: State, job: int, placement: Placement) -> int:
@@ -69,26 +60,6 @@ def utility_of_path(problem: Problem, option: int, path: int) -> int:
     if problem.policy.postpone.utility == "sc17":
         return _sc17(_path_share(problem, option, path), Fraction(0))
     return _sum(problem, option, path, 0, Fraction(1))
-
-
-def longest_path_for(problem: Problem, option: int, least: int) -> int | None:
-    """Return the longest path at which the option can still reach a utility of ``least``; None if at no length."""
-    if utility_of_path(problem, option, 0) < least:
-        return None
-    low, high = 0, most_path(problem, option) + 1
-    while high - low > 1:
-        middle = (low + high) // 2
-        if utility_of_path(problem, option, middle) >= least:
-            low = middle
-        else:
-            high = middle
-    return low
-
-
-def most_path(problem: Problem, option: int) -> int:
-    """Path length between all pairs of a job's GPUs that no placement exceeds."""
-    n = int(problem.options.workers[option] * problem.options.gpus[option])
-    return n * (n - 1) // 2 * problem.topology.max_distance
 
 
 FEW, MOST_PATHS = 8, 100_000
@@ -168,82 +139,3 @@ def _fragmentation(state: State, placement: Placement) -> Fraction:
             free_now += Fraction(int(free), len(gpus))
             free_best += Fraction(int(could - taken), len(gpus))
     return free_best / free_now if free_best < free_now and free_best else Fraction(1)
-
-
-def run_time_ms(state: State, job: int) -> int | None:
-    """Expected run time of a placed job beside the others of ``state``, rounded up; None if its option states none."""
-    placement = state.placements[job]
-    return None if placement is None else run_time_there_ms(state.problem, job, placement, company_of(state, job))
-
-
-def run_time_there_ms(problem: Problem, job: int, placement: Placement, company: int) -> int | None:
-    """Expected run time of a job at a placement with an excess of ``company`` thousandths by its neighbours there."""
-    alone = option_of(problem, job, placement.option).run_time_ms
-    if alone is None:
-        return None
-    apart = path_excess(problem, placement, spread_of(problem, job))
-    return slowed_ms(alone, apart + company)
-
-
-def slowed_ms(alone_ms: int, excess: int) -> int:
-    """Run time with an excess in thousandths, rounded up."""
-    return -(-alone_ms * (1000 + excess) // 1000)
-
-
-def company_of(state: State, job: int) -> int:
-    """Excess of a placed job by its neighbours together, in thousandths."""
-    return together(state.problem, excess_beside(state, job).values())
-
-
-def together(problem: Problem, excesses: Iterable[int]) -> int:
-    """Excess by several neighbours at once: their sum, or the worst of them."""
-    return sum(excesses) if problem.policy.interference.model == "pairwise" else max(excesses, default=0)
-
-
-def path_excess(problem: Problem, placement: Placement, spread: int) -> int:
-    """Excess run time by the path between a placement's GPUs; ``spread`` is that of the farthest in a machine."""
-    if len(placement.gpus) < 2 or not talks(problem, placement.option):
-        return 0
-    extra = path_of(problem, placement) - int(problem.best_path[placement.option])
-    if extra <= 0:
-        return 0
-    n = len(placement.gpus)
-    return -(-spread * extra // (n * (n - 1) // 2 * problem.topology.machine_span))
-
-
-def longest_run_ms(problem: Problem, job: int, option: int) -> int | None:
-    """Run time on one machine in the worst place, undisturbed; None where the option states none."""
-    alone = option_of(problem, job, option).run_time_ms
-    if alone is None:
-        return None
-    return -(-alone * (1000 + (spread_of(problem, job) if talks(problem, option) else 0)) // 1000)
-
-
-def expected_ends(state: State) -> dict[int, int]:
-    """
-    Return when the running jobs of ``state`` are expected to end, as far as that is known.
-
-    Stated, or start + run time. An estimate that has passed says nothing about when the job will really end.
-    """
-    problem, now = state.problem, state.problem.instance.now_ms
-    number = {job_id: j for j, job_id in enumerate(problem.job_ids)}
-    out: dict[int, int] = {}
-    for record in problem.instance.running:
-        job, end = number[record.job], record.expected_end_ms
-        if end is None:
-            length = run_time_ms(state, job)
-            end = None if length is None else record.started_ms + length
-        if end is not None and end > now:
-            out[job] = end
-    return out
-
-
-def option_of(problem: Problem, job: int, option: int) -> Option:
-    """Return the record of an option of a job."""
-    return problem.instance.jobs[job].option(problem.options.name[option])
-
-
-def spread_of(problem: Problem, job: int) -> int:
-    """Excess run time of a job with its GPUs as far apart as a machine allows, in thousandths."""
-    own = problem.instance.jobs[job].communication.spread_slowdown_thousandths
-    return problem.policy.postpone.spread_slowdown_thousandths if own is None else own

@@ -2,28 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from placeopt.linear import ModelBuilder
-from placeopt.problem import Allocation, Placement, Problem, State
+from placeopt.problem import Allocation, Move, Placement, Problem, State
 from placeopt.terms.protocols import Rule
-from placeopt.terms.rules.capacity import GpuMemoryCapacity, GpuShare, JobsPerGpu, NodeCapacity
+from placeopt.terms.rules.capacity import GpuCapacity, NodeCapacity, PlaceAmounts
 from placeopt.terms.rules.changes import RunningChanges
-from placeopt.terms.rules.gpu_slots import GpuSlots, without_broken_slots
-from placeopt.terms.rules.minimal_utility import MinimalUtility
-from placeopt.terms.rules.places import PlaceAmounts
+from placeopt.terms.rules.gpu_slots import GpuSlots, is_packed
+from placeopt.terms.rules.minimal_utility import MinimalUtility, applies
 from placeopt.terms.rules.queue_share import QueueShare
-from placeopt.terms.rules.relations import RelationsHold, without_broken_relations
-from placeopt.terms.rules.spread import Gang, Spread
-from placeopt.terms.rules.trees import Trees, without_broken_trees
+from placeopt.terms.rules.relations import RelationsHold, is_broken
+from placeopt.terms.rules.spread import Gang, Spread, Where
+from placeopt.terms.rules.trees import Trees
 from placeopt.terms.rules.uplink import Uplink
-from placeopt.terms.rules.where import Where
 from placeopt.terms.variables import Variables
 
 RULES: tuple[Rule, ...] = (
     Gang(),
     Where(),
-    GpuShare(),
-    JobsPerGpu(),
-    GpuMemoryCapacity(),
+    GpuCapacity(),
     GpuSlots(),
     NodeCapacity(),
     Spread(),
@@ -38,45 +36,57 @@ RULES: tuple[Rule, ...] = (
 """In the order in which a placement is tried against them: cheap ones first."""
 
 
-def fits(state: State, job: int, placement: Placement) -> bool:
-    """Return whether every rule allows to put ``job``, which is not placed in ``state``, to ``placement``."""
-    return all(rule.fits(state, job, placement) for rule in RULES)
+Fits = Callable[[State, int, Placement], bool]
 
 
-ROOM = (Gang, Where, GpuShare, JobsPerGpu, GpuMemoryCapacity, NodeCapacity)
-"""Rules that hold wherever masks and free capacity of nodes and GPUs were asked before a placement was written down."""
-_BEYOND_ROOM = tuple(rule for rule in RULES if not isinstance(rule, ROOM))
+def _beyond(*kinds: type) -> Fits:
+    """Return what tells whether all rules but those of some kinds allow to put a job to a placement."""
+    rules = tuple(rule for rule in RULES if not isinstance(rule, kinds))
+    return lambda state, job, placement: all(rule.fits(state, job, placement) for rule in rules)
 
 
-def fits_beyond_room(state: State, job: int, placement: Placement) -> bool:
-    """Return the same as ``fits`` of a placement that was chosen by the room of nodes and GPUs."""
-    return all(rule.fits(state, job, placement) for rule in _BEYOND_ROOM)
+fits = _beyond()
+"""Return whether every rule allows to put a job, which is not placed in the state, to a placement."""
 
+_ROOM = (Gang, Where, GpuCapacity, NodeCapacity)
+fits_beyond_room = _beyond(*_ROOM)
+"""The same of a placement for which masks and free capacity of nodes and GPUs were asked before."""
 
-def fits_as_member(state: State, job: int, placement: Placement) -> bool:
-    """Return the same as ``fits_beyond_room``, but for the rules of the job's tree: others of it are placed later."""
-    return all(rule.fits(state, job, placement) for rule in _BEYOND_ROOM if not isinstance(rule, Trees))
+fits_as_member = _beyond(*_ROOM, Trees)
+"""As ``fits_beyond_room``, but for the rules of the job's tree: others of it are placed later."""
+
+fits_beyond_gpus = _beyond(Gang, GpuCapacity)
+"""The same of a placement on nodes that were given, whose GPUs were chosen by their room."""
 
 
 def without_broken(problem: Problem, allocation: Allocation) -> Allocation:
-    """Return ``allocation`` without what starts in it against rules that not every stage supports."""
-    kept = allocation
-    while not problem.is_plain:
-        kept, allocation = without_broken_slots(problem, kept), kept
-        kept = without_broken_relations(problem, without_broken_trees(problem, kept))
-        if kept == allocation:
-            break
-    return kept
+    """
+    Return ``allocation`` without what starts in it against rules that not every stage supports.
+
+    One after the other, the least valuable first; a running job that would move stays where it is.
+    """
+    if problem.is_plain:
+        return allocation
+    state, running, broken = State(problem, allocation), problem.running, True
+    starts = [(job, held) for job, held in enumerate(allocation) if held is not None and held != running.get(job)]
+    starts.sort(key=lambda start: int(problem.options.value[start[1].option]))
+    while broken:
+        broken = False
+        for job, held in starts:
+            if state.placements[job] is held and _breaks(state, job, held):
+                state.apply(Move(job, running.get(job)))
+                broken = True
+    return state.allocation()
 
 
-GPUS = (Gang, GpuShare, JobsPerGpu, GpuMemoryCapacity)
-"""Rules that hold wherever the GPUs of a whole job were chosen among those with room for it."""
-_BEYOND_GPUS = tuple(rule for rule in RULES if not isinstance(rule, GPUS))
-
-
-def fits_beyond_gpus(state: State, job: int, placement: Placement) -> bool:
-    """Return the same as ``fits`` of a placement on nodes that were given, whose GPUs were chosen by their room."""
-    return all(rule.fits(state, job, placement) for rule in _BEYOND_GPUS)
+def _breaks(state: State, job: int, held: Placement) -> bool:
+    """Return whether a placed job breaks one of these rules where it is, beside all others."""
+    return (
+        not Spread().fits(state, job, held)
+        or not Trees().fits(state, job, held)
+        or is_broken(state, job, held)
+        or not is_packed(state, held)
+    )
 
 
 def add_rules(builder: ModelBuilder, variables: Variables) -> None:
@@ -87,5 +97,4 @@ def add_rules(builder: ModelBuilder, variables: Variables) -> None:
 
 def relaxed(problem: Problem) -> tuple[str, ...]:
     """Return what the rows leave out of the rules."""
-    partly = MinimalUtility().form(problem) == "bound"
-    return ("minimal utility looks at paths only, not at co-runners",) if partly else ()
+    return ("minimal utility beside co-runners",) if applies(problem) else ()

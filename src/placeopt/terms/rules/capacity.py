@@ -1,4 +1,4 @@
-"""Rules: capacity of GPUs (shares, number of jobs, memory), of nodes (CPU, bandwidths, named resources)."""
+"""Rules: what fits into GPUs, nodes, and places: domains, the cluster, and nodes beside room held for other jobs."""
 
 from __future__ import annotations
 
@@ -7,82 +7,52 @@ from collections import Counter
 import numpy as np
 
 from placeopt.linear import ModelBuilder
-from placeopt.problem import IntArray, Placement, State
+from placeopt.problem import Placement, State
 from placeopt.terms.standing import add_limits
 from placeopt.terms.variables import Variables
 
 
-class GpuShare:
-    """Guaranteed shares on a GPU sum to at most 1000; no such rule under ``overcommit`` (Horus)."""
+class GpuCapacity:
+    """
+    What the jobs on a GPU take of it together.
 
-    name = "gpu_share"
-
-    def fits(self, state: State, job: int, placement: Placement) -> bool:
-        """Return whether every GPU has the share free."""
-        del job
-        if not state.problem.shares_bind:
-            return True
-        milli = int(state.problem.options.milli[placement.option])
-        return all(left >= milli for left in state.gpu_free_milli[list(placement.gpus)].tolist())
-
-    def add_to(self, builder: ModelBuilder, variables: Variables) -> None:
-        """One row a cell."""
-        if variables.problem.shares_bind:
-            free = variables.state.gpu_free_milli
-            _cell_rows(builder, variables, variables.grant_milli, free, np.zeros_like(free))
-
-
-class JobsPerGpu:
-    """At most m jobs on a GPU; m = 1 is ``exclusive``."""
-
-    name = "jobs_per_gpu"
+    Guaranteed shares of at most 1000, but under ``overcommit`` (Horus); at most m jobs, of which m = 1 is
+    ``exclusive``; memory.
+    """
 
     def fits(self, state: State, job: int, placement: Placement) -> bool:
-        """Return whether every GPU can take one more job."""
+        """Return whether every GPU has share and memory free, and can take one more job."""
         del job
-        most = state.problem.jobs_per_gpu
-        return most is None or all(state.gpu_jobs[gpu] < most for gpu in placement.gpus)
+        problem, most = state.problem, state.problem.jobs_per_gpu
+        milli, memory, _ = problem.options.grants[placement.option]
+        return all(
+            (state.gpu_free_milli[gpu] >= milli or not problem.shares_bind)
+            and (most is None or state.gpu_jobs[gpu] < most)
+            and (not memory or state.gpu_free_memory[gpu] >= memory)
+            for gpu in placement.gpus
+        )
 
     def add_to(self, builder: ModelBuilder, variables: Variables) -> None:
-        """One row a cell."""
-        most = variables.problem.jobs_per_gpu
-        if most is not None:
-            ones = np.ones(len(variables.grant), dtype=np.int64)
-            _cell_rows(builder, variables, ones, most - variables.state.gpu_jobs, variables.excess.gpu_jobs)
-
-
-class GpuMemoryCapacity:
-    """The jobs on a GPU need no more memory than it has."""
-
-    name = "gpu_memory"
-
-    def fits(self, state: State, job: int, placement: Placement) -> bool:
-        """Return whether every GPU has the memory free."""
-        del job
-        memory = state.problem.options.gpu_memory_mib[placement.option]
-        return not memory or all(state.gpu_free_memory[gpu] >= memory for gpu in placement.gpus)
-
-    def add_to(self, builder: ModelBuilder, variables: Variables) -> None:
-        """One row a cell; in a cell of several GPUs each has one job, and the mask has compared the two."""
-        memory = variables.problem.options.gpu_memory_mib
-        if memory.any():
-            use, free = memory[variables.grant_option], variables.state.gpu_free_memory
-            _cell_rows(builder, variables, use, free, variables.excess.gpu_memory)
-
-
-def _cell_rows(builder: ModelBuilder, v: Variables, use: IntArray, free: IntArray, excess: IntArray) -> None:
-    """For every cell: sum of what grants use, shape (Q,) a GPU, <= what its GPUs have free together."""
-    room, more = (
-        np.array([sum(int(of_gpu[gpu]) for gpu in gpus) for gpus in v.cell_gpus], dtype=np.int64)
-        for of_gpu in (free, excess)
-    )
-    add_limits(builder, v.grant_cell, v.grant, use, v.starts_new[v.grant_start], room, more)
+        """Rows for each cell; in one of several GPUs each has one job, whose memory the mask has compared with it."""
+        v, problem = variables, variables.problem
+        rows, none = [], np.zeros(problem.num_gpus, dtype=np.int64)
+        if problem.shares_bind:
+            rows.append((v.grant_milli, v.state.gpu_free_milli, none))
+        if problem.jobs_per_gpu is not None:
+            jobs, free = np.ones(len(v.grant), dtype=np.int64), problem.jobs_per_gpu - v.state.gpu_jobs
+            rows.append((jobs, free, v.excess["gpu_jobs"]))
+        if problem.options.gpu_memory_mib.any():
+            memory = problem.options.gpu_memory_mib[v.grant_option]
+            rows.append((memory, v.state.gpu_free_memory, v.excess["gpu_free_memory"]))
+        inside = np.concatenate([np.zeros(0, dtype=np.int64), *v.cell_gpus])
+        first = np.cumsum([0, *v.cell_size])[:-1]
+        for use, free, excess in rows:
+            room, more = (np.add.reduceat(of_gpu[inside], first) if len(first) else none for of_gpu in (free, excess))
+            add_limits(builder, v.grant_cell, v.grant, use, v.starts_new[v.grant_start], room, more)
 
 
 class NodeCapacity:
     """Horus eq. 5; bandwidths up to their usable part (SC'17 section 4.3, SODA V-E); named resources."""
-
-    name = "node_capacity"
 
     def fits(self, state: State, job: int, placement: Placement) -> bool:
         """Return whether every node has room for the workers that land there."""
@@ -98,11 +68,35 @@ class NodeCapacity:
 
     def add_to(self, builder: ModelBuilder, variables: Variables) -> None:
         """One row per node and resource that can bind at all."""
-        v, options = variables, variables.problem.options
-        need = (options.demand * options.bundle_workers[:, None])[v.bundle_option]  # (B, R)
+        v, need = variables, variables.bundle_demand
         for r in range(need.shape[1]):
             uses = need[:, r] > 0
             nodes, row = np.unique(v.bundle_node[uses], return_inverse=True)
             starts = v.starts_new[v.bundle_start[uses]]
-            free, excess = v.state.node_free[nodes, r], v.excess.node[nodes, r]
+            free, excess = v.state.node_free[nodes, r], v.excess["node_free"][nodes, r]
             add_limits(builder, row, v.bundle[uses], need[uses, r], starts, free, excess)
+
+
+class PlaceAmounts:
+    """Named amounts of domains and of the cluster, such as power and licences, and holds that some jobs may use."""
+
+    def fits(self, state: State, job: int, placement: Placement) -> bool:
+        """Return whether every place has what the placement takes of it."""
+        del job
+        for place in state.problem.places:
+            need = place.taken(state.problem, placement)
+            if need.any() and bool((need > place.room(state))[need > 0].any()):
+                return False
+        return True
+
+    def add_to(self, builder: ModelBuilder, variables: Variables) -> None:
+        """One row per place and resource that can bind at all."""
+        v, need = variables, variables.bundle_demand
+        everything = State(v.problem) if v.problem.places else v.state
+        for place in v.problem.places:
+            inside = np.isin(v.bundle_node, place.nodes) & place.counted[v.problem.options.job_class[v.bundle_option]]
+            room, excess = place.room(v.state), np.maximum(-place.room(everything), 0)
+            for r in np.flatnonzero(need[inside].any(axis=0)).tolist():
+                mine = np.flatnonzero(inside & (need[:, r] > 0))
+                row, new = np.zeros(len(mine), dtype=np.int64), v.starts_new[v.bundle_start[mine]]
+                add_limits(builder, row, v.bundle[mine], need[mine, r], new, room[[r]], excess[[r]])

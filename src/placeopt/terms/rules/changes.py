@@ -21,8 +21,6 @@ class RunningChanges:
     allocation (``placeopt.problem.changes.keeps_limits``).
     """
 
-    name = "changes"
-
     def fits(self, state: State, job: int, placement: Placement) -> bool:
         """Return whether a running job may be put there, and the limit of its kind of change is not reached yet."""
         problem = state.problem

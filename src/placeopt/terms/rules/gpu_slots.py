@@ -7,7 +7,7 @@ from functools import partial
 import numpy as np
 
 from placeopt.linear import NO_LOWER, ModelBuilder
-from placeopt.problem import Allocation, IntArray, Placement, Problem, State
+from placeopt.problem import IntArray, Placement, State
 from placeopt.problem.gpu_slots import held_slots, load_of, packing, slot_loads, slots_of, taken
 from placeopt.terms.variables import MOVE, SHRINK, STAY, Variables
 
@@ -15,15 +15,10 @@ from placeopt.terms.variables import MOVE, SHRINK, STAY, Variables
 class GpuSlots:
     """What is on a GPU has a packing: running shares in their slots, new ones at any of their profile's starts."""
 
-    name = "gpu_slots"
-
     def fits(self, state: State, job: int, placement: Placement) -> bool:
         """Return whether every GPU with profiles has a packing with the job's shares."""
         del job
-        problem = state.problem
-        return not problem.has_geometry or all(
-            is_packed(problem, gpu, state.gpu_slots.item(gpu), load) for gpu, load in slot_loads(problem, placement)
-        )
+        return is_packed(state, placement, more=True)
 
     def add_to(self, builder: ModelBuilder, variables: Variables) -> None:
         """
@@ -41,26 +36,17 @@ class GpuSlots:
         _add_moves(builder, v)
 
 
-def is_packed(problem: Problem, gpu: int, load: int, more: int) -> bool:
-    """Return whether a GPU with a load has a packing with ``more``."""
-    geometry = problem.type_geometry[problem.gpu_type[gpu]]
-    return not held_slots(load) & held_slots(more) and packing(slots_of(geometry), load + more) is not None
-
-
-def without_broken_slots(problem: Problem, allocation: Allocation) -> Allocation:
-    """Return ``allocation`` without jobs that start where no packing has room for them beside those before them."""
-    if not problem.has_geometry:
-        return allocation
-    loads, out = dict[int, int](), list(allocation)
-    stays = [job for job, placement in enumerate(out) if placement is not None and placement.starts]
-    for job in [*stays, *(job for job in range(len(out)) if job not in set(stays))]:
-        placement = out[job]
-        more = [] if placement is None else slot_loads(problem, placement)
-        if all(is_packed(problem, gpu, loads.get(gpu, 0), load) for gpu, load in more):
-            loads.update({gpu: loads.get(gpu, 0) + load for gpu, load in more})
-        else:
-            out[job] = problem.running.get(job)
-    return tuple(out)
+def is_packed(state: State, placement: Placement, *, more: bool = False) -> bool:
+    """Return whether GPUs have a packing with the shares of a placement, which is in ``state``; or ``more`` than it."""
+    problem = state.problem
+    for gpu, load in slot_loads(problem, placement) if problem.has_geometry else ():
+        others, slots = (
+            state.gpu_slots.item(gpu) - (not more) * load,
+            slots_of(problem.type_geometry[problem.gpu_type[gpu]]),
+        )
+        if held_slots(others) & held_slots(load) or packing(slots, others + load) is None:
+            return False
+    return True
 
 
 def _add_cell(builder: ModelBuilder, v: Variables, cell: int) -> None:

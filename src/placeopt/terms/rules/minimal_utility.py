@@ -7,11 +7,9 @@ import numpy as np
 from placeopt.linear import NO_LOWER, ModelBuilder
 from placeopt.problem import Allocation, IntArray, Move, Placement, Problem, State, change_of
 from placeopt.terms.costs.communication import alike_by_distance, price_start
-from placeopt.terms.costs.interference import Interference
-from placeopt.terms.costs.utility import longest_path_for, most_path, talks, utility
+from placeopt.terms.costs.utility import talks, utility, utility_of_path
 from placeopt.terms.linearized_costs import CostPrices
-from placeopt.terms.protocols import Form
-from placeopt.terms.variables import MOVE, NEW, Variables
+from placeopt.terms.variables import Variables
 
 
 class MinimalUtility:
@@ -22,8 +20,6 @@ class MinimalUtility:
     job that stays is not judged: its minimum applies to starts only. (The artifact judges one decision at a time, so a
     job placed later in a round may push an earlier one below its minimum; here neither may.)
     """
-
-    name = "minimal_utility"
 
     def fits(self, state: State, job: int, placement: Placement) -> bool:
         """Return whether the job reaches its minimum there, and those that started on its nodes keep theirs."""
@@ -42,42 +38,19 @@ class MinimalUtility:
 
     def forbids_folding(self, problem: Problem, option: int) -> bool:
         """Return whether paths of jobs in the option are limited, each by itself."""
-        return _limit(problem, option) is not None
-
-    def form(self, problem: Problem) -> Form:
-        """
-        Exact where no judged job can be disturbed: the longest path is a row. Else co-runners are left out.
-
-        With ``sum``, which GPUs of a node are left counts too, where its sockets are of unequal size.
-        """
-        if not applies(problem):
-            return "exact"
-        level = all(len(set(root.tolist())) <= 1 for root in problem.topology.root)
-        disturbed = problem.policy.postpone.utility == "sum" and _unequal_sockets(problem)
-        if problem.policy.interference.model == "curve":
-            disturbed = disturbed or Interference().worst(problem) > 0
-        else:
-            profiles = {
-                int(problem.class_profile[k]) for o, k in enumerate(problem.options.job_class) if _judged(problem, o)
-            } - {-1}
-            disturbed = disturbed or any(problem.slowdown[:, p].any() for p in profiles)
-        return "exact" if level and not disturbed else "bound"
+        return _longest(problem, option) is not None
 
     def add_to(self, builder: ModelBuilder, variables: Variables) -> None:
-        """Limit the path of every judged start to the longest at which it can reach its minimum undisturbed."""
-        v, problem = variables, variables.problem
-        if not applies(problem):
-            return
-        for s, option in enumerate(v.start_option.tolist()):
-            if v.start_kind[s] not in (NEW, MOVE):
-                continue
-            longest = _limit(problem, option)
-            if longest is not None:
+        """Limit the path of every start to the longest at which it reaches its minimum undisturbed: a bound."""
+        v = variables
+        for s in np.flatnonzero(v.starts_new).tolist() if applies(v.problem) else ():
+            longest = _longest(v.problem, int(v.start_option[s]))
+            if longest is not None and longest < 0:
+                builder.add_row(v.start[s : s + 1], [1], NO_LOWER, 0)
+            elif longest is not None:
                 prices = CostPrices(builder)
                 price_start(prices, v, s, 1)
                 builder.add_row(*prices.hand_over(), NO_LOWER, longest)
-            elif _hopeless(problem, option):
-                builder.add_row(v.start[s : s + 1], [1], NO_LOWER, 0)
 
 
 def applies(problem: Problem) -> bool:
@@ -118,32 +91,17 @@ def _moved(problem: Problem, job: int, placement: Placement) -> bool:
     return job in problem.may_move and change_of(problem, job, placement) == "moved"
 
 
-def _judged(problem: Problem, option: int) -> bool:
-    """Return whether the rule looks at jobs in the option."""
-    least = problem.class_utility_min[problem.options.job_class[option]]
-    return applies(problem) and bool(least >= 0 and problem.options.gpus[option])
-
-
-def _limit(problem: Problem, option: int) -> int | None:
-    """Return the longest path at which a job in the option can reach its minimum; None if paths do not matter."""
-    if not _judged(problem, option) or not talks(problem, option):
+def _longest(problem: Problem, option: int) -> int | None:
+    """Return the longest path at which a job in the option may reach its minimum; -1: at none; None: at any."""
+    least, n = (
+        int(problem.class_utility_min[problem.options.job_class[option]]),
+        int((problem.options.workers * problem.options.gpus)[option]),
+    )
+    if not applies(problem) or least < 0 or not n:
         return None
-    least = int(problem.class_utility_min[problem.options.job_class[option]])
-    longest = longest_path_for(problem, option, least)
-    return None if longest == most_path(problem, option) else longest
-
-
-def _hopeless(problem: Problem, option: int) -> bool:
-    """Return whether a job in the option reaches its minimum nowhere: it asks for more than 1000."""
-    return _judged(problem, option) and bool(problem.class_utility_min[problem.options.job_class[option]] > 1000)
-
-
-def _unequal_sockets(problem: Problem) -> bool:
-    """Return whether some node has sockets of different numbers of GPUs."""
-    sizes: dict[int, set[int]] = {}
-    if not problem.num_gpus:
-        return False
-    parts, counts = np.unique(np.stack([problem.gpu_node, problem.gpu_socket]), axis=1, return_counts=True)
-    for node, size in zip(parts[0].tolist(), counts.tolist(), strict=True):
-        sizes.setdefault(node, set()).add(size)
-    return any(len(of_node) > 1 for of_node in sizes.values())
+    most = n * (n - 1) // 2 * problem.topology.max_distance if talks(problem, option) else 0
+    low, high = -1, most + 1
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if utility_of_path(problem, option, middle) >= least else (low, middle)
+    return None if low == most else low

@@ -7,7 +7,7 @@ from functools import partial
 import numpy as np
 
 from placeopt.linear import NO_LOWER, ModelBuilder
-from placeopt.problem import Allocation, BoolArray, IntArray, Move, Placement, Problem, State
+from placeopt.problem import BoolArray, IntArray, Move, Placement, State
 from placeopt.problem.relations import CompiledRelation, DomainCounts
 from placeopt.terms.variables import Variables
 
@@ -17,8 +17,6 @@ Block = tuple[IntArray, IntArray, IntArray]
 
 class RelationsHold:
     """Jobs near others and apart from them."""
-
-    name = "relations"
 
     def fits(self, state: State, job: int, placement: Placement) -> bool:
         """Return whether no relation of the job, and no relation to it, keeps it off; where it runs it may stay."""
@@ -201,60 +199,27 @@ def _add_near(builder: ModelBuilder, workers: RelatedWorkers) -> None:
         builder.add_parts(NO_LOWER, most, ran, (each, np.repeat(some, count), most), (each, first, -most), count=count)
 
 
-def without_broken_relations(problem: Problem, allocation: Allocation) -> Allocation:
+def is_broken(state: State, job: int, held: Placement) -> bool:
     """
-    Return ``allocation`` without waiting jobs that start although a relation that must hold keeps them off.
+    Return whether a relation keeps a placed job off ``held``, where it is, beside all others.
 
-    Of two that exclude each other, the more valuable stays. Running jobs that were moved are left to the referee.
+    Of several domains that jobs would have to open, the fullest counts as open.
     """
-    if not problem.relations.hard or not _breaks(problem, allocation):
-        return allocation
-    state, out = State(problem, tuple(None for _ in allocation)), list(allocation)
-    worth = problem.options.value
-    placed = [(job, held) for job, held in enumerate(allocation) if held is not None]
-    starts = sorted(
-        (one for one in placed if one[0] not in problem.running), key=lambda one: -int(worth[one[1].option])
-    )
-    apart = [r for r in range(problem.relations.hard) if problem.relations.every[r].record.kind == "apart"]
-    for job, held in placed:
-        if job in problem.running:
-            state.place(job, held)
-    for job, held in starts:
-        k = int(problem.job_class[job])
-        if any(r in apart and state.relations[r].forbids(k, held) for r in problem.relations.of_class[k]):
-            out[job] = None
-        else:
-            state.place(job, held)
-    while far := [job for job, held in starts if out[job] is not None and _is_far(state, job, held)]:
-        for job in far:
-            state.apply(Move(job, None))
-            out[job] = None
-    return tuple(out)
-
-
-def _breaks(problem: Problem, allocation: Allocation) -> bool:
-    """Return whether any waiting job starts although a relation keeps it off, all others being where they are."""
-    state, rule = State(problem, allocation), RelationsHold()
-    for job, held in enumerate(allocation):
-        if held is not None and job not in problem.running and any(problem.relations.of_class[problem.job_class[job]]):
-            state.apply(Move(job, None))
-            if not rule.fits(state, job, held):
-                return True
-            state.place(job, held)
-    return False
-
-
-def _is_far(state: State, job: int, placement: Placement) -> bool:
-    """Return whether a job has workers in a domain that a relation leaves closed; of several, the fullest is open."""
-    problem, k = state.problem, int(state.problem.job_class[job])
-    for r in problem.relations.of_class[k]:
+    k = int(state.problem.job_class[job])
+    for r in state.problem.relations.of_class[k] if state.relations else ():
         counts = state.relations[r]
-        if r >= problem.relations.hard or counts.relation.record.kind == "apart" or not counts.relation.holds[k]:
+        if r >= state.problem.relations.hard or (counts.relation.record.kind == "near" and not counts.breaks_near()):
             continue
-        if counts.breaks_near():
+        if counts.relation.record.kind == "apart":
+            state.apply(Move(job, None))
+            broken = counts.forbids(k, held)
+            state.place(job, held)
+        else:
             closed = counts.closed()
             may_open = [d for d in closed if d >= 0 and d in counts.selected and counts.may_open(d)]
             best = max(may_open, key=counts.starting.__getitem__, default=None)
-            if any(domain in closed and domain != best for domain in counts.relation.inside(placement)):
-                return True
+            inside = counts.relation.inside(held) if counts.relation.holds[k] else ()
+            broken = any(domain in closed and domain != best for domain in inside)
+        if broken:
+            return True
     return False

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections import Counter
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -10,28 +11,26 @@ import numpy as np
 
 from placeopt.linear import NO_LOWER, NO_UPPER, Entries, ModelBuilder
 from placeopt.model import Split, Spread
-from placeopt.problem import IntArray
+from placeopt.problem import IntArray, Placement, Problem
+from placeopt.problem.classes import eligible_domains
 from placeopt.terms.variables import Variables
 
 LieRule = Split | Spread
 
 
-def keeps(rule: LieRule, workers_in: Mapping[int, int], eligible: Collection[int]) -> bool:
-    """
-    Return whether workers lie as a split or a spread asks.
-
-    ``workers_in``: domain of the level -> workers there, -1 for those in no domain; none has 0. ``eligible``: the
-    domains that ``skew_max`` compares with (`eligible_domains`).
-    """
-    if not workers_in or -1 in workers_in:
-        return not workers_in
-    counts = workers_in.values()
+def keeps(problem: Problem, rule: LieRule, placements: Sequence[Placement]) -> bool:
+    """Return whether the workers of placements, of alike conditions, lie as a split or a spread asks."""
+    inside = workers_in(problem, rule.level, placements)
+    if not inside or -1 in inside:
+        return not inside
+    counts = inside.values()
     if isinstance(rule, Split):
         return len(counts) == rule.domains and (rule.workers is None or set(counts) == {rule.workers})
     parts = 0 if rule.segment is None else sum(count % rule.segment > 0 for count in counts)
     if parts > (rule.remainder == "smaller") or max(counts) > (rule.workers_max or max(counts)):
         return False
-    fewest = min((workers_in.get(domain, 0) for domain in eligible), default=0)
+    eligible = eligible_domains(problem, placements[0].option, rule)
+    fewest = min((inside[domain] for domain in eligible), default=0)
     return rule.skew_max is None or max(counts) - fewest <= rule.skew_max
 
 
@@ -73,36 +72,41 @@ class Counted:
         return np.bincount(row, values[column] * workers, len(self.domain)).astype(np.int64)
 
 
-def counted(
+def add_split(
     builder: ModelBuilder,
-    variables: Variables,
+    v: Variables,
+    rule: LieRule,
     bundle: IntArray,
-    workers: IntArray,
-    domain_of_node: IntArray,
     *,
-    fixed: Mapping[int, int],
+    fixed: Iterable[Placement] = (),
     most: int,
     runs: IntArray,
-) -> Counted:
+) -> None:
     """
-    Sort bundles by their domains, and close those in none.
+    Add the rows that allow what `keeps` allows.
 
-    ``bundle``, ``workers``: (Z,) positions, and workers of each; ``domain_of_node``: (N,) -1 without; ``fixed``: domain
-    -> workers that stay; ``most``, ``runs`` as in `Counted`.
+    ``bundle``: (Z,) positions, at least one; ``fixed``: workers that stay; ``most``, ``runs`` as in `Counted`.
     """
-    v, domain = variables, domain_of_node[variables.bundle_node[bundle]]
+    domain_of_node, problem = v.problem.split_domain[rule.level], v.problem
+    domain = domain_of_node[v.bundle_node[bundle]]
+    stay = workers_in(problem, rule.level, fixed)
     if len(nowhere := bundle[domain < 0]):
         builder.add_row(v.bundle[nowhere], 1, 0, 0)
-    if fixed.get(-1):  # what runs already lies in none, so nothing may join it
+    if stay[-1]:  # what runs already lies in none, so nothing may join it
         builder.add_row(runs, 1, 0, 0)
-    bundle, workers, domain = bundle[domain >= 0], workers[domain >= 0], domain[domain >= 0]
-    numbers = np.union1d(domain, np.array([number for number in fixed if number >= 0], dtype=np.int64))
-    stays = np.array([fixed.get(number, 0) for number in numbers.tolist()], dtype=np.int64)
-    return Counted(v, bundle, workers, np.searchsorted(numbers, domain), numbers, stays, most, runs)
-
-
-def add_split(builder: ModelBuilder, rule: LieRule, counted: Counted, eligible: Collection[int]) -> None:
-    """Add the rows that allow what `keeps` allows."""
+    eligible = eligible_domains(problem, int(v.bundle_option[bundle[0]]), rule)
+    bundle, domain = bundle[domain >= 0], domain[domain >= 0]
+    numbers = np.union1d(domain, np.array([number for number in stay if number >= 0], dtype=np.int64))
+    counted = Counted(
+        variables=v,
+        bundle=bundle,
+        workers=problem.options.bundle_workers[v.bundle_option[bundle]],
+        row=np.searchsorted(numbers, domain),
+        domain=numbers,
+        fixed=np.array([stay[number] for number in numbers.tolist()], dtype=np.int64),
+        most=most,
+        runs=runs,
+    )
     if isinstance(rule, Split):
         _add_domains(builder, rule, counted)
         return
@@ -112,6 +116,12 @@ def add_split(builder: ModelBuilder, rule: LieRule, counted: Counted, eligible: 
         _add_segments(builder, rule.segment, counted, smaller=rule.remainder == "smaller")
     if rule.skew_max is not None:
         _add_skew(builder, rule.skew_max, counted, eligible)
+
+
+def workers_in(problem: Problem, level: str, placements: Iterable[Placement]) -> Counter[int]:
+    """Return the workers of placements in each domain of a level, or on each node; -1: in none."""
+    domain = problem.split_domain[level]
+    return Counter(int(domain[node]) for placement in placements for node in placement.nodes)
 
 
 def _add_domains(builder: ModelBuilder, split: Split, counted: Counted) -> None:

@@ -1,4 +1,4 @@
-"""Rules: all of a job runs or nothing; how its workers lie over nodes and domains (anti-affinity, splits)."""
+"""Rules: all of a job or nothing; where it may start at all; how its workers lie over nodes and domains."""
 
 from __future__ import annotations
 
@@ -8,15 +8,12 @@ import numpy as np
 
 from placeopt.linear import NO_LOWER, ModelBuilder
 from placeopt.problem import IntArray, Placement, Problem, State, change_of
-from placeopt.problem.classes import eligible_domains
-from placeopt.terms.rules.split import LieRule, add_split, counted, keeps
+from placeopt.terms.rules.split import add_split, keeps
 from placeopt.terms.variables import STAY, Variables
 
 
 class Gang:
     """Horus eq. 4, DynamoML: exactly the option's workers and GPUs; no GPU twice; at most one option a job."""
-
-    name = "gang"
 
     def fits(self, state: State, job: int, placement: Placement) -> bool:
         """Return whether the placement is one of the job's options in full, each GPU on its worker's node."""
@@ -45,10 +42,27 @@ class Gang:
         builder.add_parts(0, 0, (rows[v.grant_bundle], v.grant, 1), bundles, count=int(has_gpus.sum()))
 
 
+class Where:
+    """
+    A static mask, compiled per option and class of node or type of GPU.
+
+    It says where work may start, so a running job that stays, whole or shrunk, is exempt.
+    """
+
+    def fits(self, state: State, job: int, placement: Placement) -> bool:
+        """Return whether every node and GPU is allowed."""
+        problem, options, o = state.problem, state.problem.options, placement.option
+        if job in problem.running and change_of(problem, job, placement) != "moved":
+            return True
+        nodes, gpus = problem.node_class[list(placement.nodes)], problem.gpu_type[list(placement.gpus)]
+        return bool(options.node_class_ok[o][nodes].all() and options.gpu_type_ok[o][gpus].all())
+
+    def add_to(self, builder: ModelBuilder, variables: Variables) -> None:
+        """Nothing to add: formulations make no columns where the mask forbids a start."""
+
+
 class Spread:
     """Single node, most workers per node, an exact number of domains of a level, with an exact number of workers."""
-
-    name = "spread"
 
     def fits(self, state: State, job: int, placement: Placement) -> bool:
         """Return whether the workers lie as the option asks; a running job may stay as it lies."""
@@ -67,10 +81,7 @@ class Spread:
             parts = set(problem.gpu_part[level][list(placement.gpus)].tolist())
             if len(parts) > 1 or -1 in parts:
                 return False
-        return all(
-            keeps(split, _workers_in(problem, split.level, placement), eligible_domains(problem, o, split))
-            for split in problem.options.lies[o]
-        )
+        return all(keeps(problem, split, [placement]) for split in problem.options.lies[o])
 
     def add_to(self, builder: ModelBuilder, variables: Variables) -> None:
         """Limits per node as rows; splits with a binary per domain. Single-node options have one bundle: no row."""
@@ -82,7 +93,9 @@ class Spread:
         builder.add_rows(np.arange(int(binds.sum())), v.bundle[binds], 1, NO_LOWER, (limit * size)[binds])
         for s, option in enumerate(v.start_option.tolist()):
             for split in options.lies[option] if v.start_kind[s] != STAY else ():
-                self._add_split(builder, v, s, split)
+                # formulations do not fold options with splits: the unit has one job
+                mine, most = np.flatnonzero(v.bundle_start == s), int(options.workers[option])
+                add_split(builder, v, split, mine, most=most, runs=v.start[s : s + 1])
             level = options.part_level[option]
             if level is not None and v.start_kind[s] != STAY:
                 self._add_part(builder, v, s, level)
@@ -110,23 +123,3 @@ class Spread:
         if need:
             each = np.arange(len(numbers))
             builder.add_parts(0, 0, (row, v.grant[grants], 1), (each, held, -need), count=len(numbers))
-
-    def _add_split(self, builder: ModelBuilder, v: Variables, s: int, split: LieRule) -> None:
-        """The start is of a unit of one job: formulations do not fold options with splits."""
-        problem, option = v.problem, int(v.start_option[s])
-        mine = np.flatnonzero(v.bundle_start == s)
-        workers = np.full(len(mine), problem.options.bundle_workers[option])
-        most, runs = int(problem.options.workers[option]), v.start[s : s + 1]
-        domain = domain_of_nodes(problem, split.level)
-        inside = counted(builder, v, mine, workers, domain, fixed={}, most=most, runs=runs)
-        add_split(builder, split, inside, eligible_domains(problem, option, split))
-
-
-def _workers_in(problem: Problem, level: str, placement: Placement) -> Counter[int]:
-    """Return the workers in each domain of a level; -1: in none."""
-    return Counter(domain_of_nodes(problem, level)[list(placement.nodes)].tolist())
-
-
-def domain_of_nodes(problem: Problem, level: str) -> IntArray:
-    """Shape (N,): the domain of ``level``, which some split names, above each node (or the node itself), -1 without."""
-    return problem.split_domain[level]

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 
 import numpy as np
 
 from placeopt.linear import NO_LOWER, ModelBuilder
-from placeopt.problem import Allocation, IntArray, Placement, Problem, State
-from placeopt.problem.classes import eligible_domains
+from placeopt.problem import IntArray, Placement, Problem, State
 from placeopt.problem.tree import Tree, TreeForm, TreeGroup
-from placeopt.terms.rules.split import add_split, counted, keeps
-from placeopt.terms.rules.spread import Spread, domain_of_nodes
+from placeopt.terms.rules.split import add_split, keeps
 from placeopt.terms.variables import Variables
 
 NOTHING: IntArray = np.zeros(0, dtype=np.int64)
@@ -20,8 +17,6 @@ NOTHING: IntArray = np.zeros(0, dtype=np.int64)
 
 class Trees:
     """Who runs with whom, and how the workers of several members lie together."""
-
-    name = "trees"
 
     def fits(self, state: State, job: int, placement: Placement) -> bool:
         """Return whether the job's tree is as it must be with this member placed too."""
@@ -55,16 +50,11 @@ class Trees:
             if not len(bundle):
                 continue
             runs = runs_of(builder, v, form, here)
-            workers = v.problem.options.bundle_workers[v.bundle_option[bundle]]
             fixed = [v.problem.running[job] for job in group.members if job not in starts]
             most = sum(len(placement.nodes) for placement in fixed)
             most += sum(int(v.problem.options.workers[v.start_option[starts[job]]].max(initial=0)) for job in here)
             for rule in group.lies:
-                domain = domain_of_nodes(v.problem, rule.level)
-                stay = Counter(int(domain[node]) for placement in fixed for node in placement.nodes)
-                inside = counted(builder, v, bundle, workers, domain, fixed=stay, most=most, runs=runs)
-                option = int(v.bundle_option[bundle[0]])
-                add_split(builder, rule, inside, eligible_domains(v.problem, option, rule))
+                add_split(builder, v, rule, bundle, fixed=fixed, most=most, runs=runs)
 
 
 def starts_of_trees(v: Variables) -> dict[tuple[int, str], IntArray]:
@@ -96,25 +86,6 @@ def runs_of(builder: ModelBuilder, v: Variables, form: TreeForm, starts: Mapping
     return any_
 
 
-def without_broken_trees(problem: Problem, allocation: Allocation) -> Allocation:
-    """
-    Return ``allocation`` without what starts of trees that are not as they must be, and of jobs that lie otherwise.
-
-    For plans of stages that support neither trees nor spread.
-    """
-    out, lies = list(allocation), Spread()
-    for tree in problem.trees:
-        placed = {job: held for job in tree.members if (held := allocation[job]) is not None}
-        if not tree_keeps(problem, tree, placed):
-            for job in placed.keys() - set(tree.runs):
-                out[job] = None
-    state = State(problem)
-    for job, held in enumerate(out):
-        if held is not None and job not in problem.running and not lies.fits(state, job, held):
-            out[job] = None
-    return tuple(out)
-
-
 def tree_keeps(problem: Problem, tree: Tree, placed: Mapping[int, Placement]) -> bool:
     """Return whether a tree may stand with these members placed: as it runs, or whole and as its groups ask."""
     starts = [job for job in placed if job not in tree.runs]
@@ -135,14 +106,4 @@ def _group_keeps(problem: Problem, group: TreeGroup, placed: Mapping[int, Placem
     mine = [placed[job] for job in group.members if job in placed]
     if all(job in problem.running for job in group.members if job in placed):
         return True  # nothing is added to what runs
-    option = mine[0].option
-    return all(
-        keeps(rule, workers_in(problem, rule.level, mine), eligible_domains(problem, option, rule))
-        for rule in group.lies
-    )
-
-
-def workers_in(problem: Problem, level: str, placements: Iterable[Placement]) -> Counter[int]:
-    """Return the workers of placements in each domain of a level; -1: in none."""
-    domain = domain_of_nodes(problem, level)
-    return Counter(int(domain[node]) for placement in placements for node in placement.nodes)
+    return all(keeps(problem, rule, mine) for rule in group.lies)

@@ -6,7 +6,7 @@ import numpy as np
 
 from placeopt.errors import Unsupported
 from placeopt.linear import ModelBuilder
-from placeopt.problem import UNLIMITED, BoolArray, IntArray, Placement, State, hose_loads
+from placeopt.problem import UNLIMITED, Placement, State, hose_loads
 from placeopt.terms.linearized_costs import unary_digits
 from placeopt.terms.standing import add_limits, link_room
 from placeopt.terms.variables import Variables
@@ -18,8 +18,6 @@ class Uplink:
 
     GPU jobs may use one part of a link, CPU jobs another (SODA V-E: 75 and 25 %).
     """
-
-    name = "uplink"
 
     def fits(self, state: State, job: int, placement: Placement) -> bool:
         """Return whether every uplink has room in the part of the job's kind."""
@@ -41,64 +39,33 @@ class Uplink:
 
         Raises ``Unsupported`` if an option that loads a limited link was folded with others into one unit.
         """
-        v, problem = variables, variables.problem
-        talks = (problem.options.network_mbps > 0) & (problem.options.workers > 1) & (problem.options.bundles > 1)
-        starts = np.flatnonzero(talks[v.start_option])
-        if not len(starts):
-            return
-        for links, load, excess, members in (
-            (problem.machine_link_mbps, v.state.machine_load, v.excess.machine_link, _machines(v)),
-            (problem.domain_link_mbps, v.state.domain_load, v.excess.domain_link, _domains(v)),
-        ):
-            free = link_room(problem, links, load)
-            limited = {at: bundles for at, bundles in members.items() if links[at] < UNLIMITED}
-            for kind in (0, 1):
-                mine = [s for s in starts if (problem.options.gpus[v.start_option[s]] == 0) == bool(kind)]
-                sums: list[tuple[IntArray, int]] = []
-                loads: list[tuple[int, int, IntArray]] = []
-                for s in mine:
-                    self._loads_of_start(v, int(s), limited, sums, loads)
-                rows: dict[int, list[tuple[IntArray, IntArray, BoolArray]]] = {}
-                for (at, start, amounts), digits in zip(loads, unary_digits(builder, sums), strict=True):
-                    rows.setdefault(at, []).append((digits, amounts, np.repeat(v.starts_new[start], len(digits))))
-                for at, parts in rows.items():
-                    columns, amounts, new = (np.concatenate(arrays) for arrays in zip(*parts, strict=True))
-                    row, room, more = np.zeros_like(columns), free[[at], kind], excess[[at], kind]
-                    add_limits(builder, row, columns, amounts, new, room, more)
-
-    def _loads_of_start(
-        self,
-        v: Variables,
-        s: int,
-        members: dict[int, IntArray],
-        sums: list[tuple[IntArray, int]],
-        loads: list[tuple[int, int, IntArray]],
-    ) -> None:
-        """List the start's workers below every limited uplink, and the load that each further one of them brings."""
-        if len(v.unit_jobs[v.start_unit[s]]) > 1:
+        v, problem, options = variables, variables.problem, variables.problem.options
+        talks = (options.network_mbps > 0) & (options.workers > 1) & (options.bundles > 1)
+        bundles = np.flatnonzero(talks[v.bundle_option])
+        if (v.unit_size[v.start_unit[v.bundle_start[bundles]]] > 1).any():
             raise Unsupported("uplink: jobs that load uplinks cannot be counted together; use method 'assignment'")
-        option = int(v.start_option[s])
-        k, mbps = int(v.problem.options.workers[option]), int(v.problem.options.network_mbps[option])
-        i = np.arange(k + 1)
-        steps = np.diff(np.minimum(i, k - i)) * mbps
-        for at, bundles in members.items():
-            mine = bundles[v.bundle_start[bundles] == s]
-            if len(mine):
-                sums.append((v.bundle[mine], k))
-                loads.append((at, s, steps))
-
-
-def _machines(v: Variables) -> dict[int, IntArray]:
-    """Bundles (positions) by node."""
-    order = np.argsort(v.bundle_node, kind="stable")
-    nodes, first = np.unique(v.bundle_node[order], return_index=True)
-    return dict(zip((int(n) for n in nodes), np.split(order, first[1:]), strict=True)) if len(nodes) else {}
-
-
-def _domains(v: Variables) -> dict[int, IntArray]:
-    """Bundles (positions) by each domain above their node."""
-    inside: dict[int, list[IntArray]] = {}
-    for node, bundles in _machines(v).items():
-        for domain in v.problem.topology.node_ancestors(node):
-            inside.setdefault(domain, []).append(bundles)
-    return {domain: np.concatenate(parts) for domain, parts in inside.items()}
+        where = list(
+            zip(bundles.tolist(), v.bundle_start[bundles].tolist(), v.bundle_node[bundles].tolist(), strict=True)
+        )
+        for links, load, excess, domains in (
+            (problem.machine_link_mbps, v.state.machine_load, v.excess["machine_load"], False),
+            (problem.domain_link_mbps, v.state.domain_load, v.excess["domain_load"], True),
+        ):
+            inside: dict[tuple[int, int], list[int]] = {}  # uplink and start: the bundles below it
+            for bundle, s, node in where:
+                for at in problem.topology.node_ancestors(node) if domains else (node,):
+                    if links[at] < UNLIMITED:
+                        inside.setdefault((at, s), []).append(bundle)
+            option = v.start_option[[s for _, s in inside]]
+            sums = [(v.bundle[of], int(k)) for of, k in zip(inside.values(), options.workers[option], strict=True)]
+            digits, most = unary_digits(builder, sums), np.array([k for _, k in sums], dtype=np.int64)
+            if not inside:
+                continue
+            i = np.concatenate([np.arange(k) for k in most.tolist()])  # each digit is a worker more below the uplink
+            k, mbps = np.repeat(most, most), np.repeat(options.network_mbps[option], most)
+            amounts = (np.minimum(i + 1, k - i - 1) - np.minimum(i, k - i)) * mbps
+            new = np.repeat(v.starts_new[[s for _, s in inside]], most)
+            limit = 2 * np.array([at for at, _ in inside], dtype=np.int64) + (options.gpus[option] == 0)
+            limit, row = np.unique(np.repeat(limit, most), return_inverse=True)
+            room = link_room(problem, links, load).ravel()[limit]
+            add_limits(builder, row, np.concatenate(digits), amounts, new, room, excess.ravel()[limit])
