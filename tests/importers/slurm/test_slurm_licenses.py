@@ -57,5 +57,5 @@ def test_workers_share_licences_evenly(licenses: str, of_each: int | None, reaso
 
 
 def test_another_list_is_refused() -> None:
-    with pytest.raises(Unsupported, match="no list 'licenses', but Slurm's list of jobs; give .* show licenses"):
+    with pytest.raises(Unsupported, match=r"no list 'licenses', but Slurm's list of jobs; give .* show licenses"):
         read_slurm(*replies(WAITS), licenses={"jobs": []})

@@ -52,7 +52,7 @@ def held(found: Instance) -> list[Held]:
 
 
 def test_every_node_is_read_as_slurm_reports() -> None:
-    """Hardware, switch, drained: g4 (MIXED+DRAIN), g8 (IDLE+DRAIN), and s1, where shards are in use."""
+    """Hardware, switch, drained: g4 (MIXED+DRAIN), g8 (IDLE+DRAIN)."""
     found = read_slurm(NODES, JOBS, TOPOLOGY)
     said = records("nodes.txt.gz", "NodeName")
     machines = {machine.id: machine for machine in found.cluster.machines}
@@ -63,7 +63,7 @@ def test_every_node_is_read_as_slurm_reports() -> None:
         assert machine.memory_mib == int(fields["RealMemory"])
         gpus = sum(int(count) for count in re.findall(r"gpu:[^:,]+:(\d+)", fields["Gres"]))
         assert len(machine.gpus) == gpus
-        assert node.drained == ("DRAIN" in fields["State"] or node.id == "s1"), node.id
+        assert node.drained == ("DRAIN" in fields["State"]), node.id
     models = {node.id: [gpu.model for gpu in machines[node.machine].gpus] for node in found.cluster.nodes}
     assert models["m1"] == ["a100", *["a100_3g.20gb"] * 2, *["a100_1g.5gb"] * 4]
     domains = {node.id: node.domain for node in found.cluster.nodes}
@@ -86,7 +86,7 @@ def test_every_node_has_in_use_what_slurm_reports() -> None:
             for low, high in re.findall(r"(\d+)(?:-(\d+))?", indices)
         ]
         indices = sorted(gpu for part in here for gpu in part.gpus)
-        shard = [0] if name == "s1" else []  # held by a job of two shards: in doubt all of the GPUs that are left
+        shard = [0] if name == "s1" else []  # a part of it
         assert indices == sorted([gpu for some in told for gpu in some] + shard), name
 
 
@@ -108,7 +108,7 @@ def test_every_running_job_is_read_as_slurm_reports() -> None:
         asked = re.search(r"gpu:(?:[^:]+:)?(\d+)\Z", fields.get("TresPerNode", fields.get("TresPerJob", "")))
         if name == "9":  # --exclusive with two GPUs: Slurm gave it the node, and says so in gres_detail only
             assert (gpus, fields["OverSubscribe"]) == (8, "NO")
-        elif name == "15":  # two shards: in doubt the GPU that no other job has
+        elif name == "15":  # two shards, of one GPU
             assert gpus == 1
         elif "TresPerTask" in fields:
             assert gpus == int(fields["NumTasks"])
@@ -125,7 +125,6 @@ LEFT = {
     **dict.fromkeys(("18", "37"), "waiting for BeginTime"),
     "36": "waiting for JobHeldUser",
     "38": "waiting for Dependency",
-    "45": "asks for gres/shard",
     "49": "states sockets_per_node, which is not read",
 }
 WAITING = {  # job: workers, GPUs, CPUs, MiB of each, and on which nodes, as submit2.sh asks (tests/data/snapshots)
@@ -147,6 +146,7 @@ WAITING = {  # job: workers, GPUs, CPUs, MiB of each, and on which nodes, as sub
     "42": ([1], 2, 1, 51_200, None),
     "43": ([1], 2, 1, 8192, None),  # --gres=gpu:a100_3g.20gb:2
     "44": ([1], 3, 1, 8192, None),  # --gres=gpu:a100_1g.5gb:3
+    "45": ([1], 1, 1, 8192, None),  # --gres=shard:4, all of a GPU of s1
     "46": ([1], 2, 1, 8192, None),  # --gres=gpu:t4:2
     "50": ([1], 8, 1, 30_720, None),  # -p scav
     "51": ([1], 8, 1, 30_720, G),  # -p gpu,scav -C a100
@@ -178,6 +178,9 @@ def test_every_waiting_job_is_read_or_left_out_with_the_reason() -> None:
     components = [(group.id, group.demand.gpus, group.demand.gpu_models) for group in waiting["47"].options[0].groups]
     assert components == [("47", 8, ()), ("48", 4, ("l40s",))]  # --gres=gpu:8 -C a100 : --gres=gpu:l40s:4
     assert waiting["22"].options[0].demand.gpu_models == ("a100",)
+    assert waiting["45"].options[0].demand.resources == {"gres/shard": 4}
+    (shares,) = (part for held in found.running if held.job == "15" for part in held.assignments)
+    assert (shares.node, shares.gpus) == ("s1", {"0": 500})  # two shards of four
     assert waiting["44"].options[0].demand.gpu_models == ("a100_1g.5gb",)
     assert [(one.level, one.domains) for one in waiting["52"].options[0].splits] == [("node", 2)]
     assert waiting["52"].node_selector == {"partition:cpu": "yes"}
@@ -221,12 +224,12 @@ def test_the_printed_topology_is_that_of_the_file() -> None:
 
 
 def test_maintenance_drains() -> None:
-    """Node c2 is idle with MAINTENANCE and RESERVED; later files: nothing else is drained but s1's shard."""
+    """Node c2 is idle with MAINTENANCE and RESERVED; later files: nothing else is drained."""
     found = read_slurm(DATA / "nodes_maintenance.json.gz", DATA / "jobs_later.json.gz")
-    assert drained(found) == ["c2", "s1"]
+    assert drained(found) == ["c2"]
     assert "Drained, state MAINTENANCE: 1 (c2)." in notes_of(found)
     later = read_slurm(DATA / "nodes_later.json.gz", DATA / "jobs_later.json.gz")
-    assert drained(later) == ["s1"]
+    assert drained(later) == []
     assert "Left out, waiting for JobHeldAdmin: 26 (22, 23, 24, ...)." in notes_of(later)
 
 

@@ -66,7 +66,8 @@ NO_CPUS = "asks for --gpus without --cpus-per-gpu, and not for one node or one C
             "states threads_per_core, which is not read",
         ),
         ({"sockets_per_node": 2}, "states sockets_per_node, which is not read"),
-        ({"tres_per_node": "gres:shard:2"}, "asks for gres/shard"),
+        ({"tres_per_node": "gres:shard:2"}, "asks for gres/shard, and not for an equal part of a GPU"),
+        ({"tres_per_task": "gres:shard:2"}, "asks for gres/shard, and not by node"),
         ({"tres_per_node": "gres:nic:cx7:1"}, "asks for gres/nic:cx7"),
         ({"tres_per_task": "gres:nic:1"}, "asks for gres/nic, and not by node"),
         ({"tres_req_str": "cpu=1,mem=1G,node=1,license/matlab=1"}, "asks for license/matlab"),
@@ -319,6 +320,39 @@ def test_a_matching_set_is_an_option_for_each_of_its_alternatives() -> None:
     assert violations(found, plan) == []
 
 
+PARTS = {"gres": "gpu:a100:4,shard:a100:16", "partitions": ["gpu"]}
+
+
+@pytest.mark.parametrize(
+    ("running", "asked", "started"),
+    [  # gpu01 has 4 GPUs of 4 shards
+        ([], ["shard:2"] * 9, 8),
+        ([], ["shard:3"] * 9, 4),
+        ([], ["gpu:1"] * 3 + ["shard:2"] * 3, 5),
+        (["shard:2(IDX:0)", "shard:a100:3(0/4,3/4,0/4,0/4)"], ["shard:2"] * 6, 5),
+        (["shard:2(IDX:0)", "gpu:a100:2(IDX:1,2)"], ["gpu:1", "gpu:1"], 1),
+        (["shard:5(4/4,1/4,0/4,0/4)"], ["shard:1"], 0),  # of two GPUs: the node is drained
+    ],
+)
+def test_shards_are_parts_of_a_gpu(running: list[str], asked: list[str], started: int) -> None:
+    """A job has those of one GPU, which no job may have as a whole then."""
+    here = {"required_nodes": "gpu01", "max_nodes": 1}
+    jobs = [
+        RUNS | {"job_id": 20 + n, "gres_detail": [text], "tres_alloc_str": "cpu=1,mem=1M"}
+        for n, text in enumerate(running)
+    ]
+    jobs += [WAITS | here | {"job_id": 40 + n, "tres_per_node": f"gres/{text}"} for n, text in enumerate(asked)]
+    found = read(*jobs, **PARTS)
+    plan = solve(found, time_limit_s=5)
+    assert (len(plan.placements) - len(found.running), violations(found, plan)) == (started, [])
+
+
+@pytest.mark.parametrize("gres", ["gpu:a100:4,shard:15", "gpu:a100:2,gpu:h100:2,shard:16"])
+def test_shards_that_are_no_equal_parts(gres: str) -> None:
+    found = read(WAITS | {"tres_per_node": "gres/shard:1"}, gres=gres)
+    assert left_out(found) == ["asks for gres/shard, and not for an equal part of a GPU: 1 (2)."]
+
+
 HEAD = WAITS | {"het_job_id": 2, "het_job_id_set": "2-3", "het_job_offset": 0, "features": "ib"}
 TAIL = WAITS | {"job_id": 3, "het_job_id": 2, "het_job_id_set": "2-3", "het_job_offset": 1, "partition": "gpu,vis"}
 NOT_ALL = "a component of the heterogeneous job does not wait: 1 (2)."
@@ -403,7 +437,7 @@ def test_other_generic_resources_are_named_ones() -> None:
         gres="gpu:a100:4,nic:cx7:2,nic:mlx5:3,shard:16,bus:no_consume:1",
     )
     kind = next(one for one in found.cluster.machines if one.id == found.cluster.nodes[0].machine)
-    assert kind.resources == {"gres/nic": 5, "gres/bus": 1_000_000_000}
+    assert kind.resources == {"gres/nic": 5, "gres/bus": 1_000_000_000, "gres/shard": 16}
     takes = {job.id: (job.options[0].workers, job.options[0].demand.resources["gres/nic"]) for job in found.jobs}
     assert takes == {"1": (1, 1), "5": (1, 2), "2": (1, 2), "3": (2, 1)}
     plan = solve(found)

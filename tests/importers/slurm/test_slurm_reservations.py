@@ -94,7 +94,7 @@ def test_a_file_and_what_is_none(tmp_path: Path) -> None:
     command = ["import", "slurm", "--nodes", files[0], "--jobs", files[1], "--reservations", files[2]]
     assert run([*command, "--out", str(out)]) == 0
     assert [one["node"] for one in json.loads(out.read_text())["holds"]] == ["n0"]
-    with pytest.raises(Unsupported, match="list of jobs; give the output of .scontrol show reservations --json"):
+    with pytest.raises(Unsupported, match=r"list of jobs; give the output of .scontrol show reservations --json"):
         read_slurm(idle_nodes(1), {"jobs": [GPUS]}, reservations={"jobs": []})
     with pytest.raises(BadInput, match="node_list"):
         read(GPUS, reserved=(listed(nodes="n[0"),))

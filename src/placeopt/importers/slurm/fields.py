@@ -85,6 +85,12 @@ class Gres:
         return match[1] if match else None
 
     @property
+    def shared(self) -> list[int]:
+        """The GPUs of which it is a part: ``(IDX:0)``, or those in use of ``(2/4,-/4,0/4)``."""
+        uses = re.findall(r"([0-9]+|-)/[0-9]+", self.details)
+        return [gpu for gpu, used in enumerate(uses) if used.strip("-0")] or parse_indices(self.indices or "")
+
+    @property
     def socket(self) -> int | None:
         """The socket of ``(S:n)``; None where there is none, or several (``(S:0-1)``, ``(S:0,1)``)."""
         match = re.search(r"\(S:([0-9]{1,3})\)", self.details)
@@ -100,8 +106,10 @@ class Tres:
     """GPU types, where each GPU has one; empty: any."""
     named: tuple[tuple[str, int], ...] = ()
     """Other generic resources and their counts, as ``gres/nic``."""
+    shares: tuple[tuple[str, int], ...] = ()
+    """Parts of GPUs and their counts, as ``gres/shard``."""
     others: tuple[str, ...] = ()
-    """Names of what is not read: parts of GPUs, other resources by type, what is not a generic resource."""
+    """Names of what is not read: other resources by type, what is not a generic resource."""
     cpus: int = 0
     memory_mib: int = 0
     nodes: int = 0
@@ -139,7 +147,7 @@ def parse_tres(text: str) -> Tres:
     A count without a model is the sum over all models. Raises `ValueError` if a count is none.
     """
     amounts = {"cpu": 0, "mem": 0, "node": 0}
-    gpus, named, others = Counter[str | None](), Counter[str](), dict[str, None]()
+    gpus, named, shares, others = Counter[str | None](), Counter[str](), Counter[str](), dict[str, None]()
     for item in filter(None, text.split(",")):
         key, _, value = item.partition("=")
         if key in amounts:
@@ -152,25 +160,26 @@ def parse_tres(text: str) -> Tres:
             (gres,) = parse_gres(item)
             if gres.name == "gpu":
                 gpus[gres.type] += gres.count
-            elif gres.count and ("gres/" + gres.name in SHARES_OF_GPUS or gres.type is not None):
-                others["gres/" + ":".join(filter(None, (gres.name, gres.type)))] = None
+            elif gres.count and gres.type is not None:
+                others[f"gres/{gres.name}:{gres.type}"] = None
             else:
-                named["gres/" + gres.name] += gres.count
+                (shares if "gres/" + gres.name in SHARES_OF_GPUS else named)["gres/" + gres.name] += gres.count
     plain, typed = gpus.pop(None, 0), +gpus
     models = tuple(filter(None, typed)) if typed.total() >= plain else ()
-    total, counted = max(plain, typed.total()), tuple((+named).items())
-    return Tres(total, models, counted, tuple(others), amounts["cpu"], amounts["mem"], amounts["node"])
+    counted, parts = tuple((+named).items()), tuple((+shares).items())
+    total, all_others = max(plain, typed.total()), tuple(others)
+    return Tres(total, models, counted, parts, all_others, amounts["cpu"], amounts["mem"], amounts["node"])
 
 
 def named_gres(listed: Iterable[Gres]) -> dict[str, int]:
     """
-    Return what becomes named resources, of all types together: generic resources but GPUs and parts of them.
+    Return what becomes named resources, of all types together: generic resources but GPUs.
 
     Those that Slurm never runs out of (``no_consume``) have the largest count; so has any with more.
     """
     named: dict[str, int] = {}
     for gres in listed:
-        if gres.name != "gpu" and "gres/" + gres.name not in SHARES_OF_GPUS and gres.count:
+        if gres.name != "gpu" and gres.count:
             count = MOST_NAMED if gres.type == "no_consume" else gres.count
             named["gres/" + gres.name] = min(MOST_NAMED, named.get("gres/" + gres.name, 0) + count)
     return named
@@ -180,18 +189,26 @@ def parse_gres_detail(text: str) -> Tres:
     """Read what a job holds on a node: ``gpu:a100:2(IDX:0,3)``, ``gpu:2(CNT:2)``, ``gpu:a100:0(IDX:N/A)``."""
     listed = [gres for gres in parse_gres(text) if gres.count]
     gpus = [gres for gres in listed if gres.name == "gpu"]
+    parts = [gres for gres in listed if "gres/" + gres.name in SHARES_OF_GPUS]
     if (count := sum(gres.count for gres in gpus)) > MAX_HOSTS:
         raise ValueError(f"{text[:60]!r}: more than {MAX_HOSTS} GPUs")
     indices = [parse_indices(gres.indices) for gres in gpus if gres.indices is not None]
     told = [gres.count for gres in gpus if gres.indices is not None]
     if [len(own) for own in indices] != told:
         raise ValueError(f"{text[:60]!r}: {told} GPUs, but not as many indices")
+    named = named_gres(gres for gres in listed if gres.type != "no_consume" and gres not in parts)
     return Tres(
-        gpus=count,
-        named=tuple(named_gres(gres for gres in listed if gres.type != "no_consume").items()),
-        others=tuple(name for gres in listed if (name := "gres/" + gres.name) in SHARES_OF_GPUS),
-        indices=tuple(sorted(chain(*indices))) if len(indices) == len(gpus) else None,
+        gpus=count + len(parts),
+        named=tuple(named.items()),
+        shares=tuple(("gres/" + gres.name, gres.count) for gres in parts),
+        indices=tuple(sorted(chain(*indices, *(gres.shared for gres in parts)))) if len(indices) == len(gpus) else None,
     )
+
+
+def gpu_milli(parts: int, of: int) -> int:
+    """Return how many thousandths of a GPU some of its ``of`` parts are; 0 where they are none, or not of one GPU."""
+    milli, rest = divmod(1000 * parts, of or 1)
+    return 0 if rest or milli > 1000 or not of else milli
 
 
 def parse_memory(text: str) -> int:

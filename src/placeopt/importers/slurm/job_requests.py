@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from typing import Any
 
 from placeopt.documents.faults import make_record
 from placeopt.errors import BadInput
 from placeopt.importers.json_entry import JsonEntry
-from placeopt.importers.slurm.fields import parse_gres, parse_indices, parse_tres
+from placeopt.importers.slurm.fields import gpu_milli, parse_gres, parse_indices, parse_tres
 from placeopt.importers.slurm.unread_fields import is_set
 from placeopt.model import Demand, Option, Split
 from placeopt.model.base import MAX_MS, Amounts
@@ -92,9 +93,14 @@ class Request:
 
 
 class WaitingRequest(Request):
-    """What a waiting job asks for, as Slurm's fields state it; 0 where it asks for nothing."""
+    """
+    What a waiting job asks for, as Slurm's fields state it; 0 where it asks for nothing.
 
-    def __init__(self, entry: JsonEntry) -> None:
+    ``shares``: How many parts a GPU has, as ``gres/shard``. Those of a job on a node are of one GPU, as Slurm gives
+    them (without ``MULTIPLE_SHARING_GRES_PJ``).
+    """
+
+    def __init__(self, entry: JsonEntry, shares: Mapping[str, int]) -> None:
         super().__init__(entry)
         self._entry = entry
         total, node, task, job = entry.parsed("tres_req_str", parse_tres), *list(self.by.values())[:3]
@@ -102,12 +108,18 @@ class WaitingRequest(Request):
         for one in (total, node, task, job):
             if others := [name for name in one.others if not name.startswith(counted)]:
                 raise JobLeftOut(f"asks for {others[0][:60]}")
-            by_node = dict(node.named) if one is total or one is node else {}
-            if rest := [name for name, _ in one.named if name not in by_node]:
-                raise JobLeftOut(f"asks for {rest[0][:60]}, and not by node")
-        self.named, self.models = node.named, tuple(dict.fromkeys((*self.models, *total.models)))
+            by_node = {*node.named, *node.shares} if one is total or one is node else set()
+            if elsewhere := [name for name, _ in (*one.named, *one.shares) if name not in dict(by_node)]:
+                raise JobLeftOut(f"asks for {elsewhere[0][:60]}, and not by node")
+        self.named, self.models = (*node.named, *node.shares), tuple(dict.fromkeys((*self.models, *total.models)))
         if len(self.models) > 1:
             raise JobLeftOut("asks for several types of GPUs")
+        self.gpu_milli = 1000
+        for name, count in node.shares:
+            self.gpu_milli = gpu_milli(count, shares.get(name, 0))
+            if node.gpus or not self.gpu_milli:
+                raise JobLeftOut(f"asks for {name}, and not for an equal part of a GPU")
+            node = replace(node, gpus=1)
 
         self.tasks_per_node = slurm_number(entry, "tasks_per_node") or 0
         self.least = max(1, total.nodes or slurm_number(entry, "node_count") or 1)
@@ -191,7 +203,8 @@ class WaitingRequest(Request):
 
     def _option(self, workers: int, gpus: int, cpus: int, tasks: int, **where: Any) -> Option:
         """Return an option of workers of so many GPUs, CPUs and tasks each."""
-        amounts = {"gpus": gpus, "cpu_millicores": 1000 * cpus, "memory_mib": self.memory(tasks, gpus)}
+        amounts = {"gpus": gpus, "gpu_milli": self.gpu_milli, "cpu_millicores": 1000 * cpus}
+        amounts["memory_mib"] = self.memory(tasks, gpus)
         fields = {"id": f"nodes{workers}", "value": 0, "workers": workers, **where}
         return make_option(self._entry, amounts, self.named, self.models, **fields)
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, cached_property
 from typing import Any
 
 from placeopt.documents.faults import make_record
@@ -53,14 +54,22 @@ class JobContext:
     whole_kinds: set[str] = field(default_factory=set)
     """Of nodes that waiting jobs ask for as a whole."""
 
-    @property
+    @cached_property
+    def shares(self) -> dict[str, int]:
+        """How many parts a GPU has, as ``gres/shard``, where all nodes with some agree."""
+        found = {item for node in self.nodes.values() for item in node.shape.shares.items()}
+        counts = Counter(name for name, _ in found)
+        return {name: count for name, count in found if counts[name] == 1}
+
+    @cached_property
     def kept_cpus(self) -> int:
         """The least number of CPUs that a node keeps for each of its GPUs, of nodes that keep some; 0: none does."""
         return min((node.cpus_per_gpu for node in self.nodes.values() if node.cpus_per_gpu), default=0)
 
-    def value(self, entry: JsonEntry, gpus: int) -> int:
-        """Return the value of a job of that many GPUs."""
-        return self.rule.value(gpus, self.rule.gpu_value(slurm_number(entry, "priority") or 0, job_classes(entry)))
+    def value(self, entry: JsonEntry, workers: int, demand: Demand) -> int:
+        """Return the value of a job of so many workers."""
+        each = self.rule.gpu_value(slurm_number(entry, "priority") or 0, job_classes(entry))
+        return max(1, self.rule.value(workers * demand.gpus, each) * demand.gpu_milli // 1000)
 
 
 def job_classes(entry: JsonEntry) -> list[str]:

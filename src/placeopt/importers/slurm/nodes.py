@@ -13,7 +13,7 @@ from placeopt.errors import BadInput, Unsupported
 from placeopt.importers.import_notes import ImportNotes
 from placeopt.importers.json_entry import JsonEntry
 from placeopt.importers.observed_round import ObservedJob
-from placeopt.importers.slurm.fields import named_gres, parse_gres
+from placeopt.importers.slurm.fields import SHARES_OF_GPUS, named_gres, parse_gres
 from placeopt.importers.slurm.lists import entries_of, read_list
 from placeopt.importers.slurm.topology import is_slurm_topology, read_slurm_topology
 from placeopt.importers.slurm.unread_fields import NODE_FIELDS, NODE_LIMITS, UNSET_TEXTS, UnreadFields, is_set, names
@@ -80,6 +80,12 @@ class NodeShape(NamedTuple):
     def models(self) -> tuple[str, ...]:
         """Of the GPUs, by index."""
         return tuple(model for model, _ in self.gpus)
+
+    @property
+    def shares(self) -> dict[str, int]:
+        """How many parts a GPU has, as ``gres/shard``, where all GPUs are alike."""
+        named, gpus = dict(self.named), len(self.gpus) if len(set(self.models)) == 1 else 0
+        return {name: named[name] // gpus for name in SHARES_OF_GPUS & named.keys() if gpus and not named[name] % gpus}
 
     @property
     def kind(self) -> str:

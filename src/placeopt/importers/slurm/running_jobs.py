@@ -13,7 +13,7 @@ from placeopt.errors import BadInput
 from placeopt.importers.json_entry import JsonEntry
 from placeopt.importers.observed_round import ObservedJob, ObservedWorker
 from placeopt.importers.priority_rule import comment_marks, flags_of
-from placeopt.importers.slurm.fields import SHARES_OF_GPUS, Tres, parse_gres_detail, parse_tres
+from placeopt.importers.slurm.fields import Tres, gpu_milli, parse_gres_detail, parse_tres
 from placeopt.importers.slurm.job_requests import JobLeftOut, Request, make_option, milliseconds, slurm_number
 from placeopt.importers.slurm.jobs import (
     JobContext,
@@ -42,6 +42,7 @@ class NodeHolding(NamedTuple):
     memory_mib: int
     named: frozenset[tuple[str, int]]
     """Other generic resources."""
+    gpu_milli: int
     node: str
     indices: tuple[int, ...] | None
     workers: int = 1
@@ -72,15 +73,19 @@ def _exact(context: JobContext, entry: JsonEntry, name: str, nodes: Sequence[str
     asked, holdings = Request(entry), []
     held = _gres(context, entry, asked, nodes)
     for node, have, count, mib in zip(nodes, held, *_cpus(context, entry, nodes), strict=True):
-        listed, named = context.nodes.get(node), dict(have.named)
+        listed, named, milli = context.nodes.get(node), dict((*have.named, *have.shares)), 1000
+        for share, count_of in have.shares:
+            milli = gpu_milli(count_of, 0 if listed is None else listed.shape.shares.get(share, 0))
+            if not milli or have.gpus > 1 or len(have.indices or ()) != 1:
+                raise JobLeftOut("holds a share of GPUs (shard, mps) that is not an equal part of one")
         if asked.exclusive and listed is not None and (have.gpus < len(listed.shape.gpus) or count < listed.shape.cpus):
             context.notes.drain("held by an exclusive job that has not all of it", node)
         if context.kept_cpus:  # CPUs that are not kept for its GPUs
             named[FOR_ALL] = max(0, count - have.gpus * (0 if listed is None else listed.cpus_per_gpu))
-        holdings.append(NodeHolding(have.gpus, 1000 * count, mib, frozenset(named.items()), node, have.indices))
+        holdings.append(NodeHolding(have.gpus, 1000 * count, mib, frozenset(named.items()), milli, node, have.indices))
     kinds: dict[tuple[object, ...], list[NodeHolding]] = {}
     for holding in _by_task(asked, holdings):
-        kinds.setdefault(holding[:4], []).append(holding)
+        kinds.setdefault(holding[:5], []).append(holding)
     if len(kinds) == 1:
         (some,) = kinds.values()
         licenses = context.licenses.held(entry, sum(holding.workers for holding in some)).items()
@@ -135,7 +140,12 @@ def _part(context: JobContext, entry: JsonEntry, name: str, holdings: Sequence[N
     asked = Request(entry).models
     if len(asked) > 1:
         context.notes.assume(ANY_MIX)
-    amounts = {"gpus": first.gpus, "cpu_millicores": first.millicores, "memory_mib": first.memory_mib}
+    amounts = {
+        "gpus": first.gpus,
+        "gpu_milli": first.gpu_milli,
+        "cpu_millicores": first.millicores,
+        "memory_mib": first.memory_mib,
+    }
     option = make_option(
         entry,
         amounts,
@@ -143,8 +153,9 @@ def _part(context: JobContext, entry: JsonEntry, name: str, holdings: Sequence[N
         sorted(asked) if models.issubset(asked) else (),
         workers=count,
         workers_per_node_max=1 if count == len(holdings) > 1 else None,
-        value=context.value(entry, count * first.gpus),
+        value=0,
     )
+    option = option.model_copy(update={"value": context.value(entry, count, option.demand)})
     workers = [
         ObservedWorker(holding.node, holding.indices and holding.indices[i * holding.gpus : (i + 1) * holding.gpus])
         for holding in holdings
@@ -175,8 +186,8 @@ def _gres(context: JobContext, entry: JsonEntry, asked: Request, nodes: Sequence
         held = [parse_gres_detail(detail) for detail in entry.words("gres_detail")]
     except ValueError as error:
         raise BadInput(f"{entry.path('gres_detail')}: {error}") from None
-    if SHARES_OF_GPUS & {name.split(":")[0] for one in (allocated, *asked.by.values(), *held) for name in one.others}:
-        raise JobLeftOut("holds a share of GPUs (shard, mps)")
+    if any(one.shares for one in (allocated, *asked.by.values())) and not any(one.shares for one in held):
+        raise JobLeftOut("holds a share of GPUs (shard, mps), and which one is not listed")
     if not any(one.gpus for one in held) and (allocated.gpus or not held):
         held = [_gpus_by_request(context, asked, len(nodes), allocated.gpus)] * len(nodes)
     if not any(one.named for one in held):

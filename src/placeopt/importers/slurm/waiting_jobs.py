@@ -85,7 +85,7 @@ def het_jobs(context: JobContext, entries: Sequence[JsonEntry]) -> Iterator[Obse
         run_time_ms = max(milliseconds(entry, "time_limit", 60_000) or 0 for entry in entries) or None
         options = []
         for number, groups in enumerate(ways):
-            value = sum(context.value(first, group.workers * group.demand.gpus) for group in groups)
+            value = sum(context.value(first, group.workers, group.demand) for group in groups)
             fields = {"id": f"way{number}", "value": value, "run_time_ms": run_time_ms}
             options.append(make_record(Option, first.where, groups=groups, workers_per_node_max=1, **fields))
         yield ObservedJob(make_job(first, job_name(first), tuple(options), {}), priority=priority, where=first.where)
@@ -156,7 +156,7 @@ def _options(
     """
     if field := context.unread.of(entry, read):
         raise JobLeftOut(f"states {field[:60]}, which is not read")
-    asked = WaitingRequest(entry)
+    asked = WaitingRequest(entry, context.shares)
     options = asked.options()
     numbers = {node_count(option) for option in options}
     constraint = entry.text("features", "")
@@ -183,7 +183,7 @@ def _options(
             for text, labels in sets.items()
             for one in options
         ]
-    gpus = min(option.demand.gpus for option in options)  # whole nodes of another kind are worth no more
-    valued = [{"value": context.value(entry, one.workers * gpus)} for one in options]
+    least = min((option.demand for option in options), key=lambda demand: demand.gpus)  # whole nodes are worth no more
+    valued = [{"value": context.value(entry, one.workers, least)} for one in options]
     name = {"id": "default"} if len(options) == 1 else {}
     return [one.model_copy(update={**value, **name}) for one, value in zip(options, valued, strict=True)], where
