@@ -46,10 +46,15 @@ MAX_GPUS = 1024
 
 
 class ObservedWorker(NamedTuple):
-    """A running worker: its node and the indices of its GPUs there, None if the resource manager does not list them."""
+    """
+    A running worker: its node and the indices of its GPUs there, None if the resource manager does not list them.
+
+    ``starts``: First slots of its shares of GPUs with profiles.
+    """
 
     node: str
     gpus: tuple[int, ...] | None = None
+    starts: tuple[int, ...] = ()
 
 
 class ObservedJob(NamedTuple):
@@ -201,8 +206,8 @@ class _GpuLedger:
 
     def claim_listed(self, observed: ObservedJob) -> ObservedJob:
         """Claim a job's listed GPUs; return it without those of a node on which one of them has no room left."""
-        wanted = {rank: gpus for rank, (_, gpus) in enumerate(observed.workers) if gpus}
-        bare = [ObservedWorker(worker.node) if worker.gpus else worker for worker in observed.workers]
+        wanted = {rank: worker.gpus for rank, worker in enumerate(observed.workers) if worker.gpus}
+        bare = [worker._replace(gpus=None) if worker.gpus else worker for worker in observed.workers]
         claimed = self._claim(observed._replace(workers=tuple(bare)), wanted)
         if claimed.workers != observed.workers:
             self._notes.keep("GPUs are listed as held twice; others counted as used instead", observed.job.id)
@@ -234,7 +239,7 @@ class _GpuLedger:
         for rank, gpus in wanted.items():
             node = workers[rank].node
             if node not in full:
-                workers[rank] = ObservedWorker(node, gpus)
+                workers[rank] = workers[rank]._replace(gpus=gpus)
                 for gpu in gpus:
                     self._held_milli[node][gpu] += share
         return observed._replace(workers=tuple(workers))
@@ -257,7 +262,7 @@ class _GpuLedger:
         """Return a job with GPUs for every worker: the lowest with room where they are not listed."""
         demand, workers = observed.job.options[0].demand, list(observed.workers)
         own = {(worker.node, gpu) for worker in workers for gpu in worker.gpus or ()}
-        for rank, (node, gpus) in enumerate(workers):
+        for rank, (node, gpus, _) in enumerate(workers):
             held, size = self._held_milli[node], self._sizes.get(node)
             if gpus is None:
                 most = WHOLE_GPU_MILLI - demand.gpu_milli
@@ -359,6 +364,12 @@ def _running(observed: ObservedJob) -> Running:
             observed.where,
             node=node,
             gpus={str(gpu): demand.gpu_milli for worker in workers for gpu in worker.gpus},
+            starts={
+                str(gpu): start
+                for worker in observed.workers
+                if worker.node == node and worker.starts
+                for gpu, start in zip(worker.gpus or (), worker.starts, strict=True)
+            },
             cpu_millicores=len(workers) * demand.cpu_millicores,
             memory_mib=len(workers) * demand.memory_mib,
             workers=tuple(workers),

@@ -17,6 +17,7 @@ from placeopt.errors import BadInput
 from placeopt.importers.json_entry import JsonEntry
 from placeopt.importers.kubernetes.node_selectors import EVERY_NODE, KEEPS_OFF, NodeConditions, node_selector_terms
 from placeopt.importers.kubernetes.objects import Listed
+from placeopt.importers.kubernetes.partitions import Part, Partitions
 from placeopt.importers.kubernetes.resources import CLASS_RESOURCE, NONE, is_network, parse_quantity, quantity
 
 UNKNOWN = "a ResourceClaim"
@@ -54,10 +55,14 @@ class PodDevices:
     """
     What a pod takes by its claims.
 
-    ``amounts``: Of extended resources. ``unknown``: Claims that may be for counted GPUs. ``conditions``: On its node.
+    ``amounts``: Of extended resources. ``profile``: Of a part of a GPU, and its thousandths. ``parts``: Where its GPUs
+    and parts of them are, as far as that is known. ``unknown``: Claims that may be for counted GPUs.
+    ``conditions``: On its node.
     """
 
     amounts: Counter[str] = field(default_factory=Counter)
+    profile: tuple[str, int] | None = None
+    parts: list[Part] = field(default_factory=list)
     unknown: list[str] = field(default_factory=list)
     conditions: NodeConditions = EVERY_NODE
 
@@ -75,6 +80,8 @@ class Devices:
         for slice_ in _newest(listed.get("ResourceSlice", [])):
             for device in _readable(slice_, self._counters):
                 self._devices[device.id] = device
+        self.partitions = Partitions(self._devices.values(), self._counters)
+        self._selectors: dict[str, list[str]] = {}
         self._names: dict[str, str] = {}
         self._of_name: dict[str, dict[DeviceId, Device]] = {}
         classes = listed.get("DeviceClass", [])
@@ -100,7 +107,7 @@ class Devices:
         """Name the devices of a class, if it is read and all of them can be given out beside those of other names."""
         name, spec = entry.entry("metadata").text("name"), entry.entry("spec")
         stated = spec.text("extendedResourceName", "")
-        expressions = [one.entry("cel").text("expression") for one in spec.entries("selectors")]
+        expressions = self._selectors[name] = [one.entry("cel").text("expression") for one in spec.entries("selectors")]
         if any(_all_met(expressions, one) is None for one in self._devices.values()):
             return
         met = {key: one for key, one in self._devices.items() if _all_met(expressions, one)}
@@ -125,7 +132,7 @@ class Devices:
 
     def taken(self) -> Mapping[str, Counter[str]]:
         """Return those of them that no pod can have: devices, or parts of them, that no amount of a pod states."""
-        counted = {key for devices in self._of_name.values() for key in devices}
+        counted = {key for devices in self._of_name.values() for key in devices} | self.partitions.parts.keys()
         held = {key for name in self._held for key in _allocated(self._claims[name])}
         others = self._allocated - (held & counted)
         used = _sum(self._devices[key] for key in others if key in self._devices)
@@ -186,6 +193,10 @@ class Devices:
             found.conditions &= node_selector_terms(selector)
         for key in _allocated(claim):
             of = [resource for resource, devices in self._of_name.items() if key in devices]
+            if key in self.partitions.parts and runs:
+                found.parts.append(self.partitions.parts[key])
+                if not of:
+                    self._ask(found, claim.entry("spec"))
             if of and runs and name not in self._held:
                 found.amounts[of[0]] += 1
             elif not of and key not in self._devices:
@@ -205,7 +216,14 @@ class Devices:
             classes.append(exact.text("deviceClassName", ""))
             resource = self._names.get(classes[-1])
             expressions = [one.entry("cel").text("expression") for one in exact.entries("selectors")]
+            part = self._part(classes[-1], expressions) if exact.integer("count", 1, 1024, 1) == 1 else None
             if (
+                part is not None
+                and found.profile is None
+                and exact.text("allocationMode", "ExactCount") == "ExactCount"
+            ):
+                found.profile = part
+            elif (
                 resource is None
                 or exact.text("allocationMode", "ExactCount") != "ExactCount"
                 or not all(_all_met(expressions, device) for device in self._of_name[resource].values())
@@ -213,11 +231,23 @@ class Devices:
                 plain = False
             else:
                 asked[resource] += exact.integer("count", 1, 1024, 1)
+        if found.profile is not None and len(classes) > 1:
+            plain = False
         if plain and (not spec.entry("devices").entries("constraints") or asked.total() < 2):
             found.amounts += asked
         else:
             for name in classes or [""]:
                 self._uncounted(found, name)
+
+    def _part(self, name: str, expressions: list[str]) -> tuple[str, int] | None:
+        """Return the profile of the parts of GPUs that a request may have, and its thousandths; None: of no parts."""
+        both = [*self._selectors.get(name, ()), *expressions]
+        met = {key: _all_met(both, device) for key, device in self._devices.items()}
+        if name in self._names or name not in self._selectors or None in met.values():
+            return None
+        chosen = [key for key, is_met in met.items() if is_met]
+        called = {str(self._devices[key].facts.get(f"attributes {key[0]}/profile", name)) for key in chosen}
+        return self.partitions.profile(chosen, called.pop() if len(called) == 1 else name)
 
     def _uncounted(self, found: PodDevices, name: str) -> None:
         """Take a device of a class or driver that nothing counts."""

@@ -146,10 +146,24 @@ class JobReader:
             conditions_unread=conditions.unread is not None,
             origin=_origin(draft),
         )
-        workers = tuple(ObservedWorker(pod.node, None if pod.gpus else ()) for pod in pods if pod.node is not None)
+        workers = tuple(
+            ObservedWorker(
+                pod.node,
+                tuple(part.gpu for part in pod.parts) or (None if pod.gpus else ()),
+                self._starts(pod),
+            )
+            for pod in pods
+            if pod.node is not None
+        )
         movable, preemptible = self._flags(draft)
         started = max(pod.started_ms for pod in pods)
         return ObservedJob(job, workers, started, None, first.priority, first.entry.where, None, movable, preemptible)
+
+    def _starts(self, pod: Pod) -> tuple[int, ...]:
+        """Return the first slots of a running pod's GPUs, where these have profiles: 0 of whole ones."""
+        if pod.node is None or pod.node not in self.nodes or not self.nodes[pod.node].profiles:
+            return ()
+        return tuple(part.start for part in pod.parts) or (0,) * pod.gpus
 
     def _rules(self, pod: Pod) -> tuple[str, NodeConditions]:
         return pod.node_rules, self._conditions[pod.id]
@@ -237,6 +251,7 @@ class JobReader:
             Demand,
             first.entry.where,
             gpus=first.gpus,
+            **({} if first.profile is None else dict(zip(("gpu_profile", "gpu_milli"), first.profile, strict=True))),
             cpu_millicores=first.amounts.get("cpu", 0),
             memory_mib=first.amounts.get("memory", 0),
             resources=named,

@@ -16,7 +16,7 @@ from placeopt.importers.json_entry import JsonEntry
 from placeopt.importers.kubernetes.node_selectors import taint
 from placeopt.importers.kubernetes.objects import unreadable_field
 from placeopt.importers.kubernetes.resources import MAX_AMOUNT, in_units, may_be_gpu, quantity
-from placeopt.model import Cluster, Domain, Gpu, Machine, Node, Origin, Taint
+from placeopt.model import Cluster, Domain, Gpu, Machine, Node, Origin, Profile, Taint
 
 if TYPE_CHECKING:
     from placeopt.importers.kubernetes.topologies import Levels
@@ -41,6 +41,8 @@ class KubernetesNode:
     """Names of the resources that it states, also those of which it has none."""
     amounts: dict[str, Fraction] = field(default_factory=dict)
     """What it has for jobs of each resource but GPUs, in the units of records: without what daemons hold."""
+    profiles: tuple[tuple[Profile, ...], ...] = ()
+    """Of the first GPUs, where claims ask for parts of them."""
 
     def add_devices(self, devices: Mapping[str, int], resource: str) -> None:
         """Add devices that claims take, unless the node states them as a resource of its own."""
@@ -123,10 +125,11 @@ def cluster_of(nodes: Mapping[str, KubernetesNode], levels: Levels, asked: Conta
         cpu, memory = (amounts.pop(name, 0) for name in ("cpu", "memory"))
         model = (node.labels.get("nvidia.com/gpu.product") or "gpu") if node.gpus else ""
         size = node.labels.get("nvidia.com/gpu.memory", "0") if node.gpus else "0"
-        shape = (model, node.gpus, cpu, memory, size, *sorted(amounts.items()))
+        shape = (model, node.gpus, node.profiles, cpu, memory, size, *sorted(amounts.items()))
         if shape not in machines:
             kind = f"{node.gpus}x{model}" if node.gpus else "cpu"
             memory_mib = int(size) if size.isdecimal() and len(size) < 9 else 0
+            of_gpus = (*node.profiles, *((),) * (node.gpus - len(node.profiles)))
             gpu = make_record(Gpu, node.entry.where, model=model or "gpu", memory_mib=memory_mib)
             machines[shape] = make_record(
                 Machine,
@@ -134,7 +137,7 @@ def cluster_of(nodes: Mapping[str, KubernetesNode], levels: Levels, asked: Conta
                 id=f"type{len(machines)}-{kind}",
                 cpu_millicores=cpu,
                 memory_mib=memory,
-                gpus=(gpu,) * node.gpus,
+                gpus=tuple(gpu.model_copy(update={"profiles": of}) if of else gpu for of in of_gpus),
                 source="kubernetes",
                 resources={name: amount for name, amount in amounts.items() if amount},
             )

@@ -25,6 +25,7 @@ from placeopt.importers.kubernetes.makers import (
 )
 from placeopt.importers.kubernetes.node_selectors import NodeConditions, node_affinity, tolerations
 from placeopt.importers.kubernetes.objects import time_ms
+from placeopt.importers.kubernetes.partitions import Part
 from placeopt.importers.kubernetes.resources import MAX_AMOUNT, NONE, PODS, in_units, may_be_gpu, requested_amounts
 from placeopt.importers.observed_round import MAX_GPUS
 from placeopt.importers.priority_rule import annotation_marks
@@ -89,6 +90,10 @@ class Pod:
     node: str | None
     queue: str | None
     gpus: int
+    profile: tuple[str, int] | None
+    """Name of the profile of its part of a GPU, and how many thousandths it is."""
+    parts: tuple[Part, ...]
+    """Where its GPUs and parts of GPUs are, as far as claims tell."""
     amounts: Mapping[str, int]
     """`Amounts.units`."""
     exact: Mapping[str, Fraction]
@@ -142,7 +147,7 @@ class Pod:
     @property
     def kind(self) -> object:
         """What alike pods have in common."""
-        return self.gpus, frozenset(self.amounts.items()), self.ending
+        return self.gpus, self.profile, frozenset(self.amounts.items()), self.ending
 
 
 def read_pod(entry: JsonEntry, resource: str, devices: Devices, memo: Memo) -> Pod | None:
@@ -167,6 +172,7 @@ def read_pod(entry: JsonEntry, resource: str, devices: Devices, memo: Memo) -> P
     conditions, tolerated = memo.get(
         spec.raws(("affinity", "tolerations")), lambda: (node_affinity(spec), tolerations(spec))
     )
+    profile, parts = None, tuple[Part, ...]()
     if "resourceClaims" in spec or "extendedResourceClaimStatus" in status:
         taken = devices.of(entry, [*exact, *([resource] if gpus else [])], resource)
         gpus += taken.amounts.pop(resource, 0)
@@ -174,6 +180,10 @@ def read_pod(entry: JsonEntry, resource: str, devices: Devices, memo: Memo) -> P
         exact = {**exact, **{key: exact.get(key, NONE) + count for key, count in taken.amounts.items()}}
         conditions &= taken.conditions
         shares += tuple(taken.unknown)
+        profile, parts = taken.profile, tuple(taken.parts)
+        if profile is not None:
+            shares += ("a part of a GPU beside whole ones",) * (gpus > 0)
+            gpus = 1
     claims, unread_volume = _volumes(spec, name)
     topology, unread_mark = _topology(entry, metadata, annotations)
     return Pod(
@@ -185,6 +195,8 @@ def read_pod(entry: JsonEntry, resource: str, devices: Devices, memo: Memo) -> P
         node,
         next((said[key] for key in QUEUES for said in (labels, annotations) if said.get(key)), None),
         gpus,
+        profile,
+        parts,
         units,
         exact,
         shares,

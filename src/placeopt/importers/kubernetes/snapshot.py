@@ -107,6 +107,9 @@ def read_kubernetes(
     topologies = [pod.topology for pod in pods.waiting] + [one.topology for one in rules]
     named = [*topology_levels(listed.get("Topology", [])), *([key] for one in topologies for key in one.levels)]
     labels = {label for pod in pods.readable for label in pod.node_labels}
+    for of, parted in nodes.items():
+        parted.profiles = reading.devices.partitions.of_node(of)
+        parted.gpus = max(parted.gpus, len(parted.profiles))
     known = Levels(nodes, levels, where, named, labels)
     exclusive = exclusive_amounts(pods, known)
     jobs = reading.jobs(pods, known, exclusive, reading.stated)
@@ -253,6 +256,10 @@ class _Reading:
             node.amounts |= {name: Fraction(limit) for name, limit in exclusive.limits.items()}
         for name, given in self.devices.taken().items():
             if name in self.nodes:
+                if given[self.resource] and self.nodes[name].profiles:
+                    self.notes.drain("nodes with parts of GPUs that no pod holds", name)
+                    self.nodes[name].drained = True
+                    given.pop(self.resource)
                 self.nodes[name].gpus -= min(self.nodes[name].gpus, given.pop(self.resource, 0))
                 self.nodes[name].take(given)
         jobs = {pod.id for pod in pods.work}
