@@ -62,7 +62,7 @@ def test_jobs_of_a_scenario_have_templates() -> None:
             'templates.t0.options[0].workers: "x", expected a whole',
         ),
         ({"templates": {"t0": {"kind": "cpu"}}}, "templates.t0.options[0].demand.gpus: 1 in a job of kind 'cpu'"),
-        ({"templates": {"t0": {"user": "x"}}}, 'templates.t0.user: a job states it, not a template'),
+        ({"templates": {"t0": {"user": "x"}}}, "templates.t0.user: a job states it, not a template"),
         ({"templates": {"t0": {"prio": 1}}}, "templates.t0.prio: unknown field"),
         ({"templates": {"x": {}}}, "jobs[0].template: no template 't0'; there are: x"),
         (

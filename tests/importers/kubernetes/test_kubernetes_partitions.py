@@ -131,6 +131,18 @@ def test_what_slots_do_not_tell_is_left_out() -> None:
     assert left_out(round_of(1, any_part)) == UNREAD
 
 
+def test_a_gpu_of_which_a_part_is_tainted_is_not_parted() -> None:
+    """The other GPU is, and takes both shares."""
+    listed = slices(2)
+    for one in listed[1]["spec"]["devices"]:
+        if "gpu-0" in one["name"]:
+            one["taints"] = [{"key": "unhealthy", "effect": "NoSchedule"}]
+    asked = [*claimed("p", "3g.40gb"), *claimed("q", "3g.40gb"), *claimed("w", "3g.40gb")]
+    found = read(bare(), *listed, *CLASSES, *asked)
+    assert [[one.id for one in gpu.profiles] for gpu in found.cluster.machines[0].gpus] == [[None, "3g.40gb"]]
+    assert len(solve(found, isolation="thread").placements) == 2
+
+
 def allocatable(gpus: int, taken: list[dict[str, Any]], wanted: list[str | None]) -> bool:
     """Return whether devices for all claims can be given out together, by counters, trying all."""
     listed = [one for i in range(gpus) for one in devices(i)]

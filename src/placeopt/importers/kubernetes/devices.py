@@ -245,7 +245,7 @@ class Devices:
         met = {key: _all_met(both, device) for key, device in self._devices.items()}
         if name in self._names or name not in self._selectors or None in met.values():
             return None
-        chosen = [key for key, is_met in met.items() if is_met]
+        chosen = [key for key, is_met in met.items() if is_met and not self._devices[key].tainted]
         called = {str(self._devices[key].facts.get(f"attributes {key[0]}/profile", name)) for key in chosen}
         return self.partitions.profile(chosen, called.pop() if len(called) == 1 else name)
 

@@ -65,7 +65,8 @@ class Partitions:
             at = [i for i, counter in enumerate(slots) if device.takes.get(counter)]
             alone = {counter[:3] for counter in device.takes} == {slots[0][:3]}
             fits = all(amount <= self._limits.get(counter, NONE) for counter, amount in device.takes.items())
-            if not at or at[-1] - at[0] >= len(at) or device.node != node or not (alone and fits and device.apart):
+            lies = bool(at) and at[-1] - at[0] < len(at) and device.node == node
+            if not (lies and alone and fits and device.apart) or device.tainted:
                 return
             laid[device.id] = len(at), at[0]
         if (len(slots), 0) not in laid.values():
