@@ -104,7 +104,7 @@ def test_the_best_other_place_of_a_placed_tree() -> None:
 
 
 def test_a_bound_that_ignores_relations_says_so() -> None:
-    """Of five jobs for four GPUs that keep apart a relaxation places four; without relations nothing is said of them."""
+    """Of five jobs that keep apart on four GPUs a relaxation places four; without relations none is named."""
     for relations, said in (((APART_FROM_DB,), True), ((), False)):
         jobs = [build.job(name, labels={"app": "db"}, relations=relations) for name in "abcde"]
         plan = solve(build.instance(1, jobs), method="stranding", time_limit_s=5)
