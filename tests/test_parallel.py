@@ -7,13 +7,12 @@ import sys
 import threading
 import time
 from collections.abc import Callable
-from functools import partial
 from pathlib import Path
 
 import pytest
 from joblib import parallel_config
 
-from placeopt.parallel import event_of, mark_of, run_parallel
+from placeopt.parallel import run_parallel
 
 
 @pytest.fixture(autouse=True)
@@ -88,7 +87,7 @@ if os.environ.get("SLOW_START"):  # an import of a worker, in which Ctrl-C comes
 """
 SCRIPT = """
 import os, signal, sys, time
-from placeopt.parallel import event_of, mark_of, run_parallel
+from placeopt.parallel import run_parallel
 
 stopped = []
 signal.signal(signal.SIGINT, lambda *_: stopped.append(True))
@@ -123,26 +122,10 @@ def test_an_interrupt_while_workers_start_ends_without_a_word(tmp_path: Path) ->
     assert (out, err) == ("0 came True\n", "")
 
 
-def until_cancelled(number: int, mark: Path | None) -> tuple[int, bool]:
-    """Wait for the event of another process; a minute is never."""
-    with event_of(mark) as event:
-        assert event is not None
-        return number, event.wait(60)
-
-
-def test_an_event_reaches_the_tasks_in_other_processes() -> None:
-    """A signal to one process, such as SIGTERM, ends what the others are at, too."""
+def test_a_cancellation_ends_the_processes_at_work() -> None:
+    """A signal to one process, such as SIGTERM, ends what the others are at, too; nobody waits for an hour."""
     event = threading.Event()
     timer = threading.Timer(0.3, event.set)
     timer.start()
-    with mark_of(event) as mark:
-        found = list(run_parallel(partial(until_cancelled, mark=mark), range(8), 2, cancelled=event.is_set))
-    assert mark is not None
-    assert found
-    assert all(was_set for _, was_set in found)
-    assert not mark.parent.exists()
-
-
-def test_no_event_no_mark() -> None:
-    with mark_of(None) as mark, event_of(mark) as event:
-        assert (mark, event) == (None, None)
+    assert list(run_parallel(time.sleep, [3600] * 8, 2, cancelled=event.is_set)) == []
+    assert event.is_set()

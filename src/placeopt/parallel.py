@@ -13,7 +13,6 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
-from pathlib import Path
 from typing import Literal, TypeVar
 
 T = TypeVar("T")
@@ -43,7 +42,8 @@ def run_parallel(
     prefer
         Threads for tasks that only wait for other processes. ``joblib.parallel_config(backend=...)`` overrides it.
     cancelled
-        Checked between results; true ends the iteration. Started tasks are waited for, and their results are dropped.
+        Asked ten times a second; true ends the iteration. Tasks at work have a second to end, then processes are ended;
+        threads, and tasks of dask and ray, are waited for.
     ahead
         Whether each process is sent its next task while it works on one, for tasks that take long to pack.
     due
@@ -108,47 +108,27 @@ def _side_by_side(
         results = parallel(
             delayed(_interruptible)(task, item) for item in items if cancelled is None or not cancelled()
         )
-    is_bounded = due < math.inf and backend.supports_timeout
-    while True:
-        parallel.timeout = max(0.0, due - time.monotonic()) if is_bounded else None  # of the wait that begins here
-        try:
-            result = next(results)
-        except (StopIteration, WaitedInVain):
-            return
-        yield result
+
+    def bound() -> None:
+        """Bound the wait for the next result: joblib reads it all the time, and ends its processes where it is over."""
+        left_s = max(0.0, due - time.monotonic())
+        if prefer == "processes" and cancelled is not None and cancelled():
+            left_s = min(left_s, GRACE_S)
+        parallel.timeout = left_s if left_s < math.inf and backend.supports_timeout else None
+
+    with nullcontext() if cancelled is None else _watched(cancelled, bound):
+        while True:
+            bound()
+            try:
+                result = next(results)
+            except (StopIteration, WaitedInVain):
+                return
+            yield result
 
 
 CANCEL_POLL_S = 0.1
-
-
-@contextmanager
-def mark_of(event: threading.Event | None) -> Iterator[Path | None]:
-    """
-    Yield the path of a file that is made once ``event`` is set; None without an event.
-
-    Processes of this machine look for it (`event_of`), since an event reaches no other process, and of the signals that
-    set one Ctrl-C alone goes to all processes.
-    """
-    if event is None:
-        yield None
-        return
-    from tempfile import TemporaryDirectory  # only here: every command loads this module
-
-    with TemporaryDirectory(prefix="placeopt-") as folder:
-        mark = Path(folder) / "cancelled"
-        with _watched(event.is_set, mark.touch):
-            yield mark
-
-
-@contextmanager
-def event_of(mark: Path | None) -> Iterator[threading.Event | None]:
-    """Yield an event that is set once the file ``mark`` is there; None without one. Undoes `mark_of` in a process."""
-    if mark is None:
-        yield None
-        return
-    event = threading.Event()
-    with _watched(mark.exists, event.set):
-        yield event
+GRACE_S = 1.0
+"""Time in which processes that are at work may end by themselves, once all is cancelled."""
 
 
 @contextmanager

@@ -14,7 +14,7 @@ from placeopt.environment import versions
 from placeopt.live_cluster.engine import Engine
 from placeopt.model import Instance
 from placeopt.model.base import Record
-from placeopt.parallel import event_of, mark_of, run_parallel
+from placeopt.parallel import run_parallel
 from placeopt.whatif.answers import Failure, Price, RoundOutcome, SweepPoint
 from placeopt.whatif.json_lines import JsonLinesFile
 from placeopt.whatif.round_solving import Limits, outcome_of
@@ -106,14 +106,13 @@ class AnswerCache(OptionalRows[CachedAnswer], Generic[A]):
         """
         to_do = self.unanswered(parts)
         batches = [to_do[first : first + together] for first in range(0, len(to_do), together)]
-        with mark_of(None if self._jobs == 1 else self._deadline) as mark:
-            answer_all = partial(_answer, task=task, deadline=self._deadline, mark=mark)
-            for done in run_parallel(answer_all, batches, self._jobs, cancelled=self._deadline.is_set):
-                for name, answer in done:
-                    self._known[name] = answer
-                    self.keep(CachedAnswer(question=self._question, part=name, answer=answer))
-                if on_news is not None:
-                    on_news(len(self._known), len(parts))
+        answer_all = partial(_answer, task=task, deadline=self._deadline)
+        for done in run_parallel(answer_all, batches, self._jobs, cancelled=self._deadline.is_set):
+            for name, answer in done:
+                self._known[name] = answer
+                self.keep(CachedAnswer(question=self._question, part=name, answer=answer))
+            if on_news is not None:
+                on_news(len(self._known), len(parts))
         return [self._known[name] for name in parts if name in self._known]
 
     def outcome(self, part: str, instance: Instance, limits: Limits) -> RoundOutcome:
@@ -127,16 +126,9 @@ class AnswerCache(OptionalRows[CachedAnswer], Generic[A]):
 
 
 def _answer(
-    parts: list[tuple[str, T]],
-    *,
-    task: Callable[[Engine, T, Deadline], A],
-    deadline: Deadline,
-    mark: Path | None,
+    parts: list[tuple[str, T]], *, task: Callable[[Engine, T, Deadline], A], deadline: Deadline
 ) -> list[tuple[str, A]]:
-    """Answer parts by one engine, until the deadline; with ``mark`` in another process, which has a copy of it."""
-    if mark is not None:
-        with event_of(mark) as event:
-            return _answer(parts, task=task, deadline=Deadline(deadline.left_s, event), mark=None)
+    """Answer parts by one engine, until the deadline."""
     answers = []
     with Engine() as engine:
         for name, part in parts:

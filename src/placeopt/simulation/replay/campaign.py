@@ -11,8 +11,9 @@ from functools import partial
 from pathlib import Path
 
 from placeopt import __version__
+from placeopt.deadline import Deadline
 from placeopt.model.cluster import Cluster
-from placeopt.parallel import event_of, mark_of, run_parallel
+from placeopt.parallel import run_parallel
 from placeopt.simulation import simulate
 from placeopt.simulation.records.scenario import Scenario
 from placeopt.simulation.records.scheduling import Scheduling
@@ -110,23 +111,15 @@ class RunCampaign(OptionalRows[MeasuredRun]):
         wanted = {setup.key: setup for setup in setups}
         self.num_known += sum(key in self._known for key in wanted)
         to_do = [setup for key, setup in wanted.items() if key not in self._done]
-        with mark_of(None if self._jobs == 1 else self._cancel) as mark:
-            here, apart = partial(play, cancel=self._cancel), partial(_play_apart, mark=mark)
-            task: Callable[[RunSetup], MeasuredRun | None] = here if self._jobs == 1 else apart
-            for row in run_parallel(task, to_do, self._jobs, cancelled=lambda: self.over):
-                if row is None:
-                    continue
-                self._done[row.key] = row
-                self.keep(row)
-                if self._on_news is not None:
-                    self._on_news(row)
+        task = partial(play, cancel=Deadline(cancel=self._cancel))
+        for row in run_parallel(task, to_do, self._jobs, cancelled=lambda: self.over):
+            if row is None:
+                continue
+            self._done[row.key] = row
+            self.keep(row)
+            if self._on_news is not None:
+                self._on_news(row)
         return [self._done.get(setup.key) for setup in setups]
-
-
-def _play_apart(setup: RunSetup, mark: Path | None) -> MeasuredRun | None:
-    """Carry out a run in another process than that of the event that cancels it."""
-    with event_of(mark) as cancel:
-        return play(setup, cancel=cancel)
 
 
 def point_of(
