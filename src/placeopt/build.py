@@ -62,7 +62,7 @@ def nodes(count: int, machine: str = "m", *, prefix: str = "n", first: int = 0, 
 
 
 def cluster(
-    nodes: int | Iterable[Node] = 2,
+    nodes: int | Iterable[Node] | Cluster = 2,
     *,
     machines: Iterable[Machine] | None = None,
     racks: int = 0,
@@ -71,11 +71,13 @@ def cluster(
     """
     Return a cluster.
 
-    ``nodes``: The nodes, or a number: that many nodes ``n0``, ``n1``, ... of the first machine type. ``machines``: Left
-    out, the one of ``machine()``. ``racks``: Number of racks ``r0``, ``r1``, ... over which the nodes are spread
-    evenly, in order; 0: none, and ``domains``, parents first, are given, or the nodes share one network. Raises
-    `ValueError` if both are given, or a record is wrong.
+    ``nodes``: The nodes, or a number: that many nodes ``n0``, ``n1``, ... of the first machine type; a cluster is
+    returned as it is. ``machines``: Left out, the one of ``machine()``. ``racks``: Number of racks ``r0``, ``r1``, ...
+    over which the nodes are spread evenly, in order; 0: none, and ``domains``, parents first, are given, or the nodes
+    share one network. Raises `ValueError` if both are given, or a record is wrong.
     """
+    if isinstance(nodes, Cluster):
+        return nodes
     types = (machine(),) if machines is None else tuple(machines)
     if isinstance(nodes, int):
         nodes = [node(f"n{i}", types[0].id if types else "m") for i in range(nodes)]
@@ -92,18 +94,10 @@ def cluster(
 
 def option(id: str = "default", *, workers: int = 1, gpus: int = 1, **fields: Any) -> Option:  # noqa: A002
     """
-    Return one way to run a job.
+    Return one way to run a job: a number of workers with so many GPUs each.
 
-    Parameters
-    ----------
-    id
-        Name of the option, unique in the job.
-    workers
-        Number of workers.
-    gpus
-        GPUs of each worker.
-    **fields
-        Further fields of `Option`, and of `Demand`: what each worker requests, or the whole ``demand``.
+    ``id`` is unique in the job. ``fields`` are further ones of `Option`, and of `Demand`: what each worker requests, or
+    the whole ``demand``.
     """
     if "demand" not in fields:
         demand = {name: fields.pop(name) for name in list(fields) if name in Demand.model_fields}
@@ -113,19 +107,10 @@ def option(id: str = "default", *, workers: int = 1, gpus: int = 1, **fields: An
 
 def job(id: str, *, workers: int = 1, gpus: int = 1, **fields: Any) -> Job:  # noqa: A002
     """
-    Return a job.
+    Return a job whose workers, of so many GPUs each, start together.
 
-    Parameters
-    ----------
-    id
-        Name of the job.
-    workers
-        Number of workers, which start together.
-    gpus
-        GPUs of each worker.
-    **fields
-        Further fields of `Job`, of its one `Option` and of what each worker requests (`Demand`); or ``options``:
-        several ways to run it.
+    ``fields`` are further ones of `Job`, of its one `Option` and of what each worker requests (`Demand`); or
+    ``options``: several ways to run it.
     """
     own = {name: fields.pop(name) for name in list(fields) if name in Job.model_fields}
     own.setdefault("options", (option(workers=workers, gpus=gpus, **fields),))
@@ -205,10 +190,8 @@ def instance(
 
     ``jobs``: All jobs, those that run included. ``policy``: None: the default. ``fields``: Further ones of `Instance`.
     """
-    made = nodes if isinstance(nodes, Cluster) else cluster(nodes, machines=machines, racks=racks, domains=domains)
-    return Instance(
-        cluster=made, jobs=tuple(jobs), running=tuple(running), policy=policy if policy else Policy(), **fields
-    )
+    made = cluster(nodes, machines=machines, racks=racks, domains=domains)
+    return Instance(cluster=made, jobs=tuple(jobs), running=tuple(running), policy=policy or Policy(), **fields)
 
 
 def scenario(
@@ -227,8 +210,7 @@ def scenario(
     ``jobs``: Jobs with ``arrival_ms`` and an expected ``run_time_ms``, or whole `Arrival` records. ``run_time_ms``: Job
     id -> actual run time, where it is not the expected one. ``fields``: Further ones of `Scenario`, as ``physics``.
     """
-    made = nodes if isinstance(nodes, Cluster) else cluster(nodes, machines=machines, racks=racks, domains=domains)
-    actual = run_time_ms or {}
+    made, actual = cluster(nodes, machines=machines, racks=racks, domains=domains), run_time_ms or {}
     return Scenario(
         cluster=made,
         arrivals=tuple(

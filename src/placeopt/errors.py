@@ -84,14 +84,13 @@ class StaleSnapshot(PlaceoptError):
     def __init__(
         self, planned: int, revision: int, jobs: tuple[str, ...], nodes: tuple[str, ...], changes: str
     ) -> None:
-        super().__init__(
-            f"the plan is for revision {planned}, the cluster is at {revision}; since then: {changes}; place again"
-        )
-        self.planned, self.revision, self.jobs, self.nodes, self._changes = planned, revision, jobs, nodes, changes
+        super().__init__(planned, revision, jobs, nodes, changes)
+        self.planned, self.revision, self.jobs, self.nodes = planned, revision, jobs, nodes
 
-    def __reduce__(self) -> tuple[object, ...]:
-        """Pickle as its arguments, not its message."""
-        return type(self), (self.planned, self.revision, self.jobs, self.nodes, self._changes)
+    def __str__(self) -> str:
+        """Return the message."""
+        planned, revision, *_, changes = self.args
+        return f"the plan is for revision {planned}, the cluster is at {revision}; since then: {changes}; place again"
 
 
 class EngineInUse(PlaceoptError):
@@ -105,15 +104,15 @@ class EngineInUse(PlaceoptError):
     """
 
     def __init__(self, called: str, running: str) -> None:
-        super().__init__(
-            f"engine: {called} was called while {running} is at work; an engine takes one call at a time: wait for "
-            "the first one, set its event 'cancel', or use an engine for each thread"
-        )
+        super().__init__(called, running)
         self.called, self.running = called, running
 
-    def __reduce__(self) -> tuple[object, ...]:
-        """Pickle as its arguments, not its message."""
-        return type(self), (self.called, self.running)
+    def __str__(self) -> str:
+        """Return the message."""
+        return (
+            f"engine: {self.called} was called while {self.running} is at work; an engine takes one call at a time: "
+            "wait for the first one, set its event 'cancel', or use an engine for each thread"
+        )
 
 
 class SolverFault(PlaceoptError):

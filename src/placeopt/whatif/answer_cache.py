@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Mapping
-from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
 from typing import Generic, TypeVar
@@ -19,27 +18,8 @@ from placeopt.whatif.answers import Failure, Price, RoundOutcome, SweepPoint
 from placeopt.whatif.json_lines import JsonLinesFile
 from placeopt.whatif.round_solving import Limits, outcome_of
 
-R = TypeVar("R", bound=Record)
 A = TypeVar("A", Failure, SweepPoint, Price)
 T = TypeVar("T")
-
-
-class OptionalRows(ExitStack, Generic[R]):
-    """
-    Records of earlier calls, and the file to which further ones are appended; a context manager that locks the file.
-
-    Without a ``path`` there are none, and none are kept. ``expected`` says what each line should be, for messages.
-    """
-
-    def __init__(self, path: Path | None, kind: type[R], expected: str) -> None:
-        super().__init__()
-        self._file = None if path is None else self.enter_context(JsonLinesFile(path, kind, expected))
-        self.earlier: tuple[R, ...] = () if self._file is None else tuple(self._file.found)
-
-    def keep(self, record: R) -> None:
-        """Append a record to the file."""
-        if self._file is not None:
-            self._file.append(record)
 
 
 class CachedAnswer(Record):
@@ -50,7 +30,7 @@ class CachedAnswer(Record):
     answer: Failure | SweepPoint | Price | RoundOutcome
 
 
-class AnswerCache(OptionalRows[CachedAnswer], Generic[A]):
+class AnswerCache(JsonLinesFile[CachedAnswer], Generic[A]):
     """
     The parts of a question and their answers; a context manager that locks the file.
 
@@ -82,7 +62,7 @@ class AnswerCache(OptionalRows[CachedAnswer], Generic[A]):
         self._question = hashlib.sha256("\n".join(map(str, parts)).encode()).hexdigest()
         self._jobs, self._deadline = jobs, deadline
         super().__init__(path, CachedAnswer, "an answer of whatif")
-        rows = [row for row in self.earlier if row.question == self._question]
+        rows = [row for row in self.found if row.question == self._question]
         self._known: dict[str, A] = {row.part: row.answer for row in rows if isinstance(row.answer, kind)}
         self._outcomes = {row.part: row.answer for row in rows if isinstance(row.answer, RoundOutcome)}
 
@@ -110,7 +90,7 @@ class AnswerCache(OptionalRows[CachedAnswer], Generic[A]):
         for done in run_parallel(answer_all, batches, self._jobs, cancelled=self._deadline.is_set):
             for name, answer in done:
                 self._known[name] = answer
-                self.keep(CachedAnswer(question=self._question, part=name, answer=answer))
+                self.append(CachedAnswer(question=self._question, part=name, answer=answer))
             if on_news is not None:
                 on_news(len(self._known), len(parts))
         return [self._known[name] for name in parts if name in self._known]
@@ -121,7 +101,7 @@ class AnswerCache(OptionalRows[CachedAnswer], Generic[A]):
             with Engine() as engine:
                 self._outcomes[part] = outcome_of(engine, instance, limits, self._deadline)
             if not self._deadline.is_set():
-                self.keep(CachedAnswer(question=self._question, part=part, answer=self._outcomes[part]))
+                self.append(CachedAnswer(question=self._question, part=part, answer=self._outcomes[part]))
         return self._outcomes[part]
 
 

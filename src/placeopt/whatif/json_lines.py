@@ -19,14 +19,17 @@ R = TypeVar("R", bound=Record)
 
 class JsonLinesFile(Generic[R]):
     """
-    Appends records of one kind to a file; a context manager that keeps others out.
+    Appends records of one kind to a file; a context manager that keeps others out. None: no file, nothing is kept.
 
     A line that a kill has cut off is removed when the file is opened: no whole line is lost. ``found``: The records
-    that the file held when it was opened.
+    that the file held when it was opened. ``expected`` says what each line should be, for messages.
     """
 
-    def __init__(self, path: Path, kind: type[R], expected: str) -> None:
-        self._path = path
+    def __init__(self, path: Path | None, kind: type[R], expected: str) -> None:
+        self._path, self.found = path, list[R]()
+        self._file: int | None = None
+        if path is None:
+            return
         try:
             self._file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o666)
         except OSError as error:
@@ -38,7 +41,7 @@ class JsonLinesFile(Generic[R]):
             raise BadInput(f"{path}: another run writes there; wait for it or name another one") from None
         try:
             self.found = read_json_lines(path, kind, expected)
-            self._cut_tail()
+            _cut_tail(self._file)
         except BaseException:
             os.close(self._file)
             raise
@@ -47,10 +50,13 @@ class JsonLinesFile(Generic[R]):
         return self
 
     def __exit__(self, *_: object) -> None:
-        os.close(self._file)
+        if self._file is not None:
+            os.close(self._file)
 
     def append(self, record: R) -> None:
         """Write one line, whole, and have it on the disk before returning."""
+        if self._file is None:
+            return
         data = (record.model_dump_json(exclude_defaults=True) + "\n").encode()
         try:
             while data:
@@ -59,11 +65,12 @@ class JsonLinesFile(Generic[R]):
         except OSError as error:
             raise BadInput(f"{self._path}: cannot be written: {error.strerror or error}") from None
 
-    def _cut_tail(self) -> None:
-        size = os.fstat(self._file).st_size
-        whole = 0 if size == 0 else os.pread(self._file, size, 0).rfind(b"\n") + 1
-        if whole < size:
-            os.ftruncate(self._file, whole)
+
+def _cut_tail(file: int) -> None:
+    size = os.fstat(file).st_size
+    whole = 0 if size == 0 else os.pread(file, size, 0).rfind(b"\n") + 1
+    if whole < size:
+        os.ftruncate(file, whole)
 
 
 def read_json_lines(path: Path, kind: type[R], expected: str) -> list[R]:

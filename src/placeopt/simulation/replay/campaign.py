@@ -22,7 +22,7 @@ from placeopt.simulation.replay.series import MeasuredRun, ReplayPoint
 from placeopt.simulation.replay.variations import with_drawn_arrivals
 from placeopt.simulation.statistics import t_interval
 from placeopt.solving.params import SolveParams
-from placeopt.whatif.answer_cache import OptionalRows
+from placeopt.whatif.json_lines import JsonLinesFile
 
 PARAMS = SolveParams(time_limit_s=60.0)
 """Seed and time limit of every round of every run, unless a question states others."""
@@ -77,7 +77,7 @@ def play(setup: RunSetup, cancel: threading.Event | None = None) -> MeasuredRun 
 OnRun = Callable[[MeasuredRun], None]
 
 
-class RunCampaign(OptionalRows[MeasuredRun]):
+class RunCampaign(JsonLinesFile[MeasuredRun]):
     """
     Runs of scenarios, each carried out once; a context manager that locks the file.
 
@@ -97,7 +97,7 @@ class RunCampaign(OptionalRows[MeasuredRun]):
     ) -> None:
         super().__init__(rows, MeasuredRun, "a run of a scenario")
         self._jobs, self._cancel, self._on_news = jobs, cancel, on_news
-        self._done = {row.key: row for row in self.earlier if row.measures.keys() >= set(measures())}
+        self._done = {row.key: row for row in self.found if row.measures.keys() >= set(measures())}
         self._known = frozenset(self._done)
         self.num_known = 0
 
@@ -116,7 +116,7 @@ class RunCampaign(OptionalRows[MeasuredRun]):
             if row is None:
                 continue
             self._done[row.key] = row
-            self.keep(row)
+            self.append(row)
             if self._on_news is not None:
                 self._on_news(row)
         return [self._done.get(setup.key) for setup in setups]
