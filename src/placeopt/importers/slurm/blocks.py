@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from placeopt.importers.fabric import level_name
 from placeopt.importers.json_entry import JsonEntry
 from placeopt.importers.slurm.job_requests import JobLeftOut, node_count, slurm_number
-from placeopt.importers.slurm.unread_fields import is_set
+from placeopt.importers.slurm.lists import is_set
 from placeopt.model import Cluster, Option, Split, Spread
 
 

@@ -9,17 +9,13 @@ from typing import Any
 from placeopt.documents.faults import make_record
 from placeopt.errors import BadInput
 from placeopt.importers.json_entry import JsonEntry
-from placeopt.importers.slurm.fields import gpu_milli, parse_gres, parse_indices, parse_tres
-from placeopt.importers.slurm.unread_fields import is_set
+from placeopt.importers.slurm.fields import expand_hosts, gpu_milli, parse_gres, parse_indices, parse_tres
+from placeopt.importers.slurm.lists import is_set
 from placeopt.model import Demand, Option, Split
 from placeopt.model.base import MAX_MS, Amounts
 
 MAX_RANGE = 64
 """Most alternative numbers of nodes of one job (``-N2-4`` has three); each becomes an option."""
-
-
-Named = Iterable[tuple[str, int]]
-Models = Iterable[str]
 
 
 class JobLeftOut(Exception):
@@ -47,6 +43,11 @@ def slurm_number(entry: JsonEntry, key: str) -> int | None:
     return None if count in (0xFFFFFFFE, 0xFFFFFFFF, 2**64 - 2, 2**64 - 1) else count
 
 
+def expand_node_list(entry: JsonEntry, key: str) -> list[str]:
+    """Return the names of a list of nodes; `BadInput` where it cannot be read."""
+    return entry.parsed(key, lambda text: [] if text in ("(null)", "N/A", "None assigned") else expand_hosts(text))
+
+
 def milliseconds(entry: JsonEntry, key: str, unit: int) -> int | None:
     """Return a time in ms, from a number of ``unit`` ms each; None if it is unset or beyond the model's range."""
     count = slurm_number(entry, key)
@@ -67,12 +68,12 @@ def with_amounts(option: Option, named: Mapping[str, int], **others: object) -> 
     return option.model_copy(update={"demand": demand})
 
 
-def make_option(entry: JsonEntry, amounts: dict[str, int], named: Named, models: Models, **fields: Any) -> Option:
-    """Return an option of a job; ``amounts`` and named ones: of each worker. Models count where it has GPUs."""
-    models = tuple(models) if amounts["gpus"] else ()
-    demand = make_record(Demand, entry.where, resources=dict(named), gpu_models=models, **amounts)
+def make_option(entry: JsonEntry, demand: dict[str, Any], **fields: Any) -> Option:
+    """Return an option of a job; ``demand``: fields of what each worker needs, models where it needs GPUs."""
+    models = demand["gpu_models"] if demand["gpus"] else ()
+    needs = make_record(Demand, entry.where, **{**demand, "gpu_models": models})
     time_ms = milliseconds(entry, "time_limit", 60_000)
-    return make_record(Option, entry.where, demand=demand, run_time_ms=time_ms, **fields)
+    return make_record(Option, entry.where, demand=needs, run_time_ms=time_ms, **fields)
 
 
 class Request:
@@ -203,10 +204,15 @@ class WaitingRequest(Request):
 
     def _option(self, workers: int, gpus: int, cpus: int, tasks: int, **where: Any) -> Option:
         """Return an option of workers of so many GPUs, CPUs and tasks each."""
-        amounts = {"gpus": gpus, "gpu_milli": self.gpu_milli, "cpu_millicores": 1000 * cpus}
-        amounts["memory_mib"] = self.memory(tasks, gpus)
-        fields = {"id": f"nodes{workers}", "value": 0, "workers": workers, **where}
-        return make_option(self._entry, amounts, self.named, self.models, **fields)
+        demand = {
+            "gpus": gpus,
+            "gpu_milli": self.gpu_milli,
+            "gpu_models": self.models,
+            "cpu_millicores": 1000 * cpus,
+            "memory_mib": self.memory(tasks, gpus),
+            "resources": dict(self.named),
+        }
+        return make_option(self._entry, demand, id=f"nodes{workers}", value=0, workers=workers, **where)
 
     def _worker_a_node(self) -> list[Option]:
         tasks = self.tasks_of_each_node

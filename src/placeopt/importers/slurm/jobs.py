@@ -15,12 +15,12 @@ from placeopt.importers.import_notes import ImportNotes
 from placeopt.importers.json_entry import JsonEntry
 from placeopt.importers.observed_round import ObservedJob, ObservedWorker, origin_of
 from placeopt.importers.priority_rule import PriorityRule
-from placeopt.importers.slurm.fields import expand_hosts, parse_constraint
-from placeopt.importers.slurm.job_requests import JobLeftOut, milliseconds, reason_of, slurm_number
-from placeopt.importers.slurm.licenses import Licenses
+from placeopt.importers.slurm.fields import parse_constraint
+from placeopt.importers.slurm.job_requests import JobLeftOut, expand_node_list, milliseconds, reason_of, slurm_number
+from placeopt.importers.slurm.lists import UnreadFields, names
 from placeopt.importers.slurm.nodes import RESERVED, YES, SlurmNode
 from placeopt.importers.slurm.preemption import SlurmPreemption
-from placeopt.importers.slurm.unread_fields import UnreadFields, names
+from placeopt.importers.slurm.shared_lists import Licenses
 from placeopt.model import Cluster, Demand, Job, LabelExpression, Option, Toleration
 
 HOLDS = names("RUNNING SUSPENDED COMPLETING CONFIGURING STOPPED SIGNALING STAGE_OUT RESIZING")
@@ -178,11 +178,6 @@ def nodes_of(fields: Mapping[str, Any], nodes: Mapping[str, SlurmNode]) -> list[
 @cache
 def _has(label: str) -> LabelExpression:
     return LabelExpression(key=label, operator="Exists")
-
-
-def expand_node_list(entry: JsonEntry, key: str) -> list[str]:
-    """Return the names of a list of nodes; `BadInput` where it cannot be read."""
-    return entry.parsed(key, lambda text: [] if text in ("(null)", "N/A", "None assigned") else expand_hosts(text))
 
 
 def matching_sets(text: str) -> dict[str, dict[str, str]]:

@@ -14,9 +14,17 @@ from placeopt.importers.import_notes import ImportNotes
 from placeopt.importers.json_entry import JsonEntry
 from placeopt.importers.observed_round import ObservedJob
 from placeopt.importers.slurm.fields import SHARES_OF_GPUS, named_gres, parse_gres
-from placeopt.importers.slurm.lists import entries_of, read_list
+from placeopt.importers.slurm.lists import (
+    NODE_FIELDS,
+    NODE_LIMITS,
+    UNSET_TEXTS,
+    UnreadFields,
+    entries_of,
+    is_set,
+    names,
+    read_list,
+)
 from placeopt.importers.slurm.topology import is_slurm_topology, read_slurm_topology
-from placeopt.importers.slurm.unread_fields import NODE_FIELDS, NODE_LIMITS, UNSET_TEXTS, UnreadFields, is_set, names
 from placeopt.importers.source_file import SourceFile, read_source
 from placeopt.model import Cluster, Gpu, Machine, Node, Part, Taint
 from placeopt.model.base import MAX_NODES, Amounts

@@ -14,17 +14,17 @@ from placeopt.importers.json_entry import JsonEntry
 from placeopt.importers.observed_round import ObservedJob, ObservedWorker
 from placeopt.importers.priority_rule import comment_marks, flags_of
 from placeopt.importers.slurm.fields import Tres, gpu_milli, parse_gres_detail, parse_tres
-from placeopt.importers.slurm.job_requests import JobLeftOut, Request, make_option, milliseconds, slurm_number
-from placeopt.importers.slurm.jobs import (
-    JobContext,
+from placeopt.importers.slurm.job_requests import (
+    JobLeftOut,
+    Request,
     expand_node_list,
-    job_classes,
-    make_job,
-    node_fields,
-    unreadable_job,
+    make_option,
+    milliseconds,
+    slurm_number,
 )
+from placeopt.importers.slurm.jobs import JobContext, job_classes, make_job, node_fields, unreadable_job
+from placeopt.importers.slurm.lists import is_set
 from placeopt.importers.slurm.nodes import FOR_ALL
-from placeopt.importers.slurm.unread_fields import is_set
 from placeopt.model import Demand
 
 PARTS = "Jobs that hold more on one of their nodes than on another are a job for each kind of node."
@@ -140,21 +140,16 @@ def _part(context: JobContext, entry: JsonEntry, name: str, holdings: Sequence[N
     asked = Request(entry).models
     if len(asked) > 1:
         context.notes.assume(ANY_MIX)
-    amounts = {
+    demand = {
         "gpus": first.gpus,
         "gpu_milli": first.gpu_milli,
+        "gpu_models": tuple(sorted(asked)) if models.issubset(asked) else (),
         "cpu_millicores": first.millicores,
         "memory_mib": first.memory_mib,
+        "resources": dict(first.named),
     }
-    option = make_option(
-        entry,
-        amounts,
-        first.named,
-        sorted(asked) if models.issubset(asked) else (),
-        workers=count,
-        workers_per_node_max=1 if count == len(holdings) > 1 else None,
-        value=0,
-    )
+    apart = 1 if count == len(holdings) > 1 else None
+    option = make_option(entry, demand, workers=count, workers_per_node_max=apart, value=0)
     option = option.model_copy(update={"value": context.value(entry, count, option.demand)})
     workers = [
         ObservedWorker(holding.node, holding.indices and holding.indices[i * holding.gpus : (i + 1) * holding.gpus])

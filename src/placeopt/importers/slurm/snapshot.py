@@ -18,13 +18,11 @@ from placeopt.importers.priority_rule import PriorityRule, priority_rule
 from placeopt.importers.slurm.fields import is_mig
 from placeopt.importers.slurm.job_requests import milliseconds, slurm_number
 from placeopt.importers.slurm.jobs import ENDED, HELD_FLAGS, HOLDS, WAITS, JobContext, job_name
-from placeopt.importers.slurm.licenses import Licenses
-from placeopt.importers.slurm.lists import read_list
+from placeopt.importers.slurm.lists import JOB_FIELDS, JOB_REQUESTS, UnreadFields, read_list
 from placeopt.importers.slurm.nodes import drain_unaccounted, read_nodes, with_whole_nodes, without_taints
 from placeopt.importers.slurm.preemption import SlurmPreemption
-from placeopt.importers.slurm.reservations import Reservations
 from placeopt.importers.slurm.running_jobs import running_jobs
-from placeopt.importers.slurm.unread_fields import JOB_FIELDS, JOB_REQUESTS, UnreadFields
+from placeopt.importers.slurm.shared_lists import Licenses, Reservations
 from placeopt.importers.slurm.waiting_jobs import het_jobs, starting_job, waiting_jobs
 from placeopt.model import Instance
 from placeopt.model.base import MAX_JOBS
@@ -156,16 +154,9 @@ def read_slurm(
     reserved = Reservations(reservations)
     filtered = any(node.extra for node in listed.values())
     read = JOB_FIELDS | {key for key, known in (("licenses", licenses is not None), ("extra", not filtered)) if known}
-    context = JobContext(
-        nodes=listed,
-        cluster=cluster,
-        notes=notes,
-        rule=priority_rule(rule),
-        preemption=SlurmPreemption(preemption),
-        unread=UnreadFields(entries, read, JOB_REQUESTS, notes, "jobs"),
-        now_ms=now_ms,
-        licenses=Licenses(licenses),
-    )
+    unread = UnreadFields(entries, read, JOB_REQUESTS, notes, "jobs")
+    known = (priority_rule(rule), SlurmPreemption(preemption), unread, now_ms, Licenses(licenses))
+    context = JobContext(listed, cluster, notes, *known)
     for entry, observed in _jobs(context, entries, starting or {}):
         jobs_seen.append(observed)
         reserved.admit(entry, observed.job.id)
@@ -179,17 +170,9 @@ def read_slurm(
     models = {gpu.model for machine in cluster.machines for gpu in machine.gpus}
     if slices := sorted(model for model in models if is_mig(model)):
         notes.assume(f"MIG instances are read as GPUs of their own ({', '.join(slices)}), not as parts of one.")
-    return observed_instance(
-        name or "slurm",
-        f"Slurm: {_told('nodes', nodes)}, {_told('jobs', jobs)}.",
-        notes,
-        now_ms,
-        cluster,
-        jobs_seen,
-        snapshot_policy("slurm", dict.fromkeys(domain.level for domain in cluster.domains)),
-        previous,
-        holds,
-    )
+    told = f"Slurm: {_told('nodes', nodes)}, {_told('jobs', jobs)}."
+    policy = snapshot_policy("slurm", dict.fromkeys(domain.level for domain in cluster.domains))
+    return observed_instance(name or "slurm", told, notes, now_ms, cluster, jobs_seen, policy, previous, holds)
 
 
 def _time_of_list_ms(document: JsonEntry, entries: Sequence[JsonEntry]) -> int:
