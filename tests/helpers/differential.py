@@ -50,7 +50,8 @@ from placeopt.terms import (
 )
 from placeopt.terms.costs import costs_of
 from placeopt.terms.rules import relaxed as states_only_a_part
-from placeopt.terms.rules.minimal_utility import falls_short, withdrawn
+from placeopt.terms.rules import without_broken
+from placeopt.terms.rules.minimal_utility import falls_short
 
 Add = Callable[[ModelBuilder, State, tuple[Cost, ...]], Variables]
 
@@ -197,7 +198,7 @@ def _examine_relaxed(
     if solution.values is None or solution.bound is None or solution.bound < best:
         report.mismatches.append(f"{name} relaxed: {solution.status}, bound {solution.bound}, the best is {best}")
         return
-    allocation = withdrawn(problem, decode(variables, solution.values))
+    allocation = without_broken(problem, decode(variables, solution.values))
     moved = {j for j in problem.may_move if falls_short(loaded(problem, allocation), j)}
     broken = violations(problem.given, plan_of(problem, allocation))
     report.expect(f"{name} relaxed: referee", [str(v) for v in broken] if not moved else [], [])

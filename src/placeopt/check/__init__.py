@@ -95,7 +95,7 @@ def violations(instance: Instance, plan: Plan, *, since: Plan | None = None) -> 
     -----
     Time is linear in the size of instance and plan, some 10 microseconds a placement.
     """
-    return Referee(instance).violations(plan, since=since)
+    return Referee(instance).judge(plan, since=since).violations
 
 
 def judge(instance: Instance, plan: Plan) -> Judgement:
@@ -117,28 +117,17 @@ class Referee:
     def _directory(self) -> Directory:
         return Directory(self.instance)
 
-    def violations(self, plan: Plan, *, since: Plan | None = None) -> list[Violation]:
-        """List what a plan breaks, as the function `violations` does."""
+    def judge(self, plan: Plan, *, since: Plan | None = None) -> Judgement:
+        """List what a plan breaks, as the function `violations` does, and apart from it what stands."""
         rules = RULES
         same = since is not None and all(getattr(plan, field) is getattr(since, field) for field in PLACES)
         if same and not plan.preempted:  # what is preempted must stand in `unplaced`
             rules = (check_reference, check_account)
-        case = self._case(plan)
-        for check in rules:
-            check(case)
-        return case.found
-
-    def judge(self, plan: Plan) -> Judgement:
-        """List what a plan breaks, and apart from it what stands, as the function `judge` does."""
-        case = self._case(plan)
-        for check in RULES:
-            check(case)
-        return Judgement(case.found, case.standing)
-
-    def _case(self, plan: Plan) -> CheckCase:
-        """Bring a plan before the referee, with everything that runs."""
         placements = plan.placements
         if plan.asked is not None:
             named = {placement.job for placement in placements}
             placements += tuple(running for running in self.instance.running if running.job not in named)
-        return CheckCase(plan, self.instance, self._directory, placements, self._directory.running)
+        case = CheckCase(plan, self.instance, self._directory, placements, self._directory.running)
+        for check in rules:
+            check(case)
+        return Judgement(case.found, case.standing)

@@ -29,12 +29,6 @@ NEVER_EXCEEDED = frozenset({"gpu_share", "gpu_slots"})
 """Running jobs may exceed all others and stay; no GPU can hold more than the whole of it."""
 
 
-CPU: Resource = ("cpu",)
-MEMORY: Resource = ("memory",)
-MEMORY_BANDWIDTH: Resource = ("memory_bandwidth",)
-PCIE_BANDWIDTH: Resource = ("pcie_bandwidth",)
-
-
 def on_node(rule: Resource, node: str) -> Resource:
     """Return what a rule, as `Limits.of_node` names it, limits on a node."""
     return (rule[0], node) if len(rule) == 1 else (rule[0], node, rule[1])
@@ -142,18 +136,14 @@ class Limits:
     @staticmethod
     def of_node(demand: Demand) -> list[tuple[Resource, int]]:
         """Return what one worker takes of its node: the rule, and the name of a named resource."""
-        amounts = [
-            (rule, each)
-            for rule, each in (
-                (CPU, demand.cpu_millicores),
-                (MEMORY, demand.memory_mib),
-                (MEMORY_BANDWIDTH, demand.memory_bandwidth_mbps),
-                (PCIE_BANDWIDTH, demand.pcie_bandwidth_mbps),
-            )
-            if each
-        ]
-        if demand.resources:
-            amounts += [(("resource", name), each) for name, each in demand.resources.items() if each]
+        plain: tuple[tuple[Resource, int], ...] = (
+            (("cpu",), demand.cpu_millicores),
+            (("memory",), demand.memory_mib),
+            (("memory_bandwidth",), demand.memory_bandwidth_mbps),
+            (("pcie_bandwidth",), demand.pcie_bandwidth_mbps),
+        )
+        amounts = [(rule, each) for rule, each in plain if each]
+        amounts += [(("resource", name), each) for name, each in demand.resources.items() if each]
         return amounts
 
     def of_gpu(self, demand: Demand) -> list[tuple[str, int]]:

@@ -18,43 +18,28 @@ def check_grants(case: CheckCase) -> None:
     more = case.policy.share_mode == "fraction"
     flexible = [held for held in case.held if held.option.demand.gpu_milli_limit is not None]
     placed = {placement.job for placement in case.plan.placements} if flexible else set()
-    on_gpu: dict[str, dict[str, dict[str, Range]]] = {}  # node -> GPU -> job -> range
+    nodes = {assignment.node for held in flexible for assignment in held.placement.assignments}
+    on_gpu: dict[tuple[str, str], dict[str, Range]] = {}  # node and GPU -> job -> range
+    for node in nodes & case.on_node.keys() if flexible else ():
+        for held, assignment in case.on_node[node]:
+            for gpu in assignment.gpus:
+                on_gpu.setdefault((node, gpu), {})[held.job.id] = _range(held.option.demand)
     for held in flexible:
-        low, high = _range(held.option.demand)
-        if held.job.id not in placed:
-            continue
-        for assignment in held.placement.assignments:
-            if assignment.node not in case.on_node:
-                continue
-            if assignment.node not in on_gpu:
-                on_gpu[assignment.node] = _ranges(case, assignment.node)
-            for gpu, milli in assignment.gpus.items():
-                due = _granted(on_gpu[assignment.node][gpu])[held.job.id] if more else low
-                if not more and case.stays(held.job.id) and milli == _held_now(case, held.job.id, assignment.node, gpu):
-                    continue
-                if low <= milli <= high and milli != due:
-                    where = f"job {held.job.id!r} on node {assignment.node!r}"
+        name, (low, high) = held.job.id, _range(held.option.demand)
+        for assignment in held.placement.assignments if name in placed else ():
+            node, runs = assignment.node, case.directory.running.get(name) if case.stays(name) else None
+            for gpu, milli in assignment.gpus.items() if node in case.on_node else ():
+                due = _granted(on_gpu[node, gpu])[name] if more else low
+                now = (
+                    [] if more or runs is None else [one.gpus.get(gpu) for one in runs.assignments if one.node == node]
+                )
+                if low <= milli <= high and milli != due and milli not in now[:1]:
+                    where = f"job {name!r} on node {node!r}"
                     case.add("gpu_grant", where, f"{milli} milli of GPU {gpu}, expected {due} of {low} to {high}")
-
-
-def _held_now(case: CheckCase, job: str, node: str, gpu: str) -> int | None:
-    """Return the share of a GPU that a running job holds before the round."""
-    here = (part.gpus.get(gpu) for part in case.directory.running[job].assignments if part.node == node)
-    return next(here, None)
 
 
 def _range(demand: Demand) -> Range:
     return demand.gpu_milli, demand.gpu_milli if demand.gpu_milli_limit is None else demand.gpu_milli_limit
-
-
-def _ranges(case: CheckCase, node: str) -> dict[str, dict[str, Range]]:
-    """Return request and limit of every job on every GPU of a node."""
-    out: dict[str, dict[str, Range]] = {}
-    for held, assignment in case.on_node[node]:
-        mine = _range(held.option.demand)
-        for gpu in assignment.gpus:
-            out.setdefault(gpu, {})[held.job.id] = mine
-    return out
 
 
 def _granted(ranges: dict[str, Range]) -> dict[str, int]:

@@ -11,7 +11,9 @@ from placeopt.check.place import check_shape, check_where
 from placeopt.check.priority import check_priorities
 from placeopt.check.relations import check_relations
 
-RULES: tuple[Callable[[CheckCase], None], ...] = (
+Rules = tuple[Callable[[CheckCase], None], ...]
+
+RULES: Rules = (
     check_reference,
     check_account,
     check_form,
@@ -26,11 +28,5 @@ RULES: tuple[Callable[[CheckCase], None], ...] = (
     check_standing,
 )
 
-BY_THEMSELVES: tuple[Callable[[CheckCase], None], ...] = (
-    check_form,
-    check_where,
-    check_amounts,
-    check_slots,
-    check_shape,
-)
+BY_THEMSELVES: Rules = (check_form, check_where, check_amounts, check_slots, check_shape)
 """Those of them that running jobs must keep by themselves, without any plan."""

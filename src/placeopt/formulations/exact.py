@@ -18,7 +18,7 @@ from placeopt.problem.changes import part_of
 from placeopt.problem.free_capacity import bundles_per_node, usable_gpus
 from placeopt.terms.objective import start_value
 from placeopt.terms.protocols import Cost
-from placeopt.terms.rules import add_rules
+from placeopt.terms.rules import RULES
 from placeopt.terms.rules.minimal_utility import MinimalUtility
 from placeopt.terms.rules.spread import Spread
 from placeopt.terms.variables import MOVE, NEW, SHRINK, STAY, Variables
@@ -81,7 +81,8 @@ def add_columns(
         cell_gpus=tuple(cells),
         gpu_to_cell=gpu_to_cell,
     )
-    add_rules(builder, variables)
+    for rule in RULES:
+        rule.add_to(builder, variables)
     return variables
 
 

@@ -18,7 +18,7 @@ from placeopt.problem import Allocation, Placement, Problem, State, compile_prob
 from placeopt.problem.changes import restarted
 from placeopt.problem.running import placed_in, running_placement
 from placeopt.terms.objective import Weighted, raw_costs, value, weighted_costs
-from placeopt.terms.rules.minimal_utility import applies, shortfalls
+from placeopt.terms.rules.minimal_utility import applies, falls_short
 
 
 class Scored(NamedTuple):
@@ -102,11 +102,11 @@ def audit(instance: Instance, plan: Plan, problem: Problem | None = None, *, sco
 
 def below_minimum(problem: Problem, allocation: Allocation) -> list[str]:
     """Return a statement for each job that starts, or is moved, below its minimal utility; see `MinimalUtility`."""
-    if not applies(problem):
-        return []
-    form, faults = problem.policy.postpone.utility, list[str]()
-    for job, lack in shortfalls(State(problem, allocation)).items():
-        least = problem.instance.jobs[job].utility_min_thousandths or 0
+    form, faults, state = problem.policy.postpone.utility, list[str](), State(problem, allocation)
+    for job, record in enumerate(problem.instance.jobs) if applies(problem) else ():
+        least, lack = record.utility_min_thousandths or 0, falls_short(state, job)
+        if not lack:
+            continue
         which = f"job {problem.job_ids[job]!r}: its utility ({form}) is {least - lack}"
         faults.append(f"minimal utility: {which}, below its minimum of {least} thousandths")
     return faults

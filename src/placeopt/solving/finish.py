@@ -81,7 +81,7 @@ def finish(
     # scores of a part of the round, to which look-ahead has narrowed it, are not those of the whole
     whole = context.whole is context.problem
     scored = Scored(best.allocation, best.value, context.weighted, best.raw) if whole else None
-    faults = [str(v.message) for v in context.referee.violations(plan, since=draft)]
+    faults = [str(v.message) for v in context.referee.judge(plan, since=draft).violations]
     faults += audit(context.instance, plan, context.whole, scored=scored)
     if faults:
         raise InternalFault(f"the final plan was refused: {faults[0]}")

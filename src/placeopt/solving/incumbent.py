@@ -17,7 +17,6 @@ from placeopt.solving.draft import Recorder, standing_records
 from placeopt.solving.plan_form import PlanForm
 from placeopt.terms.objective import Weighted, raw_costs, value
 from placeopt.terms.rules import without_broken
-from placeopt.terms.rules.minimal_utility import withdrawn
 
 
 @dataclass(frozen=True)
@@ -120,7 +119,7 @@ class Incumbent:
         if allocation == self.allocation:
             return NotBetter()
         problem = self._problem
-        allowed = withdrawn(problem, without_broken(problem, allocation))
+        allowed = without_broken(problem, allocation)
         if allowed != allocation:
             order = order_jobs(problem, problem.policy.order)
             allocation = greedy(problem, order, deadline=self._budget.deadline, start=allowed).allocation

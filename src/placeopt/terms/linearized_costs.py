@@ -50,25 +50,17 @@ class CostPrices:
 
     def hand_over(self) -> tuple[IntArray, IntArray]:
         """Add helper columns and rows, and return columns and coefficients of the whole expression."""
-        self._add_counts()
-        self._add_both()
-        nothing = np.zeros(0, dtype=np.int64)
-        return np.concatenate([nothing, *self._columns]), np.concatenate([nothing, *self._coefficients])
-
-    def _add_counts(self) -> None:
         digits = unary_digits(self._builder, [(columns, len(price_of) - 1) for columns, price_of in self._counts])
         for columns, (_, price_of) in zip(digits, self._counts, strict=True):
             self.add(columns, np.diff(price_of))
-
-    def _add_both(self) -> None:
-        """Columns that are at least 1 where both of a pair are."""
-        if not self._both:
-            return
-        one, other, price = (np.concatenate(arrays) for arrays in zip(*self._both, strict=True))
-        both, row = self._builder.add_variables(0, 1, count=len(price)), np.arange(len(price))
-        self._builder.add_parts(NO_LOWER, 1, (row, one, 1), (row, other, 1), (row, both, -1), count=len(price))
-        self._builder.define(both, lambda values: values[one] * values[other])
-        self.add(both, price)
+        if self._both:  # columns that are at least 1 where both of a pair are
+            one, other, price = (np.concatenate(arrays) for arrays in zip(*self._both, strict=True))
+            both, row = self._builder.add_variables(0, 1, count=len(price)), np.arange(len(price))
+            self._builder.add_parts(NO_LOWER, 1, (row, one, 1), (row, other, 1), (row, both, -1), count=len(price))
+            self._builder.define(both, lambda values: values[one] * values[other])
+            self.add(both, price)
+        nothing = np.zeros(0, dtype=np.int64)
+        return np.concatenate([nothing, *self._columns]), np.concatenate([nothing, *self._coefficients])
 
 
 def unary_digits(builder: ModelBuilder, sums: Sequence[tuple[IntArray, int]]) -> list[IntArray]:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
 from placeopt.linear import ModelBuilder
+from placeopt.model import Communication as CommunicationRecord
 from placeopt.problem import UNLIMITED, IntArray, Placement, Problem, State
 from placeopt.problem.growth import grown_paths
 from placeopt.problem.tree import Tree
@@ -98,10 +99,10 @@ def job_cost(problem: Problem, job: int, placement: Placement) -> int:
     communication = problem.class_communication[problem.job_class[job]]
     if not communication.weight and not communication.edges:
         return 0
-    distance = problem.topology.pair_distances(np.array(placement.gpus, dtype=np.int64))
-    if not communication.edges:
-        return int(communication.weight) * (int(distance.sum()) // 2)
-    return int((distance * _pair_weights(problem, job, placement.option)).sum()) // 2
+    if communication.edges:
+        workers = np.split(np.array(placement.gpus, dtype=np.int64), len(placement.nodes))
+        return _along_edges(problem, communication, workers)
+    return int(communication.weight) * _inside(problem, np.array(placement.gpus, dtype=np.int64))
 
 
 def alike_by_distance(problem: Problem) -> IntArray:
@@ -110,18 +111,6 @@ def alike_by_distance(problem: Problem) -> IntArray:
     for n, m in enumerate(problem.topology.node_machine.tolist()):
         out[problem.node_gpu_start[n] : problem.node_gpu_start[n + 1]] = problem.topology.machine_levels[m].leaf
     return out
-
-
-def _pair_weights(problem: Problem, job: int, option: int) -> IntArray:
-    """Shape (k, k): weights between a job's GPUs, in the order of ``Placement.gpus``, where it states edges."""
-    communication = problem.class_communication[problem.job_class[job]]
-    workers, gpus = int(problem.options.workers[option]), int(problem.options.gpus[option])
-    between = np.eye(workers, dtype=np.int64) * communication.weight
-    for edge in communication.edges:
-        a, b = edge.ranks
-        if max(a, b) < workers:
-            between[a, b] = between[b, a] = edge.weight
-    return np.kron(between, np.ones((gpus, gpus), dtype=np.int64))
 
 
 def has_graph(problem: Problem, option: int) -> bool:
@@ -238,15 +227,19 @@ def tree_traffic(problem: Problem, tree: Tree, placed: Mapping[int, Placement]) 
     """
     traffic, parts = tree.communication, _parts(problem, tree, placed)
     if traffic.edges:
-        workers = [gpus for part in parts for gpus in part]
-        inside = sum(_inside(problem, gpus) for gpus in workers) * traffic.weight
-        ranks = ((*edge.ranks, edge.weight) for edge in traffic.edges if max(edge.ranks) < len(workers))
-        return inside + sum(weight * _between(problem, workers[a], workers[b]) for a, b, weight in ranks)
+        return _along_edges(problem, traffic, [gpus for part in parts for gpus in part])
     if not traffic.weight:
         return 0
     whole = [np.concatenate(part) for part in parts if part]
     pairs = ((one, other) for i, one in enumerate(whole) for other in whole[:i])
     return sum(traffic.weight * _between(problem, one, other) for one, other in pairs)
+
+
+def _along_edges(problem: Problem, traffic: CommunicationRecord, workers: Sequence[IntArray]) -> int:
+    """Return the weighted path inside each worker, given by its GPUs, and along the edges between them."""
+    inside = sum(_inside(problem, gpus) for gpus in workers) * traffic.weight
+    ranks = ((*edge.ranks, edge.weight) for edge in traffic.edges if max(edge.ranks) < len(workers))
+    return inside + sum(weight * _between(problem, workers[a], workers[b]) for a, b, weight in ranks)
 
 
 def most_tree_traffic(problem: Problem, tree: Tree) -> int:

@@ -61,23 +61,13 @@ class Fgd(Cost):
         of what is left, or all of it where a GPU has one job only.
         """
         del builder
-        v, problem = variables, variables.problem
-        left = gpu_milli_left(v.state)
-        useless = problem.target.total - problem.target.parts @ self._could_take(v.state, left).astype(np.int64)  # (G,)
+        v, problem, state = variables, variables.problem, variables.state
+        gpus, there = _slots(problem, np.arange(problem.num_nodes))
+        left = np.where(there, gpu_milli_left(state)[gpus], 0)
+        takes = _takes(problem.target, left, problem.gpu_type[gpus], state.node_free[:, CPU])
+        useless = (problem.target.total - np.einsum("m,mkw->kw", problem.target.parts, takes))[there]  # (G,)
         share = np.int64(1000) if problem.jobs_per_gpu == 1 else v.grant_milli
-        return v.grant, -useless[v.cell_gpu[v.grant_cell]] * share, int((useless * left).sum())
-
-    @staticmethod
-    def _could_take(state: State, left: IntArray) -> BoolArray:
-        """Shape (M, G): whether a typical worker could take what is ``left`` of a GPU now; such are alike in a cell."""
-        problem, target = state.problem, state.problem.target
-        usable = target.type_ok[:, problem.gpu_type] & (left >= np.maximum(target.milli, 1)[:, None])
-        counts = [np.bincount(problem.gpu_node[of_one], minlength=problem.num_nodes) for of_one in usable]
-        number = np.array(counts, dtype=np.int64).reshape(len(target), problem.num_nodes)
-        hosts = (number >= target.gpus[:, None]) & (np.maximum(state.node_free[:, CPU], 0) >= target.cpu[:, None])
-        hosts &= target.gpus[:, None] > 0
-        could: BoolArray = usable & hosts[:, problem.gpu_node]
-        return could
+        return v.grant, -useless[v.cell_gpu[v.grant_cell]] * share, int((useless * left[there]).sum())
 
 
 def of_nodes(state: State, nodes: IntArray, target: Target | None = None) -> IntArray:
@@ -148,9 +138,15 @@ def _fragmentation(target: Target, left: IntArray, types: IntArray, cpu: IntArra
     chunk = max(1, _CHUNK // max(1, len(target) * left.shape[1]))
     for at in range(0, len(left), chunk):
         part = slice(at, at + chunk)
-        usable = target.type_ok[:, types[part]] & (left[part] >= target.milli[:, None, None])  # (M, k, width)
-        hosted = (usable.sum(axis=2) >= target.gpus[:, None]) & (np.maximum(cpu[part], 0) >= target.cpu[:, None])
-        hosted &= (target.gpus > 0)[:, None]
-        used = np.where(hosted, np.einsum("mkw,kw->mk", usable, left[part], dtype=np.int64), 0)
+        takes = _takes(target, left[part], types[part], cpu[part])
+        used = np.einsum("mkw,kw->mk", takes, left[part], dtype=np.int64)
         out[part] = target.total * left[part].sum(axis=1) - target.parts @ used
     return out
+
+
+def _takes(target: Target, left: IntArray, types: IntArray, cpu: IntArray) -> BoolArray:
+    """Shape (M, k, width): whether a typical worker could take of a GPU, and its node host it; as `_fragmentation`."""
+    usable = target.type_ok[:, types] & (left >= np.maximum(target.milli, 1)[:, None, None])
+    hosts = (usable.sum(axis=2) >= target.gpus[:, None]) & (np.maximum(cpu, 0) >= target.cpu[:, None])
+    takes: BoolArray = usable & (hosts & (target.gpus > 0)[:, None])[:, :, None]
+    return takes

@@ -44,7 +44,8 @@ class Interference(Cost):
         """Return the sum over jobs of each one's own worst: beside all others, or at the end of the curve."""
         if problem.policy.interference.model == "curve":
             return problem.num_jobs * int(_curve(problem).max(initial=0)) if problem.gpus_are_shared else 0
-        count = _by_profile(problem)
+        profile = problem.class_profile[problem.job_class]
+        count = np.bincount(profile[profile >= 0], minlength=problem.slowdown.shape[1])
         highest = problem.slowdown.max(axis=0, initial=0)  # (P, P)
         if problem.policy.interference.model == "worst":
             return int((count * highest.max(axis=1, initial=0)).sum())
@@ -69,7 +70,9 @@ class Interference(Cost):
 
     def add_to(self, builder: ModelBuilder, variables: Variables) -> Expression:
         """Add which jobs meet; what running jobs do to each other is known, and no co-runner speeds a job up."""
-        problem, base = variables.problem, slowdowns(variables.state)
+        problem, state = variables.problem, variables.state
+        excess = excesses(problem, state.allocation())
+        base = {job: int(excess[job]) for job, held in enumerate(state.placements) if held is not None and held.gpus}
         if self.worst(problem) == 0:
             nothing = np.zeros(0, dtype=np.int64)
             return nothing, nothing, sum(base.values())
@@ -92,18 +95,6 @@ def _encounters(problem: Problem) -> Encounters:
     excess = np.zeros((LEVELS, len(percent), len(percent)), dtype=np.int64)
     excess[0] = _curve(problem, 2 * int(percent.max(initial=0)))[percent[:, None] + percent[None, :]]
     return Encounters(profile, excess, most_jobs(problem) <= 2 and bool((least >= most).all()))
-
-
-def _by_profile(problem: Problem) -> IntArray:
-    """Shape (P,): jobs of each profile, running ones included."""
-    profile = problem.class_profile[problem.job_class]
-    return np.bincount(profile[profile >= 0], minlength=problem.slowdown.shape[1])
-
-
-def slowdowns(state: State) -> dict[int, int]:
-    """Return s_j - 1 in thousandths of every job that holds a GPU."""
-    excess = excesses(state.problem, state.allocation())
-    return {job: int(excess[job]) for job, p in enumerate(state.placements) if p is not None and p.gpus}
 
 
 def excesses(problem: Problem, allocation: Allocation) -> IntArray:

@@ -49,7 +49,7 @@ class RelationsCost(Cost):
             unseen = [domain for domain in fixed.holders if domain not in workers.domains]
             constant += fixed.weight * sum(map(fixed.broken_in, unseen))
             if relation.record.kind == "near":
-                nowhere, amounts = workers.nowhere()
+                nowhere, amounts = workers.nowhere(starts=False)
                 columns.append(nowhere)
                 coefficients.append(fixed.weight * amounts)
             for both in (False, True):

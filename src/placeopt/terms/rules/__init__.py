@@ -4,19 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from placeopt.linear import ModelBuilder
 from placeopt.problem import Allocation, Move, Placement, Problem, State
 from placeopt.terms.protocols import Rule
 from placeopt.terms.rules.capacity import GpuCapacity, NodeCapacity, PlaceAmounts
 from placeopt.terms.rules.changes import RunningChanges
 from placeopt.terms.rules.gpu_slots import GpuSlots, is_packed
-from placeopt.terms.rules.minimal_utility import MinimalUtility, applies
+from placeopt.terms.rules.minimal_utility import MinimalUtility, applies, falls_short
 from placeopt.terms.rules.queue_share import QueueShare
 from placeopt.terms.rules.relations import RelationsHold, is_broken
 from placeopt.terms.rules.spread import Gang, Spread, Where
 from placeopt.terms.rules.trees import Trees
 from placeopt.terms.rules.uplink import Uplink
-from placeopt.terms.variables import Variables
 
 RULES: tuple[Rule, ...] = (
     Gang(),
@@ -61,11 +59,12 @@ fits_beyond_gpus = _beyond(Gang, GpuCapacity)
 
 def without_broken(problem: Problem, allocation: Allocation) -> Allocation:
     """
-    Return ``allocation`` without what starts in it against rules that not every stage supports.
+    Return ``allocation`` without what starts in it against rules that not every stage supports, or supports in full.
 
-    One after the other, the least valuable first; a running job that would move stays where it is.
+    One after the other, the least valuable first. A running job that would move stays where it is; one that moves below
+    its minimal utility is left to the audit.
     """
-    if problem.is_plain:
+    if problem.is_plain and not applies(problem):
         return allocation
     state, running, broken = State(problem, allocation), problem.running, True
     starts = [(job, held) for job, held in enumerate(allocation) if held is not None and held != running.get(job)]
@@ -86,13 +85,8 @@ def _breaks(state: State, job: int, held: Placement) -> bool:
         or not Trees().fits(state, job, held)
         or is_broken(state, job, held)
         or not is_packed(state, held)
+        or (job not in state.problem.running and falls_short(state, job) > 0)
     )
-
-
-def add_rules(builder: ModelBuilder, variables: Variables) -> None:
-    """Add the rows of every rule."""
-    for rule in RULES:
-        rule.add_to(builder, variables)
 
 
 def relaxed(problem: Problem) -> tuple[str, ...]:

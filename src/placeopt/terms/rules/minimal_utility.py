@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from placeopt.linear import NO_LOWER, ModelBuilder
-from placeopt.problem import Allocation, IntArray, Move, Placement, Problem, State, change_of
+from placeopt.problem import IntArray, Move, Placement, Problem, State, change_of
 from placeopt.terms.costs.communication import alike_by_distance, price_start
 from placeopt.terms.costs.utility import talks, utility, utility_of_path
 from placeopt.terms.linearized_costs import CostPrices
@@ -58,37 +58,15 @@ def applies(problem: Problem) -> bool:
     return problem.policy.postpone.rule == "utility"
 
 
-def falls_short(state: State, job: int) -> bool:
-    """Return whether a placed job is judged and its utility is below its minimum."""
-    least, held = state.problem.instance.jobs[job].utility_min_thousandths, state.placements[job]
-    if least is None or held is None or (job in state.problem.running and not _moved(state.problem, job, held)):
-        return False
-    return utility(state, job) < least
-
-
-def shortfalls(state: State) -> dict[int, int]:
-    """Return the jobs of a state that fall short of their minimum, and by how much, in thousandths."""
-    least = [job.utility_min_thousandths or 0 for job in state.problem.instance.jobs]
-    return {job: low - utility(state, job) for job, low in enumerate(least) if falls_short(state, job)}
-
-
-def withdrawn(problem: Problem, allocation: Allocation) -> Allocation:
-    """
-    Return ``allocation`` without the jobs that fall short: one after the other, the one that lacks most first.
-
-    What a relaxed model finds may hold such jobs. One that only changed its place stays: only its former place is left
-    to it, which others may have taken.
-    """
-    if not applies(problem):
-        return allocation
-    state = State(problem, allocation)
-    while short := {job: lack for job, lack in shortfalls(state).items() if job not in problem.running}:
-        state.apply(Move(max(short, key=lambda job: short[job]), None))
-    return state.allocation()
-
-
-def _moved(problem: Problem, job: int, placement: Placement) -> bool:
-    return job in problem.may_move and change_of(problem, job, placement) == "moved"
+def falls_short(state: State, job: int) -> int:
+    """Return by how much the utility of a placed job that is judged is below its minimum, in thousandths; 0: not."""
+    problem, held = state.problem, state.placements[job]
+    least = problem.instance.jobs[job].utility_min_thousandths
+    if least is None or held is None or not applies(problem):
+        return 0
+    if job in problem.running and (job not in problem.may_move or change_of(problem, job, held) != "moved"):
+        return 0
+    return max(0, least - utility(state, job))
 
 
 def _longest(problem: Problem, option: int) -> int | None:

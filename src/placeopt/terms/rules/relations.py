@@ -90,15 +90,11 @@ class RelatedWorkers:
         each = v.problem.options.bundle_workers[v.bundle_option[mine]]
         return self._row[self._domain[mine]], v.bundle[mine], each
 
-    def nowhere(self) -> tuple[IntArray, IntArray]:
+    def nowhere(self, *, starts: bool) -> tuple[IntArray, IntArray]:
         """Return columns, and workers of each, of bundles of jobs with the relation that are in no domain."""
         v, mine = self._variables, self._holds & (self._domain < 0)
+        mine &= self._starts | (not starts)
         return v.bundle[mine], v.problem.options.bundle_workers[v.bundle_option[mine]]
-
-    def starting_nowhere(self) -> IntArray:
-        """Return the columns of those of them that start."""
-        columns: IntArray = self._variables.bundle[self._holds & self._starts & (self._domain < 0)]
-        return columns
 
     def most(self, entries: Block) -> IntArray:
         """Shape (domains,): most workers that such columns can stand for together."""
@@ -156,7 +152,7 @@ def inside(entries: Block, count: int, values: IntArray) -> IntArray:
 
 def _add_near(builder: ModelBuilder, workers: RelatedWorkers) -> None:
     """A binary for each domain without fixed anchors says that it is opened; at most one is without an anchor."""
-    if len(nowhere := workers.starting_nowhere()):
+    if len(nowhere := workers.nowhere(starts=True)[0]):
         builder.add_row(nowhere, 1, 0, 0)
     fixed, count = workers.fixed, len(workers.domains)
     others = any(domain not in workers.domains for domain in fixed.closed())  # opened where the model has no column
