@@ -131,7 +131,7 @@ def greedy(
     Notes
     -----
     Room only shrinks, so a class that failed once is not tried again; jobs that start only near others are, as long as
-    others start.
+    others start. Jobs that want each other start together, when the first of them comes.
     """
     state, over = State(problem, start), stop_at(deadline, cancelled)
     chosen: Chooser
@@ -153,6 +153,7 @@ def greedy(
     given_s, turn_ends = grace_s if fillable else None, began + in_turn * (deadline - began)
     related, again, anchors = problem.relations.hard > 0, list[int](), list[int]()
     follows, wanted = problem.relations.followers
+    mutual = follows & wanted
     job_class: list[int] = problem.job_class.tolist()
     for position, job in enumerate(_in_turn(order, again, anchors)):
         k = job_class[job]
@@ -177,6 +178,11 @@ def greedy(
         except OutOfTime:
             return _cut_short(state, _rest(order, position), given_s, deadline, cancelled)
         if placement is None:
+            together = _with_wanted(state, chosen, candidates, job, order, over) if k in mutual else []
+            if together:
+                anchors += together
+                failed_classes -= follows
+                continue
             failed_classes.add(k)
             if k in follows:
                 again.append(job)
@@ -204,6 +210,16 @@ def _in_turn(order: IntArray, again: list[int], anchors: list[int]) -> Iterator[
         again.clear()
         anchors.clear()
         yield from jobs
+
+
+def _with_wanted(
+    state: State, chosen: Chooser, candidates: Candidates, job: int, order: IntArray, over: Callable[[], bool]
+) -> list[int]:
+    """Place a job together with others that want it, as far as they wait; return them all."""
+    from placeopt.heuristics.related_gangs import place_together  # only here: it places as this module does
+
+    limited = chosen if isinstance(chosen, ScoreTable) else candidates
+    return place_together(state, chosen, limited, job, order.tolist(), over)
 
 
 def _place_related(state: State, chosen: Chooser, candidates: Candidates, job: int) -> Placement | None:
