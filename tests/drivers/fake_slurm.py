@@ -42,6 +42,7 @@ class FakeJob:
     limit_min: int = 60
     qos: str = ""
     description: str = ""
+    het_job_id: int = 0
 
     @property
     def reason_now(self) -> str:
@@ -51,10 +52,11 @@ class FakeJob:
 
     def entry(self) -> dict[str, Any]:
         """The job as ``squeue --json`` of 22.05 shows it."""
-        same = ("partition", "qos", "comment", "admin_comment", "dependency", "nice")
+        same = ("partition", "qos", "comment", "admin_comment", "dependency", "nice", "het_job_id")
         mark = f"cpu=1,mem=1G,node={self.nodes}"
         return {name: getattr(self, name) for name in same} | {
             "job_id": int(self.id),
+            "het_job_id_set": f"{self.het_job_id}-{self.het_job_id + 1}" if self.het_job_id else "",
             "job_state": self.state,
             "state_reason": self.reason_now,
             "state_description": self.description,

@@ -17,7 +17,7 @@ TRIES = 5
 
 
 def test_held_jobs_start_where_the_plan_says_and_nothing_else_is_touched():
-    """Jobs of others, under an operator's hold, with a word that only looks alike, or that depend on another stay."""
+    """Jobs of others, under an operator's hold, with a word that looks alike, dependent ones and components stay."""
     others = [
         FakeJob("10", held="nobody", comment=""),
         FakeJob("11", held="admin"),
@@ -25,6 +25,8 @@ def test_held_jobs_start_where_the_plan_says_and_nothing_else_is_touched():
         FakeJob("13", held="user", comment=""),
         FakeJob("14", dependency="afterok:1(unfulfilled)"),
         FakeJob("15", eligible_s=5000),
+        FakeJob("16", het_job_id=16),
+        FakeJob("17", het_job_id=16),
     ]
     slurm = FakeSlurm(jobs=[FakeJob("1", gpus=4), FakeJob("2", nodes=2, gpus=2), *others])
     first, second = steps(slurm, 2)
@@ -33,7 +35,8 @@ def test_held_jobs_start_where_the_plan_says_and_nothing_else_is_touched():
     assert [tuple(slurm.jobs[job].on) for job in ("1", "2")] == [started(first)[job] for job in ("1", "2")]
     assert (second.gpus_as_advised, second.gpus_known) == (2, 2)
     assert not any(f" {job.id}" in line for line in slurm.log for job in others)
-    assert first.left_out == {"waiting for Dependency": 1, "waiting for BeginTime": 1}
+    together = "waiting for its components, which are not released together"
+    assert first.left_out == {"waiting for Dependency": 1, "waiting for BeginTime": 1, together: 2}
 
 
 def test_no_job_is_released_that_would_run_into_a_maintenance():
