@@ -24,16 +24,8 @@ def gang_of(pod: Object, groups: Collection[str]) -> Gang | None:
 
     ``groups``: Namespace and name of the PodGroups that are listed: these state how many pods start together.
     """
-    entry = JsonEntry("pod", pod)
-    metadata = entry.entry("metadata")
     try:
-        gang = gang_membership(
-            entry.entry("spec"),
-            metadata,
-            metadata.text("namespace", "default"),
-            metadata.texts("labels"),
-            metadata.texts("annotations"),
-        )
+        gang = gang_membership(JsonEntry("pod", pod))
     except BadInput:
         return None  # the reader leaves it out, and says why
     if gang is None:

@@ -15,7 +15,7 @@ from fractions import Fraction
 
 from placeopt.errors import BadInput
 from placeopt.importers.json_entry import JsonEntry
-from placeopt.importers.kubernetes.node_selectors import EVERY_NODE, KEEPS_OFF, NodeConditions, node_selector_terms
+from placeopt.importers.kubernetes.node_conditions import EVERY_NODE, KEEPS_OFF, NodeConditions, node_selector_terms
 from placeopt.importers.kubernetes.objects import Listed
 from placeopt.importers.kubernetes.partitions import Part, Partitions
 from placeopt.importers.kubernetes.resources import CLASS_RESOURCE, NONE, is_network, parse_quantity, quantity

@@ -8,7 +8,7 @@ from math import ceil, floor
 from placeopt.errors import BadInput
 from placeopt.importers.import_notes import ImportNotes
 from placeopt.importers.json_entry import JsonEntry
-from placeopt.importers.kubernetes.node_selectors import label_selector
+from placeopt.importers.kubernetes.node_conditions import label_selector
 from placeopt.importers.kubernetes.objects import Listed, job_id
 from placeopt.importers.kubernetes.pods import Pod
 from placeopt.importers.kubernetes.resources import NONE, in_units, quantity

@@ -43,28 +43,27 @@ NO_TOPOLOGY = Topology()
 
 @dataclass(frozen=True)
 class GroupRules:
-    """Rules of a gang, or of a part of one."""
+    """
+    Rules of a gang, or of a part of one.
+
+    ``pods_min``: Number of pods that run together; None: all of them. ``count``: Number of pods that exist before any
+    starts. ``gang``: False: its pods, or its groups, start one by one. ``parts``: Role -> its rules. ``parent``: Group,
+    or role, of which this is a part. ``parts_min``: Number of groups that run together. ``partners``: Gangs that start
+    together, this one among them. ``first``: Role whose pods start before the others exist. ``unsupported``: Why its
+    pods are left out.
+    """
 
     pods_min: int | None = None
-    """Number of pods that run together; None: all of them."""
     count: int | None = None
-    """Number of pods that exist before any starts."""
     gang: bool = True
-    """False: its pods, or its groups, start one by one."""
     topology: Topology = NO_TOPOLOGY
     parts: Mapping[str, GroupRules] = field(default_factory=dict)
-    """Role -> its rules."""
     parent: str | None = None
-    """Group, or role, of which this is a part."""
     parts_min: int | None = None
-    """Number of groups that run together."""
     partners: tuple[str, ...] = ()
-    """Gangs that start together, this one among them."""
     first: str | None = None
-    """Role whose pods start before the others exist."""
     queue: str | None = None
     unsupported: str | None = None
-    """Why its pods are left out."""
 
 
 NO_RULES = GroupRules()
@@ -72,34 +71,39 @@ NO_RULES = GroupRules()
 
 @dataclass(frozen=True)
 class GangMembership:
-    """The gang of a pod, as the pod names it."""
+    """
+    The gang of a pod, as the pod names it.
+
+    ``id``: Namespace and name; for a pod of the Workload API of Kubernetes 1.35 also the pod group and its replica.
+    ``source``: Id of the object with the rules of the gang; None where its maker has none. ``rules``: What the pod
+    itself states.
+    """
 
     id: str
-    """Namespace and name; for a pod of the Workload API of Kubernetes 1.35 also the pod group and its replica."""
     source: str | None = None
-    """Id of the object with the rules of the gang; None where its maker has none."""
     role: str = ""
     rules: GroupRules = NO_RULES
-    """What the pod itself states."""
 
 
 @dataclass(frozen=True)
 class Maker:
-    """Annotations or labels with which a maker of gangs marks pods; of ``name``, the value is the gang's name."""
+    """
+    Annotations or labels with which a maker of gangs marks pods; of ``name``, the value is the gang's name.
+
+    ``kind``: Of the object with the rules. ``parts``: List of roles; pods without a role are alone. ``index``: Ends the
+    name, where one object has several gangs. ``gated``: Whether pods that wait without a gate of Kueue are no members
+    any more.
+    """
 
     name: str
     role: str = ""
     kind: str = ""
-    """Kind of the object with the rules."""
     count: str = ""
     least: str = ""
     partners: str = ""
     parts: str = ""
-    """List of roles; pods without a role are alone."""
     index: str = ""
-    """Ends the name, where one object has several gangs."""
     gated: bool = False
-    """Whether pods that wait without a gate of Kueue are no members any more."""
 
 
 KUEUE, KAI, LWS = "kueue.x-k8s.io/", "kai.scheduler/", "leaderworkerset.sigs.k8s.io/"
@@ -153,17 +157,14 @@ TIER = "topology.volcano.sh/tier-"
 """Label that stands for the HyperNodes of a tier; its number or name follows."""
 
 
-def gang_membership(
-    spec: JsonEntry, metadata: JsonEntry, namespace: str, labels: Mapping[str, str], annotations: Mapping[str, str]
-) -> GangMembership | None:
+def gang_membership(pod: JsonEntry) -> GangMembership | None:
     """
     Return the gang of a pod, None if it is alone.
 
     The fields of Kubernetes come first, then the marks of `MAKERS`.
     """
-    fields = spec.raws(("schedulingGroup", "workloadRef"))
-    if fields == (None, None) and MARKS.isdisjoint(labels) and MARKS.isdisjoint(annotations):
-        return None
+    spec, metadata = pod.entry("spec"), pod.entry("metadata")
+    namespace = metadata.text("namespace", "default")
     named = spec.entry("schedulingGroup").text("podGroupName", "")
     if named:
         return GangMembership(f"{namespace}/{named}", f"{namespace}/{named}")
@@ -172,91 +173,69 @@ def gang_membership(
         source = f"{namespace}/{workload.text('name')}/{workload.text('podGroup')}"
         replica = workload.text("podGroupReplicaKey", "")
         return GangMembership(f"{source}/{replica}" if replica else source, source)
-    said = {**labels, **annotations}
-    for maker in MAKERS:
+    said = {**metadata.texts("labels"), **metadata.texts("annotations")}
+    for maker in () if MARKS.isdisjoint(said) else MAKERS:
         if not said.get(maker.name) or (maker.parts and not said.get(maker.role)):
             continue
-        if maker.gated and "nodeName" not in spec and not _gates(spec) & KUEUE_GATES:
+        gates = (gate.text("name") for gate in spec.entries("schedulingGates"))
+        if maker.gated and "nodeName" not in spec and KUEUE_GATES.isdisjoint(gates):
             continue
         own = f"{namespace}/{said[maker.name]}"
-        source = own if maker.kind == "PodGroup" else f"{maker.kind}/{own}"
         return GangMembership(
             f"{own}-{said.get(maker.index, '0')}" if maker.index else own,
-            source if maker.kind else None,
+            own if maker.kind == "PodGroup" else f"{maker.kind}/{own}" if maker.kind else None,
             next((said[key] for key in (*PODSETS, maker.role) if said.get(key)), ""),
-            _stated(maker, said, metadata, namespace),
+            _stated(maker, metadata, namespace),
         )
     return None
 
 
-def _gates(spec: JsonEntry) -> frozenset[str]:
-    return frozenset(gate.text("name") for gate in spec.entries("schedulingGates"))
-
-
-def _stated(maker: Maker, said: Mapping[str, str], metadata: JsonEntry, namespace: str) -> GroupRules:
+def _stated(maker: Maker, metadata: JsonEntry, namespace: str) -> GroupRules:
     """Return the rules of a gang that a pod states in its marks."""
-    least, count = (_number(metadata, key) if said.get(key) else None for key in (maker.least, maker.count))
-    groups = _listed(metadata, maker.parts) if said.get(maker.parts) else []
-    if not (least or count or groups or said.get(maker.partners)):
-        return NO_RULES
+    marks = metadata.texts("labels").keys() | metadata.texts("annotations").keys()
+    least, count = (_number(metadata, key) if key in marks else 0 for key in (maker.least, maker.count))
+    groups = _parsed(metadata, maker.parts).entries(maker.parts)
     parts = {one.text("name"): GroupRules(one.integer("minMember", 0, MAX_PODS, 0) or None) for one in groups}
-    count = max(least or 0, count or 0, sum(rules.pods_min or 0 for rules in parts.values()))
-    partners = _partners(metadata, maker.partners, namespace) if said.get(maker.partners) else ()
-    return GroupRules(least, count or None, parts=parts, partners=partners)
+    count = max(least, count, sum(rules.pods_min or 0 for rules in parts.values()))
+    partners = _partners(metadata, maker.partners, namespace)
+    rules = GroupRules(least or None, count or None, parts=parts, partners=partners)
+    return NO_RULES if rules == NO_RULES else rules
 
 
-def pod_topology(metadata: JsonEntry, annotations: Mapping[str, str]) -> Topology:
-    """Return the rules about domains in the annotations of a pod."""
-    if TOPOLOGY.isdisjoint(annotations):
-        return NO_TOPOLOGY
-    slices = [(annotations[level], _number(metadata, size)) for level, size in SLICES.items() if level in annotations]
-    if NESTED_SLICES in annotations:
-        slices += [(one.text("topology"), _whole(one, "size")) for one in _listed(metadata, NESTED_SLICES)]
-    required, preferred = (
-        next((annotations[key] for key in keys if annotations.get(key)), None) for keys in (REQUIRED, PREFERRED)
-    )
-    whole = not any(key.startswith(KUEUE) for key in TOPOLOGY & annotations.keys())
-    return Topology(required, tuple(slices), whole, preferred)
+def pod_topology(metadata: JsonEntry) -> tuple[Topology, str | None]:
+    """Return the rules about domains in the annotations of a pod, and why some of them are not read."""
+    said = metadata.texts("annotations")
+    unread = min((f"with {key}" for key in said if UNREAD_TOPOLOGY in key), default=None)
+    stated = TOPOLOGY & said.keys()
+    if not stated:
+        return NO_TOPOLOGY, unread
+    required, preferred = (next((said[key] for key in keys if said.get(key)), None) for keys in (REQUIRED, PREFERRED))
+    try:
+        slices = [(said[level], _number(metadata, size)) for level, size in SLICES.items() if level in said]
+        nested = _parsed(metadata, NESTED_SLICES).entries(NESTED_SLICES)
+        slices += [(one.text("topology"), one.integer("size", 1, MAX_PODS)) for one in nested]
+    except BadInput as error:
+        return NO_TOPOLOGY, f"with metadata{str(error).removeprefix(metadata.where)}"
+    return Topology(required, tuple(slices), not any(key.startswith(KUEUE) for key in stated), preferred), unread
 
 
-def unread_topology(annotations: Mapping[str, str]) -> str | None:
-    """Return an annotation with a placement rule that is not read, None if there is none."""
-    return min((key for key in annotations if UNREAD_TOPOLOGY in key), default=None)
-
-
-def _of(metadata: JsonEntry, key: str) -> JsonEntry:
-    """Return the labels of an object if they have the key, else its annotations."""
-    return metadata.entry("labels" if key in metadata.entry("labels") else "annotations")
+def _parsed(metadata: JsonEntry, key: str) -> JsonEntry:
+    """Return an entry with what a label or an annotation says, parsed as JSON; without it, an empty one."""
+    holder = metadata.entry("labels" if key in metadata.entry("labels") else "annotations")
+    text = holder.text(key, "")
+    try:
+        return JsonEntry("", {key: json.loads(text) if text else None}, holder)
+    except (ValueError, RecursionError):
+        raise holder.bad(key, "a number, or a list as JSON") from None
 
 
 def _number(metadata: JsonEntry, key: str) -> int:
-    return _whole(_of(metadata, key), key)
-
-
-def _whole(entry: JsonEntry, key: str) -> int:
-    """Return a number of pods; Kueue writes it as text or as a number."""
-    value = entry.raw(key)
-    text = str(value) if isinstance(value, int) else entry.text(key)
-    if not (text.isdecimal() and text.isascii() and 1 <= int(text[:9]) <= MAX_PODS):
-        raise entry.bad(key, "a number of pods")
-    return int(text)
-
-
-def _json(metadata: JsonEntry, key: str) -> object:
-    try:
-        return json.loads(_of(metadata, key).text(key))
-    except (ValueError, RecursionError):
-        raise _of(metadata, key).bad(key, "a list, as JSON") from None
-
-
-def _listed(metadata: JsonEntry, key: str) -> list[JsonEntry]:
-    """Return the objects of a list that an annotation has as JSON."""
-    return JsonEntry("", {key: _json(metadata, key)}, _of(metadata, key)).entries(key)
+    return _parsed(metadata, key).integer(key, 1, MAX_PODS)
 
 
 def _partners(metadata: JsonEntry, key: str, namespace: str) -> tuple[str, ...]:
     """Return the gangs of a gang group, by namespace and name."""
-    names = JsonEntry("", {key: _json(metadata, key)}, _of(metadata, key)).words(key)
+    names = _parsed(metadata, key).words(key)
     return tuple(sorted(name if "/" in name else f"{namespace}/{name}" for name in names))
 
 
@@ -275,8 +254,8 @@ def group_rules(listed: Listed) -> Mapping[str, GroupRules]:
         with suppress(BadInput):
             if entry.text("apiVersion", "").startswith("scheduling.k8s.io/"):  # Kueue's Workload is another
                 for part in entry.entry("spec").entries("podGroups"):
-                    rules = _read(part, lambda group: _policy(group.entry("policy"), group))
-                    rules_of[f"{object_id(entry)}/{part.text('name', '')}"] = rules
+                    key = f"{object_id(entry)}/{part.text('name', '')}"
+                    rules_of[key] = _read(part, lambda group: _policy(group, "policy"))
     return rules_of
 
 
@@ -284,9 +263,8 @@ def _read(entry: JsonEntry, read: Callable[[JsonEntry], GroupRules]) -> GroupRul
     try:
         return read(entry)
     except BadInput as error:
-        return GroupRules(
-            unsupported=f"of a PodGroup that cannot be read ({str(error).removeprefix(entry.where + '.')})"
-        )
+        said = str(error).removeprefix(f"{entry.where}.")
+        return GroupRules(unsupported=f"of a PodGroup that cannot be read ({said})")
 
 
 def _pod_group(entry: JsonEntry) -> GroupRules:
@@ -296,7 +274,7 @@ def _pod_group(entry: JsonEntry) -> GroupRules:
     if "resourceClaims" in spec:
         return GroupRules(unsupported="of a PodGroup with resource claims")
     if "schedulingPolicy" in spec:
-        return _policy(spec.entry("schedulingPolicy"), spec, namespace)
+        return _policy(spec, "schedulingPolicy", namespace)
     if spec.entries("subGroupPolicy"):
         return GroupRules(unsupported="of a PodGroup with subGroupPolicy")
     if "MustGather" in str(metadata.texts("annotations").get(f"{KOORDINATOR}network-topology-spec", "")):
@@ -310,13 +288,12 @@ def _pod_group(entry: JsonEntry) -> GroupRules:
             parent=one.text("parent", "") or None,
             parts_min=one.integer("minSubGroup", 0, MAX_PODS, 0) or None,
         )
-    key = f"{KOORDINATOR}groups"
     return GroupRules(
         max(1, spec.integer("minMember", 0, MAX_PODS, 1)),
         topology=_constraint(spec),
         parts=parts,
         parts_min=spec.integer("minSubGroup", 0, MAX_PODS, 0) or None,
-        partners=_partners(metadata, key, namespace) if key in metadata.entry("annotations") else (),
+        partners=_partners(metadata, f"{KOORDINATOR}groups", namespace),
         queue=spec.text("queue", "") or None,
     )
 
@@ -333,28 +310,26 @@ def _constraint(spec: JsonEntry) -> Topology:
     return Topology(required, preferred=preferred)
 
 
-def _policy(policy: JsonEntry, owner: JsonEntry, namespace: str | None = None) -> GroupRules:
+def _policy(owner: JsonEntry, field: str, namespace: str | None = None) -> GroupRules:
     """Read ``schedulingPolicy`` (Kubernetes 1.36 and later) or ``policy`` (1.35), with the constraints beside it."""
     constraints = owner.entry("schedulingConstraints").entries("topology")
     topology = Topology(constraints[0].text("key")) if constraints else NO_TOPOLOGY
     above = owner.text("parentCompositePodGroupName", "")
-    rules = GroupRules(topology=topology, parent=f"CompositePodGroup/{namespace}/{above}" if above else None)
-    gang = policy.entry("gang")
-    if "gang" not in policy:
-        return replace(rules, gang=False)
+    parent = f"CompositePodGroup/{namespace}/{above}" if above else None
+    gang = owner.entry(field).entry("gang")
+    if "gang" not in owner.entry(field):
+        return GroupRules(gang=False, topology=topology, parent=parent)
     if "minGroupCount" in gang:
-        return replace(rules, parts_min=gang.integer("minGroupCount", 1, MAX_PODS))
-    return replace(rules, pods_min=gang.integer("minCount", 1, MAX_PODS))
+        return GroupRules(parts_min=gang.integer("minGroupCount", 1, MAX_PODS), topology=topology, parent=parent)
+    return GroupRules(gang.integer("minCount", 1, MAX_PODS), topology=topology, parent=parent)
 
 
 def _composite(entry: JsonEntry) -> GroupRules:
-    spec = entry.entry("spec")
-    return _policy(spec.entry("schedulingPolicy"), spec, entry.entry("metadata").text("namespace", "default"))
+    return _policy(entry.entry("spec"), "schedulingPolicy", entry.entry("metadata").text("namespace", "default"))
 
 
 def _leader_worker_set(entry: JsonEntry) -> GroupRules:
-    leader_first = entry.entry("spec").text("startupPolicy", "") == "LeaderReady"
-    return GroupRules(first="0" if leader_first else None)
+    return GroupRules(first="0" if entry.entry("spec").text("startupPolicy", "") == "LeaderReady" else None)
 
 
 READERS: Mapping[str, tuple[str, Callable[[JsonEntry], GroupRules]]] = {

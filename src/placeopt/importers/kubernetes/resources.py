@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from fractions import Fraction
-from functools import lru_cache
+from functools import lru_cache, partial, reduce
+from operator import add
 
 from placeopt.importers.json_entry import JsonEntry
 
@@ -117,6 +118,13 @@ def in_units(amounts: Mapping[str, Fraction]) -> dict[str, Fraction]:
     return {name: amount / unit_of(name) for name, amount in amounts.items()}
 
 
+def merged(
+    join: Callable[[Fraction, Fraction], Fraction], one: Mapping[str, Fraction], other: Mapping[str, Fraction]
+) -> dict[str, Fraction]:
+    """Return two amounts of each resource as one: their sum (``add``), or the larger (``max``)."""
+    return {**one, **other, **{name: join(one[name], other[name]) for name in one.keys() & other.keys()}}
+
+
 def requested_amounts(spec: JsonEntry, status: JsonEntry) -> Mapping[str, Fraction]:
     """
     Return what a pod holds of each resource that it names, by Kubernetes' rule; nothing of what it names with 0.
@@ -126,7 +134,6 @@ def requested_amounts(spec: JsonEntry, status: JsonEntry) -> Mapping[str, Fracti
     (``spec.resources``); and the overhead of its runtime. A container holds at least what its node has allocated to it,
     and exactly that where its node cannot resize it (``Infeasible``).
     """
-    whole, overhead = spec.entry("resources"), spec.entry("overhead")
     kept = {
         container.text("name", ""): container
         for key in ("containerStatuses", "initContainerStatuses")
@@ -136,53 +143,34 @@ def requested_amounts(spec: JsonEntry, status: JsonEntry) -> Mapping[str, Fracti
         condition.text("type", "") == "PodResizePending" and condition.text("reason", "") == "Infeasible"
         for condition in status.entries("conditions")
     )
-    init = [
-        (_needs(container, kept, infeasible=infeasible), container.text("restartPolicy", ""))
-        for container in spec.entries("initContainers")
-    ]
-    main = [_needs(container, kept, infeasible=infeasible) for container in spec.entries("containers")]
-    stated = _stated(whole)
-    if len(main) == 1 and not init and not stated and not overhead.names():
-        return {name: amount for name, amount in main[0].items() if amount}
-    names = dict.fromkeys([*stated, *overhead.names(), *(name for needs, _ in init for name in needs)])
-    names |= dict.fromkeys(name for needs in main for name in needs)
-    amounts: dict[str, Fraction] = {}
-    for name in names:
-        sidecars = most = NONE
-        for needs, restarts in init:
-            need = needs.get(name, NONE)
-            if restarts == "Always":
-                sidecars += need
-                most = max(most, sidecars)
-            else:
-                most = max(most, sidecars + need)
-        together = sidecars + sum((needs.get(name, NONE) for needs in main), NONE)
-        amount = stated.get(name, max(most, together)) + quantity(overhead, name)
-        if amount:
-            amounts[name] = amount
-    return amounts
+    sidecars: Mapping[str, Fraction] = {}
+    most: Mapping[str, Fraction] = {}
+    for container in spec.entries("initContainers"):
+        running = merged(add, sidecars, _needs(container, kept, infeasible=infeasible))
+        most = merged(max, most, running)
+        if container.text("restartPolicy", "") == "Always":
+            sidecars = running
+    needs = [sidecars, *(_needs(container, kept, infeasible=infeasible) for container in spec.entries("containers"))]
+    amounts = {**merged(max, most, reduce(partial(merged, add), needs)), **_stated(spec.entry("resources"))}
+    return {
+        name: amount for name, amount in merged(add, amounts, _quantities(spec.entry("overhead"))).items() if amount
+    }
 
 
 def _needs(container: JsonEntry, kept: Mapping[str, JsonEntry], *, infeasible: bool) -> dict[str, Fraction]:
     """Return what one container holds: its requests, by default its limits, and what its node keeps for it."""
-    amounts = _stated(container.entry("resources"))
-    status = kept.get(container.text("name", ""))
+    amounts, status = _stated(container.entry("resources")), kept.get(container.text("name", ""))
     if status is None:
         return amounts
-    held = [status.entry("allocatedResources"), status.entry("resources").entry("requests")]
-    if infeasible and any(part.names() for part in held):
-        amounts = {}
-    for part in held:
-        for name in part.names():
-            amount = quantity(part, name)
-            if amount is not amounts.get(name):  # equal texts are one number
-                amounts[name] = max(amounts.get(name, NONE), amount)
-    return amounts
+    held = [_quantities(status.entry("allocatedResources")), _quantities(status.entry("resources").entry("requests"))]
+    return reduce(partial(merged, max), held, {} if infeasible and any(held) else amounts)
 
 
 def _stated(resources: JsonEntry) -> dict[str, Fraction]:
     requests, limits = resources.entry("requests"), resources.entry("limits")
-    return {
-        name: quantity(requests if name in requests else limits, name)
-        for name in dict.fromkeys([*requests.names(), *limits.names()])
-    }
+    names = dict.fromkeys([*requests.names(), *limits.names()])
+    return {name: quantity(requests if name in requests else limits, name) for name in names}
+
+
+def _quantities(entry: JsonEntry) -> dict[str, Fraction]:
+    return {name: quantity(entry, name) for name in entry.names()}

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Sequence
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -12,19 +11,14 @@ from placeopt.arguments import checked
 from placeopt.errors import BadInput, Unsupported
 from placeopt.importers.import_notes import ImportNotes
 from placeopt.importers.json_entry import JsonEntry
-from placeopt.importers.kubernetes.devices import Devices
-from placeopt.importers.kubernetes.exclusive_amounts import ExclusiveAmounts, exclusive_amounts
 from placeopt.importers.kubernetes.holds import read_holds
 from placeopt.importers.kubernetes.jobs import JobReader
-from placeopt.importers.kubernetes.listing import PodList, read_pods
-from placeopt.importers.kubernetes.makers import GroupRules, group_rules
-from placeopt.importers.kubernetes.nodes import KubernetesNode, cluster_of, read_node
-from placeopt.importers.kubernetes.objects import Listed, read_objects
-from placeopt.importers.kubernetes.queues import Queues, read_queues
+from placeopt.importers.kubernetes.listing import Listing, PodList
+from placeopt.importers.kubernetes.nodes import KubernetesNode, Levels, cluster_of, topology_levels
+from placeopt.importers.kubernetes.objects import read_objects
+from placeopt.importers.kubernetes.pod_relations import InterPodRules
 from placeopt.importers.kubernetes.resources import MIG, is_accelerator
-from placeopt.importers.kubernetes.topologies import Levels, label_hyper_nodes, topology_levels
-from placeopt.importers.kubernetes.volumes import Volumes
-from placeopt.importers.observed_round import ObservedJob, observed_instance, snapshot_policy
+from placeopt.importers.observed_round import observed_instance, snapshot_policy
 from placeopt.importers.priority_rule import PriorityRule, priority_rule
 from placeopt.model import Cluster, Instance, Job
 
@@ -98,22 +92,20 @@ def read_kubernetes(
     """
     listed, where = read_objects(paths)
     notes = ImportNotes()
-    reading = _read_nodes(listed, resource, priority_rule(rule), notes)
-    nodes, queues, resource = reading.nodes, reading.queues, reading.resource
-    _refuse_mig(nodes.values(), resource, where)
+    listing = Listing(listed, resource, priority_rule(rule), notes)
+    nodes, resource, queues = listing.nodes, listing.resource, listing.queues
     _refuse_other_resources(nodes.values(), resource, where)
-    pods = reading.pods()
-    rules = [one for group in reading.gangs.values() for one in (group, *group.parts.values())]
+    pods = PodList(listing)
+    rules = [one for group in listing.gangs.values() for one in (group, *group.parts.values())]
     topologies = [pod.topology for pod in pods.waiting] + [one.topology for one in rules]
     named = [*topology_levels(listed.get("Topology", [])), *([key] for one in topologies for key in one.levels)]
-    labels = {label for pod in pods.readable for label in pod.node_labels}
     for of, parted in nodes.items():
-        parted.profiles = reading.devices.partitions.of_node(of)
+        parted.profiles = listing.devices.partitions.of_node(of)
         parted.gpus = max(parted.gpus, len(parted.profiles))
-    known = Levels(nodes, levels, where, named, labels)
-    exclusive = exclusive_amounts(pods, known)
-    jobs = reading.jobs(pods, known, exclusive, reading.stated)
-    reading.take_from_nodes(pods, exclusive)
+    known = Levels(nodes, levels, where, named, {label for pod in pods.readable for label in pod.node_labels})
+    between = InterPodRules(pods.readable, known, None)
+    jobs = JobReader(listing, pods, known, between).read()
+    _take_from_nodes(listing, pods, between)
     cluster = cluster_of(nodes, known, {key for pod in pods.work for key in pod.amounts}, where)
     jobs += pods.unreadable
     if any(worker.gpus is None for job in jobs for worker in job.workers):
@@ -122,7 +114,7 @@ def read_kubernetes(
         name or "kubernetes",
         f"Kubernetes: {where}.",
         notes,
-        max((max(pod.created_ms, pod.started_ms) for pod in pods.readable), default=0),
+        max((time for pod in pods.readable for time in (pod.created_ms, pod.started_ms)), default=0),
         cluster,
         jobs,
         snapshot_policy(
@@ -153,9 +145,9 @@ class KubernetesObjects:
         rule: PriorityRule | str | Path | None = None,
     ) -> None:
         listed, where = read_objects(objects)
-        self._reading = _read_nodes(listed, resource, priority_rule(rule), ImportNotes())
-        self._levels = Levels(self._reading.nodes, levels, where, topology_levels(listed.get("Topology", [])))
-        cluster = cluster or cluster_of(self._reading.nodes, self._levels, self._reading.stated, where)
+        self._listing = Listing(listed, resource, priority_rule(rule), ImportNotes())
+        self._levels = Levels(self._listing.nodes, levels, where, topology_levels(listed.get("Topology", [])))
+        cluster = cluster or cluster_of(self._listing.nodes, self._levels, self._listing.stated, where)
         self._limits: dict[str, int] = {}
         """Most that a node of the cluster has of each name."""
         for machine in cluster.machines:
@@ -188,13 +180,12 @@ class KubernetesObjects:
             If `read_kubernetes` would leave it out, or keep it without knowing what it holds; says why.
         """
         entries = [JsonEntry("pod" if len(pods) == 1 else f"pods[{i}]", pod) for i, pod in enumerate(pods)]
-        notes = ImportNotes()
-        reading = replace(self._reading, listed={**self._reading.listed, "Pod": entries}, notes=notes)
-        read = reading.pods()
-        exclusive = exclusive_amounts(read, self._levels, self._limits)
-        jobs = reading.jobs(read, self._levels, exclusive, self._limits, every_label=True)
+        listing = self._listing.with_pods(entries)
+        read = PodList(listing)
+        rules = InterPodRules(read.readable, self._levels, self._limits)
+        jobs = JobReader(listing, read, self._levels, rules).read()
         unknown = [job.unreadable_reason for job in [*jobs, *read.unreadable] if job.unreadable_reason is not None]
-        reasons = [*unknown, *(reason for _, reason in notes.names)]
+        reasons = [*unknown, *(reason for _, reason in listing.notes.names)]
         if unknown or (not jobs and reasons):
             raise Unsupported(f"pod: {reasons[0]}")
         if len(jobs) != 1:
@@ -202,108 +193,34 @@ class KubernetesObjects:
         return jobs[0].job
 
 
-@dataclass
-class _Reading:
-    """The listed objects, and what was read of nodes and devices; ``resource`` counts GPUs."""
-
-    listed: Listed
-    nodes: Mapping[str, KubernetesNode]
-    devices: Devices
-    resource: str
-    gangs: Mapping[str, GroupRules]
-    """Rules of PodGroups and the like."""
-    queues: Queues
-    stated: frozenset[str]
-    """Names of the resources that any node states."""
-    rule: PriorityRule
-    notes: ImportNotes
-
-    def pods(self) -> PodList:
-        """Return the listed pods."""
-        return read_pods(self.listed, self.nodes, self.resource, self.devices, self.notes)
-
-    def jobs(
-        self,
-        pods: PodList,
-        levels: Levels,
-        exclusive: ExclusiveAmounts,
-        counted: Iterable[str],
-        *,
-        every_label: bool = False,
-    ) -> list[ObservedJob]:
-        """Return the jobs of pods, which have the amounts that are ``counted`` and those that exclude each other."""
-        names = {"cpu", "memory", *counted}
-        for pod in pods.work:
-            pod.amounts = {name: amount for name, amount in pod.amounts.items() if name in names}
-            pod.amounts |= exclusive.taken.get(pod.id, {})
-        reader = JobReader(
-            self.nodes,
-            levels,
-            self.gangs,
-            self.queues,
-            self.stated,
-            exclusive.relations,
-            every_label,
-            self.resource,
-            self.rule,
-            self.notes,
-        )
-        return reader.read(pods, Volumes(self.listed, pods.readable, self.notes))
-
-    def take_from_nodes(self, pods: PodList, exclusive: ExclusiveAmounts) -> None:
-        """Take from nodes what no job may have: what daemons hold, and what others hold below whole units."""
-        for node in self.nodes.values():
-            node.amounts |= {name: Fraction(limit) for name, limit in exclusive.limits.items()}
-        for name, given in self.devices.taken().items():
-            if name in self.nodes:
-                if given[self.resource] and self.nodes[name].profiles:
-                    self.notes.drain("nodes with parts of GPUs that no pod holds", name)
-                    self.nodes[name].drained = True
-                    given.pop(self.resource)
-                self.nodes[name].gpus -= min(self.nodes[name].gpus, given.pop(self.resource, 0))
-                self.nodes[name].take(given)
-        jobs = {pod.id for pod in pods.work}
-        for pod in pods.running:
-            if pod.node is not None and pod.node in self.nodes:
-                held: Mapping[str, Fraction | int] = {**pod.exact, **exclusive.taken.get(pod.id, {})}
-                if pod.id in jobs:
-                    held = {name: amount % 1 for name, amount in pod.exact.items()}
-                self.nodes[pod.node].take(held)
+def _take_from_nodes(listing: Listing, pods: PodList, rules: InterPodRules) -> None:
+    """Take from nodes what no job may have: what daemons hold, and what others hold below whole units."""
+    for node in listing.nodes.values():
+        node.amounts |= {name: Fraction(limit) for name, limit in rules.limits.items()}
+    for name, given in listing.devices.taken().items():
+        if name in listing.nodes:
+            if given[listing.resource] and listing.nodes[name].profiles:
+                listing.notes.drain("nodes with parts of GPUs that no pod holds", name)
+                given.pop(listing.resource)
+            listing.nodes[name].gpus -= min(listing.nodes[name].gpus, given.pop(listing.resource, 0))
+            listing.nodes[name].take(given)
+    jobs = {pod.id for pod in pods.work}
+    for pod in pods.running:
+        if pod.node in listing.nodes:
+            below = {name: amount % 1 for name, amount in pod.exact.items()}
+            listing.nodes[pod.node].take(below if pod.id in jobs else {**pod.exact, **rules.taken.get(pod.id, {})})
 
 
-def _read_nodes(listed: Listed, resource: str, rule: PriorityRule, notes: ImportNotes) -> _Reading:
-    """Return the listed nodes, with the devices of their drivers."""
-    nodes: dict[str, KubernetesNode] = {}
-    devices = Devices(listed)
-    resource = devices.resource(resource)
-    for entry in listed["Node"]:
-        node = read_node(entry, resource, notes)
-        if nodes.setdefault(node.name, node) is not node:
-            raise entry.entry("metadata").bad("name", "names of nodes to be unique")
-    label_hyper_nodes(listed.get("HyperNode", []), nodes, notes)
-    for name, there in devices.on_nodes().items():
-        if name in nodes:
-            nodes[name].add_devices(there, resource)
-    stated = frozenset().union(*(node.stated for node in nodes.values()))
-    queues = read_queues(listed, nodes, resource, notes)
-    return _Reading(listed, nodes, devices, resource, group_rules(listed), queues, stated, rule, notes)
-
-
-def _refuse_other_resources(nodes: Iterable[KubernetesNode], resource: str, where: str) -> None:
-    """Raise `BadInput` with the GPU resources of the nodes if none has ``resource``."""
-    there = {name for node in nodes for name in node.stated if "/" in name}
-    gpus = sorted(name for name in there if is_accelerator(name) and name != resource)
-    if resource not in there and (gpus or resource != GPU):
-        known = ", ".join(gpus or sorted(there)) or "no resource of a vendor"
-        raise BadInput(f"{where}: no node has {resource}; there are: {known}; --resource names what counts GPUs")
-
-
-def _refuse_mig(nodes: Iterable[KubernetesNode], resource: str, where: str) -> None:
-    """Raise `Unsupported` with the remedy if all GPUs are MIG instances with resources of their own."""
-    nodes = list(nodes)
-    profiles = sorted({name for node in nodes for name in node.stated if name.startswith(MIG)})
+def _refuse_other_resources(nodes: Collection[KubernetesNode], resource: str, where: str) -> None:
+    """Raise `Unsupported` if all GPUs are MIG instances of their own, `BadInput` if no node has ``resource``."""
+    there = frozenset[str]().union(*(node.stated for node in nodes))
+    profiles = sorted(name for name in there if name.startswith(MIG))
     if profiles and resource not in profiles and not any(node.gpus for node in nodes):
         raise Unsupported(
             f"{where}: no node has {resource}, but there are MIG instances: {', '.join(profiles)}; they are read one "
             f"profile at a time, each instance as a GPU: --resource {profiles[0]}"
         )
+    gpus = sorted(name for name in there if is_accelerator(name))
+    if resource not in there and (gpus or resource != GPU):
+        known = ", ".join(gpus or sorted(name for name in there if "/" in name)) or "no resource of a vendor"
+        raise BadInput(f"{where}: no node has {resource}; there are: {known}; --resource names what counts GPUs")

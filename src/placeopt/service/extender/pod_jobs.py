@@ -7,7 +7,7 @@ from typing import Any
 from placeopt.errors import Unsupported
 from placeopt.importers.json_entry import JsonEntry
 from placeopt.importers.kubernetes.devices import Devices
-from placeopt.importers.kubernetes.pods import Memo, Pod, read_pod
+from placeopt.importers.kubernetes.pods import Pod, read_pod
 from placeopt.importers.kubernetes.resources import is_accelerator
 from placeopt.importers.kubernetes.snapshot import GPU, KubernetesObjects
 from placeopt.model import Cluster, Job, Node
@@ -33,7 +33,7 @@ class PodJobs:
 
     def read(self, pod: dict[str, Any]) -> Pod:
         """Return what a pod requests, and its gang; raises `BadInput` or `Unsupported` if it has ended."""
-        read = read_pod(JsonEntry("body.Pod", pod), self._resource, Devices({}), Memo())
+        read = read_pod(JsonEntry("body.Pod", pod), self._resource, Devices({}), {})
         if read is None:
             raise Unsupported("body.Pod: the pod has ended")
         return read
