@@ -67,6 +67,14 @@ def test_shards_are_parts_of_a_gpu(running: list[str], asked: list[str], started
     assert (len(plan.placements) - len(found.running), violations(found, plan)) == (started, [])
 
 
+def test_a_job_of_shards_that_has_its_node_to_itself() -> None:
+    found = read(
+        WAITS | {"tres_per_node": "gres/shard:2", "shared": "none", "required_nodes": "gpu01", "max_nodes": 1}, **PARTS
+    )
+    demand = found.jobs[0].options[0].demand
+    assert (demand.gpus, demand.gpu_milli, demand.cpu_millicores) == (4, 1000, 64_000)
+
+
 @pytest.mark.parametrize("gres", ["gpu:a100:4,shard:15", "gpu:a100:2,gpu:h100:2,shard:16"])
 def test_shards_that_are_no_equal_parts(gres: str) -> None:
     found = read(WAITS | {"tres_per_node": "gres/shard:1"}, gres=gres)

@@ -238,8 +238,10 @@ class WaitingRequest(Request):
             raise JobLeftOut("asks for a minimum number of nodes")
         option = self._option(workers, gpus, cpus, tasks, workers_per_node_max=per_node)
         numbers = {f"nodes{n}": (Split(level="node", domains=n),) for n in self.nodes or () if n <= workers}
+        if self.nodes is not None and not numbers:
+            raise JobLeftOut("asks for more nodes than it has tasks or GPUs")
         ways = [option.model_copy(update={"id": name, "splits": splits}) for name, splits in numbers.items()]
-        return [option] if self.nodes is None else ways
+        return ways or [option]
 
 
 def _numbers_of_nodes(entry: JsonEntry, least: int) -> tuple[int, ...] | None:
@@ -276,8 +278,9 @@ def whole_nodes(options: Iterable[Option], kinds: Mapping[str, tuple[int, tuple[
             odd = set(models).difference(demand.gpu_models or models)
             if odd or each * demand.gpus > len(models) or each * demand.cpu_millicores > 1000 * cpus:
                 continue
-            amounts = {"gpus": len(models), "cpu_millicores": 1000 * cpus, "memory_mib": each * demand.memory_mib}
-            one = with_amounts(option, {f"node/{kind}": 1} if len(kinds) > 1 else {}, **amounts)
+            amounts = {"gpus": len(models), "gpu_milli": 1000, "cpu_millicores": 1000 * cpus}
+            of_kind = {f"node/{kind}": 1} if len(kinds) > 1 else {}
+            one = with_amounts(option, of_kind, memory_mib=each * demand.memory_mib, **amounts)
             alone = {"workers": nodes, "workers_per_node_max": 1 if nodes > 1 else None, "splits": ()}
             whole.append(one.model_copy(update={"id": f"{option.id}:{kind}", **alone}))
     if not whole:
