@@ -11,7 +11,23 @@ from hypothesis import given, settings
 from placeopt import BadInput, Engine
 from placeopt.build import instance, job, machine, node, running
 from placeopt.edits import Patch, apply, displaced
-from placeopt.model import Domain, Gpu, Instance, Job, Node, Part, Policy, Postpone, Queue, Quota, Weights
+from placeopt.model import (
+    Demand,
+    Domain,
+    Gpu,
+    Group,
+    Instance,
+    Job,
+    LabelExpression,
+    Node,
+    Part,
+    Policy,
+    Postpone,
+    Queue,
+    Quota,
+    Relation,
+    Weights,
+)
 from placeopt.whatif import Limits, NodesNeeded, add, cheapest, defrag, fail, fit, parse_job, slots
 from strategies import Choice, choices
 
@@ -384,3 +400,15 @@ def test_what_a_failure_leaves_may_stay_beyond_a_share_of_less() -> None:
     assert [(one.domains, one.displaced, one.lost) for one in found.scenarios] == [(("n0",), 1, 0), (("n1",), 0, 0)]
     assert found.answer == "yes"
     assert defrag(base, everyone=True, limits=SHORT).free_before == 1
+
+
+def test_copies_of_jobs_with_groups_and_relations() -> None:
+    """By CPU where groups hold no GPU; one a node where copies keep apart; the largest gang is said of neither."""
+    groups = (Group(id="lead", demand=Demand(gpus=0, cpu_millicores=8_000)), Group(id="rest", demand=Demand(gpus=0)))
+    base = instance(2, machines=[machine(gpus=1, cpu_millicores=16_000)])
+    found = fit(base, job("tree", groups=groups), SHORT)
+    assert (found.found, found.most, found.gangs) == (4, 4, ())
+    selector = (LabelExpression(key="app", operator="In", values=("web",)),)
+    apart = job("web", labels={"app": "web"}, relations=(Relation(kind="apart", level="node", selector=selector),))
+    found = fit(instance(3, machines=[machine(gpus=4)]), apart, SHORT)
+    assert (found.found, found.most, found.gangs) == (3, 3, ())

@@ -5,18 +5,16 @@ from __future__ import annotations
 import itertools
 import math
 import threading
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
 from placeopt.arguments import checked
 from placeopt.deadline import Deadline
-from placeopt.edits import displaced, unread_in
-from placeopt.edits.gpus import without_gpus
-from placeopt.edits.hardware_steps import without_nodes
-from placeopt.edits.levels import INSIDE, LostHardware, joined, lost_hardware
-from placeopt.errors import BadArgument
+from placeopt.edits import Fail, displaced, unread_in
+from placeopt.edits.levels import INSIDE, lost_hardware
+from placeopt.errors import BadArgument, BadInput
 from placeopt.live_cluster.engine import Engine
 from placeopt.model import Instance, Job
 from placeopt.whatif.answer_cache import AnswerCache
@@ -105,7 +103,7 @@ def fail(
         )
     scenarios = list(itertools.combinations(chosen, k))
     base = only_running(instance)
-    task = partial(_failure, base=base, under=under, changes=changes, limits=limits)
+    task = partial(_failure, base=base, level=level, changes=changes, limits=limits)
     with AnswerCache(rows, Failure, base, limits, ("fail", level, changes), jobs, deadline) as cache:
         together = TOGETHER if rows is None else 1  # an answer is appended as soon as it is found
         failures = cache.answers(
@@ -129,25 +127,24 @@ def _failure(
     deadline: Deadline,
     *,
     base: Instance,
-    under: Mapping[str, LostHardware],
+    level: str,
     changes: bool,
     limits: Limits,
 ) -> Failure:
     """Return the effect of domains that fail together."""
-    hardware = joined(under[name] for name in domains)
-    gone = hardware.nodes
-    gpus_of = base.cluster.gpus_by_node
-    whole = sum(gpus_of[node] for node in set(gone))
-    if len(gone) == len(base.cluster.nodes):
+    step = Fail(do="fail", level=level, domains=domains)
+    left: Instance | None = None
+    try:
+        left = step.edited(base)
+        moved = displaced(base, left)
+    except BadInput:  # no node is left
         moved = tuple(held.job for held in base.running)
         lost, least, names = moved, len(moved), tuple[str, ...]()
     else:
 
         def after(round_: Instance) -> Instance:
-            lost = without_nodes(round_, gone) if gone else without_gpus(round_, hardware.gpus)
-            return placing_only(lost, _worth, changes=changes)
+            return placing_only(step.edited(round_), _worth, changes=changes)
 
-        moved = displaced(base, without_nodes(base, gone) if gone else without_gpus(base, hardware.gpus))
         lost, least = (), 0
         unread = unread_in(base, waiting=False, moved=[job.id for job in base.jobs] if changes else moved)
         names = unread.names
@@ -161,18 +158,26 @@ def _failure(
                 trial = attempt(engine, after(unread.freest(base)), share, deadline)
             least = _fewest(map(_worth, may_go), trial.total - trial.most)
     milli = {job.id: job.gpu_milli for job in base.jobs}
+    nodes, gpus = _size(base)
+    rest = (0, 0) if left is None else _size(left)
     return Failure(
         domains=domains,
-        nodes=len(gone),
+        nodes=nodes - rest[0],
         displaced=len(moved),
         displaced_gpu_milli=sum(milli[name] for name in moved),
         lost=len(lost),
         lost_at_least=min(least, len(lost)),
         lost_gpu_milli=sum(milli[name] for name in lost),
         lost_jobs=lost[:NAMED],
-        gpus=whole + sum(map(len, hardware.gpus.values())),
+        gpus=gpus - rest[1],
         unread=names,
     )
+
+
+def _size(instance: Instance) -> tuple[int, int]:
+    """Return the number of nodes and of their GPUs."""
+    gpus = instance.cluster.gpus_by_node
+    return len(gpus), sum(gpus.values())
 
 
 def _worth(job: Job) -> int:

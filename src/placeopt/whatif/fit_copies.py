@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -15,14 +15,16 @@ from placeopt.edits import edit_instance, free_name, unread_in
 from placeopt.edits.levels import levels_of, nodes_under
 from placeopt.errors import BadArgument, OutOfTime
 from placeopt.explain import explain
+from placeopt.explain.question import has_groups
 from placeopt.feasibility.fit import largest
 from placeopt.feasibility.free_capacity import FreeCapacity, free_capacity_of
 from placeopt.feasibility.requirement import Requirement, requirements_of
 from placeopt.live_cluster.engine import Engine
 from placeopt.model import Instance, Job
-from placeopt.model.group import MAX_WORKERS, Split
-from placeopt.problem import State, compile_problem
+from placeopt.model.group import MAX_WORKERS, Demand, Group, Split
+from placeopt.problem import IntArray, State, compile_problem
 from placeopt.problem.hardware import gpu_parts
+from placeopt.solving.tree_fit import is_related
 from placeopt.whatif.answers import Binding, Fit, LargestGang, SlotCount, Slots
 from placeopt.whatif.from_running import only_running
 from placeopt.whatif.round_solving import LEAST_S, Limits, attempt, placing_only, true_of
@@ -55,8 +57,9 @@ def fit(instance: Instance, job: Job, limits: Limits | None = None, cancel: thre
     -------
     Fit
         Number of copies found, all checked by the referee, and its proven maximum. ``gangs``: the proven maximum of
-        such workers in one domain of each level that was reached. ``binds``: constraints that one more copy cannot meet
-        together, though it fits without any one of them; None if more copies fit or the time was too short.
+        such workers in one domain of each level that was reached; none of jobs with groups or relations.
+        ``binds``: constraints that one more copy cannot meet together, though it fits without any one of them; None if
+        more copies fit or the time was too short.
         ``tolerated``: taints that the job tolerates.
 
     Notes
@@ -68,10 +71,15 @@ def fit(instance: Instance, job: Job, limits: Limits | None = None, cancel: thre
     base = only_running(instance)
     used = {job.id for job in base.jobs}
     copied = job.model_copy(update={"id": free_name("asked", used)})
-    free = free_capacity_of(State(compile_problem(edit_instance(base, jobs=(*base.jobs, copied)))), copied)
-    requirements = requirements_of(free.problem, copied)
-    gangs = _gangs(free, requirements, instance, deadline)
-    at_most = max((_most_of(free, requirement) for requirement in requirements), default=0)
+    problem = compile_problem(edit_instance(base, jobs=(*base.jobs, copied)))
+    free, gangs = free_capacity_of(State(problem), copied), tuple[LargestGang, ...]()
+    if has_groups(copied):
+        at_most = _most_of_groups(free, copied)
+    else:
+        requirements = requirements_of(problem, copied)
+        at_most = max((_most_of(free, requirement) for requirement in requirements), default=0)
+        if not is_related(problem, problem.job_ids.index(copied.id)):
+            gangs = _gangs(free, requirements, instance, deadline)
     count = min(at_most, MOST_COPIES)
     copies = tuple(copied.model_copy(update={"id": free_name(f"asked-{number}", used)}) for number in range(count + 1))
     names = {copy.id for copy in copies}
@@ -127,6 +135,28 @@ def _gangs(
         if best is not None:
             out.append(best)
     return tuple(out)
+
+
+def _most_of_groups(free: FreeCapacity, job: Job) -> int:
+    """Return an upper bound of the copies of a job of groups that fit: by GPU shares, CPU and memory of all nodes."""
+    kinds: list[tuple[IntArray, Callable[[Demand], int]]] = [
+        (free.of_resource(0), lambda demand: demand.cpu_millicores),
+        (free.of_resource(1), lambda demand: demand.memory_mib),
+    ]
+    if free.problem.shares_bind:
+        kinds.append((free.gpu_milli, lambda demand: demand.gpus * demand.gpu_milli))
+    needs = [
+        (int(np.maximum(there, 0).sum()), min(_least(option, amount) for option in job.options))
+        for there, amount in kinds
+    ]
+    return min((there // need for there, need in needs if need), default=NO_LIMIT)
+
+
+def _least(group: Group, amount: Callable[[Demand], int]) -> int:
+    """Return an amount that the workers of a group which must run request."""
+    if not group.groups:
+        return group.fewest * amount(group.demand)
+    return sum(_least(part, amount) for part in group.groups if not part.optional)
 
 
 def _most_of(free: FreeCapacity, requirement: Requirement) -> int:
