@@ -6,7 +6,6 @@ import math
 import threading
 from collections import Counter
 from collections.abc import Callable, Collection
-from dataclasses import dataclass
 from fractions import Fraction
 from itertools import accumulate
 
@@ -22,11 +21,10 @@ from placeopt.errors import BadInput, InternalFault
 from placeopt.feasibility.free_capacity import free_capacity_of
 from placeopt.feasibility.requirement import requirements_of
 from placeopt.live_cluster.engine import Engine
-from placeopt.model import Instance, Job, Placement, Running
-from placeopt.problem import Move, Problem, State, compile_problem
-from placeopt.problem import Placement as Indexed
+from placeopt.model import Instance, Placement
+from placeopt.problem import Move, State, compile_problem
 from placeopt.problem.lost import find_lost
-from placeopt.problem.running import placed_in, running_placement
+from placeopt.problem.running import placed_in
 from placeopt.terms.rules import fits
 from placeopt.whatif.answers import Defrag, EmptiedDomains, Relocation
 from placeopt.whatif.from_running import only_running
@@ -94,7 +92,7 @@ def defrag(
     limits = limits or Limits(60.0)
     clock = Deadline(limits.time_limit_s, cancel)
     unread = unread_in(instance, waiting=False, moved=())
-    occupation = _occupation(instance, level, (*exempt, *unread.kept), everyone=everyone)
+    occupation = _Occupation(instance, level, (*exempt, *unread.kept), everyone=everyone)
     front: list[EmptiedDomains] = []
     chosen: list[str] = []
     open_, most = dict(occupation.candidates), occupation.most()
@@ -144,30 +142,46 @@ def defrag(
 
     of, names = truth(
         unread,
-        lambda: proven(occupation) == proven(_occupation(unread.freest(instance), level, exempt, everyone=everyone)),
+        lambda: proven(occupation) == proven(_Occupation(unread.freest(instance), level, exempt, everyone=everyone)),
     )
     return answer.model_copy(update={"of": of, "unread": names})
 
 
-@dataclass(frozen=True)
 class _Occupation:
-    """The domains of a level with their running jobs: empty ones, and those that may be emptied."""
+    """
+    The domains of a level with their running jobs: empty ones, and those that may be emptied.
 
-    base: Instance
-    under: dict[str, tuple[str, ...]]
-    free: tuple[str, ...]
-    candidates: dict[str, frozenset[str]]
-    milli: dict[str, int]
-    """GPU-milli that each job requests."""
-    capacity: dict[str, int]
-    """GPUs of each domain."""
-    gpus: int
-    """GPUs of all nodes, including nodes under no such domain."""
-    problem: Problem
-    """The round without running jobs but those with groups, since a rule would keep those where they are."""
-    state: State
-    """The state of ``problem`` in which all running jobs are placed."""
-    indices: Indices
+    Empty domains are ``free``; ``candidates`` have the jobs on each domain all of which may move. ``problem`` is the
+    round without running jobs but those with groups, since a rule would keep those where they are, and ``state`` has
+    all running jobs placed.
+    """
+
+    def __init__(self, instance: Instance, level: str, exempt: Collection[str], *, everyone: bool) -> None:
+        base = only_running(instance)
+        runs = {held.job: held for held in base.running}
+        missing = next((name for name in exempt if name not in runs), None)
+        if missing is not None:
+            raise BadInput(f"exempt: job {missing!r} is not running")
+        gpus = base.cluster.gpus_by_node
+        self._gpus = sum(gpus.values())  # of all nodes, including nodes under no such domain
+        under = nodes_under(base, level)
+        self._capacity = {name: sum(gpus[node] for node in nodes) for name, nodes in under.items()}
+        self.under = {name: nodes for name, nodes in under.items() if self._capacity[name]}
+        at = {node: name for name, nodes in self.under.items() for node in nodes}
+        on: dict[str, set[str]] = {name: set() for name in self.under}
+        for held in base.running:
+            for name in {at[part.node] for part in held.assignments if part.node in at}:
+                on[name].add(held.job)
+        grouped = {job.id for job in base.jobs if any(option.groups for option in job.options)}
+        may = {name for name, held in runs.items() if everyone or held.movable} - {*exempt, *grouped}
+        self.free = tuple(name for name, jobs in on.items() if not jobs)
+        self.candidates = {name: frozenset(jobs) for name, jobs in on.items() if jobs and jobs <= may}
+        self.milli = {job.id: job.gpu_milli for job in base.jobs}
+        self.base = placing_only(base, lambda job: int(job.id not in grouped))
+        stay = tuple(held for held in base.running if held.job in grouped)
+        self.problem = compile_problem(edit_instance(self.base, running=stay), lost=find_lost(self.base))
+        placed = placed_in(self.problem, base.running, self.problem.running_records)
+        self.state = State(self.problem, tuple(placed.get(job) for job in range(self.problem.num_jobs)))
 
     def jobs_on(self, domains: Collection[str]) -> frozenset[str]:
         """Return the jobs on some domains."""
@@ -201,70 +215,9 @@ class _Occupation:
         """Return the maximum of empty domains: where shares bind, the others must hold all running jobs."""
         if self.base.policy.share_mode == "overcommit":
             return len(self.free) + len(self.candidates)
-        spare = 1000 * self.gpus - self.base.running_gpu_milli
-        sizes = sorted(1000 * self.capacity[name] for name in (*self.free, *self.candidates))
+        spare = 1000 * self._gpus - self.base.running_gpu_milli
+        sizes = sorted(1000 * self._capacity[name] for name in (*self.free, *self.candidates))
         return sum(size <= spare for size in accumulate(sizes))
-
-
-def _occupation(instance: Instance, level: str, exempt: Collection[str], *, everyone: bool) -> _Occupation:
-    base = only_running(instance)
-    runs = {held.job: held for held in base.running}
-    missing = next((name for name in exempt if name not in runs), None)
-    if missing is not None:
-        raise BadInput(f"exempt: job {missing!r} is not running")
-    under = nodes_under(base, level)
-    gpus = base.cluster.gpus_by_node
-    capacity = {name: sum(gpus[node] for node in nodes) for name, nodes in under.items()}
-    under = {name: nodes for name, nodes in under.items() if capacity[name]}
-    at = {node: name for name, nodes in under.items() for node in nodes}
-    jobs: dict[str, set[str]] = {name: set() for name in under}
-    for held in base.running:
-        for assignment in held.assignments:
-            if assignment.node in at:
-                jobs[at[assignment.node]].add(held.job)
-    stays = {*exempt, *(job.id for job in base.jobs if _has_groups(job))}
-    may = {name for name, held in runs.items() if (everyone or held.movable) and name not in stays}
-    weighed = placing_only(base, lambda job: int(not _has_groups(job)))
-    problem, state, indices = _compiled(weighed)
-    return _Occupation(
-        base=weighed,
-        under=under,
-        free=tuple(name for name, on in jobs.items() if not on),
-        candidates={name: frozenset(on) for name, on in jobs.items() if on and on <= may},
-        milli={job.id: job.gpu_milli for job in base.jobs},
-        capacity=capacity,
-        gpus=sum(gpus.values()),
-        problem=problem,
-        state=state,
-        indices=indices,
-    )
-
-
-class Indices:
-    """Numbers of jobs and nodes of a problem, by name."""
-
-    def __init__(self, problem: Problem) -> None:
-        self._problem = problem
-        self.job = {name: j for j, name in enumerate(problem.job_ids)}
-        self._node = {name: n for n, name in enumerate(problem.node_ids)}
-
-    def placement(self, held: Running | Placement) -> Indexed:
-        """Return where a job is, in numbers."""
-        return running_placement(held, self._problem, self.job[held.job], self._node)
-
-
-def _compiled(base: Instance) -> tuple[Problem, State, Indices]:
-    """Return the round without running jobs but those with groups, and its state in which all are placed."""
-    grouped = {job.id for job in base.jobs if _has_groups(job)}
-    stay = tuple(held for held in base.running if held.job in grouped)
-    problem = compile_problem(edit_instance(base, running=stay), lost=find_lost(base))
-    at = placed_in(problem, base.running, problem.running_records)
-    return problem, State(problem, tuple(at.get(job) for job in range(problem.num_jobs))), Indices(problem)
-
-
-def _has_groups(job: Job) -> bool:
-    """Return whether a job has groups; such a job stays where it runs."""
-    return any(option.groups for option in job.options)
 
 
 def _next(
@@ -312,18 +265,17 @@ def _try(
 
 def _in_order(occupation: _Occupation, moved: dict[str, Placement]) -> tuple[tuple[Relocation, ...], bool]:
     """Return moves in an order in which each keeps the rules at its time; the referee checks the final placements."""
-    base, indices = occupation.base, occupation.indices
-    state = State(occupation.problem, occupation.state.allocation())
+    base, problem = occupation.base, occupation.problem
+    state = State(problem, occupation.state.allocation())
     before = {held.job: tuple(a.node for a in held.assignments) for held in base.running}
-    pending, order = list(moved), []
+    pending, order = placed_in(problem, moved.values()), list[str]()
     while pending:
-        for name in pending:
-            job, place = indices.job[name], indices.placement(moved[name])
+        for job, place in pending.items():
             back = state.apply(Move(job, None))
             if fits(state, job, place):
                 state.apply(Move(job, place))
-                order.append(name)
-                pending.remove(name)
+                order.append(problem.job_ids[job])
+                del pending[job]
                 break
             state.apply(back)
         else:
@@ -344,6 +296,6 @@ def _in_order(occupation: _Occupation, moved: dict[str, Placement]) -> tuple[tup
             to_nodes=tuple(assignment.node for assignment in moved[name].assignments),
             gpu_milli=occupation.milli[name],
         )
-        for name in [*order, *pending]
+        for name in [*order, *(problem.job_ids[job] for job in pending)]
     )
     return moves, not pending

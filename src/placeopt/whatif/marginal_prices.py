@@ -20,7 +20,7 @@ from placeopt.errors import BadArgument, BadInput
 from placeopt.formulations.gpu_patterns import build_gpu_patterns
 from placeopt.linear import LinearModel
 from placeopt.live_cluster.engine import Engine
-from placeopt.model import Instance, Node
+from placeopt.model import Instance
 from placeopt.problem import compile_problem, open_state
 from placeopt.solvers.certify import dual_bound
 from placeopt.solvers.pool import Worker
@@ -36,12 +36,11 @@ UNIT_MILLI = 1000
 
 
 class Addition(NamedTuple):
-    """An addition to the cluster or the quotas, and the round with it."""
+    """An addition to the cluster or the quotas."""
 
     of: Kind
     name: str
-    instance: Instance
-    added: tuple[Node, ...] = ()
+    steps: Sequence[Step]
 
 
 class Duals(NamedTuple):
@@ -102,7 +101,9 @@ def price(
     with AnswerCache(rows, Price, base, limits, ("price",), jobs, deadline) as cache:
         before = cache.outcome("as it is", base, limits)
         duals = _duals(base, limits) if cache.unanswered(additions) else None
-        prices = cache.answers(partial(_price, before=before, duals=duals, limits=limits), additions, on_news)
+        prices = cache.answers(
+            partial(_price, base=base, before=before, duals=duals, limits=limits), additions, on_news
+        )
     by_value = sorted(prices, key=lambda price: (-(price.low or 0), -(price.high or 0), price.of, price.name))
     answer = Prices(
         value=before.value,
@@ -136,21 +137,22 @@ def _price(
     addition: Addition,
     deadline: Deadline,
     *,
+    base: Instance,
     before: RoundOutcome,
     duals: Duals | None,
     limits: Limits,
 ) -> Price:
-    after = outcome_of(engine, addition.instance, limits, deadline)
-    low, high = gain(before, after)
-    cluster = addition.instance.cluster
+    more = apply(base, addition.steps)
+    low, high = gain(before, outcome_of(engine, more, limits, deadline))
+    cluster, added = more.cluster, more.cluster.nodes[len(base.cluster.nodes) :]
     return Price(
         of=addition.of,
         name=addition.name,
         low=None if low is None else max(low, 0),  # an addition never lowers the value: the placed jobs still fit
         high=high,
-        by_duals=price_by_duals(duals, addition.instance),
-        price_milli_per_hour=sum(map(cluster.price_of, addition.added)) if addition.added else None,
-        gpus=sum(len(cluster.machine_of(node).gpus) for node in addition.added) if addition.added else None,
+        by_duals=price_by_duals(duals, more),
+        price_milli_per_hour=sum(map(cluster.price_of, added)) if added else None,
+        gpus=sum(len(cluster.machine_of(node).gpus) for node in added) if added else None,
     )
 
 
@@ -169,10 +171,16 @@ def _relaxation(instance: Instance) -> LinearModel:
 
 
 def _more(base: Instance, what: str) -> Iterator[Addition]:
+    """Yield one more of a kind: of nodes of each machine type, of GPUs of each quota, or of domains of a level."""
     if what == "node":
-        yield from _nodes(base)
+        for machine in dict.fromkeys(node.machine for node in base.cluster.nodes):
+            yield Addition("node", machine, [more_nodes(base, machine)])
     elif what == "quota":
-        yield from _quotas(base)
+        limited = {name: milli for name, milli in gpu_quotas(base.policy).items() if milli is not None}
+        if not limited:
+            raise BadInput("quota: no queue of the policy has a quota of GPUs")
+        for name, milli in limited.items():
+            yield Addition("quota", name, [set_gpu_quota(base.policy, name, milli + UNIT_MILLI)])
     elif what in levels_of(base):
         yield from _domains(base, what)
     else:
@@ -180,38 +188,15 @@ def _more(base: Instance, what: str) -> Iterator[Addition]:
         raise BadArgument(f"of: {what!r}, expected node, quota, or a level of the network: {levels}")
 
 
-def _nodes(base: Instance) -> Iterator[Addition]:
-    """Yield one more node of each machine type that there are nodes of."""
-    for machine in dict.fromkeys(node.machine for node in base.cluster.nodes):
-        yield _addition("node", machine, base, [more_nodes(base, machine)])
-
-
 def _domains(base: Instance, level: str) -> Iterator[Addition]:
     """Yield a copy, without running jobs, of the first domain of each composition."""
-    nodes = {node.id: node for node in base.cluster.nodes}
+    machine = {node.id: node.machine for node in base.cluster.nodes}
     domains = {domain.id: domain for domain in base.cluster.domains}
-    seen: set[tuple[str, ...]] = set()
-    for name, under in nodes_under(base, level).items():
-        composition = tuple(sorted(nodes[node].machine for node in under))
-        if composition in seen:
-            continue
-        seen.add(composition)
+    under = nodes_under(base, level)
+    for name in {tuple(sorted(map(machine.__getitem__, under[name]))): name for name in reversed(under)}.values():
         copy = domains[name].model_copy(update={"id": free_name(f"{name}+", domains)})
         copies = [
             more_nodes(base, node, mark=f"-{number}").model_copy(update={"domain": copy.id})
-            for number, node in enumerate(under)
+            for number, node in enumerate(under[name])
         ]
-        yield _addition("domain", name, base, [AddDomains(do="add_domains", domains=(copy,)), *copies])
-
-
-def _quotas(base: Instance) -> Iterator[Addition]:
-    limited = {name: milli for name, milli in gpu_quotas(base.policy).items() if milli is not None}
-    if not limited:
-        raise BadInput("quota: no queue of the policy has a quota of GPUs")
-    for name, milli in limited.items():
-        yield _addition("quota", name, base, [set_gpu_quota(base.policy, name, milli + UNIT_MILLI)])
-
-
-def _addition(of: Kind, name: str, base: Instance, steps: Sequence[Step]) -> Addition:
-    after = apply(base, steps)
-    return Addition(of, name, after, after.cluster.nodes[len(base.cluster.nodes) :])
+        yield Addition("domain", name, [AddDomains(do="add_domains", domains=(copy,)), *copies])
