@@ -105,7 +105,7 @@ def new_types(choice: Choice, snapshot: Instance) -> dict[str, Any]:
 def step(choice: Choice, engine: Engine, *, failing_gpus: bool = False) -> None:
     """Do something to the cluster; what is refused must change nothing."""
     snapshot, revision = engine.snapshot, engine.revision
-    work = [held for held in snapshot.running if not held.job.startswith("failed-gpu:")]
+    work = snapshot.running
     held_jobs = [held.job for held in work]
     waiting = [job.id for job in snapshot.jobs if job.id not in {held.job for held in snapshot.running}]
     try:
@@ -164,7 +164,7 @@ def fail_or_repair(choice: Choice, engine: Engine) -> None:
     gpus = next(len(machine.gpus) for machine in now.cluster.machines if machine.id == node.machine)
     gpu = choice.number(0, max(gpus - 1, 0))
     there = {held.job for held in now.running for at in held.assignments if at.node == node.id and str(gpu) in at.gpus}
-    if f"failed-gpu:{node.id}:{gpu}" in there:
+    if (node.id, gpu) in now.failed_gpus:
         engine.repair_gpu(node.id, gpu)
     else:
         assert {job.id for job in engine.fail_gpu(node.id, gpu)} == there

@@ -10,7 +10,7 @@ from helpers.kubernetes_objects import node as k8s_node
 from helpers.kubernetes_objects import pod
 from helpers.live_engine import assert_as_if_fresh, engine_of, places, refuses, runs
 from helpers.plans import plan_for
-from placeopt import BadInput, Engine, Instance, Policy, StaleSnapshot, Unsupported, solve, violations
+from placeopt import BadInput, Engine, Instance, Policy, StaleSnapshot, solve, violations
 from placeopt.build import instance, job, machine, node
 from placeopt.documents import dumps, loads
 from placeopt.importers import read_kubernetes
@@ -20,9 +20,9 @@ from strategies import Choice, choices
 CROWDED = Policy(share_mode="overcommit", jobs_per_gpu_max=2)
 
 
-def failed(engine: Engine) -> list[str]:
-    """Return the jobs that stand for failed GPUs."""
-    return [name.removeprefix("failed-gpu:") for name in runs(engine) if name.startswith("failed-gpu:")]
+def failed(engine: Engine) -> list[tuple[str, int]]:
+    """Return node and index of the failed GPUs."""
+    return list(engine.snapshot.failed_gpus)
 
 
 def test_the_whole_gang_waits_again() -> None:
@@ -43,12 +43,11 @@ def test_the_whole_gang_waits_again() -> None:
         engine.repair_gpu("n0", 2)
         assert_as_if_fresh(engine)
         assert runs(engine) == ["small", "first", "wide"]
-        assert not any(job.id.startswith("failed-gpu:") for job in engine.snapshot.jobs)
+        assert failed(engine) == []
 
 
 def test_what_is_refused_changes_nothing() -> None:
-    """Unknown GPUs, one that failed already; jobs that stand for failed GPUs are changed by repair alone."""
-    name = "failed-gpu:n2:3"
+    """Unknown GPUs, and one that failed already."""
     with engine_of(busy()) as engine:
         engine.fail_gpu("n2", 3)
         refuses(
@@ -59,13 +58,18 @@ def test_what_is_refused_changes_nothing() -> None:
                 ("no GPU -1", lambda e: e.fail_gpu("n2", -1)),
                 ("has failed already", lambda e: e.fail_gpu("n2", 3)),
                 ("has not failed", lambda e: e.repair_gpu("n2", 2)),
-                ("repair_gpu ends it", lambda e: e.undo(name)),
-                ("does not run", lambda e: e.update(flags={name: {"movable": True}})),
-                ("overcommit", lambda e: e.set_policy(CROWDED)),
             ],
         )
-    with engine_of(busy(policy=CROWDED)) as engine, pytest.raises(Unsupported, match="drain the node"):
-        engine.fail_gpu("n2", 3)
+
+
+def test_it_takes_no_job_where_jobs_share_gpus_without_limit() -> None:
+    """Also under a policy that comes later."""
+    with engine_of(1, [job(name) for name in "abcdefgh"]) as engine:
+        engine.fail_gpu("n0", 3)
+        engine.set_policy(CROWDED)
+        assert_as_if_fresh(engine)
+        plan = engine.place()
+        assert sorted(gpus for parts in places(plan).values() for _, gpus in parts) == [[g] for g in (0, 0, 1, 1, 2, 2)]
 
 
 def test_its_node_fails_goes_or_shrinks() -> None:
@@ -78,14 +82,14 @@ def test_its_node_fails_goes_or_shrinks() -> None:
         assert places(engine.place(["first"])) == {"first": [("n2", [1, 2])]}
         engine.update(machines=[machine("two", 2)], remove_jobs=["second"])
         engine.update(nodes={"n2": node("n2", "two")})
-        assert (failed(engine), len(runs(engine))) == (["n2:0"], 2)
+        assert (failed(engine), runs(engine)) == ([("n2", 0)], ["gang"])
         assert_as_if_fresh(engine)
         engine.update(nodes={"n2": None})
         assert runs(engine) == ["gang"]
         assert_as_if_fresh(engine)
         engine.fail_gpu("n1", 1)
         assert engine.fail_node("n1", remove=True) == ()
-        assert not any(job.id.startswith("failed-gpu:") for job in engine.snapshot.jobs)
+        assert failed(engine) == []
         assert_as_if_fresh(engine)
 
 
@@ -96,8 +100,8 @@ def test_the_referee_knows_it() -> None:
         again = loads(Instance, dumps(engine.snapshot), source="file")
         assert again.digest == engine.snapshot.digest
         plan = plan_for(again, {"first": [("n0", [0, 1])]})
-        assert {found.rule for found in violations(again, plan)} == {"gpu_share"}
-        with pytest.raises(BadInput, match="gpu_share"):
+        assert {found.rule for found in violations(again, plan)} == {"hold"}
+        with pytest.raises(BadInput, match="hold"):
             engine.commit(plan)
         assert violations(again, plan_for(again, {"first": [("n0", [0, 2])]})) == []
 
@@ -119,7 +123,7 @@ def test_value_and_bound_are_those_without_the_gpus(choice: Choice) -> None:
     assert (plan.status, fewer.status) == ("optimal", "optimal")
     assert (plan.levels[0].objective, plan.levels[0].bound) == (fewer.levels[0].objective, fewer.levels[0].bound)
     for name, parts in places(plan).items():
-        assert name.startswith("failed-gpu:") or not any(set(gpus) & set(lost[at]) for at, gpus in parts)
+        assert not any(set(gpus) & set(lost[at]) for at, gpus in parts), name
 
 
 def test_a_reading_does_not_repair_it() -> None:
@@ -132,18 +136,18 @@ def test_a_reading_does_not_repair_it() -> None:
         assert not changes_between(before, read_kubernetes(objects, previous=before))
         moved = read_kubernetes([objects[0], pod("b", "n")], previous=before)
         engine.apply(changes_between(before, moved))
-        assert places(engine.snapshot) == {"failed-gpu:n:1": [("n", [1])], "default/b": [("n", [0])]}
+        assert (failed(engine), places(engine.snapshot)) == ([("n", 1)], {"default/b": [("n", [0])]})
         engine.apply(changes_between(engine.snapshot, read_kubernetes([*objects, pod("b", "n")])))
         assert failed(engine) == []
         assert_as_if_fresh(engine)
 
 
 def test_long_names() -> None:
-    """The id of the job is one, whatever the length of the node's."""
+    """The id of the hold is one, whatever the length of the node's."""
     nodes = [node("n" * length) for length in (253, 252)]
     with engine_of(nodes, [FIRST]) as engine:
         for one, gpu in [(one, gpu) for one in nodes for gpu in range(3)]:
             engine.fail_gpu(one.id, gpu)
-        assert len(set(runs(engine))) == 6
+        assert len(failed(engine)) == 6
         engine.repair_gpu(nodes[0].id, 1)
-        assert len(runs(engine)) == 5
+        assert len(failed(engine)) == 5

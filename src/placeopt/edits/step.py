@@ -11,7 +11,6 @@ from pydantic import Field
 from placeopt.edits.records import changed, refuse_unknown
 from placeopt.model import Instance, Node, Record
 from placeopt.model.base import Id
-from placeopt.model.failed_gpu import is_failed_gpu
 
 MOST_NAMED = 5
 Ids = Annotated[tuple[Id, ...], Field(min_length=1)]
@@ -62,8 +61,5 @@ def jobs_on(before: Instance, nodes: Collection[str]) -> set[str]:
 
 
 def without_running(before: Instance, jobs: Collection[str]) -> Instance:
-    """Return the round in which some jobs do not run; those that stand for failed GPUs are no more."""
-    stopped = set(jobs)
-    failed = {job for job in stopped if is_failed_gpu(job)}
-    after = changed(before, running=tuple(held for held in before.running if held.job not in stopped))
-    return changed(after, jobs=tuple(job for job in before.jobs if job.id not in failed)) if failed else after
+    """Return the round in which some jobs do not run."""
+    return changed(before, running=tuple(held for held in before.running if held.job not in jobs))

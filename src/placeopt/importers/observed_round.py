@@ -36,7 +36,6 @@ from placeopt.model import (
     WorkerGpus,
 )
 from placeopt.model.base import Record, one_line
-from placeopt.model.failed_gpu import is_failed_gpu
 from placeopt.model.policy import Fragmentation, Weights
 
 R = TypeVar("R", bound=Record)
@@ -149,7 +148,7 @@ def observed_instance(
 
     ``previous``: An earlier instance of the cluster. Jobs whose GPUs are not listed keep those that they have there,
     records that are equal are the same objects, which makes the two quick to compare, and machine types keep their ids.
-    Its failed GPUs (`placeopt.model.failed_gpu`) remain so, unless a job holds them now.
+    Its failed GPUs (`Instance.failed_gpus`) remain so, unless a job holds them now.
     """
     if previous is not None:
         cluster = with_known_machines(cluster, previous.cluster)
@@ -160,7 +159,7 @@ def observed_instance(
     for i in sorted(with_gpus, key=lambda i: -jobs[i].started_ms):
         placed[i] = gpus.claim_listed(jobs[i])
     held = {} if previous is None else {record.job: record for record in previous.running}
-    failed = [] if previous is None else gpus.claim_failed(previous, min((job.priority for job in jobs), default=0))
+    failed = () if previous is None else gpus.claim_failed(previous)
     for i in readable if held else ():
         placed[i] = gpus.claim_former(placed[i], held.get(placed[i].job.id))
     for i in readable:
@@ -168,8 +167,7 @@ def observed_instance(
     for i, job in enumerate(jobs):
         if job.unreadable_reason is not None:
             placed[i] = gpus.claim_remaining(job, job.unreadable_reason)
-    placed += failed
-    kept = tuple([_hold(hold, gpus.claim_idle(hold), placed) for hold in holds])
+    kept = (*[_hold(hold, gpus.claim_idle(hold), placed) for hold in holds], *failed)
     if drained := notes.drained:
         nodes = tuple(
             node.model_copy(update={"drained": True}) if node.id in drained else node for node in cluster.nodes
@@ -244,19 +242,16 @@ class _GpuLedger:
                     self._held_milli[node][gpu] += share
         return observed._replace(workers=tuple(workers))
 
-    def claim_failed(self, before: Instance, priority: int) -> list[ObservedJob]:
-        """Return the jobs of before that stand for failed GPUs, as far as these are there and no job holds them."""
-        records = {job.id: job for job in before.jobs if is_failed_gpu(job.id)}
-        failed = []
-        for held in before.running if records else ():
-            if held.job not in records:
-                continue
-            node, gpus = held.assignments[0].node, held.assignments[0].workers[0].gpus
-            if all(gpu < self._sizes.get(node, 0) and not self._held_milli[node][gpu] for gpu in gpus):
-                self._held_milli[node].update(dict.fromkeys(gpus, WHOLE_GPU_MILLI))
-                worker = ObservedWorker(node, gpus)
-                failed.append(ObservedJob(records[held.job], (worker,), held.started_ms, priority=priority))
-        return failed
+    def claim_failed(self, before: Instance) -> tuple[Hold, ...]:
+        """Return the holds of before on failed GPUs, as far as these are there and no job holds them."""
+        there = {
+            (node, gpu): hold
+            for (node, gpu), hold in before.failed_gpus.items()
+            if gpu < self._sizes.get(node, 0) and not self._held_milli[node][gpu]
+        }
+        for node, gpu in there:
+            self._held_milli[node][gpu] = WHOLE_GPU_MILLI
+        return tuple(there.values())
 
     def assign_missing(self, observed: ObservedJob) -> ObservedJob:
         """Return a job with GPUs for every worker: the lowest with room where they are not listed."""

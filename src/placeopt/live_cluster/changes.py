@@ -10,7 +10,6 @@ from typing import TypeVar
 from placeopt.arguments import checked
 from placeopt.model import Instance, Job, Node, Running
 from placeopt.model.base import Record
-from placeopt.model.failed_gpu import is_failed_gpu
 
 _id, _job = attrgetter("id"), attrgetter("job")
 R = TypeVar("R", bound=Record)
@@ -83,12 +82,11 @@ def changes_between(before: Instance, after: Instance, *, flags: bool = False) -
         A job runs on as it did if its option, and what it holds on each node, are the same. When it started is not
         compared: it stays as ``before`` states. Nodes, jobs and what runs are in the order of ``after``. The policy,
         revision, name and note are not compared; prices stay where ``after`` states none (`keep_prices`). GPUs that
-        failed before (`placeopt.model.failed_gpu`) remain so, unless a job runs on them.
+        failed before (`Instance.failed_gpus`) remain so, unless a job begins to run on them.
     """
     after = keep_prices(before, after)
     ran, runs = _by(_job, before.running), _by(_job, after.running)
     had, have = _by(_id, before.jobs), _by(_id, after.jobs)
-    _keep_failed_gpus(ran, had, after)
     again = [job for job, record in have.items() if job in had and record is not had[job]]
     changed = {job for job in again if not _agree(had[job], have[job], ("priority",))}
     on = {
@@ -141,21 +139,9 @@ def keep_prices(before: Instance, after: Instance) -> Instance:
     return after.model_copy(update={"cluster": after.cluster.model_copy(update=changed)}) if changed else after
 
 
-def _keep_failed_gpus(ran: dict[str, Running], had: dict[str, Job], after: Instance) -> None:
-    """
-    Remove jobs of the earlier state that stand for failed GPUs from the comparison, unless the later one states them.
-
-    No resource manager lists them. One whose GPU holds a job in the later state is left in: the GPU works.
-    """
-    failed = [job for job in ran if is_failed_gpu(job)]
-    if not failed:
-        return
-    stated = {held.job for held in after.running}
-    used = {(there.node, gpu) for held in after.running for there in held.assignments for gpu in there.gpus}
-    for job in failed:
-        there = ran[job].assignments[0]
-        if job not in stated and not any((there.node, gpu) in used for gpu in there.gpus):
-            del ran[job], had[job]
+def held_gpus(running: Iterable[Running]) -> set[tuple[str, int]]:
+    """Return node and index of the GPUs that jobs run on."""
+    return {(there.node, int(gpu)) for held in running for there in held.assignments for gpu in there.gpus}
 
 
 def _flags(ran: Mapping[str, Running], runs: Mapping[str, Running], on: Iterable[str]) -> dict[str, dict[str, bool]]:
@@ -201,7 +187,9 @@ def _reload(before: Instance, after: Instance) -> tuple[str, ...]:
                 reasons.append(f"cluster.{kind}: {name!r} is another")
     if before.slowdowns != after.slowdowns:
         reasons.append("slowdowns: they changed")
-    if before.holds != after.holds:
+    failed = [hold.id for hold in before.failed_gpus.values()]  # which no resource manager lists
+    holds = [[hold for hold in round_.holds if hold.id not in failed] for round_ in (before, after)]
+    if holds[0] != holds[1]:
         reasons.append("holds: they changed")
     if before.cluster.resources != after.cluster.resources:
         reasons.append("cluster.resources: they changed")

@@ -15,7 +15,6 @@ from placeopt.live_cluster.changes import FLAGS
 from placeopt.model import Cluster, Instance, Job, Node, Policy, Running
 from placeopt.model import Placement as PlacementRecord
 from placeopt.model.base import MAX_JOBS, MAX_NODES
-from placeopt.model.failed_gpu import is_failed_gpu
 from placeopt.model.instance import job_fault, running_fault
 from placeopt.model.job import MAX_PRIORITY
 from placeopt.problem.grants import Record, granted, has_limit
@@ -318,7 +317,7 @@ class ClusterRecord:
         """Return the flags that change, or raise ``BadInput`` unless all are flags of running jobs."""
         changed: dict[str, dict[str, bool]] = {}
         for job_id, values in flags.items():
-            if job_id not in self.running or is_failed_gpu(job_id):
+            if job_id not in self.running:
                 raise BadInput(f"flags: job {job_id!r} does not run")
             if not isinstance(values, Mapping):
                 raise BadInput(f"flags: {values!r} for job {job_id!r}, expected flags by name")

@@ -15,7 +15,7 @@ from placeopt.live_cluster.index_remap import IndexRemap
 from placeopt.live_cluster.parts import Parts
 from placeopt.live_cluster.plan_records import empty_plan
 from placeopt.live_cluster.waiting_problem import waiting_problem
-from placeopt.model import Instance, Job, Node, Policy, Running
+from placeopt.model import Hold, Instance, Job, Node, Policy, Running
 from placeopt.problem import Problem, State
 from placeopt.problem.compile import refuse_huge_values
 from placeopt.problem.grants import refuse_overfull
@@ -100,6 +100,17 @@ class ClusterState:
         other = ClusterState(instance, policy)
         other.record.continue_history(self.record)
         self.policy, self.record, self.parts, self.placer, self.node_number = other._contents()
+
+    def hold(self, holds: tuple[Hold, ...]) -> None:
+        """Hold this room instead, and compile everything again."""
+        self.recompile(self.snapshot.model_copy(update={"holds": holds}), self.policy)
+
+    def drop_gone_gpus(self) -> None:
+        """Forget that GPUs have failed which are no longer there."""
+        now, sizes = self.snapshot, self.snapshot.cluster.gpus_by_node
+        gone = [hold.id for (node, gpu), hold in now.failed_gpus.items() if gpu >= sizes.get(node, 0)]
+        if gone:
+            self.hold(tuple(hold for hold in now.holds if hold.id not in gone))
 
     def _contents(self) -> tuple[Policy, ClusterRecord, Parts, IncrementalPlacer, dict[str, int]]:
         return self.policy, self.record, self.parts, self.placer, self.node_number

@@ -28,7 +28,6 @@ from placeopt.errors import BadInput
 from placeopt.live_cluster.changes import changed_nodes
 from placeopt.live_cluster.host_reports import HostReports
 from placeopt.model import Cluster, Node, Running
-from placeopt.model.failed_gpu import is_failed_gpu
 
 Calls = list[Callable[[], object]]
 BESIDE_NODES = tuple(name for name in Cluster.model_fields if name != "nodes")
@@ -133,7 +132,7 @@ class Edits(HostReports):
     def _change_running(self, step: ChangeRunning) -> None:
         record = self._state.record
         held = record.running.get(step.job)
-        if held is None or is_failed_gpu(step.job):
+        if held is None:
             raise BadInput(f"job: {step.job!r} does not run")
         changed = step.of(held)
         if changed != held:

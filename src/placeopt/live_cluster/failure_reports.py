@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from itertools import count
 
 from placeopt.arguments import checked
 from placeopt.check.case import names
-from placeopt.errors import BadInput, Unsupported
-from placeopt.live_cluster.cluster_record import NodeChange
+from placeopt.errors import BadInput
 from placeopt.live_cluster.cluster_state import ClusterState
-from placeopt.live_cluster.plan_records import running_record
-from placeopt.model import Job, Node
-from placeopt.model.failed_gpu import failed_gpu, failed_gpu_id, is_failed_gpu
+from placeopt.model import Hold, Job
+from placeopt.model.instance import FAILED_GPU
 
 
 class FailureReports:
@@ -43,13 +41,12 @@ class FailureReports:
             If there is no such node; with ``remove`` also if it is the only one.
         """
         record = self._state.record
-        there = record.ledger.on_node(node)
-        stopped = tuple(job_id for job_id in there if not is_failed_gpu(job_id))
-        repaired = self.gone_with_nodes({node: None} if remove else {})
-        records = record.check_nodes({node: None if remove else "drain"}, there)
-        self._state.change(remove=repaired, records=records, stop=(*stopped, *repaired))
+        stopped = tuple(record.ledger.on_node(node))
+        records = record.check_nodes({node: None if remove else "drain"}, stopped)
+        self._state.change(records=records, stop=stopped)
         words = f"node {node!r} failed" + (f" and {names(list(stopped))} stopped" if stopped else "")
         record.note(words, nodes=[node], stopped=stopped)
+        self._state.drop_gone_gpus()
         return tuple(record.jobs[job_id] for job_id in stopped)
 
     @checked
@@ -57,9 +54,8 @@ class FailureReports:
         """
         Take a failed GPU out of use: what ran on it waits again, whole gangs with all their workers.
 
-        From now on a job without value runs on it, ``failed-gpu:NODE:INDEX`` (`placeopt.model.failed_gpu`), which the
-        snapshot states as any other: every plan and bound counts the GPU as used. It takes no work until `repair_gpu`,
-        or until its node goes.
+        From now on it is held (`Instance.failed_gpus`): no plan starts a job on it, and bounds count it as no room. It
+        takes no work until `repair_gpu`, or until its node goes.
 
         Parameters
         ----------
@@ -77,8 +73,6 @@ class FailureReports:
         ------
         BadInput
             If there is no such node or GPU, or the GPU has failed already.
-        Unsupported
-            Under share mode ``overcommit``, where a GPU that is used takes other jobs all the same: drain the node.
         """
         record = self._state.record
         if node not in record.nodes:
@@ -86,22 +80,18 @@ class FailureReports:
         size = len(record.ledger.directory.machine_of[node].gpus)
         if not 0 <= gpu < size:
             raise BadInput(f"fail_gpu: no GPU {gpu} on node {node!r}; it has {size}")
-        if failed_gpu_id(node, gpu) in record.jobs:
+        now = self._state.snapshot
+        if (node, gpu) in now.failed_gpus:
             raise BadInput(f"fail_gpu: GPU {gpu} of node {node!r} has failed already")
-        if self._state.policy.share_mode == "overcommit":
-            raise Unsupported(
-                "fail_gpu: under share_mode 'overcommit' other jobs may join the one on a GPU; drain the node"
-            )
         stopped = tuple(job for job in record.ledger.on_node(node) if self._holds(job, node, gpu))
-        job, placement = failed_gpu(node, gpu)
+        taken = {hold.id for hold in now.holds}
+        name = next(name for name in map(f"{FAILED_GPU}{{}}".format, count()) if name not in taken)
         words = f"GPU {gpu} of node {node!r} failed" + (f" and {names(list(stopped))} stopped" if stopped else "")
         with self._state.as_one_revision(words):
-            gone = [record.running[job_id] for job_id in stopped]
             for job_id in stopped:
                 self._state.stop(job_id)
-            self._state.adopt(running_record(placement, record.now_ms, (False, False, False)), job)
-            record.note(words, nodes=[node], started=[job.id], stopped=stopped)
-            self._state.drop_stand_ins(gone)
+            record.note(words, nodes=[node], stopped=stopped)
+            self._state.hold((*now.holds, Hold(id=name, node=node, gpus=(gpu,))))
         return tuple(self._state.record.jobs[job_id] for job_id in stopped)
 
     @checked
@@ -121,27 +111,13 @@ class FailureReports:
         BadInput
             If no such GPU has failed.
         """
-        record, job_id = self._state.record, failed_gpu_id(node, gpu)
-        if job_id not in record.running:
+        now = self._state.snapshot
+        failed = now.failed_gpus.get((node, gpu))
+        if failed is None:
             raise BadInput(f"repair_gpu: GPU {gpu} of node {node!r} has not failed")
-        held = record.running[job_id]
-        self._state.release(job_id)
-        record.note(f"GPU {gpu} of node {node!r} was repaired", nodes=[node], stopped=[job_id])
-        self._state.drop_stand_ins([held])
+        self._state.hold(tuple(hold for hold in now.holds if hold is not failed))
+        self._state.record.note(f"GPU {gpu} of node {node!r} was repaired", nodes=[node])
 
     def _holds(self, job_id: str, node: str, gpu: int) -> bool:
         held = self._state.record.running[job_id]
         return any(there.node == node and str(gpu) in there.gpus for there in held.assignments)
-
-    def gone_with_nodes(self, nodes: Mapping[str, NodeChange]) -> tuple[str, ...]:
-        """Return the jobs that stand for failed GPUs of nodes that go, or that change so that they lack these GPUs."""
-        record, gone = self._state.record, []
-        machines = record.ledger.directory.machines
-        for name, change in nodes.items():
-            machine = machines.get(change.machine) if isinstance(change, Node) else None
-            if name in record.nodes and (change is None or machine is not None):
-                for job_id in filter(is_failed_gpu, record.ledger.on_node(name)):
-                    index = int(next(iter(record.running[job_id].assignments[0].gpus)))
-                    if machine is None or index >= len(machine.gpus):
-                        gone.append(job_id)
-        return tuple(gone)

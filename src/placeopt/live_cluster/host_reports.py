@@ -8,13 +8,12 @@ from pydantic import ValidationError
 
 from placeopt.arguments import checked, expect, listed, mapped
 from placeopt.check.case import names
-from placeopt.errors import BadInput, Unsupported
-from placeopt.live_cluster.changes import ClusterChanges
+from placeopt.errors import BadInput
+from placeopt.live_cluster.changes import ClusterChanges, held_gpus
 from placeopt.live_cluster.cluster_record import NodeChange, nodes_text
 from placeopt.live_cluster.failure_reports import FailureReports
 from placeopt.model import Cluster, Domain, Instance, Job, Machine, Placement, Policy, Running
 from placeopt.model.base import MAX_MS
-from placeopt.model.failed_gpu import is_failed_gpu
 
 
 class HostReports(FailureReports):
@@ -116,8 +115,7 @@ class HostReports(FailureReports):
     ) -> None:
         """Change nodes, then remove waiting jobs, then add some; ``words``: what has changed already."""
         record = self._state.record
-        repaired = self.gone_with_nodes(nodes)
-        records = record.check_nodes(nodes, repaired)
+        records = record.check_nodes(nodes)
         record.check_jobs(add, remove)
         if now_ms is not None:
             self._refuse_earlier(now_ms)
@@ -131,7 +129,7 @@ class HostReports(FailureReports):
         flags, priority = record.new_flags(flags), record.new_priorities(priority, frozenset(remove))
         if not (add or remove or records or ends or flags or priority or words or now_ms is not None):
             return
-        self._state.change(add, (*remove, *repaired), records, repaired)
+        self._state.change(add, remove, records)
         self._state.prioritise(priority)
         record.expect(ends)
         record.allow(flags)
@@ -148,6 +146,8 @@ class HostReports(FailureReports):
         record.note(" and ".join(changes) or "time went on", changed, records)
         self._state.set_time(record.now_ms if now_ms is None else now_ms)
         self._state.number_classes_anew()
+        if records:
+            self._state.drop_gone_gpus()
 
     def _extend(self, machines: tuple[Machine, ...], domains: tuple[Domain, ...]) -> None:
         """Compile the cluster with more machine types and domains."""
@@ -184,11 +184,9 @@ class HostReports(FailureReports):
         BadInput
             If a job is of a queue that the policy lacks, or what runs contradicts itself under it.
         Unsupported
-            If the jobs can be worth more than 2^53 together, or GPUs have failed and jobs may share a GPU beyond it.
+            If the jobs can be worth more than 2^53 together.
         """
         state = self._state
-        if policy.share_mode == "overcommit" and any(map(is_failed_gpu, state.record.running)):
-            raise Unsupported("policy.share_mode: under 'overcommit' failed GPUs would take jobs; drain their nodes")
         before = state.policy.name
         with state.kept():
             try:
@@ -223,7 +221,10 @@ class HostReports(FailureReports):
             raise BadInput(f"changes: load the later reading as a whole: {changes.reload[0]}")
         if not changes and changes.now_ms <= self._state.record.now_ms:
             return
+        failed = self._state.snapshot.failed_gpus
         with self._state.as_one_revision():
+            for node, gpu in failed.keys() & held_gpus(changes.adopt):
+                self.repair_gpu(node, gpu)
             for job_id in changes.release:
                 self.release(job_id)
             self.update(
@@ -290,8 +291,6 @@ class HostReports(FailureReports):
         """
         if job not in self._state.record.running:
             raise BadInput(f"undo: job {job!r} does not run")
-        if is_failed_gpu(job):
-            raise BadInput(f"undo: job {job!r} stands for a failed GPU; repair_gpu ends it")
         held = self._state.record.running[job]
         self._state.stop(job)
         self._state.record.note(f"job {job!r} waits again", stopped=[job])

@@ -33,6 +33,8 @@ from placeopt.model.policy import Policy
 from placeopt.model.templates import JobsDocument, digest_of
 
 FORMAT_VERSION: Literal[2] = 2
+FAILED_GPU = "failed-gpu-"
+"""Begins the id of a hold that stands for a failed GPU."""
 
 
 NAMES_SHOWN = 3
@@ -272,6 +274,11 @@ class Instance(JobsDocument):
     def holds_now(self) -> tuple[Hold, ...]:
         """The holds that have not ended, also those that have not begun."""
         return tuple(hold for hold in self.holds if hold.until_ms is None or hold.until_ms > self.now_ms)
+
+    @property
+    def failed_gpus(self) -> dict[tuple[str, int], Hold]:
+        """Node and index of each GPU that is stated to have failed -> the hold that keeps all jobs off it."""
+        return {(hold.node, hold.gpus[0]): hold for hold in self.holds if hold.id.startswith(FAILED_GPU) and hold.gpus}
 
     @property
     def kept_unread(self) -> frozenset[str]:
