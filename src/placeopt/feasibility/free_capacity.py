@@ -12,6 +12,7 @@ from placeopt.feasibility.requirement import Requirement, one_node_of_each_class
 from placeopt.model import Job, Spread
 from placeopt.problem import CPU, MEMORY, BoolArray, IntArray, Problem, State
 from placeopt.problem.admission import CHOICES, Admission, effective_labels
+from placeopt.problem.arrays import Room
 from placeopt.problem.free_capacity import gpus_with_room, times_by_resources
 from placeopt.problem.gpu_slots import has_profile, with_room
 from placeopt.problem.hardware import gpu_parts, node_domains
@@ -20,20 +21,12 @@ from placeopt.problem.worker_distribution import Surroundings, WorkerDistributio
 from placeopt.terms.standing import link_room
 
 
-@dataclass(frozen=True, eq=False)
-class FreeCapacity:
-    """Free capacity for one job that is not placed yet. ``open``: barrier -> mask of the nodes that satisfy it."""
+@dataclass(eq=False)
+class FreeCapacity(Room):
+    """Free capacity for one job that is not placed yet."""
 
     problem: Problem
-    node_free: IntArray  # (N, R)
-    gpu_milli: IntArray  # (G,) free
-    gpu_memory: IntArray  # (G,) free
-    gpu_jobs: IntArray  # (G,)
-    gpu_slots: IntArray  # (G,)
-    machine_room: IntArray  # (N, 2) MB/s left of each uplink for GPU jobs and for CPU jobs
-    domain_room: IntArray  # (D, 2)
-    queue_used: IntArray  # (queues, A) what each counts with
-    open: dict[str, BoolArray]  # barrier -> (N,)
+    open: dict[str, BoolArray]  # barrier -> mask of the nodes that satisfy it, (N,)
     exempt: tuple[IntArray, ...]  # of each place, what jobs that do not count take there
     _domains: dict[str, IntArray] = field(default_factory=dict, repr=False)
 
@@ -52,8 +45,8 @@ class FreeCapacity:
             )
         return suits & gpus_with_room(
             self.problem,
-            self.gpu_milli,
-            self.gpu_memory,
+            self.gpu_free_milli,
+            self.gpu_free_memory,
             self.gpu_jobs,
             milli=requirement.milli,
             memory_mib=requirement.gpu_memory_mib,
@@ -122,17 +115,17 @@ class FreeCapacity:
         ``per_node`` are the most that each node takes (`workers`); ``most_domains`` and ``deadline`` as in
         `WorkerDistribution`.
         """
-        part = requirement.link_part
+        problem, part = self.problem, requirement.link_part
         around = Surroundings(
-            topology=self.problem.topology,
+            topology=problem.topology,
             domain_of=self.domains,
             splits=requirement.splits,
             spread=requirement.spread,
             eligible=self._eligible,
             single_node=requirement.on_one_node,
             mbps=requirement.network_mbps,
-            machine_room=self.machine_room[:, part],
-            domain_room=self.domain_room[:, part],
+            machine_room=link_room(problem, problem.machine_link_mbps, self.machine_load)[:, part],
+            domain_room=link_room(problem, problem.domain_link_mbps, self.domain_load)[:, part],
             domain_takes={domain: self.takes(requirement, domain) for domain in self._limited_domains},
         )
         return WorkerDistribution(around, workers, per_node, most_domains=most_domains, deadline=deadline)
@@ -194,19 +187,8 @@ def queue_use(requirement: Requirement) -> list[tuple[int, int]]:
 def free_capacity_of(state: State, job: Job) -> FreeCapacity:
     """Return what ``state`` leaves free to ``job``, which is not placed in it."""
     problem = state.problem
-    return FreeCapacity(
-        problem=problem,
-        node_free=state.node_free.copy(),
-        gpu_milli=state.gpu_free_milli.copy(),
-        gpu_memory=state.gpu_free_memory.copy(),
-        gpu_jobs=state.gpu_jobs.copy(),
-        gpu_slots=state.gpu_slots.copy(),
-        machine_room=link_room(problem, problem.machine_link_mbps, state.machine_load),
-        domain_room=link_room(problem, problem.domain_link_mbps, state.domain_load),
-        queue_used=state.queue_used.copy(),
-        open=_open(problem, job),
-        exempt=tuple(place.exempt(state) for place in problem.places),
-    )
+    exempt = tuple(place.exempt(state) for place in problem.places)
+    return FreeCapacity(**state.arrays(), problem=problem, open=_open(problem, job), exempt=exempt)
 
 
 def _open(problem: Problem, job: Job) -> dict[str, BoolArray]:

@@ -99,7 +99,6 @@ class Options(Frozen):
     gpus: IntArray  # (O,) GPUs of one worker
     milli: IntArray  # (O,) requested share of each GPU
     gpu_profile: tuple[str | None, ...]  # (O,) of the GPU's geometry
-    milli_limit: IntArray  # (O,) most that may be granted of it
     gpu_memory_mib: IntArray  # (O,) of each GPU
     utilisation: IntArray  # (O,) expected percent of each GPU
     demand: IntArray  # (O, R) of one worker

@@ -188,22 +188,23 @@ def _ints(values: Sequence[int]) -> IntArray:
 def may_change(instance: Instance, policy: Policy, number: dict[str, int]) -> dict[str, frozenset[int]]:
     """Return the fields ``may_move``, ``may_shrink`` and ``may_preempt`` of ``Jobs``; ``number`` of every job by id."""
     changes, kept = policy.changes, instance.kept_unread
-    move, shrink, preempt = set(), set(), set()
+    may: dict[str, set[int]] = {"may_move": set(), "may_shrink": set(), "may_preempt": set()}
     anything = changes.moves_max or changes.shrinks_max or changes.preemptions_max
     for running in instance.running if anything else ():
         if running.is_protected(instance.now_ms, changes.run_time_min_ms):
             continue
         j = number[running.job]
-        if changes.moves_max and running.movable and running.job not in kept:
-            move.add(j)
         if changes.preemptions_max and running.preemptible:
-            preempt.add(j)
-        if changes.shrinks_max and running.shrinkable and running.job not in kept:
-            option = instance.jobs[j].option(running.option)
-            workers = sum(len(assignment.workers) for assignment in running.assignments)
-            if option.workers_min is not None and workers > option.workers_min:
-                shrink.add(j)
-    return {"may_move": frozenset(move), "may_shrink": frozenset(shrink), "may_preempt": frozenset(preempt)}
+            may["may_preempt"].add(j)
+        if running.job in kept:
+            continue
+        if changes.moves_max and running.movable:
+            may["may_move"].add(j)
+        if changes.shrinks_max and running.shrinkable:
+            least = instance.jobs[j].option(running.option).workers_min
+            if least is not None and sum(len(assignment.workers) for assignment in running.assignments) > least:
+                may["may_shrink"].add(j)
+    return {name: frozenset(jobs) for name, jobs in may.items()}
 
 
 @dataclass(frozen=True, slots=True)
@@ -309,7 +310,6 @@ def _options(
         gpus=gpus,
         milli=_ints([d.gpu_milli for d in demands]),
         gpu_profile=tuple(d.gpu_profile for d in demands),
-        milli_limit=_ints([d.gpu_milli_limit or d.gpu_milli for d in demands]),
         gpu_memory_mib=memory,
         utilisation=_ints([d.gpu_utilisation_percent for d in demands]),
         demand=demand,

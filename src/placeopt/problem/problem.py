@@ -12,6 +12,7 @@ import numpy as np
 from placeopt.model import Communication, Instance, Job, Policy, Running
 from placeopt.problem.admission import Admission, effective_labels
 from placeopt.problem.arrays import CPU, MEMORY, BaseLoad, BoolArray, Frozen, IntArray, Options, Placement
+from placeopt.problem.grants import has_limit
 from placeopt.problem.growth import best_paths
 from placeopt.problem.hardware import Hardware, gpu_parts
 from placeopt.problem.places import Place, find_places
@@ -248,7 +249,7 @@ class Problem(Hardware, Classes, Jobs):
     @cached_property
     def has_limits(self) -> bool:
         """Whether anything can be granted above a request (``grants``)."""
-        return self.policy.share_mode == "fraction" and bool((self.options.milli_limit > self.options.milli).any())
+        return self.policy.share_mode == "fraction" and any(map(has_limit, self.class_member))
 
     @cached_property
     def places(self) -> tuple[Place, ...]:

@@ -176,7 +176,7 @@ def _most_of(free: FreeCapacity, requirement: Requirement) -> int:
             else requirement.jobs_per_gpu - free.gpu_jobs
         )
         if free.problem.shares_bind:
-            jobs = np.minimum(jobs, free.gpu_milli // requirement.milli)
+            jobs = np.minimum(jobs, free.gpu_free_milli // requirement.milli)
         if requirement.gpus > 1 or requirement.milli == 1000:  # whole GPUs: by node
             whole = np.bincount(free.problem.gpu_node[usable], minlength=free.problem.num_nodes) // requirement.gpus
             by_node = int(whole.sum()) * (1 if free.problem.shares_bind else int(jobs.max(initial=0)))
