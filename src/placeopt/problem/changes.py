@@ -16,7 +16,6 @@ shrunk or preempted only if those of its queue that arrived later, and could be,
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
 from dataclasses import replace
 from itertools import pairwise
 from typing import Literal
@@ -44,17 +43,10 @@ def change_of(problem: Problem, job: int, placement: Placement | None) -> Change
 
 def price_of(problem: Problem, job: int, placement: Placement | None) -> int:
     """Price, in value, of what ``placement`` does to a running job."""
-    changes = problem.policy.changes
-    match change_of(problem, job, placement):
-        case "kept":
-            return 0
-        case "moved":
-            return changes.move_price
-        case "preempted":
-            return changes.preemption_price
-        case "shrunk":
-            left = 0 if placement is None else len(placement.nodes)
-            return changes.shrink_price_per_worker * (len(problem.running[job].nodes) - left)
+    changes, change = problem.policy.changes, change_of(problem, job, placement)
+    if change == "shrunk" and placement is not None:
+        return changes.shrink_price_per_worker * (len(problem.running[job].nodes) - len(placement.nodes))
+    return {"moved": changes.move_price, "preempted": changes.preemption_price}.get(change, 0)
 
 
 def may_become(problem: Problem, job: int, placement: Placement | None) -> bool:
@@ -92,13 +84,8 @@ def submission_order(problem: Problem) -> list[list[list[int]]]:
     # queue. Empty unless the policy sets ``last_submitted_first``.
     if not problem.policy.changes.last_submitted_first:
         return []
-    return by_arrival(problem, sorted(problem.may_shrink | problem.may_preempt))
-
-
-def by_arrival(problem: Problem, jobs: Iterable[int]) -> list[list[list[int]]]:
-    """Return some jobs by queue (none is one queue), and there those that arrived together, in order of arrival."""
     queues: dict[str | None, dict[int, list[int]]] = {}
-    for job in jobs:
+    for job in sorted(problem.may_shrink | problem.may_preempt):
         record = problem.instance.jobs[job]
         queues.setdefault(record.queue, {}).setdefault(record.arrival_ms, []).append(job)
     return [[together for _, together in sorted(groups.items())] for groups in queues.values()]

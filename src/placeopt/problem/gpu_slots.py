@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from placeopt.model import Placement as PlacementRecord
-from placeopt.model.base import trusted
 from placeopt.model.machine import MAX_SLOTS, Profile
 from placeopt.problem.arrays import BoolArray, IntArray, Placement
+from placeopt.problem.grants import with_shares
 
 if TYPE_CHECKING:
     from placeopt.problem.problem import Problem
@@ -161,13 +161,9 @@ def with_starts(
         packed = packing(slots_of(problem.type_geometry[problem.gpu_type[gpu]]), loads[gpu])
         for at, start in zip(shares, () if packed is None else packed[number], strict=packed is not None):
             put(at, gpu, start)
-    return [_with(record, starts[at]) if at in starts else record for at, (record, _) in enumerate(placed)]
-
-
-def _with(placement: PlacementRecord, starts: dict[tuple[str, str], int]) -> PlacementRecord:
-    """Return a placement whose shares have the starts that are given by node and GPU."""
-    assignments = []
-    for a in placement.assignments:
-        of_node = {gpu: starts[a.node, gpu] for gpu in a.gpus if (a.node, gpu) in starts}
-        assignments.append(trusted(type(a), {**dict(a), "starts": of_node}))
-    return trusted(type(placement), {**dict(placement), "assignments": tuple(assignments)})
+    out = []
+    for at, (record, _) in enumerate(placed):
+        own = starts.get(at, {})
+        held = [{gpu: own[a.node, gpu] for gpu in a.gpus if (a.node, gpu) in own} for a in record.assignments]
+        out.append(with_shares(record, held, "starts") if own else record)
+    return out

@@ -79,13 +79,12 @@ def has_limit(job: Job) -> bool:
     return any((option.demand.gpu_milli_limit or 0) > option.demand.gpu_milli for option in job.options)
 
 
-def with_shares(placement: Record, shares: Sequence[Mapping[str, int]]) -> Record:
-    """Return a placement with other shares of its GPUs, by assignment; the same object if it has these."""
-    if all(dict(a.gpus) == held for a, held in zip(placement.assignments, shares, strict=True)):
+def with_shares(placement: Record, shares: Sequence[Mapping[str, int]], field: str = "gpus") -> Record:
+    """Return a placement with other shares, or ``starts``, of its GPUs, by assignment; the same if it has these."""
+    held = list(zip(placement.assignments, shares, strict=True))
+    if all(getattr(a, field) == share for a, share in held):
         return placement
-    assignments = tuple(
-        trusted(type(a), {**dict(a), "gpus": dict(held)}) for a, held in zip(placement.assignments, shares, strict=True)
-    )
+    assignments = tuple(trusted(type(a), {**dict(a), field: dict(share)}) for a, share in held)
     return trusted(type(placement), {**dict(placement), "assignments": assignments})
 
 
