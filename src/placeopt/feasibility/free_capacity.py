@@ -11,8 +11,8 @@ from placeopt.deadline import FOREVER, Deadline
 from placeopt.feasibility.requirement import Requirement, one_node_of_each_class
 from placeopt.model import Job, Spread
 from placeopt.problem import CPU, MEMORY, BoolArray, IntArray, Problem, State
-from placeopt.problem.admission import CHOICES, Admission, effective_labels
 from placeopt.problem.arrays import Room
+from placeopt.problem.classes import CHOICES, Admission, effective_labels
 from placeopt.problem.free_capacity import gpus_with_room, times_by_resources
 from placeopt.problem.gpu_slots import has_profile, with_room
 from placeopt.problem.hardware import gpu_parts, node_domains

@@ -10,9 +10,8 @@ import numpy as np
 from placeopt.model import Job, Node, Option, Split, Spread
 from placeopt.model.machine import PART_LEVELS
 from placeopt.problem import Problem
-from placeopt.problem.admission import BARRIERS
 from placeopt.problem.arrays import resource_demand, unknown_resources
-from placeopt.problem.classes import exempt_of
+from placeopt.problem.classes import BARRIERS, exempt_of
 from placeopt.problem.queues import flavors_of_queue
 
 RESOURCE_GROUPS = ("cpu", "memory", "memory_bandwidth", "pcie_bandwidth")

@@ -9,7 +9,7 @@ import numpy as np
 from placeopt.linear import NO_LOWER, LinearModel, ModelBuilder
 from placeopt.model import Split
 from placeopt.problem import BoolArray, IntArray, Problem, State
-from placeopt.problem.classes import startable_options
+from placeopt.problem.free_capacity import startable_options
 
 MOST_SIZES = 24
 """Sizes of bundles that get a row of their own, the largest first."""

@@ -14,7 +14,7 @@ import numpy as np
 
 from placeopt.linear import NO_LOWER, NO_UPPER, LinearModel, ModelBuilder
 from placeopt.problem import IntArray, Problem, State
-from placeopt.problem.classes import waiting_per_class
+from placeopt.problem.free_capacity import waiting_per_class
 
 if TYPE_CHECKING:
     pass

@@ -7,7 +7,7 @@ import numpy as np
 from placeopt.heuristics.candidates import Candidates
 from placeopt.model import Split
 from placeopt.problem import IntArray
-from placeopt.problem.classes import eligible_domains
+from placeopt.problem.free_capacity import eligible_domains
 from placeopt.problem.worker_distribution import Surroundings, WorkerDistribution
 
 

@@ -10,9 +10,8 @@ import numpy as np
 from placeopt.model import Hold, Instance, Job, Node, Policy
 from placeopt.model.base import trusted
 from placeopt.problem import BoolArray, IntArray, Placement, Problem
-from placeopt.problem.admission import choices_of
 from placeopt.problem.changes import without_fixed
-from placeopt.problem.classes import class_key, job_classes, label_keys, node_classes
+from placeopt.problem.classes import choices_of, class_key, job_classes, label_keys, node_classes
 from placeopt.problem.compile import assemble, compile_classes, may_change
 from placeopt.problem.hardware import Hardware, compile_hardware
 from placeopt.problem.lost import find_lost, with_lost

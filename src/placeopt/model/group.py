@@ -210,36 +210,31 @@ class Group(Record):
         """Whether it is more than one leaf, prefers levels or has conditions: compiled as `placeopt.problem.Tree`."""
         return bool(self.groups or self.prefer) or self.conditions is not None
 
-    def _fault(self) -> str | None:
-        """Return what contradicts itself in the group alone."""
+    @model_validator(mode="after")
+    def _consistent(self) -> Self:
         if sum(split.level in PART_LEVELS for split in self.splits) > (not self.groups):
-            return "splits: at most one of a leaf is of a level inside machines, and none of a group of groups"
+            raise ValueError("splits: at most one of a leaf is of a level inside machines, none of a group of groups")
         if self.groups:
             for name in ("workers", "workers_min", "demand", "value_per_worker"):
                 if getattr(self, name) != type(self).model_fields[name].default:
-                    return f"{name}: goes with a leaf; a group of 'groups' has the workers of these"
+                    raise ValueError(f"{name}: goes with a leaf; a group of 'groups' has the workers of these")
             if any(spread.skew_max is not None for spread in self.spread) and any(
                 group.conditions is not None for path, group in self.walk() if path
             ):
-                return "spread: skew_max counts the domains that admit the group; its parts have no conditions then"
+                raise ValueError("spread: skew_max counts the domains that admit the group; its parts have none")
             if self.groups[0].optional:
-                return "groups[0].optional: the first group of a parent is never missing; put one first that must run"
-            return None
+                raise ValueError(
+                    "groups[0].optional: the first of a parent is never missing; put one first that must run"
+                )
+            return self
         if self.workers_min is not None and self.workers_min > self.workers:
-            return f"workers_min: {self.workers_min} is above workers = {self.workers}"
+            raise ValueError(f"workers_min: {self.workers_min} is above workers = {self.workers}")
         for i, split in enumerate(self.splits):
             if split.workers is not None and split.workers * split.domains != self.workers:
-                return (
+                raise ValueError(
                     f"splits[{i}]: {split.domains} x {split.workers} is not workers = {self.workers}; "
                     "an exact split covers all workers"
                 )
             if split.workers is not None and self.workers_min not in (None, self.workers):
-                return f"splits[{i}].workers: an exact split goes with a fixed number of workers"
-        return None
-
-    @model_validator(mode="after")
-    def _consistent(self) -> Self:
-        fault = self._fault()
-        if fault is not None:
-            raise ValueError(fault)
+                raise ValueError(f"splits[{i}].workers: an exact split goes with a fixed number of workers")
         return self

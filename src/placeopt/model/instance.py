@@ -256,19 +256,15 @@ class Instance(JobsDocument):
             if running.job in seen:
                 raise ValueError(f"running[{i}].job: {running.job!r} runs twice; one entry per running job")
             seen.add(running.job)
+            # What runs is kept as it is, so a malformed entry would leave the round without any valid plan. A node or
+            # GPU that the cluster does not list is none: it may be gone while the job still counts as running there.
+            fault = running_fault(owner, running)
+            if fault is not None:
+                raise ValueError(f"running[{i}].{fault}")
         refuse_repeats("holds[].id", (hold.id for hold in self.holds), "ids of holds are unique")
         pairs = ((slowdown.profile, slowdown.beside) for slowdown in self.slowdowns)
         refuse_repeats("slowdowns[]", pairs, "one entry per (profile, beside)")
-        self._check_running(jobs)
         return self
-
-    def _check_running(self, jobs: dict[str, Job]) -> None:
-        # What runs is kept as it is, so a malformed entry would leave the round without any valid plan. Nodes and GPUs
-        # that the cluster does not list are none: they may be gone while the job still counts as running there.
-        for i, running in enumerate(self.running):
-            fault = running_fault(jobs[running.job], running)
-            if fault is not None:
-                raise ValueError(f"running[{i}].{fault}")
 
     @property
     def holds_now(self) -> tuple[Hold, ...]:

@@ -8,16 +8,11 @@ from placeopt.model.base import Count, GpuIndex, Id, Mib, Milli, Millicores, Mil
 from placeopt.model.group import Demand
 from placeopt.model.machine import Slot
 
-GpuShares = Annotated[
-    dict[Annotated[str, Field(pattern=r"^(0|[1-9][0-9]{0,3})$")], Milli],
-    AfterValidator(lambda shares: dict(sorted(shares.items(), key=lambda share: int(share[0])))),
-]
+_Index = Annotated[str, Field(pattern=r"^(0|[1-9][0-9]{0,3})$")]
+_in_order = AfterValidator(lambda held: dict(sorted(held.items(), key=lambda of_gpu: int(of_gpu[0]))))
+GpuShares = Annotated[dict[_Index, Milli], _in_order]
 """GPU index -> share held, kept in order of the index."""
-
-Starts = Annotated[
-    dict[Annotated[str, Field(pattern=r"^(0|[1-9][0-9]{0,3})$")], Slot],
-    AfterValidator(lambda starts: dict(sorted(starts.items(), key=lambda start: int(start[0])))),
-]
+Starts = Annotated[dict[_Index, Slot], _in_order]
 """GPU index -> first slot held, kept in order of the index."""
 
 

@@ -1,17 +1,120 @@
-"""Classes: jobs that ask for the same and nodes that offer the same, and the waiting jobs of each class."""
+"""Which nodes admit which jobs, apart from room; classes of jobs that ask for the same, and of nodes alike to them."""
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Sequence
+from collections import defaultdict
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from operator import attrgetter
 
 import numpy as np
 
-from placeopt.model import Hold, Instance, Job, Policy, Split, Spread
-from placeopt.problem.admission import NO_CHOICE, Admission, choices_of, effective_labels
+from placeopt.model import Hold, Instance, Job, LabelExpression, Node, Policy, Taint
+from placeopt.model.conditions import NODE_NAME
 from placeopt.problem.arrays import BoolArray, IntArray
-from placeopt.problem.problem import Problem
-from placeopt.problem.state import State
+
+BARRIERS = ("drained", "taints", "nodes_allowed", "nodes_excluded", "node_selector", "node_affinity")
+"""What may keep a job off a node, in the order in which it is named."""
+CHOICES = BARRIERS[2:]
+"""Of these what the job itself says about nodes."""
+
+
+def choices_of(job: Job) -> tuple[object, ...]:
+    """Return what a job itself says about nodes; equal for two jobs just if they state the same."""
+    selector = tuple(sorted(job.node_selector.items())) if job.node_selector else ()
+    return selector, job.node_affinity, job.nodes_allowed, job.nodes_excluded
+
+
+NO_CHOICE = ((), (), None, ())
+"""Of a job that says nothing about nodes."""
+
+
+def conditions_of(job: Job) -> tuple[object, ...]:
+    """Return what decides which nodes admit a job; equal for two jobs just if they state the same."""
+    return (*choices_of(job), job.tolerations)
+
+
+def effective_labels(instance: Instance, nodes: Sequence[Node] | None = None) -> list[dict[str, str]]:
+    """Return each node's own labels, level -> domain id of every domain above it, and its name; of all, or of these."""
+    above: dict[str | None, dict[str, str]] = {None: {}}
+    for domain in instance.cluster.domains:
+        above[domain.id] = {**above[domain.parent], domain.level: domain.id}
+    listed = instance.cluster.nodes if nodes is None else nodes
+    return [{**above[node.domain], **node.labels, NODE_NAME: node.id} for node in listed]
+
+
+class Admission:
+    """
+    Which of some nodes admit a job. A condition takes as long as the label values that it lists.
+
+    ``labels``: The nodes' `effective_labels`.
+    """
+
+    def __init__(self, nodes: Sequence[Node], labels: Sequence[Mapping[str, str]]) -> None:
+        self._count = len(nodes)
+        self._drained = [n for n, node in enumerate(nodes) if node.drained]
+        self._tainted: dict[Taint, list[int]] = defaultdict(list)
+        self._values: dict[str, dict[str, list[int]]] = defaultdict(dict)  # label -> value -> nodes
+        for n, node in enumerate(nodes):
+            for taint in node.taints:
+                self._tainted[taint].append(n)
+            for label, value in labels[n].items():
+                self._values[label].setdefault(value, []).append(n)
+        self._known: dict[tuple[object, ...], BoolArray] = {}
+
+    def admitted(self, job: Job) -> BoolArray:
+        """Shape (N,): nodes that admit a job; judged once for jobs with equal conditions."""
+        conditions = conditions_of(job)
+        if conditions not in self._known:
+            self._known[conditions] = self._all(self.open(job).values())
+        return self._known[conditions]
+
+    def chosen(self, job: Job) -> BoolArray:
+        """Shape (N,): nodes that the job's own conditions admit, whatever keeps jobs off them."""
+        return self._all(map(self.open(job).__getitem__, CHOICES))
+
+    def open(self, job: Job) -> dict[str, BoolArray]:
+        """``open[barrier]``, shape (N,), of every one of `BARRIERS`: mask of the nodes that satisfy it."""
+        every, names, selected = self._all([]), self._values[NODE_NAME], job.node_selector.items()
+        kept_off = [n for taint, n in self._tainted.items() if not any(one.tolerates(taint) for one in job.tolerations)]
+        met = ~every
+        for term in filter(None, job.node_affinity):
+            met |= self._all(map(self._meeting, term))
+        return {
+            "drained": ~self._any([self._drained]),
+            "taints": ~self._any(kept_off),
+            "nodes_allowed": every if job.nodes_allowed is None else self._listed(names, job.nodes_allowed),
+            "nodes_excluded": ~self._listed(names, job.nodes_excluded),
+            "node_selector": self._all(self._listed(self._values[label], [value]) for label, value in selected),
+            "node_affinity": met if job.node_affinity else every,
+        }
+
+    def _meeting(self, expression: LabelExpression) -> BoolArray:
+        """Shape (N,): nodes that meet an expression; negated operators are the complement of the plain ones."""
+        values = self._values[expression.key]
+        match expression.operator:
+            case "In":
+                return self._listed(values, expression.values)
+            case "NotIn":
+                return ~self._listed(values, expression.values)
+            case "DoesNotExist":
+                return ~self._any(values.values())
+            case _:
+                return self._any(nodes for value, nodes in values.items() if expression.accepts(value))
+
+    def _listed(self, groups: Mapping[str, list[int]], names: Iterable[str]) -> BoolArray:
+        return self._any(groups[name] for name in names if name in groups)
+
+    def _any(self, groups: Iterable[list[int]]) -> BoolArray:
+        mask = np.zeros(self._count, dtype=bool)
+        for nodes in groups:
+            mask[nodes] = True
+        return mask
+
+    def _all(self, masks: Iterable[BoolArray]) -> BoolArray:
+        met = np.ones(self._count, dtype=bool)
+        for mask in masks:
+            met &= mask
+        return met
 
 
 def group_by_key(keys: Iterable[Hashable]) -> tuple[list[int], list[int]]:
@@ -25,20 +128,6 @@ def group_by_key(keys: Iterable[Hashable]) -> tuple[list[int], list[int]]:
             first.append(position)
         group.append(number)
     return group, first
-
-
-def waiting_per_class(state: State) -> IntArray:
-    """Shape (K,): jobs of each class that are not placed in ``state``."""
-    problem = state.problem
-    unplaced = np.array([placement is None for placement in state.placements], dtype=bool)
-    return np.bincount(problem.job_class[unplaced], minlength=problem.num_classes)
-
-
-def startable_options(state: State) -> tuple[IntArray, IntArray]:
-    """Return the options in which an unplaced job may start on some idle node, (Y,), and how many such jobs wait."""
-    options, waiting = state.problem.options, waiting_per_class(state)
-    startable = np.flatnonzero((waiting[options.job_class] > 0) & options.node_class_ok.any(axis=1))
-    return startable, waiting[options.job_class[startable]]
 
 
 def job_classes(
@@ -120,12 +209,3 @@ def allowed_nodes(instance: Instance, members: list[Job], class_nodes: list[int]
     nodes = [instance.cluster.nodes[n] for n in class_nodes]
     admission = Admission(nodes, effective_labels(instance, nodes))
     return np.array([admission.admitted(job) for job in members], dtype=bool).reshape(len(members), len(nodes))
-
-
-def eligible_domains(problem: Problem, option: int, rule: Split | Spread) -> frozenset[int]:
-    """Return the domains with which ``skew_max`` compares: those with a node that the option's job chooses."""
-    if isinstance(rule, Split) or rule.skew_max is None:
-        return frozenset()
-    job = problem.class_member[problem.options.job_class[option]]
-    domains = problem.split_domain[rule.level][problem.admission.chosen(job)]
-    return frozenset(domains[domains >= 0].tolist())

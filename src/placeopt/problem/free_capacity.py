@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from placeopt.model import Split, Spread
 from placeopt.problem.arrays import BoolArray, IntArray
-from placeopt.problem.classes import startable_options
 from placeopt.problem.gpu_slots import with_room
 from placeopt.problem.problem import Problem
 from placeopt.problem.state import State
@@ -37,6 +37,20 @@ def gpus_with_room(
     if free_memory is not None:
         room &= np.maximum(free_memory, 0) >= memory_mib  # a GPU that holds too much still takes who asks for none
     return room
+
+
+def waiting_per_class(state: State) -> IntArray:
+    """Shape (K,): jobs of each class that are not placed in ``state``."""
+    problem = state.problem
+    unplaced = np.array([placement is None for placement in state.placements], dtype=bool)
+    return np.bincount(problem.job_class[unplaced], minlength=problem.num_classes)
+
+
+def startable_options(state: State) -> tuple[IntArray, IntArray]:
+    """Return the options in which an unplaced job may start on some idle node, (Y,), and how many such jobs wait."""
+    options, waiting = state.problem.options, waiting_per_class(state)
+    startable = np.flatnonzero((waiting[options.job_class] > 0) & options.node_class_ok.any(axis=1))
+    return startable, waiting[options.job_class[startable]]
 
 
 def gpu_milli_left(state: State) -> IntArray:
@@ -163,3 +177,12 @@ def bundles_per_node(state: State, option: int, known: GpuRooms | None = None) -
     room = np.where(problem.node_ok(option), np.maximum(room, 0), 0)
     nodes = np.flatnonzero(room)
     return nodes, room[nodes]
+
+
+def eligible_domains(problem: Problem, option: int, rule: Split | Spread) -> frozenset[int]:
+    """Return the domains with which ``skew_max`` compares: those with a node that the option's job chooses."""
+    if isinstance(rule, Split) or rule.skew_max is None:
+        return frozenset()
+    job = problem.class_member[problem.options.job_class[option]]
+    domains = problem.split_domain[rule.level][problem.admission.chosen(job)]
+    return frozenset(domains[domains >= 0].tolist())

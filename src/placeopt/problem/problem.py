@@ -10,8 +10,8 @@ from typing import NamedTuple
 import numpy as np
 
 from placeopt.model import Communication, Instance, Job, Policy, Running
-from placeopt.problem.admission import Admission, effective_labels
 from placeopt.problem.arrays import CPU, MEMORY, BaseLoad, BoolArray, Frozen, IntArray, Options, Placement
+from placeopt.problem.classes import Admission, effective_labels
 from placeopt.problem.grants import has_limit
 from placeopt.problem.growth import best_paths
 from placeopt.problem.hardware import Hardware, gpu_parts

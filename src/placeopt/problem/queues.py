@@ -10,8 +10,8 @@ import numpy as np
 
 from placeopt.model import Cluster, Instance, Policy
 from placeopt.model.queues import Allowance, Queue, Quota
-from placeopt.problem.admission import effective_labels
 from placeopt.problem.arrays import UNLIMITED, Frozen, IntArray
+from placeopt.problem.classes import effective_labels
 
 AMOUNTS = ("gpu_milli", "cpu_millicores", "memory_mib")
 MOST_STATED = 10**12

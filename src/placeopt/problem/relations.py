@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from placeopt.model import Relation
-from placeopt.problem.admission import effective_labels
+from placeopt.problem.classes import effective_labels
 
 if TYPE_CHECKING:
     from placeopt.problem.arrays import BoolArray, IntArray, Placement

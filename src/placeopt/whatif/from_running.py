@@ -11,7 +11,7 @@ from placeopt.edits import edit_instance
 from placeopt.errors import BadInput
 from placeopt.model import Group, Instance, Plan, Running
 from placeopt.problem import in_amounts
-from placeopt.problem.admission import Admission, effective_labels
+from placeopt.problem.classes import Admission, effective_labels
 from placeopt.whatif.plan_review import placement_of, plan_of
 
 

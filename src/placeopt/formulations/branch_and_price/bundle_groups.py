@@ -8,7 +8,8 @@ import numpy as np
 
 from placeopt.errors import Unsupported
 from placeopt.problem import UNLIMITED, BoolArray, IntArray, Problem, State
-from placeopt.problem.classes import group_by_key, startable_options
+from placeopt.problem.classes import group_by_key
+from placeopt.problem.free_capacity import startable_options
 from placeopt.terms.costs.communication import Communication
 from placeopt.terms.costs.fragmentation import Fragmentation
 from placeopt.terms.costs.interference import Interference

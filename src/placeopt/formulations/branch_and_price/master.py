@@ -13,7 +13,7 @@ from placeopt.formulations.branch_and_price.gpu_groups import GpuGroups
 from placeopt.formulations.branch_and_price.pricing import Column, DualPrices
 from placeopt.linear import NO_LOWER, NO_UPPER, LinearModel, ModelBuilder
 from placeopt.problem import Allocation, IntArray
-from placeopt.problem.classes import waiting_per_class
+from placeopt.problem.free_capacity import waiting_per_class
 from placeopt.terms.costs.resource import ResourceCost
 from placeopt.terms.objective import Weighted, cost, value, weight_of
 from placeopt.terms.rules.queue_share import add_queue_limits

@@ -9,7 +9,8 @@ import numpy as np
 from placeopt.formulations.cost_relaxation.node_classes import NodeClasses, least_paths
 from placeopt.model import Split
 from placeopt.problem import UNLIMITED, BoolArray, IntArray, Problem, State
-from placeopt.problem.classes import group_by_key, startable_options
+from placeopt.problem.classes import group_by_key
+from placeopt.problem.free_capacity import startable_options
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ import numpy as np
 
 from placeopt.formulations.node_patterns.groups import MergedBundles
 from placeopt.problem import BoolArray, IntArray, State
-from placeopt.problem.classes import startable_options
+from placeopt.problem.free_capacity import startable_options
 
 MOST_TOGETHER = 8
 """Bundles put together at most: 2, 4 and 8 of them are tried."""

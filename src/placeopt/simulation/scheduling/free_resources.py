@@ -11,7 +11,7 @@ from placeopt.check.amounts import Limits, on_node
 from placeopt.check.directory import Directory
 from placeopt.check.queues import Resource
 from placeopt.model import Cluster, Demand, Instance, Job, Option, Placement, Policy
-from placeopt.problem.admission import Admission, conditions_of, effective_labels
+from placeopt.problem.classes import Admission, conditions_of, effective_labels
 from placeopt.problem.gpu_slots import taken
 
 UNLIMITED = 1 << 60

@@ -10,7 +10,7 @@ import numpy as np
 from placeopt.linear import NO_LOWER, NO_UPPER, Entries, ModelBuilder
 from placeopt.model import Split, Spread
 from placeopt.problem import IntArray, Placement, Problem
-from placeopt.problem.classes import eligible_domains
+from placeopt.problem.free_capacity import eligible_domains
 from placeopt.terms.variables import Variables
 
 LieRule = Split | Spread
