@@ -144,7 +144,7 @@ def _most_of_groups(free: FreeCapacity, job: Job) -> int:
         (free.of_resource(1), lambda demand: demand.memory_mib),
     ]
     if free.problem.shares_bind:
-        kinds.append((free.gpu_milli, lambda demand: demand.gpus * demand.gpu_milli))
+        kinds.append((free.gpu_free_milli, lambda demand: demand.gpus * demand.gpu_milli))
     needs = [
         (int(np.maximum(there, 0).sum()), min(_least(option, amount) for option in job.options))
         for there, amount in kinds
