@@ -246,6 +246,10 @@ A100 = ("a100",)
         (TASKS | BY_CPU, [(4, 1, 2, 20, None, None, ())]),
         (TWO | {"tasks": 2, "tres_per_node": "gres:gpu:2"}, [(2, 2, 2, 1024, 1, None, ())]),
         (TWO | {"tasks": 2, "tres_per_node": "gres/gpu:a100:4"}, [(2, 4, 2, 1024, 1, None, A100)]),
+        (
+            {"tasks": 4, "tasks_per_node": 2, "tres_per_node": "gres:gpu:2", "tres_req_str": "cpu=8,node=2"},
+            [(2, 2, 4, 1024, 1, None, ())],
+        ),
         (TWO | {"tasks": 4, "tasks_per_node": 2, "tres_per_task": "gres:gpu:1"}, [(2, 2, 2, 1024, 1, None, ())]),
         (
             {"tasks": 2, "tres_per_node": "gres:gpu:4", "tres_req_str": "cpu=1,node=2", "max_nodes": 4},

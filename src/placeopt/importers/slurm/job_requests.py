@@ -131,8 +131,9 @@ class WaitingRequest(Request):
         self.gpus_per_job = 0 if per_job == together else per_job
         if bool(node.gpus) + bool(task.gpus) + bool(self.gpus_per_job) > 1:
             raise JobLeftOut("asks for GPUs in several ways")
-        if self.nodes is None and self.tasks <= self.least and not self.gpus_per_job:
-            self.nodes = (self.least,)  # a task is on one node
+        fills = self.tasks <= self.least or self.tasks_of_each_node
+        if self.nodes is None and not self.gpus_per_job and fills:
+            self.nodes = (self.least,)  # a task is on one node, and a node has room for --ntasks-per-node at least
 
         self.cpus_per_task = max(1, slurm_number(entry, "cpus_per_task") or -(-total.cpus // self.tasks))
         self.cpus_per_gpu = _per_gpu(entry, "cpus_per_tres")
