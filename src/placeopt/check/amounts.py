@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from placeopt.check.directory import Directory, PlacedJob, gpu_number, leaves_of
 from placeopt.check.queues import Facts, QueueLimits, Resource
@@ -56,10 +56,6 @@ class Limits:
         }
         """By node: the holds that jobs leave free together, by their names."""
 
-    def taken(self, held: PlacedJob) -> Amounts:
-        """Return what alike workers of a job take."""
-        return self.add({}, held)
-
     def of_placement(self, job: Job, option: Option, placement: Placement) -> Amounts:
         """Return what all groups of a job take."""
         used: Amounts = {}
@@ -69,69 +65,48 @@ class Limits:
 
     def add(self, used: Amounts, held: PlacedJob, sign: int = 1) -> Amounts:
         """Add what a placed job takes to ``used``, or subtract it with ``sign`` -1, and return ``used``."""
-        demand, assignments = held.option.demand, held.placement.assignments
-        beyond = bool(self._directory.named_beyond and demand.resources)
-        for assignment in assignments:
-            node, workers = assignment.node, sign * len(assignment.workers)
-            self.add_workers(used, demand, node, workers, assignment.gpus)
-            for gpu, start in assignment.starts.items():
-                for slot in range(start, start + self._directory.width(node, gpu, demand.gpu_profile)):
-                    taken: Resource = ("gpu_slots", node, gpu, str(slot))
-                    used[taken] = used.get(taken, 0) + sign
-            if beyond and node in self._directory.nodes:
-                for resource, each in self._of_places(demand, node):
-                    used[resource] = used.get(resource, 0) + workers * each
-            if node in self._groups:
-                self._add_beside_holds(used, held.job, demand, node, workers, assignment.gpus)
-        if len(assignments) > 1:
-            for resource, mbps in crossing_loads(self._directory, held):
-                used[resource] = used.get(resource, 0) + sign * mbps
-        for resource, amount in self.queues.taken(held):
+        for resource, amount in self._taken(held):
             used[resource] = used.get(resource, 0) + sign * amount
         return used
 
-    def add_workers(self, used: Amounts, demand: Demand, node: str, workers: int, gpus: Iterable[str]) -> None:
-        """Add what workers take of a node and its GPUs; a number below 0 subtracts."""
+    def _taken(self, held: PlacedJob) -> Iterator[tuple[Resource, int]]:
+        demand, directory = held.option.demand, self._directory
+        for assignment in held.placement.assignments:
+            node, workers = assignment.node, len(assignment.workers)
+            yield from self.of_workers(demand, node, workers, assignment.gpus)
+            for gpu, start in assignment.starts.items():
+                for slot in range(start, start + directory.width(node, gpu, demand.gpu_profile)):
+                    yield ("gpu_slots", node, gpu, str(slot)), 1
+            if directory.named_beyond and demand.resources and node in directory.nodes:
+                yield from self._of_places(demand, node, workers)
+            for label, group in self._groups.get(node, {}).items():
+                if all(hold.counts_against(held.job, directory.now_ms) for hold in group):
+                    for rule, each in self.of_node(demand):
+                        yield ("hold", node, label, *rule), workers * each
+                    kept = {str(gpu) for hold in group for gpu in hold.gpus} if len(group) == 1 else ()
+                    yield from ((("hold", node, label, "gpu", gpu), 1) for gpu in assignment.gpus if gpu in kept)
+        if len(held.placement.assignments) > 1:
+            yield from crossing_loads(directory, held)
+        yield from self.queues.taken(held)
+
+    def of_workers(
+        self, demand: Demand, node: str, workers: int, gpus: Iterable[str]
+    ) -> Iterator[tuple[Resource, int]]:
+        """Yield what workers take of a node and its GPUs."""
         for rule, each in self.of_node(demand):
-            resource = on_node(rule, node)
-            used[resource] = used.get(resource, 0) + workers * each
+            yield on_node(rule, node), workers * each
         if gpus:
-            sign, of_gpu = 1 if workers > 0 else -1, self.of_gpu(demand)
-            for gpu in gpus:
-                for kind, each in of_gpu:
-                    resource = (kind, node, gpu)
-                    used[resource] = used.get(resource, 0) + sign * each
+            of_gpu = self.of_gpu(demand)
+            yield from (((kind, node, gpu), each) for gpu in gpus for kind, each in of_gpu)
 
-    def _of_places(self, demand: Demand, node: str) -> list[tuple[Resource, int]]:
-        """Return what one worker takes of the domains above its node and of the cluster."""
-        directory = self._directory
-        above = [domain for domain in directory.domains_of(node).values() if domain in directory.domain_resources]
-        amounts: list[tuple[Resource, int]] = []
-        for name, each in demand.resources.items() if above or directory.cluster_resources else ():
-            if each:
-                amounts += [
-                    (("resource", "domain", domain, name), each)
-                    for domain in above
-                    if name in directory.domain_resources[domain]
-                ]
-                if name in directory.cluster_resources:
-                    amounts.append((("resource", "cluster", "", name), each))
-        return amounts
-
-    def _add_beside_holds(
-        self, used: Amounts, job: Job, demand: Demand, node: str, workers: int, gpus: Iterable[str]
-    ) -> None:
-        """Add what a job takes of the room beside the holds that count against it."""
-        for label, group in self._groups[node].items():
-            if all(hold.counts_against(job, self._directory.now_ms) for hold in group):
-                for rule, each in self.of_node(demand):
-                    resource = ("hold", node, label, *rule)
-                    used[resource] = used.get(resource, 0) + workers * each
-                kept = {str(gpu) for hold in group for gpu in hold.gpus} if len(group) == 1 else ()
-                for gpu in gpus:
-                    if gpu in kept:
-                        resource = ("hold", node, label, "gpu", gpu)
-                        used[resource] = used.get(resource, 0) + (1 if workers > 0 else -1)
+    def _of_places(self, demand: Demand, node: str, workers: int) -> Iterator[tuple[Resource, int]]:
+        """Yield what workers take of the domains above their node and of the cluster."""
+        stated, everywhere = self._directory.domain_resources, self._directory.cluster_resources
+        above = [domain for domain in self._directory.domains_of(node).values() if domain in stated]
+        for name, each in demand.resources.items():
+            places = [("domain", domain) for domain in above if name in stated[domain]]
+            for place in [*places, *([("cluster", "")] if name in everywhere else [])] if each else ():
+                yield ("resource", *place, name), workers * each
 
     @staticmethod
     def of_node(demand: Demand) -> list[tuple[Resource, int]]:

@@ -37,7 +37,7 @@ def _report(case: CheckCase, over: Amounts, kept: Amounts) -> None:
     known = {id(held): held for held in case.held}
     known |= {id(held): held for entries in case.on_node.values() for held, _ in entries}
     for held in known.values():
-        for resource, amount in case.limits.taken(held).items():
+        for resource, amount in case.limits.add({}, held).items():
             if resource in over:
                 holders[resource][held.job.id] = holders[resource].get(held.job.id, 0) + amount
     for resource in sorted(over, key=lambda resource: RULES.index(resource[0])):

@@ -36,22 +36,17 @@ def conditions_unmet(
     """Yield the conditions of a job, and of groups of it, that a node does not meet."""
     if job.nodes_allowed is not None and node.id not in job.nodes_allowed:
         yield "nodes_allowed", f"not among the {len(job.nodes_allowed)} nodes allowed"
-    yield from _unmet(directory, job, node)
-    for group in of_groups:
-        yield from _unmet(directory, group, node)
-
-
-def _unmet(directory: Directory, asks: Job | NodeConditions, node: Node) -> Iterator[Barrier]:
-    if node.id in asks.nodes_excluded:
-        yield "nodes_excluded", f"among the {len(asks.nodes_excluded)} nodes excluded"
-    if not asks.node_selector and not asks.node_affinity:
-        return
-    labels = directory.labels_of(node)
-    for key, wanted in asks.node_selector.items():
-        if labels.get(key) != wanted:
-            yield "node_selector", f"label {key!r} is {labels.get(key)!r}, the job asks for {wanted!r}"
-    if asks.node_affinity and not any(term and all(is_met(one, labels) for one in term) for term in asks.node_affinity):
-        yield "node_affinity", "its labels meet none of the terms"
+    everybody: list[Job | NodeConditions] = [job, *of_groups]
+    for asks in everybody:
+        if node.id in asks.nodes_excluded:
+            yield "nodes_excluded", f"among the {len(asks.nodes_excluded)} nodes excluded"
+        labels = directory.labels_of(node) if asks.node_selector or asks.node_affinity else {}
+        for key, wanted in asks.node_selector.items():
+            if labels.get(key) != wanted:
+                yield "node_selector", f"label {key!r} is {labels.get(key)!r}, the job asks for {wanted!r}"
+        terms = asks.node_affinity
+        if terms and not any(term and all(is_met(one, labels) for one in term) for term in terms):
+            yield "node_affinity", "its labels meet none of the terms"
 
 
 def _covers(toleration: Toleration, taint: Taint) -> bool:

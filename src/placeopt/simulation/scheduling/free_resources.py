@@ -86,18 +86,18 @@ class FreeResources:
 
     def take(self, placement: Placement, demand: Demand, sign: int = 1) -> None:
         """Account for a placement that starts or, with ``sign`` -1, ends."""
-        amounts: dict[Resource, int] = {}
+        amounts: list[tuple[Resource, int]] = []
         for assignment in placement.assignments:
             node, jobs = assignment.node, self._num_jobs[assignment.node]
             self._journal.append(node)
-            self._limits.add_workers(amounts, demand, node, len(assignment.workers), assignment.gpus)
+            amounts += self._limits.of_workers(demand, node, len(assignment.workers), assignment.gpus)
             self.gpu_milli -= sign * demand.gpu_milli * len(assignment.gpus)
             for gpu in assignment.gpus:
                 jobs[int(gpu)] += sign
             for gpu, start in assignment.starts.items():
                 width = self._profiles[node][int(gpu)][demand.gpu_profile].width
                 self._slots[node, gpu] += sign * taken(width, start)
-        for resource, amount in amounts.items():
+        for resource, amount in amounts:
             self._free[resource] -= sign * amount
         if len(self._journal) > 4 * len(self._gpus) + 1000:  # what fell behind that far is counted again
             self._journal.clear()

@@ -26,7 +26,7 @@ class PreferCost(Cost):
 
     def of(self, state: State, part: Part) -> int:
         """Sum over trees."""
-        return sum(_score(state.problem, tree, state.placed(tree.members)) for tree in part.trees)
+        return sum(i for tree in part.trees for _, i in _reached(state.problem, tree, state.placed(tree.members)))
 
     def worst(self, problem: Problem) -> int:
         """Every group nowhere together, in the worst option."""
@@ -41,7 +41,8 @@ class PreferCost(Cost):
         columns, coefficients, constant = [np.zeros(0, dtype=np.int64)], [np.zeros(0, dtype=np.int64)], 0
         starts = starts_of_trees(variables)
         for tree in problem.trees:
-            constant += _score(problem, tree, {job: problem.running[job] for job in tree.runs})
+            runs = {job: problem.running[job] for job in tree.runs}
+            constant += sum(i for _, i in _reached(problem, tree, runs))
             for name, form in tree.forms.items():
                 for group in form.groups:
                     here = {job: mine for job in group.members if len(mine := starts.get((job, name), NOTHING))}
@@ -86,12 +87,9 @@ def _add_group(
 
 def _first_home(values: IntArray, runs: IntArray, rows: Sequence[tuple[IntArray, IntArray]]) -> IntArray:
     """Return 1 for the first home outside of which no worker is, of a group that runs, else 0."""
-    home = np.zeros(len(rows), dtype=np.int64)
     inside = (i for i, (columns, counts) in enumerate(rows) if not values[columns] @ counts)
-    first = next(inside, None) if values[runs].any() else None
-    if first is not None:
-        home[first] = 1
-    return home
+    first = next(inside, -1) if values[runs].any() else -1
+    return np.array([i == first for i in range(len(rows))], dtype=np.int64)
 
 
 def reached_levels(problem: Problem, tree: Tree, placed: Mapping[int, Placement]) -> dict[str, str | None]:
@@ -100,23 +98,18 @@ def reached_levels(problem: Problem, tree: Tree, placed: Mapping[int, Placement]
 
     ``placed``: The members of the tree that run or start.
     """
-    return {
-        group.name: (*group.prefer, None)[_group_score(problem, group, mine)]
-        for group in tree.forms[problem.options.name[next(iter(placed.values())).option]].groups
-        if group.prefer and (mine := [placed[job] for job in group.members if job in placed])
-    }
+    return {group.name: (*group.prefer, None)[i] for group, i in _reached(problem, tree, placed)}
 
 
-def _score(problem: Problem, tree: Tree, placed: Mapping[int, Placement]) -> int:
-    """Return what the groups of a tree cost with these members placed."""
+def _reached(problem: Problem, tree: Tree, placed: Mapping[int, Placement]) -> list[tuple[TreeGroup, int]]:
+    """Return the groups that prefer levels and have members placed, and what each costs."""
     if not placed:
-        return 0
+        return []
     form = tree.forms[problem.options.name[next(iter(placed.values())).option]]
-    return sum(
-        _group_score(problem, group, [placed[job] for job in group.members if job in placed])
-        for group in form.groups
-        if group.prefer
-    )
+    members = [
+        (group, [placed[job] for job in group.members if job in placed]) for group in form.groups if group.prefer
+    ]
+    return [(group, _group_score(problem, group, mine)) for group, mine in members if mine]
 
 
 def _group_score(problem: Problem, group: TreeGroup, placed: Sequence[Placement]) -> int:
