@@ -4,7 +4,7 @@ import numpy as np
 import numpy.typing as npt
 
 from placeopt.generators.busy import Columns
-from placeopt.generators.job_kinds import openb_classes, slowdowns
+from placeopt.generators.job_kinds import draw_openb, openb_classes, slowdowns
 from placeopt.generators.node_filling import draw_philly
 from placeopt.generators.shared import Size, assemble, two_socket_machine, value_policy
 from placeopt.model import Instance
@@ -78,6 +78,6 @@ def _draw_cpu_and_memory(
     """Return CPU and memory of a worker with ``gpus`` GPUs, or with a share of one where ``shared``."""
     classes = openb_classes()
     of_share = classes.gpu_milli < 1000
-    pod = np.where(shared, classes.draw(rng, gpus.size, of_share), classes.draw(rng, gpus.size, ~of_share))
+    pod = np.where(shared, draw_openb(rng, gpus.size, of_share), draw_openb(rng, gpus.size, ~of_share))
     per = classes.gpus[pod]
     return gpus * (classes.cpu_millicores[pod] // per), gpus * (classes.memory_mib[pod] // per)

@@ -185,6 +185,7 @@ class Question:
         self.requirements = requirements_of(problem, job)
         self.planned = next((unplaced for unplaced in plan.unplaced if unplaced.job == job.id), None)
         """Why the job waits by the plan; None where the plan does not list it."""
+        self._rooms: dict[Beside, FreeCapacity] = {}
         self.open: dict[str, str] = {}
         """Parts that could not be finished, with the cause."""
 
@@ -195,7 +196,9 @@ class Question:
 
     def room(self, beside: Beside) -> FreeCapacity:
         """Return the free capacity for the job."""
-        return free_capacity_of(self.round.states[beside], self.job)
+        if beside not in self._rooms:
+            self._rooms[beside] = free_capacity_of(self.round.states[beside], self.job)
+        return self._rooms[beside]
 
     def held(self, beside: Beside) -> Sequence[Running | PlacementRecord]:
         """Return what holds room: the plan's placements, or the running jobs that must stay as they are."""

@@ -3,7 +3,7 @@
 import numpy as np
 
 from placeopt.generators.busy import Columns
-from placeopt.generators.job_kinds import openb_classes, philly_sizes, philly_workers, slowdowns
+from placeopt.generators.job_kinds import draw_openb, openb_classes, philly_sizes, philly_workers, slowdowns
 from placeopt.generators.shared import (
     Size,
     assemble,
@@ -42,8 +42,7 @@ def fractions(size: Size) -> Instance:
     """
 
     def draw(rng: np.random.Generator, num_jobs: int) -> Columns:
-        classes = openb_classes()
-        pod = classes.draw(rng, num_jobs, np.ones(classes.pods.size, dtype=bool))
+        classes, pod = openb_classes(), draw_openb(rng, num_jobs)
         gpus, milli = np.minimum(classes.gpus[pod], size.gpus), classes.gpu_milli[pod]
         return in_proportion(gpus=gpus, gpu_milli=milli) | worth(rng, gpus * milli)
 
