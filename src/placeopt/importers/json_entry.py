@@ -58,13 +58,16 @@ class JsonEntry:
         """Return the file and the path of a field, for messages."""
         return f"{self.where}{_step(key)}"
 
-    def text(self, key: str, default: str | None = None) -> str:
-        """Return a string; the field is required if there is no default."""
+    def _typed(self, key: str, kind: type[T], expected: str, default: T | None = None) -> T:
         value = self._fields.get(key)
         value = default if value is None else value
-        if not isinstance(value, str):
-            raise self.bad(key, "text")
+        if not isinstance(value, kind):
+            raise self.bad(key, expected)
         return value
+
+    def text(self, key: str, default: str | None = None) -> str:
+        """Return a string; the field is required if there is no default."""
+        return self._typed(key, str, "text", default)
 
     def integer(self, key: str, low: int, high: int, default: int | None = None) -> int:
         """Return an integer from ``low`` to ``high``; the field is required if there is no default."""
@@ -76,30 +79,22 @@ class JsonEntry:
 
     def flag(self, key: str) -> bool:
         """Return a boolean, false by default."""
-        value = self._fields.get(key, False) or False
-        if not isinstance(value, bool):
-            raise self.bad(key, "true or false")
-        return value
+        return self._typed(key, bool, "true or false", default=False)
 
     def words(self, key: str) -> list[str]:
         """Return a list of strings, empty by default; a single string is a list of one."""
         value = self._fields.get(key)
-        if value is None or value == "":
-            return []
-        if isinstance(value, str):
-            return [value]
-        if not isinstance(value, list) or not all(isinstance(word, str) for word in value):
+        words = [] if value is None or value == "" else [value] if isinstance(value, str) else value
+        if not isinstance(words, list) or not all(isinstance(word, str) for word in words):
             raise self.bad(key, "a list of words")
-        return value
+        return words
 
     def texts(self, key: str) -> dict[str, str]:
         """Return an object whose values are strings, empty by default."""
-        value = self._fields.get(key)
-        if value is None:
-            return {}
-        if not isinstance(value, dict) or not all(isinstance(text, str) for text in value.values()):
+        texts: dict[str, str] = self._typed(key, dict, "an object of texts", {})
+        if not all(isinstance(text, str) for text in texts.values()):
             raise self.bad(key, "an object of texts")
-        return value
+        return texts
 
     def entry(self, key: str) -> JsonEntry:
         """Return the object in a field, empty by default."""
@@ -108,13 +103,7 @@ class JsonEntry:
 
     def entries(self, key: str) -> list[JsonEntry]:
         """Return the objects of a list, empty by default."""
-        value = self._fields.get(key)
-        if value is None:
-            return []
-        if not isinstance(value, list):
-            raise self.bad(key, "a list")
-        if not value:
-            return []
+        value: list[object] = self._typed(key, list, "a list", _NO_ENTRIES)
         if len(value) > MAX_JOBS:
             raise BadInput(f"{self.path(key)}: {len(value)} entries, expected at most {MAX_JOBS}")
         return [JsonEntry(f"{_step(key)}[{i}]", fields, self) for i, fields in enumerate(value)]
@@ -136,7 +125,8 @@ class JsonEntry:
 
 
 _NOTHING: dict[str, Any] = {}
-"""What an absent object holds; entries never write."""
+_NO_ENTRIES: list[Any] = []
+"""What an absent object or list holds; entries never write."""
 
 
 @lru_cache(1024)

@@ -101,17 +101,9 @@ def flags_of(marks: Iterable[Mapping[str, str]], by_rule: bool, job: str, notes:
     """
     Return whether a running job is movable, and preemptible.
 
-    Parameters
-    ----------
-    marks
-        Of each of its parts, by flag. A part without a mark is as it would be without any marks, and the job is what
-        all of its parts are.
-    by_rule
-        Whether it is preemptible where no mark says otherwise.
-    job
-        Its name, for the notes.
-    notes
-        Counts the jobs whose marks cannot be read; they are neither movable nor preemptible.
+    ``marks``: Of each of its parts, by flag. A part without a mark is as it would be without any marks, ``by_rule`` of
+    preemption, and the job is what all of its parts are. ``notes`` counts the jobs whose marks cannot be read; they are
+    neither movable nor preemptible.
     """
     parts = list(marks)
     flags = {"movable": False, "preemptible": by_rule}

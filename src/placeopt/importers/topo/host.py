@@ -13,6 +13,7 @@ from pydantic import ValidationError
 
 from placeopt.documents.faults import validation_fault
 from placeopt.errors import BadInput
+from placeopt.importers.slurm.fields import parse_indices
 from placeopt.model import Gpu, Link, Machine, Part
 from placeopt.model.base import one_line
 
@@ -132,22 +133,13 @@ def _bounded(mbps: int | None) -> int | None:
     return mbps if mbps and mbps <= 1_000_000_000 else None
 
 
-_RANGE = re.compile(r"(\d{1,7})(?:-(\d{1,7}))?\Z")
-
-
-def cpu_list(text: str) -> int | None:
-    """Return the bit mask of a CPU list such as ``0-19,40-59``; None if it is none, or goes beyond ``MAX_CPU``."""
-    mask = 0
-    for item in text.split(","):
-        match = _RANGE.match(item.strip())
-        if match is None:
-            return None
-        first = int(match[1])
-        last = int(match[2] or first)
-        if not first <= last <= MAX_CPU:
-            return None
-        mask |= (1 << (last + 1)) - (1 << first)
-    return mask
+def cpu_list(text: str) -> frozenset[int] | None:
+    """Return the numbers of a CPU list such as ``0-19,40-59``; None if it is none, or goes beyond ``MAX_CPU``."""
+    try:
+        cpus = frozenset(parse_indices(re.sub(r"\s", "", text)))
+    except ValueError:
+        return None
+    return cpus if max(cpus) <= MAX_CPU else None
 
 
 def cpu_words(text: str) -> int | None:

@@ -16,9 +16,7 @@ is NV#.
 """
 
 import re
-from functools import reduce
 from itertools import combinations
-from operator import or_
 from typing import NamedTuple
 
 from networkx.utils import UnionFind
@@ -98,7 +96,7 @@ def read_nvidia_smi(source: SourceFile) -> Host:
         places={place: None for place in places.values() if place is not None},
         gpus=[HostGpu(place=places[i], switches=switches[i]) for i in gpus],
         links=tuple(Link(gpus=(x, y), lanes=int(code[2:])) for x, y, code in links if code.startswith("NV")),
-        num_cpus=reduce(or_, (cpu_list(cpus[i]) or 0 for i in gpus), 0).bit_count(),
+        num_cpus=len(frozenset[int]().union(*(cpu_list(cpus[i]) or () for i in gpus))),
     )
 
 
@@ -203,8 +201,8 @@ def _places(
     apart = [(a, b) for a in gpus for b in gpus if codes[a][b] == "SYS"]
     if all(re.fullmatch(r"\d{1,4}", numas[i]) for i in gpus) and all(numas[a] == numas[b] for a, b in near):
         return {i: f"numa{int(numas[i])}" for i in gpus}
-    masks = {i: cpu_list(cpus[i]) for i in gpus}
-    together = all(masks[a] == masks[b] for a, b in near) and all(masks[a] != masks[b] for a, b in apart)
-    if None not in masks.values() and together:
-        return {i: f"cpus{masks[i]}" for i in gpus}
+    lists = {i: cpu_list(cpus[i]) for i in gpus}
+    together = all(lists[a] == lists[b] for a, b in near) and all(lists[a] != lists[b] for a, b in apart)
+    if None not in lists.values() and together:
+        return {i: f"cpus{min(j for j in gpus if lists[j] == lists[i])}" for i in gpus}
     return {i: f"island{islands[i]}" if near or apart else None for i in gpus}
