@@ -73,7 +73,9 @@ def _read_conf(source: SourceFile) -> _Stated:
     stated = _Stated()
     printed: set[int] = set()
     text = re.sub(r"[ \t]*(?:#.*)?$", "", source.text, flags=re.MULTILINE)
-    joined = re.sub(r"(?:.*\\\n)+.*", lambda lines: "\n" * lines[0].count("\n") + lines[0].replace("\\\n", ""), text)
+    joined = re.sub(
+        r"(?m)^(?:.*\\\n)+.*", lambda lines: "\n" * lines[0].count("\n") + lines[0].replace("\\\n", ""), text
+    )
     for n, line in enumerate(joined.split("\n"), 1):
         try:
             pairs = _pairs(line.removesuffix("\\"))
