@@ -54,6 +54,12 @@ def test_what_helps_trees_is_what_brute_force_finds(engine: Engine, round_: Inst
         event("a change helps")
     for unplaced in plan.unplaced:
         found = explain(round_, plan, unplaced.job, time_limit_s=20, isolation="thread")
+        for change in found.remedies.changes if found.beside == "plan" else ():
+            after = apply(held, change.steps)
+            assert TreeOracle(after).fits_alone(next(job for job in after.jobs if job.id == unplaced.job)), (
+                change.change
+            )
+            event("a change helps one tree")
         if found.outvoted_by is None:
             continue
         gone = {rival.job for rival in found.outvoted_by.jobs}

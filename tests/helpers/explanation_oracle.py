@@ -8,6 +8,7 @@ from itertools import combinations
 
 from helpers.brute_force import placements, without_minimal_utilities
 from helpers.instance_edits import beside, changeable, fits_somewhere, fits_without, groups_of, replaced, resized
+from placeopt.edits import apply
 from placeopt.explain import Alternative, Explanation
 from placeopt.model import Instance, Job, Option, Plan, Running, Split
 from placeopt.model import Placement as PlacementRecord
@@ -56,6 +57,7 @@ def faults(instance: Instance, plan: Plan, explanation: Explanation) -> list[str
     wrong += _level_faults(round_, explanation)
     wrong += _preempt_faults(instance, round_, explanation)
     wrong += _outvoted_faults(instance, after, may_go, explanation)
+    wrong += _step_faults(round_, explanation)
     return wrong
 
 
@@ -159,6 +161,18 @@ def _with_option(round_: Instance, job: str, option: Option) -> bool:
     edges = record.communication.model_copy(update={"edges": ()})
     record = record.model_copy(update={"communication": edges})
     return fits_somewhere(round_.model_copy(update={"jobs": replaced(round_.jobs, record)}), job)
+
+
+def _step_faults(round_: Instance, explanation: Explanation) -> Iterator[str]:
+    """Every remedy as a patch: the job fits in the round that it makes."""
+    remedies = explanation.remedies
+    stated = {name for name, remedy in remedies if remedy and name not in ("said", "none", "steps", "changes")}
+    if stated != {name.split(":")[0] for name in remedies.steps}:
+        yield f"remedies {stated}, steps of {remedies.steps.keys()}"
+    patches = {**remedies.steps, **{one.change: one.steps for one in remedies.changes}}
+    for name, steps in patches.items():
+        if not fits_somewhere(apply(round_, steps), explanation.job):
+            yield f"{name}: does not fit after {steps}"
 
 
 def _size_faults(round_: Instance, explanation: Explanation) -> Iterator[str]:

@@ -32,6 +32,7 @@ from placeopt.edits.job_steps import (
     ScaleDemand,
     Start,
     Stop,
+    change_of,
 )
 from placeopt.edits.nodes import copy_of, free_name, node_of_type
 from placeopt.edits.records import checked_round, edit_instance, job_arriving_at
@@ -71,6 +72,7 @@ __all__ = [
     "added",
     "apply",
     "at_step",
+    "change_of",
     "checked_round",
     "copy_of",
     "displaced",

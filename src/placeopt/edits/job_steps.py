@@ -13,6 +13,22 @@ from placeopt.model import Instance, Job, Running
 from placeopt.model.base import Id
 
 
+def change_of(before: Job, after: Job) -> ChangeJob:
+    """Return the step that makes one record of a job of another."""
+    old, new = (job.model_dump(mode="json", by_alias=True, exclude_defaults=True) for job in (before, after))
+    return ChangeJob(do="change_job", job=before.id, fields=_difference(old, new))
+
+
+def _difference(old: dict[str, Any], new: dict[str, Any]) -> dict[str, Any]:
+    """Return the merge patch (RFC 7396) of records without their defaults."""
+    patch: dict[str, Any] = dict.fromkeys(old.keys() - new.keys())
+    for name, value in new.items():
+        both = isinstance(value, dict) and isinstance(old.get(name), dict)
+        if value != old.get(name):
+            patch[name] = _difference(old[name], value) if both else value
+    return patch
+
+
 class AddJobs(Step):
     """Add waiting jobs."""
 

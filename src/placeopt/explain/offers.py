@@ -2,21 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import TypeVar
 
-from placeopt.edits import Stop
+from placeopt.edits import AnyStep, Stop
+from placeopt.errors import OutOfTime
 from placeopt.explain.fixed_round import cheapest_removal, judged, worths
 from placeopt.explain.question import Beside, Question
-from placeopt.explain.records import BestPlace, DomainsMin, GpuName, Preempt, Remedies, WorkersMax
+from placeopt.explain.records import (
+    BestPlace,
+    Constraint,
+    DomainsMin,
+    GpuName,
+    Preempt,
+    Remedies,
+    SingleChange,
+    WorkersMax,
+)
 from placeopt.explain.remedies import fewest_domains, first_level, most_workers
+from placeopt.explain.steps import helping, together, with_domains, with_workers
 from placeopt.explain.words import sentences
 from placeopt.feasibility.free_capacity import FreeCapacity
 from placeopt.feasibility.minimal_utility import Reach
 
 OWN = ("workers_max", "domains_min", "level")
 """Remedies on the job's side."""
-REMEDIES = (*OWN, "preempt")
+REMEDIES = (*OWN, "preempt", "changes")
 T = TypeVar("T")
 UNTRIED = "not worked out where minimal utilities count"
 UNTRIED_JOINT = "not worked out for jobs with groups or relations"
@@ -39,8 +50,12 @@ def place_of(q: Question, best: Reach) -> BestPlace:
     )
 
 
-def remedies(q: Question, beside: Beside) -> Remedies:
-    """Return every remedy of the job, which does not fit ``beside``; those without a solver first."""
+def remedies(q: Question, beside: Beside, held: Sequence[Constraint] = ()) -> Remedies:
+    """
+    Return every remedy of the job, which does not fit ``beside``; those without a solver first.
+
+    ``held``: The constraints that cannot hold together there.
+    """
     none: dict[str, str] = {}
 
     def offer(remedy: str, work: Callable[[], T]) -> T | None:
@@ -59,9 +74,38 @@ def remedies(q: Question, beside: Beside) -> Remedies:
         fields["domains_min"] = offer("domains_min", lambda: _domains_min(q, room)) or ()
         fields["level"] = offer("level", lambda: _level(q, room))
     fields["preempt"] = offer("preempt", lambda: _preempt(q, beside))
+    fields["changes"] = offer("changes", lambda: _changes(q, beside, held)) or ()
     unanswered = {part: why for part, why in q.open.items() if part in REMEDIES}
     offered = Remedies.model_validate({**fields, "none": {**none, **unanswered}})
-    return offered.model_copy(update={"said": sentences(offered, q.requirements)})
+    return offered.model_copy(update={"said": sentences(offered, q.requirements), "steps": _steps(q, offered)})
+
+
+def _steps(q: Question, offered: Remedies) -> dict[str, tuple[AnyStep, ...]]:
+    """Return the remedies as patches."""
+    steps: dict[str, tuple[AnyStep, ...]] = {}
+    if offered.workers_max is not None:
+        steps["workers_max"] = with_workers(q.job, offered.workers_max)
+    for fewest in offered.domains_min:
+        steps[f"domains_min:{fewest.level}"] = with_domains(q.job, fewest)
+    if offered.level is not None:
+        steps["level"] = together(q.job, offered.level)
+    if offered.preempt is not None:
+        steps["preempt"] = (Stop(do="stop", jobs=tuple(rival.job for rival in offered.preempt.jobs)),)
+    return steps
+
+
+def _changes(q: Question, beside: Beside, held: Sequence[Constraint]) -> tuple[SingleChange, ...]:
+    if not q.is_joint and judged(q):
+        raise NoRemedy(UNTRIED)
+    found: list[SingleChange] = []
+    try:
+        found.extend(helping(q, beside, held))
+    except OutOfTime:
+        if not found:
+            raise NoRemedy("not all were tried: no time left") from None
+    if not found:
+        raise NoRemedy("no single change of the cluster, its queue or its rules is enough")
+    return tuple(found)
 
 
 def _level(q: Question, room: FreeCapacity) -> str:
@@ -118,5 +162,4 @@ def _preempt(q: Question, beside: Beside) -> Preempt:
         price=sum(prices[job] for job in removal.jobs),
         allowed=len(removal.jobs) + len(q.plan.preempted) <= changes.preemptions_max,
         proven=removal.proven,
-        steps=(Stop(do="stop", jobs=removal.jobs),),
     )

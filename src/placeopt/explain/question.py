@@ -15,7 +15,7 @@ from placeopt.errors import BadInput, OutOfTime, SolverFault, Unsupported
 from placeopt.feasibility.free_capacity import FreeCapacity, free_capacity_of
 from placeopt.feasibility.requirement import requirements_of
 from placeopt.linear import LinearModel
-from placeopt.model import Instance, Job, Plan, Running
+from placeopt.model import Instance, Job, Plan, Policy, Running
 from placeopt.model import Placement as PlacementRecord
 from placeopt.problem import Move, Placement, Problem, State, compile_problem
 from placeopt.problem.compile import may_change
@@ -91,6 +91,11 @@ def freest(unread: Unread, instance: Instance, plan: Plan) -> tuple[Instance, Pl
     )
     of = plan.instance.model_copy(update={"digest": completed.digest})
     return completed, plan.model_copy(update={"instance": of, "placements": placements})
+
+
+def with_policy(plan: Plan, policy: Policy) -> Plan:
+    """Return the plan as of another policy."""
+    return plan.model_copy(update={"policy": plan.policy.model_copy(update={"values": policy})})
 
 
 def has_groups(job: Job) -> bool:

@@ -13,7 +13,7 @@ from placeopt.deadline import Deadline
 from placeopt.edits import apply, truth, unread_in
 from placeopt.errors import BadInput, OutOfTime
 from placeopt.explain.changes import QueueChange, single_changes
-from placeopt.explain.question import Question, Tools, check_plan, compile_round, freest, tools
+from placeopt.explain.question import Question, Tools, check_plan, compile_round, freest, tools, with_policy
 from placeopt.explain.records import Freed, QueueExplanation, WaitingReason
 from placeopt.explain.rules import conflict, fits
 from placeopt.explain.waiting import why
@@ -229,7 +229,7 @@ def _counted(
     edited = apply(instance.model_copy(update={"policy": plan.policy.values}), change.steps)
     free = edited.policy.postpone.model_copy(update={"rule": "none"})
     values = edited.policy.model_copy(update={"postpone": free})
-    judged = plan.model_copy(update={"policy": plan.policy.model_copy(update={"values": values})})
+    judged = with_policy(plan, values)
     round_ = compile_round(edited, judged, [kind.first.id for kind in touched])
     fitting = [kind for kind in touched if fits(Question(edited, judged, kind.first, by, round_), "plan")]
     candidates = Candidates(round_.beside(round_.placed), score_named("first_fit", round_.problem))

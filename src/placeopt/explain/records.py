@@ -93,15 +93,22 @@ class Preempt(Record):
     price: int
     allowed: bool
     proven: bool
-    steps: tuple[AnyStep, ...] = ()
-    """The remedy as a patch of the round after the plan has it."""
+
+
+class SingleChange(Record):
+    """One change of the cluster, of a queue or of a rule of the job, after which the job fits."""
+
+    change: str
+    steps: tuple[AnyStep, ...]
+    """The change as a patch has it."""
 
 
 class Remedies(Record):
     """
     What would do, each by itself and the least of its kind.
 
-    ``said`` is a remedy in a sentence, for every one that there is; ``none`` says why a remedy is null.
+    ``said`` is a remedy in a sentence, for every one that there is; ``none`` says why a remedy is null. ``steps`` is a
+    remedy as a patch of the round after the plan; of ``domains_min`` one for each level, as ``domains_min:rack``.
     """
 
     workers_max: WorkersMax | None = None
@@ -109,6 +116,9 @@ class Remedies(Record):
     level: Id | None = None
     """The first of node, the network's levels and ``cluster`` of which one domain takes all workers."""
     preempt: Preempt | None = None
+    changes: tuple[SingleChange, ...] = ()
+    """Single changes, each of which was tried."""
+    steps: dict[str, tuple[AnyStep, ...]] = Field(default_factory=dict)
     said: dict[str, str] = Field(default_factory=dict)
     none: dict[str, str] = Field(default_factory=dict)
 

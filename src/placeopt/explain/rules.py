@@ -57,7 +57,7 @@ def conflict(q: Question, beside: Beside) -> tuple[Constraint, ...]:
         job = next(job for job in jobs if job.id == q.job.id)
         return fits(Question(q.instance.model_copy(update={"jobs": jobs}), q.plan, job, q.by), beside)
 
-    return tuple(constraint for constraint, _ in irreducible(list(_joint_rules(q)), fits_without))
+    return tuple(constraint for constraint, _ in irreducible(list(joint_rules(q)), fits_without))
 
 
 def irreducible(rules: Sequence[T], fits_without: Callable[[list[T]], bool]) -> list[T]:
@@ -98,7 +98,7 @@ def _without(requirements: Sequence[Requirement], groups: Sequence[str]) -> list
     return out
 
 
-def _joint_rules(q: Question) -> Iterator[tuple[Constraint, Edit]]:
+def joint_rules(q: Question) -> Iterator[tuple[Constraint, Edit]]:
     """Yield what a job asks of nodes and of other jobs, and its groups of each other, with the edit that drops it."""
     job = q.job
 

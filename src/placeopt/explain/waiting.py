@@ -60,7 +60,7 @@ def _does_not_fit(q: Question) -> dict[str, Any]:
     held = q.within("conflict", lambda: conflict(q, beside)) or ()
     could = reason != "conflict" and not q.in_part and (reason == "outvoted" or fits(q, "running"))
     outvoted = q.within("outvoted_by", lambda: _outvoted(q)) if could else None
-    offered = remedies(q, beside)
+    offered = remedies(q, beside, held)
     detail = does_not_fit(reason, [constraint.name for constraint in held])
     if outvoted is not None and reason == "outvoted":
         detail = _vote(outvoted)

@@ -165,6 +165,8 @@ def sentences(offered: Remedies, requirements: Sequence[Requirement]) -> dict[st
         texts["level"] = f"{where} takes all its workers"
     if offered.preempt is not None:
         texts["preempt"] = _preempted(offered.preempt, requirements)
+    if offered.changes:
+        texts["changes"] = "; or ".join(one.change for one in offered.changes)
     return texts
 
 

@@ -23,6 +23,7 @@ REMEDY = {
     "domains_min": "other domains",
     "level": "a wider level",
     "preempt": "preempt",
+    "changes": "one change",
 }
 
 
