@@ -14,6 +14,7 @@ from placeopt.errors import OutOfTime
 from placeopt.heuristics.candidates import Candidates
 from placeopt.heuristics.class_fill import fill_by_class, reached_by_class
 from placeopt.heuristics.node_selection import nodes_for_bundles
+from placeopt.heuristics.related_gangs import place_together
 from placeopt.heuristics.scores.registry import SCORES, score_named
 from placeopt.heuristics.scores.table import ColumnScore, ScoreTable, serves
 from placeopt.problem import Allocation, IntArray, Placement, Problem, State
@@ -175,14 +176,15 @@ def greedy(
                 tree_placer.place_once(problem.tree_of[job])
                 continue
             placement = _place_related(state, chosen, candidates, job) if related else chosen.place(job)
+            if placement is None and k in mutual:
+                limited = chosen if isinstance(chosen, ScoreTable) else candidates
+                if gang := place_together(state, chosen, limited, job, order.tolist(), over):
+                    anchors += gang
+                    failed_classes -= follows
+                    continue
         except OutOfTime:
             return _cut_short(state, _rest(order, position), given_s, deadline, cancelled)
         if placement is None:
-            together = _with_wanted(state, chosen, candidates, job, order, over) if k in mutual else []
-            if together:
-                anchors += together
-                failed_classes -= follows
-                continue
             failed_classes.add(k)
             if k in follows:
                 again.append(job)
@@ -210,16 +212,6 @@ def _in_turn(order: IntArray, again: list[int], anchors: list[int]) -> Iterator[
         again.clear()
         anchors.clear()
         yield from jobs
-
-
-def _with_wanted(
-    state: State, chosen: Chooser, candidates: Candidates, job: int, order: IntArray, over: Callable[[], bool]
-) -> list[int]:
-    """Place a job together with others that want it, as far as they wait; return them all."""
-    from placeopt.heuristics.related_gangs import place_together  # only here: it places as this module does
-
-    limited = chosen if isinstance(chosen, ScoreTable) else candidates
-    return place_together(state, chosen, limited, job, order.tolist(), over)
 
 
 def _place_related(state: State, chosen: Chooser, candidates: Candidates, job: int) -> Placement | None:
