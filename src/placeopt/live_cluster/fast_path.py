@@ -70,9 +70,7 @@ def fast_path_plan(record: ClusterRecord, policy: Policy, problem: Problem, choi
     worth = int(problem.options.value[options].sum())
     made = [] if recorder is None else recorder.records([(job, placed[job]) for job in starts])
     if problem.has_geometry:
-        made = with_starts(
-            problem, [(one, placed[job]) for job, one in zip(starts, made, strict=True)], State(problem).gpu_slots
-        )
+        made = with_starts(problem, made, [placed[job] for job in starts], State(problem).gpu_slots)
     placements = tuple(record.granted(made))
     milli = int(problem.options.total_milli[options].sum())
     stage = Stage(

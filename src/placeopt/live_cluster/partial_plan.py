@@ -140,7 +140,7 @@ def plan_for(
         )
     if placer.problem.has_geometry:
         held = [placement for placement in placement_of.values() if placement is not None]
-        placements = with_starts(placer.problem, list(zip(placements, held, strict=True)), placer.state.gpu_slots)
+        placements = with_starts(placer.problem, placements, held, placer.state.gpu_slots)
     placements = list(record.granted(placements))
     decided = time.monotonic()
     closed = value == bound

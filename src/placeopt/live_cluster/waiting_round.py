@@ -67,8 +67,7 @@ class WaitingPlan:
         placed = [(job, held) for job, held in enumerate(allocation) if held is not None]
         made = recorder.records(placed)
         if problem.has_geometry:
-            starting = [(one, held) for one, (_, held) in zip(made, placed, strict=True)]
-            made = with_starts(problem, starting, State(problem).gpu_slots)
+            made = with_starts(problem, made, [held for _, held in placed], State(problem).gpu_slots)
         fields = plan_fields(
             self._record,
             self._policy,

@@ -131,10 +131,10 @@ def slot_loads(problem: Problem, placement: Placement) -> list[tuple[int, int]]:
 
 
 def with_starts(
-    problem: Problem, placed: Sequence[tuple[PlacementRecord, Placement]], beside: IntArray | None = None
+    problem: Problem, records: Sequence[PlacementRecord], placed: Sequence[Placement], beside: IntArray | None = None
 ) -> list[PlacementRecord]:
     """
-    Return placements of jobs with the first slots of their shares; those that have them are the same records.
+    Return records of placements with the first slots of their shares; those that have them are the same records.
 
     ``beside``: Shape (G,), the load of each GPU by all other jobs; None: there are no others.
     """
@@ -146,7 +146,7 @@ def with_starts(
         node = int(problem.gpu_node[gpu])
         starts.setdefault(at, {})[problem.node_ids[node], str(gpu - problem.first_gpu[node])] = start
 
-    for at, (record, placement) in enumerate(placed):
+    for at, (record, placement) in enumerate(zip(records, placed, strict=True)):
         is_new = not any(assignment.starts for assignment in record.assignments)
         known = dict(zip(placement.gpus, placement.starts, strict=False))
         for gpu, load in slot_loads(problem, placement):
@@ -162,7 +162,7 @@ def with_starts(
         for at, start in zip(shares, () if packed is None else packed[number], strict=packed is not None):
             put(at, gpu, start)
     out = []
-    for at, (record, _) in enumerate(placed):
+    for at, record in enumerate(records):
         own = starts.get(at, {})
         held = [{gpu: own[a.node, gpu] for gpu in a.gpus if (a.node, gpu) in own} for a in record.assignments]
         out.append(with_shares(record, held, "starts") if own else record)

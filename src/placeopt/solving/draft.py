@@ -42,7 +42,7 @@ def draft_plan(instance: Instance, problem: Problem, allocation: Allocation, rec
     if problem.has_limits:
         placements = granted(placements, {job.id: job for job in problem.instance.jobs}, problem.policy.share_mode)
     if problem.has_geometry:
-        placements = with_starts(problem, [(made, held) for made, (_, held) in zip(placements, placed, strict=True)])
+        placements = with_starts(problem, placements, [held for _, held in placed])
     if problem.trees:
         placements, unplaced = _with_whole_trees(instance, problem, allocation, placements, unplaced)
     policy = problem.policy

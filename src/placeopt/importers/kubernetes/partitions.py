@@ -20,8 +20,6 @@ from placeopt.model.machine import MAX_PROFILES, MAX_SLOTS, Profile
 if TYPE_CHECKING:
     from placeopt.importers.kubernetes.devices import CounterId, Device, DeviceId
 
-Profiles = tuple[Profile, ...]
-
 
 class Part(NamedTuple):
     """Where a device lies: node, number of the GPU there, width and first slot."""
@@ -37,7 +35,7 @@ class Partitions:
 
     def __init__(self, devices: Iterable[Device], limits: Mapping[CounterId, Fraction]) -> None:
         self.parts: dict[DeviceId, Part] = {}
-        self._sizes: dict[tuple[str, int], int] = {}
+        self._gpus: dict[tuple[str, int], dict[DeviceId, Part]] = {}
         self._limits = limits
         self._takes = {device.id: device.takes for device in devices}
         self._profiles: dict[frozenset[DeviceId], str] = {}
@@ -56,29 +54,18 @@ class Partitions:
             taken = [device.takes[counter] for device in devices if device.takes.get(counter)]
             if taken and all(2 * amount > self._limits[counter] for amount in taken):
                 family[counter[3].rstrip("0123456789")].append(counter)
-        slots = max(family.values(), key=len, default=[])
-        node = devices[0].node
-        if not 2 <= len(slots) < MAX_SLOTS or node is None:
-            return
-        laid = {}
+        slots, node = max(family.values(), key=len, default=[]), devices[0].node
+        gpu, found = sum(there == node for there, _ in self._gpus), {}
         for device in devices:
             at = [i for i, counter in enumerate(slots) if device.takes.get(counter)]
-            alone = {counter[:3] for counter in device.takes} == {slots[0][:3]}
-            fits = all(amount <= self._limits.get(counter, NONE) for counter, amount in device.takes.items())
-            lies = bool(at) and at[-1] - at[0] < len(at) and device.node == node
-            if not (lies and alone and fits and device.apart) or device.tainted:
+            lies = bool(at) and at[-1] - at[0] < len(at) and device.node == node is not None
+            own = all(amount <= self._limits.get(c, NONE) and c in counters for c, amount in device.takes.items())
+            if not (lies and own and device.apart) or device.tainted:
                 return
-            laid[device.id] = len(at), at[0]
-        if (len(slots), 0) not in laid.values():
-            return
-        gpu = sum(there == node for there, _ in self._sizes)
-        self._sizes[node, gpu] = len(slots)
-        self.parts |= {key: Part(node, gpu, width, start) for key, (width, start) in laid.items()}
-
-    def is_whole(self, key: DeviceId) -> bool:
-        """Return whether a device is all of its GPU."""
-        part = self.parts.get(key)
-        return part is not None and part.width == self._sizes[part.node, part.gpu]
+            found[device.id] = Part(device.node or "", gpu, len(at), at[0])
+        if 2 <= len(slots) < MAX_SLOTS and len(slots) in {part.width for part in found.values()}:
+            self._gpus[node or "", gpu] = found
+            self.parts |= found
 
     def profile(self, devices: Collection[DeviceId], name: str) -> tuple[str, int] | None:
         """
@@ -92,44 +79,53 @@ class Partitions:
             return None
         if chosen not in self._profiles:
             taken = set(self._profiles.values())
-            name = next(one for i in range(len(taken) + 1) if (one := f"{name}-{i}" if i else name) not in taken)
-            self._profiles[chosen] = name
-            if not all(self._is_exact(node, gpu) for node, gpu in {self.parts[key][:2] for key in chosen}):
+            self._profiles[chosen] = next(
+                n for i in range(len(taken) + 1) if (n := name + f"-{i}" * (i > 0)) not in taken
+            )
+            if not all(self._is_exact(self._gpus[gpu]) for gpu in {self.parts[key][:2] for key in chosen}):
                 del self._profiles[chosen]
                 return None
-        least = min(1000 * self.parts[key].width // self._sizes[self.parts[key][:2]] for key in chosen)
+        least = min(1000 * self.parts[key].width // _size(self._gpus[self.parts[key][:2]]) for key in chosen)
         return self._profiles[chosen], max(1, least)
 
-    def _is_exact(self, node: str, gpu: int) -> bool:
+    def _is_exact(self, gpu: dict[DeviceId, Part]) -> bool:
         """Return whether devices of one profile are equally wide, and whatever has slots beside others has the rest."""
-        read = {key for chosen in self._profiles for key in chosen}
-        here = [key for key, part in self.parts.items() if part[:2] == (node, gpu)]
-        mine = [key for key in here if key in read or self.is_whole(key)]
-        of_gpu = [[self.parts[key] for key in chosen if key in set(here)] for chosen in self._profiles]
-        alike = all(len({p.width for p in some}) < 2 and len({p.start for p in some}) == len(some) for some in of_gpu)
+        of_profile = [[gpu[key] for key in chosen & gpu.keys()] for chosen in self._profiles]
+        alike = all(
+            len({p.width for p in some}) < 2 and len({p.start for p in some}) == len(some) for some in of_profile
+        )
+        read = frozenset.union(*self._profiles)
+        mine = {key: part for key, part in gpu.items() if key in read or part.width == _size(gpu)}
         counters = {counter for key in mine for counter in self._takes[key]}
-        return alike and len(of_gpu) < MAX_PROFILES and all(self._never_binds(one, mine, node, gpu) for one in counters)
+        return (
+            alike and len(of_profile) < MAX_PROFILES and all(self._most(c, mine) <= self._limits[c] for c in counters)
+        )
 
-    def _never_binds(self, counter: CounterId, devices: list[DeviceId], node: str, gpu: int) -> bool:
-        """Return whether devices in slots of their own never take more of a counter than there is."""
-        most = [NONE] * (self._sizes[node, gpu] + 1)
-        for end in range(1, len(most)):
-            ending = [key for key in devices if sum(self.parts[key][2:]) == end]
-            taken = (most[self.parts[key].start] + self._takes[key].get(counter, NONE) for key in ending)
-            most[end] = max(most[end - 1], *taken, NONE)
-        return most[-1] <= self._limits[counter]
+    def _most(self, counter: CounterId, devices: Mapping[DeviceId, Part]) -> Fraction:
+        """Return the most that devices in slots of their own take of a counter together."""
+        most = [NONE]
+        for end in range(1, _size(devices) + 1):
+            ending = [(key, part.start) for key, part in devices.items() if part.start + part.width == end]
+            most.append(
+                max(most[-1], *(most[start] + self._takes[key].get(counter, NONE) for key, start in ending), NONE)
+            )
+        return most[-1]
 
-    def of_node(self, node: str) -> tuple[Profiles, ...]:
+    def of_node(self, node: str) -> tuple[tuple[Profile, ...], ...]:
         """Return the profiles of the node's GPUs that are parted, by number; none where no claim asks for any."""
-        found: list[Profiles] = []
-        for gpu in range(sum(there == node for there, _ in self._sizes)):
-            profiles = [Profile(id=None, width=self._sizes[node, gpu], starts=(0,))]
+        found = []
+        for gpu in (parts for (there, _), parts in self._gpus.items() if there == node):
+            profiles = [Profile(id=None, width=_size(gpu), starts=(0,))]
             for chosen, name in self._profiles.items():
-                mine = sorted(self.parts[key] for key in chosen if self.parts[key][:2] == (node, gpu))
-                if mine:
+                if mine := sorted(gpu[key] for key in chosen & gpu.keys()):
                     profiles.append(Profile(id=name, width=mine[0].width, starts=tuple(part.start for part in mine)))
             found.append(tuple(profiles))
-        return tuple(found) if any(one.id for profiles in found for one in profiles) else ()
+        return tuple(found) if any(len(profiles) > 1 for profiles in found) else ()
+
+
+def _size(gpu: Mapping[DeviceId, Part]) -> int:
+    """Return the number of slots of a GPU: one of its devices takes all of them."""
+    return max(part.width for part in gpu.values())
 
 
 def _in_order(key: tuple[str, ...]) -> list[tuple[str, int]]:
