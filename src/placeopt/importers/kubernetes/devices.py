@@ -10,13 +10,16 @@ from __future__ import annotations
 import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from fractions import Fraction
+from operator import eq, ge, gt, le, lt, ne
+from typing import Any
 
 from placeopt.errors import BadInput
 from placeopt.importers.json_entry import JsonEntry
 from placeopt.importers.kubernetes.node_conditions import EVERY_NODE, KEEPS_OFF, NodeConditions, node_selector_terms
-from placeopt.importers.kubernetes.objects import Listed
+from placeopt.importers.kubernetes.objects import Listed, by_id
 from placeopt.importers.kubernetes.partitions import Part, Partitions
 from placeopt.importers.kubernetes.resources import CLASS_RESOURCE, NONE, is_network, parse_quantity, quantity
 
@@ -35,6 +38,10 @@ _CLAUSES = tuple(
         rf"""{_FIELD}\.compareTo\(quantity\(["'](?P<value>[^"']+)["']\)\)\s*(?P<sign>==|!=|>=|<=|>|<)\s*0""",
     )
 )
+
+
+SIGNS: Mapping[str, Callable[[Any, Any], object]]
+SIGNS = {"==": eq, "!=": ne, ">=": ge, "<=": le, ">": gt, "<": lt}
 
 
 @dataclass
@@ -85,23 +92,19 @@ class Devices:
         self._names: dict[str, str] = {}
         self._of_name: dict[str, dict[DeviceId, Device]] = {}
         classes = listed.get("DeviceClass", [])
-        for entry in sorted(classes, key=_is_unnamed):
-            try:
+        for entry in sorted(classes, key=lambda one: "extendedResourceName" not in str(one.raw("spec"))):
+            with suppress(BadInput):  # counts as not listed
                 self._add_class(entry)
-            except BadInput:
-                continue  # counts as not listed
-        self._claims = _by_id(listed.get("ResourceClaim", []))
+        self._claims = by_id(listed.get("ResourceClaim", []), _allocated)
         self._allocated = {key for claim in self._claims.values() for key in _allocated(claim)}
-        self._templates = _by_id(listed.get("ResourceClaimTemplate", []))
+        self._templates = by_id(listed.get("ResourceClaimTemplate", []))
         self._users: Counter[str] = Counter()
         self._held: set[str] = set()
         """Claims whose devices are amounts of a running pod."""
         self.uncounted: set[str] = set()
         for pod in listed.get("Pod", []) if self._claims else ():
-            try:
+            with suppress(BadInput):
                 self._users.update(name for name in _claim_names(pod).values() if name)
-            except BadInput:
-                continue
 
     def _add_class(self, entry: JsonEntry) -> None:
         """Name the devices of a class, if it is read and all of them can be given out beside those of other names."""
@@ -257,24 +260,6 @@ class Devices:
             found.unknown.append(UNKNOWN)
 
 
-def _is_unnamed(device_class: JsonEntry) -> bool:
-    spec = device_class.raw("spec")
-    return not (isinstance(spec, dict) and spec.get("extendedResourceName"))
-
-
-def _by_id(entries: Iterable[JsonEntry]) -> dict[str, JsonEntry]:
-    """Return objects by namespace and name; one whose name cannot be read counts as not listed."""
-    found = {}
-    for entry in entries:
-        try:
-            metadata = entry.entry("metadata")
-            _allocated(entry)
-            found[f"{metadata.text('namespace', 'default')}/{metadata.text('name')}"] = entry
-        except BadInput:
-            continue
-    return found
-
-
 def _claim_names(pod: JsonEntry) -> dict[str, str | None]:
     """Return the claims of a pod by the name that it gives them: namespace and name, None if none was made yet."""
     namespace = pod.entry("metadata").text("namespace", "default")
@@ -303,13 +288,9 @@ def _newest(slices: Iterable[JsonEntry]) -> list[JsonEntry]:
     """Return the slices of the newest generation of each pool, if all of them are listed."""
     pools: dict[tuple[str, str], dict[int, list[JsonEntry]]] = defaultdict(lambda: defaultdict(list))
     for entry in slices:
-        try:
-            spec = entry.entry("spec")
-            pool = spec.entry("pool")
-            generation = pool.integer("generation", 0, 2**62, 0)
-            pools[spec.text("driver"), pool.text("name")][generation].append(spec)
-        except BadInput:
-            continue
+        with suppress(BadInput):
+            spec, pool = entry.entry("spec"), entry.entry("spec").entry("pool")
+            pools[spec.text("driver"), pool.text("name")][pool.integer("generation", 0, 2**62, 0)].append(spec)
     newest = [generations[max(generations)] for generations in pools.values()]
     return [
         spec for specs in newest if len(specs) == specs[0].entry("pool").raw("resourceSliceCount") for spec in specs
@@ -378,15 +359,13 @@ def _is_met(clause: str, device: Device) -> bool | None:
     key = f"{parts['kind']} {parts['domain']}/{parts['name']}" if "kind" in parts else "driver"
     if key not in device.facts:
         return False
+    sign = SIGNS[parts["sign"]]
     if parts.get("kind") == "capacity":
         try:
-            left, right = parse_quantity(str(device.facts[key])), parse_quantity(parts["value"])
+            return bool(sign(parse_quantity(str(device.facts[key])), parse_quantity(parts["value"])))
         except ValueError:
             return None
-        signs = {"==": left == right, "!=": left != right, ">=": left >= right, "<=": left <= right}
-        return signs.get(parts["sign"], left > right if parts["sign"] == ">" else left < right)
-    value: object = parts["value"].strip("\"'")
-    if parts["value"][0] not in "\"'":
-        value = {"true": True, "false": False}.get(parts["value"]) if parts["value"][0] in "tf" else int(parts["value"])
+    text = parts["value"]
+    value: object = text[1:-1] if text[0] in "\"'" else text == "true" if text[0] in "tf" else int(text)
     same = type(value) is type(device.facts[key]) and value == device.facts[key]
-    return same == (parts["sign"] == "==")
+    return bool(sign(same, True))

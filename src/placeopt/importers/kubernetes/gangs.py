@@ -22,7 +22,11 @@ Path = list[tuple[object, GroupRules]]
 
 @dataclass
 class Part:
-    """Pods that start together: alike ones, of which at least ``pods_min`` start, or parts with rules of their own."""
+    """
+    Pods that start together: alike ones, of which at least ``pods_min`` start, or parts with rules of their own.
+
+    ``optional``: Whether all of its pods may be missing while others of the gang run.
+    """
 
     name: str
     pods: list[Pod] = field(default_factory=list)
@@ -30,21 +34,20 @@ class Part:
     topology: Topology = NO_TOPOLOGY
     parts: list[Part] = field(default_factory=list)
     optional: bool = False
-    """Whether all of its pods may be missing while others of the gang run."""
-
-    def leaves(self) -> Iterator[Part]:
-        """Yield the parts that have pods."""
-        return (part for part in self.groups() if part.pods)
-
-    def members(self) -> Iterator[Pod]:
-        """Yield the pods of the part and of its parts."""
-        return (pod for leaf in self.leaves() for pod in leaf.pods)
 
     def groups(self) -> Iterator[Part]:
         """Yield the part itself and all of its parts."""
         yield self
         for part in self.parts:
             yield from part.groups()
+
+    def leaves(self) -> list[Part]:
+        """Return the parts that have pods."""
+        return [part for part in self.groups() if part.pods]
+
+    def members(self) -> list[Pod]:
+        """Return the pods of the part and of its parts."""
+        return [pod for leaf in self.leaves() for pod in leaf.pods]
 
     def simplified(self) -> Part:
         """
@@ -81,18 +84,20 @@ class Part:
 
 
 class Draft(NamedTuple):
-    """Pods that are one job; all run, or none."""
+    """
+    Pods that are one job; all run, or none.
+
+    ``tree``: The same pods, with how many of whom start together. ``whole``: Whether no other pods belong to the same
+    gang. ``bound``: Node label, and nodes: the job runs where the label has the value that it has there. ``left_out``:
+    Why it cannot start, or cannot be said in a round.
+    """
 
     name: str
     pods: Sequence[Pod]
     tree: Part
-    """The same pods, with how many of whom start together."""
     whole: bool = True
-    """Whether no other pods belong to the same gang."""
     bound: Sequence[tuple[str, frozenset[str]]] = ()
-    """Node label, and nodes: the job runs where the label has the value that it has there."""
     left_out: str | None = None
-    """Why it cannot start, or cannot be said in a round."""
 
     @property
     def first(self) -> Pod:
@@ -104,22 +109,20 @@ class Draft(NamedTuple):
         """Whether the pods are on nodes."""
         return self.first.node is not None
 
-    @property
-    def pods_min(self) -> int:
-        """The fewest that start together."""
-        return max(1, sum(leaf.pods_min for leaf in self.tree.leaves()))
-
 
 @dataclass
 class Gang:
-    """A gang, or a part of one, as its pods and objects state it."""
+    """
+    A gang, or a part of one, as its pods and objects state it.
+
+    ``ended``: Pods that count as present although they run no more, or are represented by others.
+    """
 
     name: str
     rules: GroupRules
     pods: list[Pod] = field(default_factory=list)
     parts: dict[object, Gang] = field(default_factory=dict)
     ended: int = 0
-    """Pods that count as present although they run no more, or are represented by others."""
 
     def groups(self) -> Iterator[Gang]:
         """Yield this group and all of its parts."""
@@ -136,13 +139,6 @@ class Gang:
         running = sum(pod.node is not None and not pod.ending for pod in self.members())
         return running + sum(group.ended for group in self.groups())
 
-    def place(self, path: Path, name: str) -> Gang:
-        """Return the part at the end of a path, which is made if there is none; ``name``: of parts without one."""
-        group = self
-        for key, rules in path:
-            group = group.parts.setdefault(key, Gang(key if isinstance(key, str) else name, rules))
-        return group
-
     def take_room_of_placeholders(self) -> None:
         """Drop a placeholder for each pod that waits for its room, one that runs first; those that are left go last."""
         for group in self.groups():
@@ -156,17 +152,16 @@ class Gang:
     def missing(self) -> str | None:
         """Return how many pods, or groups, of which number there are, if some must exist before any starts."""
         for group in self.groups():
-            needed, there = max(group.rules.pods_min or 0, group.rules.count or 0), len(group.members())
-            there += sum(one.ended for one in group.groups())
+            rules, inner = group.rules, list(group.groups())
+            needed, there = max(rules.pods_min or 0, rules.count or 0), sum(len(one.pods) + one.ended for one in inner)
             if there < needed:
                 return f"pods are missing ({there} of {needed})"
-            if len(group.parts) < (group.rules.parts_min or 0):
-                return f"groups are missing ({len(group.parts)} of {group.rules.parts_min})"
-            roles, names = group.rules.parts, {one.name for one in group.groups()}
-            for role, rules in roles.items():
-                above = roles.get(rules.parent or "", group.rules)
-                if rules.pods_min and above.parts_min is None and role not in names:
-                    return f"pods are missing ({role}: 0 of {rules.pods_min})"
+            if len(group.parts) < (rules.parts_min or 0):
+                return f"groups are missing ({len(group.parts)} of {rules.parts_min})"
+            for role, own in rules.parts.items():
+                above = rules.parts.get(own.parent or "", rules)
+                if own.pods_min and above.parts_min is None and role not in {one.name for one in inner}:
+                    return f"pods are missing ({role}: 0 of {own.pods_min})"
         return None
 
     def waiting(self) -> Part:
@@ -181,12 +176,11 @@ class Gang:
                 kinds[pod.kind, pod.node_rules].append(pod)
         least = self.rules.pods_min
         leaves = [Part(pods[0].id, pods, len(pods) if least is None else 0) for pods in kinds.values()]
-        parts = [(group, part) for group in self.parts.values() if any((part := group.waiting()).leaves())]
+        parts = [(group, part) for group in self.parts.values() if (part := group.waiting()).leaves()]
         whole = Part(self.name, topology=self.rules.topology, parts=[*(part for _, part in parts), *leaves])
         if least is not None:
-            leaves = sorted(whole.leaves(), key=lambda leaf: len(leaf.pods))
-            short = least - self.present() - sum(leaf.pods_min for leaf in leaves)
-            for leaf in leaves:
+            short = least - self.present() - sum(leaf.pods_min for leaf in whole.leaves())
+            for leaf in sorted(whole.leaves(), key=lambda leaf: len(leaf.pods)):
                 more = max(0, min(short, len(leaf.pods) - leaf.pods_min))
                 leaf.pods_min += more
                 short -= more
@@ -194,7 +188,7 @@ class Gang:
         if self.rules.parts_min is not None:
             begun = sum(group.present() > 0 for group in self.parts.values())
             new = [part for group, part in parts if not group.present()]
-            new.sort(key=lambda part: sum(len(leaf.pods) for leaf in part.leaves()))
+            new.sort(key=lambda part: len(part.members()))
             for part in new[max(0, self.rules.parts_min - begun) :]:
                 part.optional = True
         return whole
@@ -220,25 +214,27 @@ def gang_drafts(
         path = [] if pod.group is None else _path(pod.group, rules, stated.get(pod.group.id, NO_RULES), pod)
         (root, own), *below = path or [(("pod", pod.id), GroupRules(topology=pod.topology))]
         name = root.partition("|")[0] if isinstance(root, str) else pod.id
-        gangs.setdefault(root, Gang(name, own)).place(below, pod.id).pods.append(pod)
+        _at_end(gangs.setdefault(root, Gang(name, own)), below, pod.id).pods.append(pod)
     for group in ended:
         path = _path(group, rules, stated.get(group.id, NO_RULES))
         if path and path[0][0] in gangs:
-            gangs[path[0][0]].place(path[1:], group.id).ended += 1
+            _at_end(gangs[path[0][0]], path[1:], group.id).ended += 1
     return [draft for gang in gangs.values() for draft in _drafts(gang, rules, notes)]
+
+
+def _at_end(group: Gang, path: Path, name: str) -> Gang:
+    """Return the part at the end of a path, which is made if there is none; ``name``: of parts without one."""
+    for key, rules in path:
+        group = group.parts.setdefault(key, Gang(key if isinstance(key, str) else name, rules))
+    return group
 
 
 def _path(group: GangMembership, rules: Mapping[str, GroupRules], said: GroupRules, pod: Pod | None = None) -> Path:
     """Return the groups of a pod, none if it starts alone; ``said``: rules that pods of its gang state."""
     own = rules.get(group.source or "", NO_RULES)
     if said is not NO_RULES:
-        own = replace(
-            own,
-            pods_min=own.pods_min or said.pods_min,
-            count=said.count,
-            parts=own.parts or said.parts,
-            partners=own.partners or said.partners,
-        )
+        filled = {key: getattr(own, key) or getattr(said, key) for key in ("pods_min", "parts", "partners")}
+        own = replace(own, count=said.count, **filled)
     if own.first is not None:
         if group.role == own.first:
             return []
@@ -288,19 +284,19 @@ def _drafts(gang: Gang, rules: Mapping[str, GroupRules], notes: ImportNotes) -> 
         yield Draft(gang.name, pods, Part(gang.name, pods, len(pods)), whole)
     if not waiting:
         return
-    reason = next(filter(None, (group.rules.unsupported for group in gang.groups())), None)
+    reason = next((group.rules.unsupported for group in gang.groups() if group.rules.unsupported), None)
     if reason is None and not gang.present() and (missing := gang.missing()) is not None:
         reason = f"a group of which some {missing}"
     group, stated = gang.pods[0].group if gang.pods else None, (gang.rules.pods_min, gang.rules.count)
     if group is not None and group.source is not None and group.source not in rules and stated == (None, None):
         notes.assume("Gangs whose PodGroup is not listed start with all their pods or not at all.")
     tree = gang.waiting().simplified()
-    pods = list(tree.members())
     if not tree.parts:
         tree.pods_min = max(1, tree.pods_min)
     bound = _bound(gang, len(waiting)) if kinds else ()
-    reason = reason or (bound if isinstance(bound, str) else None)
-    yield Draft(gang.name, pods, tree, True, () if isinstance(bound, str) else bound, reason)
+    if isinstance(bound, str):
+        reason, bound = reason or bound, ()
+    yield Draft(gang.name, tree.members(), tree, True, bound, reason)
 
 
 def _bound(gang: Gang, num_waiting: int) -> Sequence[tuple[str, frozenset[str]]] | str:

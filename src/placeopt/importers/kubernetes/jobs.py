@@ -204,13 +204,13 @@ class JobReader:
             "single_node": together == "node",
             "splits": () if together in (None, "node") else (Split(level=together, domains=1),),
             "spread": tuple(Spread(level=self._level_of[level], segment=size) for level, size in part.topology.slices),
-            "prefer": self._preferred(part.topology) if len(list(part.members())) > 1 else (),
+            "prefer": self._preferred(part.topology) if len(part.members()) > 1 else (),
         }
         if part.parts:
             groups = []
             for one in part.parts:
                 inner = self._group(one, gpu_value, optional=optional or one.optional, differ=differ)
-                at = next(one.members()).entry.where
+                at = one.members()[0].entry.where
                 groups.append(make_record(Group, at, id=one.name, optional=one.optional, **inner))
             return {**fields, "groups": tuple(groups)}
         first, workers, at = part.pods[0], len(part.pods), part.pods[0].entry.where

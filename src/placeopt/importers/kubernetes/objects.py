@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime
 from hashlib import sha256
@@ -51,11 +51,12 @@ def object_id(entry: JsonEntry) -> str:
     return f"{metadata.text('namespace', 'default')}/{metadata.text('name')}"
 
 
-def by_id(entries: Iterable[JsonEntry]) -> dict[str, JsonEntry]:
-    """Return objects by namespace and name; one whose name cannot be read counts as not listed."""
+def by_id(entries: Iterable[JsonEntry], read: Callable[[JsonEntry], object] = object_id) -> dict[str, JsonEntry]:
+    """Return objects by namespace and name; one whose name, or what is ``read``, cannot be counts as not listed."""
     found = {}
     for entry in entries:
         with suppress(BadInput):
+            read(entry)
             found[object_id(entry)] = entry
     return found
 

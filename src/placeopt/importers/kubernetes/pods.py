@@ -118,6 +118,9 @@ class Pod:
         """Whether it is being deleted: it holds its resources, and is no member of its gang any more."""
         self.placeholder = annotations.get(f"{YUNIKORN}placeholder") == "true"
         """Whether it keeps room for a pod of its task group (YuniKorn)."""
+        nominated = status.text("nominatedNodeName", "")
+        self.nominated = "" if self.ending or self.placeholder else nominated
+        """Node whose room it is promised."""
         self.scheduler = spec.text("schedulerName", "default-scheduler")
         self.priority = spec.integer("priority", -(2**31), 2**31, 0)
         self.priority_class = spec.text("priorityClassName", "")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from fractions import Fraction
 from itertools import combinations
@@ -17,7 +18,7 @@ from placeopt.importers.kubernetes.makers import GroupRules
 from placeopt.importers.kubernetes.nodes import KubernetesNode
 from placeopt.importers.kubernetes.objects import Listed, by_id
 from placeopt.importers.kubernetes.pods import Pod
-from placeopt.importers.kubernetes.resources import MIB, in_units, quantity
+from placeopt.importers.kubernetes.resources import MIB, quantity, unit_of
 from placeopt.model import Flavor, Queue, Quota
 
 MOST = 10**12
@@ -27,11 +28,20 @@ COHORT = "cohort/"
 FIELDS = tuple(Quota.model_fields)
 Key = tuple[str, str]
 """Flavor of nodes, "" for all nodes; and one of `FIELDS`."""
+Units = Mapping[str, tuple[str, Fraction]]
+"""Resource -> the field of its quotas, and the amount that is 1 there."""
+KAI_UNITS = {"gpu": Fraction(1, 1000), "cpu": Fraction(1), "memory": MIB / 10**6}
+"""Field of KAI's queues -> the amount that is 1 in ours, of GPUs, millicores and megabytes."""
 
 
 @dataclass
 class StatedQueue:
-    """A queue as an object states it; what is left out of ``borrow`` and ``lend`` has no limit."""
+    """
+    A queue as an object states it; what is left out of ``borrow`` and ``lend`` has no limit.
+
+    ``sums``: Whether its quota is beside those of the queues below it (Kueue), not above them. ``covers_all``: Whether
+    its jobs may ask for what it states nothing of.
+    """
 
     entry: JsonEntry
     parent: str | None = None
@@ -41,9 +51,7 @@ class StatedQueue:
     weight: int = 1
     stopped: bool = False
     sums: bool = False
-    """Whether its quota is beside those of the queues below it (Kueue), not above them."""
     covers_all: bool = True
-    """Whether its jobs may ask for what it states nothing of."""
 
 
 @dataclass(frozen=True)
@@ -81,14 +89,14 @@ class Queues:
 
 def read_queues(listed: Listed, nodes: Mapping[str, KubernetesNode], resource: str, notes: ImportNotes) -> Queues:
     """Return the listed queues; ``resource`` counts GPUs. Jobs of a queue that cannot be read are left out."""
-    fields = {resource: FIELDS[0], "cpu": FIELDS[1], "memory": FIELDS[2]}
+    units = {resource: (FIELDS[0], Fraction(1, 1000)), "cpu": (FIELDS[1], unit_of("cpu")), "memory": (FIELDS[2], MIB)}
     stated: dict[str, StatedQueue] = {}
     others: set[str] = set()
-    for kind, read in (("ClusterQueue", _cluster_queue), ("Cohort", _cohort), ("Queue", _queue)):
+    for kind, read in (("ClusterQueue", _of_kueue), ("Cohort", _of_kueue), ("Queue", _queue)):
         for entry in listed.get(kind, ()):
             try:
                 name = entry.entry("metadata").text("name")
-                stated[COHORT + name if kind == "Cohort" else name] = read(entry, fields, others)
+                stated[COHORT + name if kind == "Cohort" else name] = read(entry, kind, units, others)
             except BadInput as error:
                 notes.assume(f"A queue cannot be read, so its jobs are left out: {error}.")
     for queue in list(stated.values()):
@@ -122,55 +130,37 @@ def _above(name: str, stated: Mapping[str, StatedQueue]) -> list[str]:
     return found
 
 
-def _cluster_queue(entry: JsonEntry, fields: Mapping[str, str], others: set[str]) -> StatedQueue:
+def _of_kueue(entry: JsonEntry, kind: str, units: Units, others: set[str]) -> StatedQueue:
+    """Read a ClusterQueue or a Cohort; ``others`` get the resources that quotas do not count."""
     spec = entry.entry("spec")
-    cohort = spec.text("cohortName", "") or spec.text("cohort", "")
+    keys = ("parentName", "parent") if kind == "Cohort" else ("cohortName", "cohort")
+    above = next((name for key in keys if (name := spec.text(key, ""))), None)
     stopped = spec.text("stopPolicy", "None") != "None"
-    found = StatedQueue(entry, COHORT + cohort if cohort else None, stopped=stopped, sums=True, covers_all=False)
-    _add_quotas(found, spec, fields, others)
-    return found
-
-
-def _cohort(entry: JsonEntry, fields: Mapping[str, str], others: set[str]) -> StatedQueue:
-    spec = entry.entry("spec")
-    above = spec.text("parentName", "") or spec.text("parent", "")
-    found = StatedQueue(entry, COHORT + above if above else None, sums=True)
-    _add_quotas(found, spec, fields, others)
-    return found
-
-
-def _add_quotas(found: StatedQueue, spec: JsonEntry, fields: Mapping[str, str], others: set[str]) -> None:
-    """Read the quotas of Kueue's resource groups."""
+    found = StatedQueue(entry, above and COHORT + above, stopped=stopped, sums=True, covers_all=kind == "Cohort")
     amounts = {"nominalQuota": found.quota, "borrowingLimit": found.borrow, "lendingLimit": found.lend}
-    for group in spec.entries("resourceGroups"):
-        for flavor in group.entries("flavors"):
-            for one in flavor.entries("resources"):
-                name = one.text("name")
-                if name not in fields:
-                    others.add(name)
-                    continue
-                for stated, by_key in amounts.items():
-                    if stated in one:
-                        by_key[flavor.text("name"), fields[name]] = _units(quantity(one, stated), name, fields)
+    for flavor in (flavor for group in spec.entries("resourceGroups") for flavor in group.entries("flavors")):
+        for one in flavor.entries("resources"):
+            name = one.text("name")
+            if name not in units:
+                others.add(name)
+                continue
+            for field_, by_key in amounts.items():
+                if field_ in one:
+                    key, unit = units[name]
+                    by_key[flavor.text("name"), key] = min(MOST, floor(quantity(one, field_) / unit))
+    return found
 
 
-def _units(amount: Fraction, name: str, fields: Mapping[str, str]) -> int:
-    """Return an amount in the units of its field, at most the largest one."""
-    return min(MOST, floor(amount * 1000 if fields[name] == FIELDS[0] else in_units({name: amount})[name]))
-
-
-def _queue(entry: JsonEntry, fields: Mapping[str, str], others: set[str]) -> StatedQueue:
+def _queue(entry: JsonEntry, _kind: str, units: Units, others: set[str]) -> StatedQueue:
     """Read a queue of KAI, or of Volcano: what it is due is its quota, what it may have beside that it borrows."""
     spec = entry.entry("spec")
     kai = entry.text("apiVersion", "").startswith("scheduling.run.ai/") or "resources" in spec or "parentQueue" in spec
     parent = spec.text("parentQueue" if kai else "parent", "")
     found = StatedQueue(entry, parent if parent != "root" else None)
     if kai:
-        units = {"gpu": Fraction(1000), "cpu": Fraction(1), "memory": 10**6 / MIB}
-        for (name, unit), key in zip(units.items(), FIELDS, strict=True):
+        for (name, unit), key in zip(KAI_UNITS.items(), FIELDS, strict=True):
             one = spec.entry("resources").entry(name)
-            due, most = (_number(one, stated, unit) for stated in ("quota", "limit"))
-            _bound(found, ("", key), most, due)
+            _bound(found, key, _number(one, "limit", unit), _number(one, "quota", unit))
             if name == "gpu":
                 found.weight = max(1, _number(one, "overQuotaWeight", Fraction(1)) or 1)
             if "lendingLimit" in one:
@@ -178,13 +168,12 @@ def _queue(entry: JsonEntry, fields: Mapping[str, str], others: set[str]) -> Sta
         return found
     found.weight = max(1, spec.integer("weight", 0, 10**6, 1))
     found.stopped = entry.entry("status").text("state", "Open") in ("Closed", "Closing")
-    capability, deserved = spec.entry("capability"), spec.entry("deserved")
-    for name in capability.names():
-        if name in fields:
-            due, most = (
-                _units(quantity(one, name), name, fields) if name in one else None for one in (deserved, capability)
-            )
-            _bound(found, ("", fields[name]), most, due)
+    stated = [spec.entry("capability"), spec.entry("deserved")]
+    for name in stated[0].names():
+        if name in units:
+            key, unit = units[name]
+            most, due = (min(MOST, floor(quantity(one, name) / unit)) if name in one else None for one in stated)
+            _bound(found, key, most, due)
         else:
             others.add(name)
     if "guarantee" in spec:
@@ -199,14 +188,14 @@ def _number(entry: JsonEntry, key: str, unit: Fraction) -> int | None:
         return 0
     if isinstance(value, bool) or not isinstance(value, int | float) or not -1 <= value <= MOST:
         raise entry.bad(key, "a number, or -1")
-    return None if value == -1 else min(MOST, floor(Fraction(value) * unit))
+    return None if value == -1 else min(MOST, floor(Fraction(value) / unit))
 
 
-def _bound(found: StatedQueue, key: Key, most: int | None, due: int | None) -> None:
-    """State the most that a queue may hold, of which it is due some; None: all."""
+def _bound(found: StatedQueue, name: str, most: int | None, due: int | None) -> None:
+    """State the most that a queue may hold of a field, of which it is due some; None: all."""
     if most is not None:
-        found.quota[key] = most if due is None else min(due, most)
-        found.borrow[key] = most - found.quota[key]
+        found.quota["", name] = most if due is None else min(due, most)
+        found.borrow["", name] = most - found.quota["", name]
 
 
 def _flavors(
@@ -219,10 +208,9 @@ def _flavors(
     """
     named = dict.fromkeys(flavor for queue in stated.values() for flavor, _ in queue.quota if flavor)
     known = {entry.entry("metadata").text("name", ""): entry for entry in listed.get("ResourceFlavor", ())}
-    try:
+    labels = {}
+    with suppress(KeyError, BadInput):
         labels = {name: known[name].entry("spec").texts("nodeLabels") for name in named}
-    except (KeyError, BadInput):
-        labels = {}
     kinds = [{id(node) for node in nodes.values() if own.items() <= node.labels.items()} for own in labels.values()]
     if len(labels) < len(named) or any(one & other for one, other in combinations(kinds, 2)):
         notes.assume(
