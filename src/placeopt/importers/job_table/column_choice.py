@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator
+from collections.abc import Collection
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
@@ -88,7 +88,7 @@ class Column:
     ``names``: the column, or the path in a row of JSON; several make up one ``id`` or ``key``. ``factor``: what its
     number is multiplied by. ``form``: unit or form, empty for the field's own. ``by``, ``values``: the field stands in
     the rows in which column ``by`` has one of these values; None: in all rows. ``published``: it is part of a published
-    form, and tables of that form may lack it; they may have the column ``otherwise`` instead.
+    form, and tables of that form may lack it.
     """
 
     names: tuple[str, ...]
@@ -97,22 +97,18 @@ class Column:
     by: str | None = None
     values: tuple[str, ...] = ()
     published: bool = False
-    otherwise: Column | None = None
 
-    def in_table(self, lacking: Collection[str]) -> Column | None:
-        """Return the first of these columns that a table without some columns has."""
-        if not any(name in lacking for name in (*self.names, self.by)):
-            return self
-        return self.otherwise and self.otherwise.in_table(lacking)
-
-    def all_names(self) -> Iterator[str]:
-        """Yield the columns of a table that may be read."""
-        yield from (*self.names, *([] if self.by is None else [self.by]))
-        if self.otherwise is not None:
-            yield from self.otherwise.all_names()
+    @property
+    def needs(self) -> tuple[str, ...]:
+        """The columns of a table that it is read from."""
+        return self.names if self.by is None else (*self.names, self.by)
 
 
-def parse_columns(text: str, *, waiting: bool = False) -> dict[str, Column]:
+Columns = dict[str, tuple[Column, ...]]
+"""Field -> where it stands: in the first of these columns that the table has."""
+
+
+def parse_columns(text: str, *, waiting: bool = False) -> Columns:
     """
     Read ``FIELD=COLUMN,...``: a part may name a preset instead; later parts replace earlier ones.
 
@@ -139,8 +135,8 @@ def missing_fields(columns: Collection[str], *, waiting: bool = False) -> list[s
     return [field for field, there in needed.items() if not there]
 
 
-def _parsed(text: str, *, published: bool = False) -> dict[str, Column]:
-    columns: dict[str, Column] = {}
+def _parsed(text: str, *, published: bool = False) -> Columns:
+    columns: Columns = {}
     for part in (match[0].strip() for match in _SPLIT.finditer(text)):
         field, equals, spec = part.partition("=")
         if not equals:
@@ -151,9 +147,8 @@ def _parsed(text: str, *, published: bool = False) -> dict[str, Column]:
         if field not in FIELDS:
             raise _bad(field, f"a field of a job: {', '.join(FIELDS)}")
         may_lack = published and field not in ("id", "key")
-        columns[field] = replace(
-            _column(field, spec), published=may_lack, otherwise=columns.get(field) if may_lack else None
-        )
+        column = replace(_column(field, spec), published=may_lack)
+        columns[field] = (column, *(columns.get(field, ()) if may_lack else ()))
     return columns
 
 
@@ -182,14 +177,14 @@ def _column(field: str, spec: str) -> Column:
     return Column(names, factor, form, by, tuple((match["values"] or "").split("|")) if by else ())
 
 
-def _check(columns: dict[str, Column]) -> None:
+def _check(columns: Columns) -> None:
     """Refuse columns that contradict each other, or lack their form."""
     for one, other in (("id", "key"), ("workers", "nodes")):
         if {one, other} <= columns.keys():
             raise BadArgument(f"columns: {one} and {other}, expected one of them")
-    if "memory" in columns and not columns["memory"].form:
+    if "memory" in columns and not columns["memory"][0].form:
         raise _bad("memory", f"its unit, memory=COLUMN:FORM with one of {', '.join(FORMS['memory'])}")
-    if "state" in columns and not columns["state"].form:
+    if "state" in columns and not columns["state"][0].form:
         raise _bad("state", "the states of jobs that count, such as state=State:COMPLETED|FAILED")
 
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import lru_cache, partial
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
@@ -90,20 +90,19 @@ def read_jobs(path: str | Path, columns: str, *, waiting: bool = False) -> tuple
     BadInput
         If the file cannot be read, lacks a column, or has no row of which a job can be made.
     """
-    wanted = parse_columns(columns, waiting=waiting)
+    choice = parse_columns(columns, waiting=waiting)
     names: dict[bool, dict[str, None]] = {False: {}, True: {}}
-    for column in wanted.values():
-        names[column.published] |= dict.fromkeys(column.all_names())
+    for column in chain.from_iterable(choice.values()):
+        names[column.published] |= dict.fromkeys(column.needs)
     table = read_rows(path, names[False], names[True].keys() - names[False].keys())
     notes = ImportNotes()
-    if table.lacking:
-        present = {field: column.in_table(table.lacking) for field, column in wanted.items()}
-        lacking = sorted({name for field in wanted if not present[field] for name in wanted[field].all_names()})
-        wanted = {field: column for field, column in present.items() if column is not None}
-        if missing := missing_fields(wanted, waiting=waiting):
-            raise BadInput(f"{path}: no column for {'; '.join(missing)}: it lacks {', '.join(lacking)}")
-        if lacking:
-            notes.assume(f"Columns of the form that the table lacks: {', '.join(lacking)}.")
+    there = {field: [one for one in of if table.lacking.isdisjoint(one.needs)] for field, of in choice.items()}
+    wanted = {field: found[0] for field, found in there.items() if found}
+    lacking = sorted({name for field in choice.keys() - wanted for one in choice[field] for name in one.needs})
+    if missing := missing_fields(wanted, waiting=waiting):
+        raise BadInput(f"{path}: no column for {'; '.join(missing)}: it lacks {', '.join(lacking)}")
+    if lacking:
+        notes.assume(f"Columns of the form that the table lacks: {', '.join(lacking)}.")
     if "duration" in wanted or not {"start", "end"} <= wanted.keys():
         wanted = {field: column for field, column in wanted.items() if field not in ("start", "end")}
     values = {field: lru_cache(_CACHED)(partial(_value, field, column)) for field, column in wanted.items()}
