@@ -160,13 +160,9 @@ def _write_file(name: str, data: bytes) -> None:
 
 def _sync_folder(folder: Path) -> None:
     """Make the rename itself durable; file systems that cannot sync a folder do without."""
-    try:
+    with contextlib.suppress(OSError):
         descriptor = os.open(folder, os.O_RDONLY)
-    except OSError:
-        return
-    try:
-        os.fsync(descriptor)
-    except OSError:
-        return
-    finally:
-        os.close(descriptor)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
