@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable
 
 from hypothesis import event, given
 from hypothesis import strategies as st
 
+from helpers.relation_oracle import RelationOracle
 from helpers.tree_oracle import TreeOracle
 from placeopt import Engine, Instance, build, solve
 from placeopt.edits import apply
@@ -68,6 +70,43 @@ def test_what_helps_trees_is_what_brute_force_finds(engine: Engine, round_: Inst
             free = held.model_copy(update={"running": left})
             assert TreeOracle(free).fits_alone(jobs[unplaced.job]) == (not stays)
         event("jobs hold the room of a tree")
+
+
+def fits_beside(round_: Instance, running: Iterable[Running], asked: str) -> bool:
+    """Whether brute force finds a place for one job while the others run where they are."""
+    held = tuple(one for one in running if one.job != asked)
+    there = {one.job for one in held}
+    worth = {name: int(name == asked) for name in (asked, *there)}
+    jobs = tuple(
+        job.model_copy(update={"options": tuple(option.valued(worth[job.id]) for option in job.options)})
+        for job in round_.jobs
+        if job.id in worth
+    )
+    fixed = tuple(Running(job=one.job, option=one.option, assignments=one.assignments) for one in held)
+    return RelationOracle(round_.model_copy(update={"jobs": jobs, "running": fixed})).best()[0] == 1
+
+
+@given(round_=relation_rounds(running=True))
+def test_what_helps_related_jobs_is_what_brute_force_finds(engine: Engine, round_: Instance) -> None:
+    """Who holds the room of a job, who could stop for it, and which changes let jobs start: all of them are needed."""
+    plan = engine.solve(round_, method="counts", time_limit_s=20)
+    placed = held_by(plan, round_)
+    without = [one.job for one in plan.unplaced if not fits_beside(placed, placed.running, one.job)]
+    for change in explain_all(round_, plan, time_limit_s=60).changes:
+        after = apply(placed, change.steps)
+        alone = sum(fits_beside(after, after.running, name) for name in without)
+        assert (change.jobs_alone, bool(change.jobs_together)) == (alone, True), change.change
+        event("a change helps")
+    for name in without:
+        found = explain(round_, plan, name, time_limit_s=20, isolation="thread")
+        staying = tuple(one for one in round_.running if one.job in {held.job for held in placed.running})
+        preempt, beside = found.remedies.preempt, staying if found.beside == "running" else placed.running
+        for said, there in ((found.outvoted_by, placed.running), (preempt, beside)):
+            gone = () if said is None else tuple(rival.job for rival in said.jobs)
+            for stays in ((), *((one,) for one in gone)) if gone else ():
+                left = [one for one in there if one.job not in gone or one.job in stays]
+                assert fits_beside(placed, left, name) == (not stays)
+                event("other jobs hold its room")
 
 
 def test_what_another_job_keeps_off_starts_when_that_stops() -> None:
