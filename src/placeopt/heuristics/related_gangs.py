@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from placeopt.problem import BoolArray, Move, Placement, State
 from placeopt.terms.rules import fits_beyond_room
+from placeopt.terms.rules.relations import open_nodes
 
 if TYPE_CHECKING:
     from placeopt.heuristics.candidates import Candidates
@@ -69,11 +68,11 @@ def _laid(
 ) -> list[Placement] | None:
     """Return places for jobs on some nodes, one after the other, whatever is near them; the state stays as it is."""
     relations, placements = state.relations, list[Placement]()
-    opened = [nodes & _open_beside(state, member) for member in gang]
+    opened = [open_nodes(state, member, alone=False) for member in gang]
     state.relations = []
     try:
         for member, mask in zip(gang, opened, strict=True):
-            limited.restricted_to = mask
+            limited.restricted_to = nodes if mask is None else nodes & mask
             placement = chosen.place(member)
             if placement is None:
                 break
@@ -85,17 +84,6 @@ def _laid(
             _apply(state, chosen, member, None)
         state.relations = relations
     return placements if len(placements) == len(gang) else None
-
-
-def _open_beside(state: State, job: int) -> BoolArray:
-    """Shape (N,): nodes of which no relation keeps off a job, but for those near others of which none is placed."""
-    problem, k = state.problem, int(state.problem.job_class[job])
-    found = np.ones(problem.num_nodes, dtype=bool)
-    for counts in state.relations[: problem.relations.hard]:
-        if counts.relation.record.kind == "apart" or counts.selected:
-            mask = counts.open_to(k)
-            found &= True if mask is None else mask
-    return found
 
 
 def _start(state: State, chosen: Chooser, gang: Sequence[int], placements: Sequence[Placement]) -> bool:

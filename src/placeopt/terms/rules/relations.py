@@ -41,12 +41,18 @@ class RelationsHold:
                 _add_near(builder, workers)
 
 
-def open_nodes(state: State, job: int) -> BoolArray | None:
-    """Shape (N,): the nodes of which no relation keeps off a worker of a job that starts; None: of none."""
+def open_nodes(state: State, job: int, *, alone: bool = True) -> BoolArray | None:
+    """
+    Shape (N,): the nodes of which no relation keeps off a worker of a job that starts; None: of none.
+
+    ``alone``: Whether it starts alone; otherwise relations near others, none of which is placed, count for nothing.
+    """
     problem, k = state.problem, int(state.problem.job_class[job])
     found: BoolArray | None = None
     for r in problem.relations.of_class[k] if state.relations else ():
-        mask = state.relations[r].open_to(k) if r < problem.relations.hard else None
+        counts = state.relations[r]
+        waits = not alone and counts.relation.record.kind == "near" and not counts.selected
+        mask = counts.open_to(k) if r < problem.relations.hard and not waits else None
         if mask is not None:
             found = mask if found is None else found & mask
     return found
