@@ -186,6 +186,7 @@ def test_devices_are_amounts(expected: tuple[int, tuple[int, dict[str, int]]], o
         [gpus(8), class_(), by_template()],
         [pod("p", asks={"nvidia.com/gpu": "1"})],  # no node states GPUs, and no driver's slices are listed
         [gpus(8, pool={"resourceSliceCount": 2}), class_(), pod("p", asks={"nvidia.com/gpu": "1"})],
+        [gpus(8, pool={"generation": "new"}), class_(), pod("p", asks={"nvidia.com/gpu": "1"})],
     ],
 )
 def test_what_is_not_read_is_left_out_in_words(objects: list[dict[str, Any]]) -> None:

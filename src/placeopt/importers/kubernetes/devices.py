@@ -290,7 +290,8 @@ def _newest(slices: Iterable[JsonEntry]) -> list[JsonEntry]:
     for entry in slices:
         with suppress(BadInput):
             spec, pool = entry.entry("spec"), entry.entry("spec").entry("pool")
-            pools[spec.text("driver"), pool.text("name")][pool.integer("generation", 0, 2**62, 0)].append(spec)
+            generation = pool.integer("generation", 0, 2**62, 0)
+            pools[spec.text("driver"), pool.text("name")][generation].append(spec)
     newest = [generations[max(generations)] for generations in pools.values()]
     return [
         spec for specs in newest if len(specs) == specs[0].entry("pool").raw("resourceSliceCount") for spec in specs
