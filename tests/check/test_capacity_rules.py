@@ -103,6 +103,13 @@ def test_requests_count_not_what_is_granted() -> None:
     assert faults(round_, {"a": placement(jobs[0], at(0), milli=700), "c": at(0)})[0] == over
 
 
+def test_a_gpu_that_is_listed_without_a_worker_is_held() -> None:
+    """It was once subtracted from what others hold there."""
+    round_ = instance(1, [job("a"), job("b")])
+    plan = with_assignment(plan_for(round_, {"a": at(0), "b": at(0)}), workers=())
+    assert "gpu_share" in [violation.rule for violation in violations(round_, plan)]
+
+
 class TestNodes:
     """``cpu``, ``memory``, ``memory_bandwidth``, ``pcie_bandwidth``, ``resource``."""
 
