@@ -51,6 +51,8 @@ def fit_curve(
     ----------
     name
         Stored in the model.
+    measured
+        The pairs, their source, and what was left out.
     utilisation_percent
         Utilisation of a GPU by each profile alone, 0 to 100; a pair's x is the sum of both.
     folds, seed

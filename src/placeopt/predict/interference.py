@@ -57,8 +57,19 @@ def fit_interference(name: str, measured: Measured, *, folds: int = 5, seed: int
     """
     Fit sensitivities and pressures; a pair that was measured several times counts with its mean.
 
-    ``name`` is stored in the model; ``folds``, ``seed``: of the cross-validation. Raises ``BadInput`` if there are
-    fewer pairs than folds.
+    Parameters
+    ----------
+    name
+        Stored in the model.
+    measured
+        The pairs, their source, and what was left out.
+    folds, seed
+        Of the cross-validation.
+
+    Raises
+    ------
+    BadInput
+        If there are fewer pairs than folds.
     """
     times: dict[tuple[str, str], list[float]] = {}
     for pair in measured.pairs:
