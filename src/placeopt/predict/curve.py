@@ -58,6 +58,11 @@ def fit_curve(
     folds, seed
         Of the cross-validation.
 
+    Returns
+    -------
+    CurveModel
+        The coefficients, the errors of the cross-validation, and the counts of pairs.
+
     Raises
     ------
     BadInput

@@ -66,6 +66,11 @@ def fit_interference(name: str, measured: Measured, *, folds: int = 5, seed: int
     folds, seed
         Of the cross-validation.
 
+    Returns
+    -------
+    InterferenceModel
+        Sensitivity and pressure of every profile, and the errors of the cross-validation.
+
     Raises
     ------
     BadInput
