@@ -170,10 +170,11 @@ def _format_record(record: Record, indent: str, *, sparse: bool) -> str:
     return "{\n" + ",\n".join(lines) + f"\n{indent}}}" if lines else "{}"
 
 
-def _job_rows(record: JobsDocument, entries: Sequence[Record]) -> tuple[dict[str, str], list[str]]:
+def _job_rows(record: JobsDocument, entries: Sequence[Any]) -> tuple[dict[str, str], list[str]]:
     """Return the templates of the jobs of a document, and the rows of the list that has them."""
-    templates, rows = job_rows(record.jobs_of(entries))
-    for key in record.JOBS[1:]:
+    key_of_job = record.JOBS[1:]
+    templates, rows = job_rows([getattr(entry, key_of_job[0]) for entry in entries] if key_of_job else entries)
+    for key in key_of_job:
         rest = [entry.model_dump_json(exclude_defaults=True, exclude={key})[1:] for entry in entries]
         rows = [f'{{"{key}":{row}{"," * (more != "}")}{more}' for row, more in zip(rows, rest, strict=True)]
     return templates, rows

@@ -56,11 +56,6 @@ class JobsDocument(Record):
         finally:
             templates.reset(before)
 
-    @classmethod
-    def jobs_of(cls, entries: Sequence[Any]) -> Sequence[Job]:
-        """Return the jobs of the entries of the list."""
-        return [getattr(entry, cls.JOBS[1]) for entry in entries] if len(cls.JOBS) > 1 else entries
-
 
 def grouped(jobs: Iterable[Job]) -> tuple[list[str], list[int]]:
     """Return the JSON of each different template, without defaults, and the number of each job's template."""

@@ -131,23 +131,21 @@ def compile_hardware(instance: Instance, policy: Policy, before: ClusterTopology
     start = np.cumsum([0, *(len(numbers) for numbers in per_machine)])
     flat = np.array([number for numbers in per_machine for number in numbers], dtype=np.int64)
     gpu_type = flat[start[topology.node_machine[topology.gpu_node]] + topology.gpu_index]
+    stated = [machine.resources for machine in cluster.machines] + [domain.resources for domain in cluster.domains]
+    named = tuple(sorted({name for resources in (*stated, cluster.resources) for name in resources}))
+    capacity = _machine_capacity(instance, policy, named)[topology.node_machine]
+    held_gpus, held = _held(instance, topology, named)
     kinds = list(types)
-    for gpu, by in _held_gpus(instance, topology).items():  # a GPU that is held is of a type of its own
+    for gpu, by in held_gpus.items():  # a GPU that is held is of a type of its own
         kind = (*kinds[gpu_type[gpu]][:2], by, kinds[gpu_type[gpu]][3])
         gpu_type[gpu] = types.setdefault(kind, len(types))
     model, memory, holds, geometry = zip(*types, strict=True) if types else ((), (), (), ())
-    type_memory, type_lost = (
-        np.array(memory, dtype=np.int64),
-        np.array([name == LOST_MODEL for name in model], dtype=bool),
-    )
+    type_memory = np.array(memory, dtype=np.int64)
+    type_lost = np.array([name == LOST_MODEL for name in model], dtype=bool)
     links, uplinks = (
         np.array([UNLIMITED if mbps is None else mbps for mbps in of], dtype=np.int64)
         for of in ([m.network_bandwidth_mbps for m in cluster.machines], [d.uplink_mbps for d in cluster.domains])
     )
-    stated = [machine.resources for machine in cluster.machines] + [domain.resources for domain in cluster.domains]
-    named = tuple(sorted({name for resources in (*stated, cluster.resources) for name in resources}))
-    capacity = _machine_capacity(instance, policy, named)[topology.node_machine]
-    held = _held_amounts(instance, named)
     return Hardware(
         topology=topology,
         node_ids=tuple(node.id for node in cluster.nodes),
@@ -170,27 +168,21 @@ def compile_hardware(instance: Instance, policy: Policy, before: ClusterTopology
     )
 
 
-def _held_gpus(instance: Instance, topology: ClusterTopology) -> dict[int, frozenset[str]]:
-    """Return the GPUs that are held, and by which kinds of holds."""
+def _held(
+    instance: Instance, topology: ClusterTopology, named: tuple[str, ...]
+) -> tuple[dict[int, frozenset[str]], IntArray]:
+    """Return the GPUs that are held, by which kinds of holds; and what those against all keep of each node, (N, R)."""
     number = {node.id: n for n, node in enumerate(instance.cluster.nodes)} if instance.holds else {}
-    start, out = topology.node_gpu_start.tolist(), dict[int, frozenset[str]]()
-    kinds = instance.hold_kinds
+    start, gpus, kinds = topology.node_gpu_start.tolist(), dict[int, frozenset[str]](), instance.hold_kinds
+    amounts = np.zeros((len(instance.cluster.nodes), len(RESOURCES) + len(named)), dtype=np.int64)
     for hold in instance.holds_now:
         n = number.get(hold.node, -1)
-        for gpu in hold.gpus if n >= 0 else ():
-            if start[n] + gpu < start[n + 1]:
-                out[start[n] + gpu] = out.get(start[n] + gpu, FREE) | {kinds[hold.kind].id}
-    return out
-
-
-def _held_amounts(instance: Instance, named: tuple[str, ...]) -> IntArray:
-    """Shape (N, R): what holds that count against all jobs keep of each node."""
-    number = {node.id: n for n, node in enumerate(instance.cluster.nodes)}
-    out = np.zeros((len(number), len(RESOURCES) + len(named)), dtype=np.int64)
-    for hold in instance.holds_now:
-        if hold.counts_against_all(instance.now_ms) and hold.node in number:
-            out[number[hold.node]] += held_amounts(hold, named)
-    return out
+        for gpu in (start[n] + gpu for gpu in hold.gpus if n >= 0):
+            if gpu < start[n + 1]:
+                gpus[gpu] = gpus.get(gpu, FREE) | {kinds[hold.kind].id}
+        if n >= 0 and hold.counts_against_all(instance.now_ms):
+            amounts[n] += held_amounts(hold, named)
+    return gpus, amounts
 
 
 def _machine_capacity(instance: Instance, policy: Policy, named: tuple[str, ...]) -> IntArray:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -73,17 +72,14 @@ def find_places(problem: Problem) -> tuple[Place, ...]:
         ("the cluster", None, cluster.resources, range(problem.num_nodes) if cluster.resources else ()),
     ]
     everybody = np.ones(problem.num_classes, dtype=bool)
-    places = [
-        Place(name, np.array(nodes, dtype=np.int64), everybody, _stated(resources, named), domain)
-        for name, domain, resources, nodes in stated
-        if nodes
-    ]
+    places: list[Place] = []
+    for name, domain, resources, nodes in stated:
+        if nodes:
+            most = [UNLIMITED] * len(RESOURCES) + [resources.get(one, UNLIMITED) for one in named]
+            here = np.array(nodes, dtype=np.int64)
+            places.append(Place(name, here, everybody, np.array(most, dtype=np.int64), domain))
     asked = (problem.options.demand > 0).any(axis=0)
-    return tuple(place for place in [*places, *_beside_holds(problem)] if (asked & (place.most < UNLIMITED)).any())
-
-
-def _stated(resources: Mapping[str, int], named: tuple[str, ...]) -> IntArray:
-    return np.array([UNLIMITED] * len(RESOURCES) + [resources.get(name, UNLIMITED) for name in named], dtype=np.int64)
+    return tuple(place for place in places + _beside_holds(problem) if (asked & (place.most < UNLIMITED)).any())
 
 
 def _beside_holds(problem: Problem) -> list[Place]:
