@@ -34,8 +34,8 @@ class Fragmentation(Cost):
         """Count the free GPUs of domains in which some are used."""
         total = 0
         for level, free in zip(state.problem.levels, state.level_free, strict=True):
-            domains = {level.domain_of_gpu[gpu] for gpu in part.gpus} - {-1}
-            left = ((free.item(domain), level.total.item(domain)) for domain in domains)
+            touched = range(len(free)) if part.is_all else {level.domain_of_gpu[gpu] for gpu in part.gpus} - {-1}
+            left = ((free.item(domain), level.total.item(domain)) for domain in touched)
             total += level.weight * sum(count for count, size in left if count < size)
         return total
 
