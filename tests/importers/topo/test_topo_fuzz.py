@@ -20,6 +20,8 @@ from placeopt.importers.topo import read_topo
         b"Architecture: x\nCPU(s): 4\n" + b"NUMA node0 CPU(s): " + b"1," * 500_000,
         b"SwitchName=a \\\n" * 100_000,
         b"SwitchName=a Nodes=" + b"n[0-9]," * 100_000,
+        b"SwitchName=a Nodes=n" + b" " * 1_000_000 + b"x",
+        b"- topology: a\n  tree:" + b" " * 1_000_000 + b"x",
         b'Switch 1 "S-1"\n' + b'[1] "S-2"[1]\n' * 60_000,
         b"[" * 1_000_000,
         b"<topology " + b"a='' " * 200_000,
@@ -28,7 +30,7 @@ from placeopt.importers.topo import read_topo
         "".join(f'\nSwitch 1 "S-{i:x}"\n[1] "S-{i + 1:x}"[1]\n' for i in range(30_000)).encode()
         + b'Switch 1 "S-0"\n[2] "H-aaaaaaaaa"[1] # "a 1"\n\nSwitch 1 "S-7530"\n[2] "H-bbbbbbbbb"[1] # "b 1"\n',
     ],
-    ids=range(14),
+    ids=range(16),
 )
 def test_large_nonsense_is_quick(data: bytes, tmp_path: Path) -> None:
     """About a megabyte, for which a careless pattern or loop would take minutes."""

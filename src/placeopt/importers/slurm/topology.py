@@ -72,13 +72,14 @@ def read_slurm_topology(source: SourceFile) -> Fabric:
 def _read_conf(source: SourceFile) -> _Stated:
     stated = _Stated()
     printed: set[int] = set()
-    text = re.sub(r"[ \t]*(?:#.*)?$", "", source.text, flags=re.MULTILINE)
-    joined = re.sub(
-        r"(?m)^(?:.*\\\n)+.*", lambda lines: "\n" * lines[0].count("\n") + lines[0].replace("\\\n", ""), text
-    )
-    for n, line in enumerate(joined.split("\n"), 1):
+    begun = ""
+    for n, line in enumerate([*_plain_lines(source.text), ""], 1):
+        begun += line.removesuffix("\\")
+        if line.endswith("\\"):  # what goes on stands at the number of its last line
+            continue
+        line, begun = begun, ""
         try:
-            pairs = _pairs(line.removesuffix("\\"))
+            pairs = _pairs(line)
             name = pairs.get("switchname") or pairs.get("blockname")
             if "blocksizes" in pairs:
                 stated.sizes = _sizes(pairs["blocksizes"].split(","))
@@ -91,6 +92,11 @@ def _read_conf(source: SourceFile) -> _Stated:
             raise source.bad(n, str(error)) from None
     stated.sizes = stated.sizes or sorted(printed)
     return stated
+
+
+def _plain_lines(text: str) -> list[str]:
+    """Return the lines without comments, and without blanks at their ends."""
+    return [line.partition("#")[0].rstrip() for line in text.split("\n")]
 
 
 def _pairs(line: str) -> dict[str, str]:
@@ -145,8 +151,7 @@ def _yaml_items(text: str) -> list[dict[str, Any]]:
 
     Mappings inside an item are part of it. No more of YAML is read; raises `ValueError` for anything else.
     """
-    plain = re.sub(r"[ \t]*(?:#.*)?$", "", text, flags=re.MULTILINE)
-    before, *chunks = re.split(r"^ *-(?: +|$)", plain, flags=re.MULTILINE)
+    before, *chunks = re.split(r"^ *-(?: +|$)", "\n".join(_plain_lines(text)), flags=re.MULTILINE)
     found: list[dict[str, Any]] = []
     for chunk in [before, *chunks] if before.strip(" -\n") else chunks:
         item: dict[str, Any] = {"-": []}
