@@ -11,8 +11,9 @@ import pytest
 
 from placeopt import Engine, Instance, PlaceoptError, Plan, audit, violations
 from placeopt.build import instance, placement
+from placeopt.edits import AddDomains, AddJobs, AddMachines, PutNodes, Start, Step
 from placeopt.live_cluster import FLAGS
-from placeopt.model import Domain, Job, Node, Placement, Toleration
+from placeopt.model import Domain, Job, Node, Placement, Running, Toleration
 from strategies import Choice
 
 
@@ -90,16 +91,17 @@ def stolen_place(choice: Choice, snapshot: Instance, waiting: list[str]) -> tupl
     return placement(job, where, option=option.id), job
 
 
-def new_types(choice: Choice, snapshot: Instance) -> dict[str, Any]:
+def new_types(choice: Choice, snapshot: Instance) -> tuple[Step, ...]:
     """A new machine type, a domain, a node that has both, and jobs."""
     name, old = f"new-{choice.number(0, 10**6)}", choice.pick(snapshot.cluster.machines)
     parent = choice.pick([None, *(domain.id for domain in snapshot.cluster.domains)])
-    return {
-        "machines": [old.model_copy(update={"id": name, "memory_mib": old.memory_mib + 1024})],
-        "domains": [Domain(id=name, level=choice.pick(["pod", "rack"]), parent=parent)],
-        "nodes": {name: Node(id=name, machine=name, domain=name)},
-        "add_jobs": borrowed_jobs(choice, snapshot),
-    }
+    larger = old.model_copy(update={"id": name, "memory_mib": old.memory_mib + 1024})
+    return (
+        AddMachines(do="add_machines", machines=(larger,)),
+        AddDomains(do="add_domains", domains=(Domain(id=name, level=choice.pick(["pod", "rack"]), parent=parent),)),
+        PutNodes(do="put_nodes", nodes=(Node(id=name, machine=name, domain=name),)),
+        AddJobs(do="add_jobs", jobs=tuple(borrowed_jobs(choice, snapshot))),
+    )
 
 
 def step(choice: Choice, engine: Engine, *, failing_gpus: bool = False) -> None:
@@ -136,13 +138,15 @@ def step(choice: Choice, engine: Engine, *, failing_gpus: bool = False) -> None:
                 assert sorted(job.id for job in back) == sorted(there)
             case 8:
                 where, job = stolen_place(choice, snapshot, waiting)
-                engine.adopt(where, job=None if job.id in waiting else job, started_ms=3, movable=True)
+                add = () if job.id in waiting else (AddJobs(do="add_jobs", jobs=(job,)),)
+                held = Running(**dict(where), started_ms=3, movable=True)
+                engine.edit((*add, Start(do="start", running=(held,))))
             case 9:
                 flags = {name: {flag: choice.chance(0.5) for flag in FLAGS} for name in held_jobs}
                 priority = {name: choice.number(-3, 3) for name in [*waiting, *held_jobs]}
                 engine.update(flags=flags, priority=priority)
             case 10:
-                engine.update(**new_types(choice, snapshot))
+                engine.edit(new_types(choice, snapshot))
             case 11:
                 changes = snapshot.policy.changes.model_copy(update={"moves_max": choice.number(0, 2)})
                 mode, most = choice.pick([("exclusive", None), ("fraction", None), ("overcommit", 3)])

@@ -13,6 +13,7 @@ from helpers.plans import plan_for
 from placeopt import BadInput, Engine, Instance, Policy, StaleSnapshot, solve, violations
 from placeopt.build import instance, job, machine, node
 from placeopt.documents import dumps, loads
+from placeopt.edits import AddMachines, RemoveJobs
 from placeopt.importers import read_kubernetes
 from placeopt.live_cluster import changes_between
 from strategies import Choice, choices
@@ -80,7 +81,8 @@ def test_its_node_fails_goes_or_shrinks() -> None:
         assert engine.fail_node("n2") == ()
         engine.update(nodes={"n2": "undrain"})
         assert places(engine.place(["first"])) == {"first": [("n2", [1, 2])]}
-        engine.update(machines=[machine("two", 2)], remove_jobs=["second"])
+        two = AddMachines(do="add_machines", machines=(machine("two", 2),))
+        engine.edit([two, RemoveJobs(do="remove_jobs", jobs=("second",))])
         engine.update(nodes={"n2": node("n2", "two")})
         assert (failed(engine), runs(engine)) == ([("n2", 0)], ["gang"])
         assert_as_if_fresh(engine)

@@ -10,7 +10,8 @@ import pytest
 from helpers.live_engine import assert_as_if_fresh, engine_of, places, refuses, runs
 from helpers.plans import plan_for
 from placeopt import Engine, Instance, Policy, StaleSnapshot, Unsupported
-from placeopt.build import instance, job, machine, node, placement, running
+from placeopt.build import instance, job, machine, node, running
+from placeopt.edits import AddDomains, AddJobs, AddMachines, PutNodes, Start
 from placeopt.model import Changes, Domain, Job, Queue, Split
 
 GANG, SMALL = job("gang", workers=2, gpus=4), job("small", gpus=1)
@@ -25,9 +26,13 @@ def busy(*more: Job, nodes: int = 3, **fields: Any) -> Instance:
     return instance(nodes, [GANG, SMALL, FIRST, SECOND, *more], running=held, **fields)
 
 
-def adopt(held: Job, gpus: list[int], node: str = "n2", **fields: Any) -> Callable[[Engine], object]:
-    """Return the report that a job of one worker was started elsewhere."""
-    return lambda engine: engine.adopt(placement(held, [(node, gpus)]), **fields)
+def adopt(
+    held: Job, gpus: list[int], node: str = "n2", *, new: bool = False, **fields: Any
+) -> Callable[[Engine], object]:
+    """Return the report that a job of one worker, which waits or is new, was started elsewhere."""
+    add = (AddJobs(do="add_jobs", jobs=(held,)),) if new else ()
+    start = Start(do="start", running=(running(held, [(node, gpus)], **fields),))
+    return lambda engine: engine.edit((*add, start))
 
 
 def update(**fields: Any) -> Callable[[Engine], object]:
@@ -62,23 +67,17 @@ REFUSED: list[tuple[str, Callable[[Engine], object]]] = [
     ("no job 'first'", update(priority={"first": 1}, remove_jobs=["first"])),
     ("at most 1000000", update(priority={"first": 10**7})),
     ("expected an integer", update(priority={"first": True})),
-    ("'m' appears twice", update(machines=[machine("m")])),
-    ("expected records of placeopt.model.Machine", update(machines=[node("x")])),
-    ("no domain 'r1' before", update(domains=[Domain(id="r0", parent="r1")])),
-    ("no node 'n9'", update(machines=[machine("big")], nodes={"n9": "drain"})),
     ("no node 'n9'", lambda engine: engine.fail_node("n9")),
     ("'first' does not run", lambda engine: engine.undo("first")),
     ("does not run", lambda engine: engine.release("first")),
-    ("'small' runs already", adopt(SMALL, [1])),
-    (r"give its record \(job=\)", adopt(NEW, [1])),
-    ("'first' is there already", adopt(FIRST, [1, 2], job=FIRST)),
-    ("is 'new', the placement is of", adopt(FIRST, [1, 2], job=NEW)),
+    ("no waiting job 'small'", adopt(SMALL, [1])),
+    ("no waiting job 'new'", adopt(NEW, [1])),
+    ("'first' is there already", adopt(FIRST, [1, 2], new=True)),
     ("no node 'n9'", adopt(FIRST, [1, 2], "n9")),
     ("has 4 GPUs, but no GPU 4", adopt(FIRST, [3, 4])),
     ("1 GPUs, the option's demand is 2", adopt(FIRST, [1])),
     ("contradicts itself.*gpu_share", adopt(FIRST, [0, 1])),
-    ("contradicts itself.*gpu_share", adopt(NEW, [0], job=NEW)),
-    ("started_ms", adopt(FIRST, [1, 2], started_ms=-1)),
+    ("contradicts itself.*gpu_share", adopt(NEW, [0], new=True)),
     ("no queue 'q'", lambda engine: engine.set_policy(Policy(queues=(Queue(id="other"),)))),
 ]
 
@@ -172,8 +171,10 @@ def test_a_whole_round_beside_an_undone_job_may_start_it() -> None:
         plan = engine.place(method="stranding")
         engine.commit(engine.place(["first"]))
         engine.undo("first")
-        engine.update(machines=[machine("big", 8)])  # compiled anew, what happened before is known
-        engine.adopt(placement(job("other", gpus=2), [("n1", [0, 1])]))
+        engine.edit(
+            [AddMachines(do="add_machines", machines=(machine("big", 8),))]
+        )  # compiled anew, what happened before is known
+        adopt(job("other", gpus=2), [0, 1], "n1")(engine)
         done = engine.commit(plan, rebase=True)
         assert done.committed == ("first",)
         assert [(entry.job, entry.why) for entry in done.refused] == [("other", "it was started meanwhile")]
@@ -198,7 +199,7 @@ def test_stand_ins_go_with_the_job_that_needs_them(how: str) -> None:
     """A job holds a GPU that its node no longer has; once it stops, nothing is left of it."""
     held = running(SMALL, [("n0", [3])], preemptible=True)
     with engine_of(1, [SMALL, job("better", gpus=2, value=9)], running=[held], policy=PREEMPTING) as engine:
-        engine.update(machines=[machine("two", 2, cpu_millicores=0)])
+        engine.edit([AddMachines(do="add_machines", machines=(machine("two", 2, cpu_millicores=0),))])
         engine.update(nodes={"n0": node("n0", "two")})
         assert_as_if_fresh(engine)
         STOPS[how](engine)
@@ -216,7 +217,7 @@ def test_a_job_is_adopted_where_no_plan_could_start_it() -> None:
         assert (held.job, held.started_ms, held.expected_end_ms) == ("first", 40, 90)
         assert (held.movable, held.shrinkable, held.preemptible) == (False, False, True)
         assert_as_if_fresh(engine)
-        adopt(huge, [], job=huge)(engine)
+        adopt(huge, [], new=True, started_ms=50)(engine)
         assert (runs(engine)[-1], engine.snapshot.running[-1].started_ms) == ("huge", 50)
         assert_as_if_fresh(engine)
         assert [entry.rule for entry in engine.place(method="stranding").standing] == ["cpu"]
@@ -244,10 +245,15 @@ def test_new_hardware_in_one_revision() -> None:
     """A type, a domain and a node of both; a job takes it, and an older plan says what came."""
     with engine_of(busy()) as engine:
         old = engine.place(["first"])
-        nodes, eight = {"x": node("x", "big")}, job("eight", gpus=8)
-        engine.update(machines=[machine("big", 8)], domains=[Domain(id="r0")], nodes=nodes, add_jobs=[eight])
+        steps = (
+            AddMachines(do="add_machines", machines=(machine("big", 8),)),
+            AddDomains(do="add_domains", domains=(Domain(id="r0"),)),
+            PutNodes(do="put_nodes", nodes=(node("x", "big"),)),
+            AddJobs(do="add_jobs", jobs=(job("eight", gpus=8),)),
+        )
+        engine.edit(steps)
         assert engine.revision == 1
-        with pytest.raises(StaleSnapshot, match="type 'big' came and domain 'r0' came and job 'eight' came"):
+        with pytest.raises(StaleSnapshot, match="'big'; add domains 'r0'; put nodes 'x'; add jobs 'eight'"):
             engine.commit(old)
         assert_as_if_fresh(engine)
         engine.commit(engine.place(["eight"]))

@@ -14,12 +14,12 @@ from placeopt.build import job, running
 ODD: list[Any] = [5, 1.5, True, "x", object(), [1], [None], [["a"]], {3: 4}, {"a": 1}]
 ODD += [{name: value} for name in ("runs", "waits", "n0") for value in ([], 7, "drain?", {"movable": 1}, {3: True})]
 RUNS, WAITS = job("runs", gpus=1), job("waits", gpus=1)
-FIELDS = ["add_jobs", "remove_jobs", "nodes", "expected_end_ms", "flags", "priority", "machines", "domains"]
+FIELDS = ["add_jobs", "remove_jobs", "nodes", "expected_end_ms", "flags", "priority"]
 CALLS: dict[str, Callable[[Engine, Any], object]] = {
     **{name: lambda engine, value, name=name: engine.update(**{name: value}) for name in FIELDS},
     **{
         name: lambda engine, value, name=name: getattr(engine, name)(value)
-        for name in ("release", "undo", "fail_node", "adopt", "set_policy", "commit", "rank")
+        for name in ("release", "undo", "fail_node", "edit", "set_policy", "commit", "rank")
     },
     "now_ms": lambda engine, value: engine.update(now_ms=value if value != 5 else "5"),
     "movable": lambda engine, value: engine.commit(engine.place(["waits"]), movable=value if value is not True else 1),

@@ -47,7 +47,7 @@ def calls(engine: Engine) -> dict[str, Callable[[], Any]]:
         "fail_gpu": lambda: engine.fail_gpu("n0", 0),
         "repair_gpu": lambda: engine.repair_gpu("n0", 0),
         "apply": lambda: engine.apply(ClusterChanges()),
-        "adopt": lambda: engine.adopt(plan.placements[0]),
+        "edit": lambda: engine.edit(()),
         "set_policy": lambda: engine.set_policy(placeopt.Policy()),
         "snapshot": lambda: engine.snapshot,
         "revision": lambda: engine.revision,

@@ -69,9 +69,9 @@ def test_every_call_of_a_live_engine_too(monkeypatch: pytest.MonkeyPatch) -> Non
         engine.load(knapsack())
         plan = engine.place(["a"])
         cause = ZeroDivisionError("by 0")
-        told = ("update", "release", "undo", "fail_node", "set_policy", "adopt")
+        told = ("update", "release", "undo", "fail_node", "set_policy")
         reports = (f"host_reports.HostReports.{name}" for name in told)
-        for name in ("LiveCluster.place_jobs", "LiveCluster.commit", *reports):
+        for name in ("LiveCluster.place_jobs", "LiveCluster.commit", "edits.Edits.edit", *reports):
             monkeypatch.setattr("placeopt.live_cluster." + name, failing(cause))
         calls: list[Callable[[], object]] = [
             lambda: engine.update(now_ms=1),
@@ -81,7 +81,7 @@ def test_every_call_of_a_live_engine_too(monkeypatch: pytest.MonkeyPatch) -> Non
             lambda: engine.undo("a"),
             lambda: engine.fail_node("n0"),
             lambda: engine.set_policy(Policy()),
-            lambda: engine.adopt(plan.placements[0]),
+            lambda: engine.edit(()),
         ]
         for call in calls:
             with pytest.raises(InternalFault, match="ZeroDivisionError: by 0") as caught:

@@ -330,17 +330,13 @@ class ClusterRecord:
                     changed.setdefault(job_id, {})[flag] = value
         return changed
 
-    def check_place(self, placement: PlacementRecord, job: Job | None) -> None:
-        """Raise ``BadInput`` unless the job, or the waiting one of that id, can be said to run there."""
-        if job is not None:
-            if job.id != placement.job:
-                raise BadInput(f"job: is {job.id!r}, the placement is of {placement.job!r}")
-            self.check_jobs((job,), ())
-        elif placement.job in self.running:
+    def check_place(self, placement: PlacementRecord) -> None:
+        """Raise ``BadInput`` unless the waiting job of that id can be said to run there."""
+        if placement.job in self.running:
             raise BadInput(f"placement: job {placement.job!r} runs already")
-        elif placement.job not in self.jobs:
-            raise BadInput(f"placement: no job {placement.job!r}; give its record (job=)")
-        fault = running_fault(job or self.jobs[placement.job], placement)
+        if placement.job not in self.jobs:
+            raise BadInput(f"placement: no job {placement.job!r}; add it first")
+        fault = running_fault(self.jobs[placement.job], placement)
         if fault is not None:
             raise BadInput(f"placement: {fault}")
         for a, assignment in enumerate(placement.assignments):
@@ -383,10 +379,10 @@ class ClusterRecord:
         if node.id != name:
             raise BadInput(f"nodes: {name!r} is given a node {node.id!r}; keys are ids")
         if node.machine not in directory.machines:
-            raise BadInput(f"nodes: {name!r}: no machine type {node.machine!r}; add it (machines=)")
+            raise BadInput(f"nodes: {name!r}: no machine type {node.machine!r}; a step add_machines brings new ones")
         if node.domain is not None:
             if node.domain not in directory.uplinks:
-                raise BadInput(f"nodes: {name!r}: no domain {node.domain!r}; add it (domains=)")
+                raise BadInput(f"nodes: {name!r}: no domain {node.domain!r}; a step add_domains brings new ones")
             clash = directory.domains_above[node.domain].keys() & node.labels.keys()
             if clash:
                 raise BadInput(f"nodes: {name!r}: label {min(clash)!r} is set by the node's domain already")

@@ -27,7 +27,7 @@ from placeopt.edits import (
 from placeopt.errors import BadInput
 from placeopt.live_cluster.changes import changed_nodes
 from placeopt.live_cluster.host_reports import HostReports
-from placeopt.model import Cluster, Node, Running
+from placeopt.model import Cluster, Node
 
 Calls = list[Callable[[], object]]
 BESIDE_NODES = tuple(name for name in Cluster.model_fields if name != "nodes")
@@ -122,12 +122,6 @@ class Edits(HostReports):
         if isinstance(step, Drain) and step.stop:
             return [partial(self.fail_node, name) for name in step.nodes or self._state.record.nodes]
         return [partial(self.update, nodes=nodes)] if nodes else []
-
-    def _start(self, held: Running) -> None:
-        record = self._state.record
-        record.check_place(held, None)
-        self._state.adopt(held, None)
-        record.note(f"job {held.job!r} started elsewhere", started=[held.job])
 
     def _change_running(self, step: ChangeRunning) -> None:
         record = self._state.record

@@ -204,7 +204,6 @@ class Engine:
     fail_node = exclusive(only_documented(_by_reports(Edits.fail_node)))
     fail_gpu = exclusive(only_documented(_by_reports(Edits.fail_gpu)))
     repair_gpu = exclusive(only_documented(_by_reports(Edits.repair_gpu)))
-    adopt = exclusive(only_documented(_by_reports(Edits.adopt)))
 
     @exclusive
     @only_documented

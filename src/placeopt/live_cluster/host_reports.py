@@ -12,7 +12,7 @@ from placeopt.errors import BadInput
 from placeopt.live_cluster.changes import ClusterChanges, held_gpus
 from placeopt.live_cluster.cluster_record import NodeChange, nodes_text
 from placeopt.live_cluster.failure_reports import FailureReports
-from placeopt.model import Cluster, Domain, Instance, Job, Machine, Placement, Policy, Running
+from placeopt.model import Instance, Job, Policy, Running
 from placeopt.model.base import MAX_MS
 
 
@@ -33,8 +33,6 @@ class HostReports(FailureReports):
         expected_end_ms: Mapping[str, int] | None = None,
         flags: Mapping[str, Mapping[str, bool]] | None = None,
         priority: Mapping[str, int] | None = None,
-        machines: Iterable[Machine] = (),
-        domains: Iterable[Domain] = (),
     ) -> None:
         """
         Change the cluster: one new revision, or none if nothing is given. All of it happens, or nothing and an error.
@@ -57,9 +55,6 @@ class HostReports(FailureReports):
             By id of a running job: which of ``movable``, ``shrinkable`` and ``preemptible`` it is from now on.
         priority
             By id of a job, waiting or running: its new priority.
-        machines, domains
-            Machine types and domains that come, with ids that are new; parents before children. Everything is compiled
-            again, as in ``load``.
 
         Raises
         ------
@@ -69,26 +64,18 @@ class HostReports(FailureReports):
         Unsupported
             If the jobs can be worth more than 2^53 together.
         """
-        lists: dict[str, object] = {"add_jobs": add_jobs, "machines": machines, "domains": domains}
-        for name, given in lists.items():
-            listed(name, given, "records")
+        listed("add_jobs", add_jobs, "records")
         listed("remove_jobs", remove_jobs, "ids")
         maps = {"nodes": nodes, "expected_end_ms": expected_end_ms, "flags": flags, "priority": priority}
         for name, given in maps.items():
             mapped(name, {} if given is None else given)
         if now_ms is not None:
             expect("now_ms", now_ms, int, "a whole number")
-        if now_ms is not None and not (add_jobs or remove_jobs or machines or domains or any(maps.values())):
+        if now_ms is not None and not (add_jobs or remove_jobs or any(maps.values())):
             self._update_time(now_ms)
             return
-        machines, domains = tuple(machines), tuple(domains)
-        with self._state.kept():
-            if machines or domains:
-                self._extend(machines, domains)
-            new = (("machine type", machines), ("domain", domains))
-            words = [f"{_listed(what, [one.id for one in ones])} came" for what, ones in new if ones]
-            add, remove = tuple(add_jobs), (remove_jobs,) if isinstance(remove_jobs, str) else tuple(remove_jobs)
-            self._update(add, remove, nodes or {}, now_ms, expected_end_ms or {}, flags or {}, priority or {}, words)
+        add, remove = tuple(add_jobs), (remove_jobs,) if isinstance(remove_jobs, str) else tuple(remove_jobs)
+        self._update(add, remove, nodes or {}, now_ms, expected_end_ms or {}, flags or {}, priority or {})
 
     def _update_time(self, now_ms: int) -> None:
         """Let time go on, and nothing else change: schedulers do that before most decisions."""
@@ -111,9 +98,8 @@ class HostReports(FailureReports):
         expected_end_ms: Mapping[str, int],
         flags: Mapping[str, Mapping[str, bool]],
         priority: Mapping[str, int],
-        words: list[str],
     ) -> None:
-        """Change nodes, then remove waiting jobs, then add some; ``words``: what has changed already."""
+        """Change nodes, then remove waiting jobs, then add some."""
         record = self._state.record
         records = record.check_nodes(nodes)
         record.check_jobs(add, remove)
@@ -127,14 +113,13 @@ class HostReports(FailureReports):
         running = record.running
         ends = {job: end for job, end in expected_end_ms.items() if running[job].expected_end_ms != end}
         flags, priority = record.new_flags(flags), record.new_priorities(priority, frozenset(remove))
-        if not (add or remove or records or ends or flags or priority or words or now_ms is not None):
+        if not (add or remove or records or ends or flags or priority or now_ms is not None):
             return
         self._state.change(add, remove, records)
         self._state.prioritise(priority)
         record.expect(ends)
         record.allow(flags)
         changes = [
-            *words,
             *([f"{names([job.id for job in add])} came"] if add else []),
             *([f"{names(list(remove))} went"] if remove else []),
             *([nodes_text(list(records))] if records else []),
@@ -148,24 +133,6 @@ class HostReports(FailureReports):
         self._state.number_classes_anew()
         if records:
             self._state.drop_gone_gpus()
-
-    def _extend(self, machines: tuple[Machine, ...], domains: tuple[Domain, ...]) -> None:
-        """Compile the cluster with more machine types and domains."""
-        now = self._state.snapshot
-        for field, kind, added in (("machines", Machine, machines), ("domains", Domain, domains)):
-            wrong = [type(one).__name__ for one in added if not isinstance(one, kind)]
-            if wrong:
-                raise BadInput(f"{field}: {wrong[0]}, expected records of placeopt.model.{kind.__name__}")
-        try:
-            cluster = Cluster(
-                machines=(*now.cluster.machines, *machines),
-                domains=(*now.cluster.domains, *domains),
-                nodes=now.cluster.nodes,
-                block_sizes=now.cluster.block_sizes,
-            )
-        except ValidationError as error:
-            raise _refused(error) from None
-        self._state.recompile(now.model_copy(update={"cluster": cluster}), self._state.policy)
 
     @checked
     def set_policy(self, policy: Policy) -> None:
@@ -237,14 +204,7 @@ class HostReports(FailureReports):
                 priority=changes.priorities,
             )
             for held in changes.adopt:
-                self.adopt(
-                    held,
-                    started_ms=held.started_ms,
-                    expected_end_ms=held.expected_end_ms,
-                    movable=held.movable,
-                    shrinkable=held.shrinkable,
-                    preemptible=held.preemptible,
-                )
+                self._start(held)
 
     @checked
     def release(self, job: str) -> Job:
@@ -296,68 +256,12 @@ class HostReports(FailureReports):
         self._state.record.note(f"job {job!r} waits again", stopped=[job])
         self._state.drop_stand_ins([held])
 
-    @checked
-    def adopt(
-        self,
-        placement: Placement,
-        *,
-        job: Job | None = None,
-        started_ms: int | None = None,
-        expected_end_ms: int | None = None,
-        movable: bool = False,
-        shrinkable: bool = False,
-        preemptible: bool = False,
-    ) -> None:
-        """
-        Count a job that another system started as running where it is.
-
-        What keeps jobs from starting somewhere does not matter: the job may be on a drained node, and beyond limits,
-        which then stand (``Plan.standing``).
-
-        Parameters
-        ----------
-        placement
-            Where it runs, in which option.
-        job
-            Its record, if it does not wait here.
-        started_ms
-            When it started; None: now.
-        expected_end_ms
-            When it is expected to end; None: by the run time of its option.
-        movable, shrinkable, preemptible
-            What may be done to it later.
-
-        Raises
-        ------
-        BadInput
-            If the job runs already or is not known, a node or GPU is unknown, its workers do not match the option, or
-            jobs hold more than the whole of a GPU together.
-        Unsupported
-            If the jobs can be worth more than 2^53 together.
-        """
+    def _start(self, held: Running) -> None:
+        """Count a waiting job as running where another system started it, whatever keeps jobs from starting there."""
         record = self._state.record
-        record.check_place(placement, job)
-        try:
-            running = Running(
-                job=placement.job,
-                option=placement.option,
-                assignments=placement.assignments,
-                started_ms=record.now_ms if started_ms is None else started_ms,
-                expected_end_ms=expected_end_ms,
-                movable=movable,
-                shrinkable=shrinkable,
-                preemptible=preemptible,
-            )
-        except ValidationError as error:
-            raise _refused(error) from None
-        self._state.adopt(running, job)
-        record.note(f"{names([running.job])} started elsewhere", started=[running.job])
-
-
-def _listed(what: str, ids: list[str]) -> str:
-    """Name some new things, the first five in full."""
-    shown = ", ".join(repr(name) for name in ids[:5])
-    return f"{what}{'s' * (len(ids) > 1)} {shown}" + (f" and {len(ids) - 5} more" if len(ids) > 5 else "")
+        record.check_place(held)
+        self._state.adopt(held, None)
+        record.note(f"{names([held.job])} started elsewhere", started=[held.job])
 
 
 def _refused(error: ValidationError) -> BadInput:
