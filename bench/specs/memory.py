@@ -101,7 +101,8 @@ def through_service(busy: Instance) -> Iterator[Through]:
         def play(gone: list[str], come: list[Job]) -> set[str]:
             add = [job.model_dump(mode="json", by_alias=True, exclude_defaults=True) for job in come]
             steps = [{"do": "remove_jobs", "jobs": gone}] * bool(gone) + [{"do": "add_jobs", "jobs": add}] * bool(add)
-            post("changes", {"steps": steps})
+            if steps:
+                post("changes", {"steps": steps})
             status = post("rounds", {"method": "stranding", "deterministic": True, "commit": True})
             while status["state"] in ("queued", "running"):
                 time.sleep(0.01)
