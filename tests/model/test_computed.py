@@ -3,7 +3,7 @@
 import pytest
 
 from placeopt.build import instance, job, machine, node, option
-from placeopt.model import Cluster
+from placeopt.model import Cluster, Group, NodeConditions
 
 
 def test_a_job_finds_its_option_and_a_cluster_its_machines() -> None:
@@ -27,3 +27,18 @@ def test_a_changed_record_computes_anew() -> None:
     assert dict(cluster).keys() == Cluster.model_fields.keys()
     for fewer in (cluster.model_copy(update={"nodes": one}), Cluster(**{**dict(cluster), "nodes": one})):
         assert fewer.gpus_by_node == {"n0": 4}
+
+
+def test_records_with_labels_are_hashed_by_content() -> None:
+    """What options and jobs ask of nodes tells them apart, whatever the order it is written in."""
+
+    def asks(*pools: str) -> NodeConditions:
+        return NodeConditions(node_selector=dict.fromkeys(pools, "yes"))
+
+    alone = [option(conditions=asks(*pools)) for pools in (("a", "b"), ("b", "a"), ("a",), ())]
+    in_groups = [option(groups=(Group(id="x", conditions=one.conditions),), workers=1) for one in alone]
+    of_jobs = [job("j", node_selector=one.conditions.node_selector) for one in alone if one.conditions]
+    for records in (alone, in_groups, of_jobs, [node("n0", labels=one.labels) for one in of_jobs]):
+        assert len(set(records)) == len({repr(record) for record in records})
+    assert len(set(alone)) == len(set(in_groups)) == len(set(of_jobs)) == 3
+    assert len({job("j"), job("j")}) == 1

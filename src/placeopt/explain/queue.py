@@ -19,7 +19,7 @@ from placeopt.explain.rules import conflict, fits
 from placeopt.explain.waiting import why
 from placeopt.explain.words import does_not_fit
 from placeopt.heuristics import Candidates, place, score_named
-from placeopt.model import Instance, Job, Plan
+from placeopt.model import Instance, Job, Option, Plan
 from placeopt.model.plan import UnplacedReason
 from placeopt.problem.classes import class_key, label_keys
 
@@ -120,14 +120,13 @@ def _kinds(instance: Instance, plan: Plan) -> list[_Kind]:
     record = {job.id: job for job in instance.jobs}
     kinds: dict[tuple[object, ...], _Kind] = {}
     keys, policy = label_keys(instance.jobs), plan.policy.values
-    asked: dict[int, tuple[object, ...]] = {}  # jobs from columns share their options
+    asked: dict[int, tuple[Option, ...]] = {}  # jobs from columns share their options
     for unplaced in plan.unplaced:
         job = record[unplaced.job]
         options = asked.get(id(job.options))
         if options is None:
-            worthless = (option.valued(0).model_copy(update={"id": "o", "cost_milli": 0}) for option in job.options)
             options = asked[id(job.options)] = tuple(
-                option.model_dump_json() if option.is_tree else option for option in worthless
+                option.valued(0).model_copy(update={"id": "o", "cost_milli": 0}) for option in job.options
             )
         alike = job.model_copy(update={"options": options, "communication": None, "profile": None})
         key = class_key(alike, policy, instance.holds_now, instance.now_ms, keys)

@@ -82,6 +82,7 @@ class Record(BaseModel):
 
 
 R = TypeVar("R", bound=Record)
+V = TypeVar("V")
 _SLOTS = ("__dict__", "__pydantic_fields_set__", "__pydantic_extra__", "__pydantic_private__")
 _set_fields, _set_names, _set_extra, _set_private = (vars(BaseModel)[slot].__set__ for slot in _SLOTS)
 """The class refuses to set an attribute, since a record is frozen once it is made; its slots do not."""
@@ -130,7 +131,16 @@ def one_line(text: str) -> str:
 LabelValue = Annotated[str, StringConstraints(max_length=253, pattern=rf"^[^{_UNSEEN}]*$")]
 """Value of a label or a taint: one line, which may be empty."""
 
-Labels = Annotated[dict[Id, LabelValue], AfterValidator(lambda labels: dict(sorted(labels.items())))]
+
+class HashedDict(dict[str, V]):
+    """A dictionary of a record; hashed, as the records that hold it are."""
+
+    def __hash__(self) -> int:  # type: ignore[override]  # records are frozen: nothing changes it once it is made
+        """Hash the content, whatever its order."""
+        return hash(frozenset(self.items()))
+
+
+Labels = Annotated[dict[Id, LabelValue], AfterValidator(lambda labels: HashedDict(sorted(labels.items())))]
 """Labels by key; kept in order of the keys, so that the order they were written in does not reach a digest."""
 
 
@@ -169,12 +179,8 @@ PriceMilli = Annotated[int, Field(ge=0, le=1_000_000_000)]
 """Price in thousandths of a currency unit an hour."""
 
 
-class Amounts(dict[str, int]):
-    """Amounts by name, in the order of the names; hashed, as the records that hold them are."""
-
-    def __hash__(self) -> int:  # type: ignore[override]  # records are frozen: nothing changes it once it is made
-        """Hash the content, whatever its order."""
-        return hash(frozenset(self.items()))
+class Amounts(HashedDict[int]):
+    """Amounts by name, in the order of the names."""
 
 
 Resources = Annotated[

@@ -10,6 +10,7 @@ from placeopt.model.base import (
     MAX_LEVELS,
     MAX_NODES,
     Amounts,
+    HashedDict,
     Id,
     Labels,
     Mbps,
@@ -55,7 +56,7 @@ class Node(Record):
     """Machine type of the node."""
     domain: Id | None = None
     """Lowest domain that contains the node; null: the network itself."""
-    labels: Labels = Field(default_factory=dict)
+    labels: Labels = Field(default_factory=HashedDict)
     """Labels that jobs choose nodes by."""
     taints: tuple[Taint, ...] = ()
     """A job is kept off unless it tolerates all of them."""

@@ -12,7 +12,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import AfterValidator, Field, model_validator
 
-from placeopt.model.base import Id, Labels, LabelValue, Record
+from placeopt.model.base import HashedDict, Id, Labels, LabelValue, Record
 
 Operator = Literal["In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt"]
 Effect = Literal["NoSchedule", "NoExecute"]
@@ -139,7 +139,7 @@ class Toleration(Record):
 class NodeConditions(Record):
     """What a group of workers asks of its nodes, beside what its job asks: a node must meet both."""
 
-    node_selector: Labels = Field(default_factory=dict)
+    node_selector: Labels = Field(default_factory=HashedDict)
     """Effective labels that a node must carry."""
     node_affinity: tuple[tuple[LabelExpression, ...], ...] = ()
     """Terms, of which a node must meet one, as those of a job."""

@@ -9,6 +9,7 @@ from pydantic import Field, ModelWrapValidatorHandler, create_model, model_valid
 from placeopt.model.base import (
     MAX_VALUE,
     Count,
+    HashedDict,
     Id,
     Labels,
     LongName,
@@ -200,7 +201,7 @@ class Job(Record):
     """Its row in the instance's interference profiles."""
     utility_min_thousandths: Thousandths | None = None
     """Below it the job waits: options that state less are not taken, places that give less by ``policy.postpone``."""
-    node_selector: Labels = Field(default_factory=dict)
+    node_selector: Labels = Field(default_factory=HashedDict)
     """Effective labels that a node must carry."""
     node_affinity: tuple[tuple[LabelExpression, ...], ...] = ()
     """
@@ -213,7 +214,7 @@ class Job(Record):
     """Names of nodes on which it may not run."""
     tolerations: tuple[Toleration, ...] = ()
     """Taints that the job tolerates."""
-    labels: Labels = Field(default_factory=dict)
+    labels: Labels = Field(default_factory=HashedDict)
     """By which relations of jobs select it."""
     relations: Annotated[tuple[Relation, ...], Field(max_length=100)] = ()
     """Near which jobs, or apart from which, its workers are."""
