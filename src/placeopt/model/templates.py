@@ -15,7 +15,7 @@ from typing import Annotated, Any, ClassVar, Self
 
 from pydantic import BeforeValidator, ModelWrapValidatorHandler, TypeAdapter, model_validator
 
-from placeopt.model.base import Id, Record
+from placeopt.model.base import MAX_JOBS, Id, Record, trusted
 from placeopt.model.job import OWN, TEMPLATE, TEMPLATES, Job, Templates, templates
 
 _shared_of = itemgetter(*(name for name in Job.model_fields if name not in OWN))
@@ -49,7 +49,11 @@ class JobsDocument(Record):
             return handler(given)
         rest = dict(given)
         stated = _Stated.model_validate({"templates": rest.pop(TEMPLATES)}).templates
-        known: Templates = {name: job.__dict__ for name, job in stated.items()}
+        # While objects are made, Python looks for garbage among all that hold others, again and again. A job without
+        # values holds none: all are made first, then filled one by one.
+        count = min(len(entries), MAX_JOBS) if isinstance(entries := rest.get(cls.JOBS[0]), list) else 0
+        blanks = [trusted(Job, dict.fromkeys(Job.model_fields)) for _ in range(count)]
+        known = Templates({name: job.__dict__ for name, job in stated.items()}, blanks)
         before = templates.set(known)
         try:
             return handler(rest)
