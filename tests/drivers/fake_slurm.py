@@ -43,6 +43,7 @@ class FakeJob:
     qos: str = ""
     description: str = ""
     het_job_id: int = 0
+    features: str = ""
 
     @property
     def reason_now(self) -> str:
@@ -52,7 +53,7 @@ class FakeJob:
 
     def entry(self) -> dict[str, Any]:
         """The job as ``squeue --json`` of 22.05 shows it."""
-        same = ("partition", "qos", "comment", "admin_comment", "dependency", "nice", "het_job_id")
+        same = ("partition", "qos", "comment", "admin_comment", "dependency", "nice", "het_job_id", "features")
         mark = f"cpu=1,mem=1G,node={self.nodes}"
         return {name: getattr(self, name) for name in same} | {
             "job_id": int(self.id),
@@ -87,6 +88,7 @@ class FakeSlurm:
         self.names = [f"n{i}" for i in range(num_nodes)]
         self.jobs = {job.id: job for job in jobs or []}
         self.node_states = dict.fromkeys(self.names, "idle")
+        self.features = dict.fromkeys(self.names, "")
         self.accepts = set(self.names)
         self.log: list[str] = []
         self.broken_rules: list[str] = []
@@ -112,10 +114,10 @@ class FakeSlurm:
             "state_flags": [],
             "partitions": ["gpu"],
         }
-        nodes = [
-            {**node, "name": name, "state": self.node_states[name], "state_flags": [], "alloc_cpus": used[name]}
-            for name in self.names
-        ]
+        nodes = []
+        for name in self.names:
+            seen = {"name": name, "state": self.node_states[name], "state_flags": [], "alloc_cpus": used[name]}
+            nodes.append({**node, **seen, **dict.fromkeys(("features", "active_features"), self.features[name])})
         jobs = [job.entry() for job in self.jobs.values()]
         return SlurmReading({"nodes": nodes}, {"jobs": jobs}, reservations=self.reserved)
 

@@ -39,6 +39,24 @@ def test_held_jobs_start_where_the_plan_says_and_nothing_else_is_touched():
     assert first.left_out == {"waiting for Dependency": 1, "waiting for BeginTime": 1, together: 2}
 
 
+def test_jobs_of_groups_stop_no_round():
+    """One chooses among sets of nodes, which is a condition of each option; another runs in unlike components."""
+    components = [FakeJob(str(job), gpus=gpus, het_job_id=8) for job, gpus in ((8, 1), (9, 2))]
+    for component, node in zip(components, ("n0", "n1"), strict=True):
+        component.state, component.on, component.held = "RUNNING", [node], "nobody"
+    one_set = FakeJob("1", nodes=2, gpus=4, features="[a|b]")
+    slurm = FakeSlurm(6, jobs=[*components, one_set, FakeJob("2", gpus=4)])
+    slurm.features |= {"n1": "a", "n2": "a", "n3": "b", "n4": "b"}
+    running = driver(slurm)
+    first = step(running, slurm)
+    assert first.left_out == {}
+    assert started(first).keys() == {"1", "2"}
+    assert started(first)["1"] == ("n3", "n4")  # of the other set a node is taken
+    slurm.jobs["3"] = FakeJob("3", gpus=3)
+    second = step(running, slurm)
+    assert (started(second).keys(), came_of(second, "as-planned")) == ({"3"}, 2)
+
+
 def test_no_job_is_released_that_would_run_into_a_maintenance():
     """It begins in 90 minutes, on all nodes but one."""
     slurm = FakeSlurm(

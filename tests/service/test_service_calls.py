@@ -6,10 +6,10 @@ import time
 
 import pytest
 
-from placeopt import BadInput, Engine, violations
+from placeopt import BadInput, Engine, build, violations
 from placeopt.documents import dumps, loads
 from placeopt.edits import Patch, apply
-from placeopt.model import Plan
+from placeopt.model import Assignment, Group, Plan, Running, WorkerGpus
 from placeopt.service import Refused, Service
 from service.calls import ROUND, WAITING, ask, change, now, refusal, running, solved
 
@@ -23,6 +23,25 @@ def service():
 
 def test_snapshot_is_the_loaded_file(service):
     assert service.call("snapshot") == dumps(ROUND)
+
+
+def test_jobs_of_groups_are_left_out_by_name(tmp_path):
+    """All others are decided; what runs of such a job stays, also after a restart."""
+    tree = build.option(groups=(Group(id="head"), Group(id="tail")))
+    waits, runs = (build.job(name, options=[tree]) for name in ("waits", "runs"))
+    head = Assignment(node="n0", group="head", gpus={"0": 1000}, workers=(WorkerGpus(rank=0, gpus=(0,)),))
+    held = Running(job="runs", option="default", assignments=(head,))
+    round_ = build.instance(1, [waits, runs, build.job("flat")], running=[held])
+    with Service(tmp_path) as service:
+        ask(service, "put_cluster", json.loads(dumps(round_)))
+        told = ask(service, "events")["events"][-1]["words"]
+    with Service(tmp_path) as service:
+        (note,) = now(service).reading
+        assert (note.kind, note.names) == ("left out", ("waits", "runs"))
+        assert told == f"cluster {round_.name!r} loaded {note}"
+        assert note.reason in refusal(service, "explain", path={"job": "waits"}).detail
+        assert running(service).keys() == {"runs/0"}
+        assert [one["job"] for one in ask(service, "decide", {"jobs": ["flat"]})["placements"]] == ["flat"]
 
 
 def test_decisions_run_from_then_on_and_tell_what_to_do(service):

@@ -19,7 +19,8 @@ from placeopt.documents.documents import dumps, loads
 from placeopt.edits import ChangeQueue, SetPolicy, Step
 from placeopt.errors import BadInput, PlaceoptError
 from placeopt.live_cluster.engine import Engine
-from placeopt.model import Instance, Policy
+from placeopt.live_cluster.groups import without_groups
+from placeopt.model import Instance, Policy, ReadingNote
 from placeopt.service.intact import WAY_OUT
 from placeopt.service.issued_actions import Settled, action_row
 from placeopt.service.journal import FORGET_EVERY, Entry, Journal, Stored
@@ -27,6 +28,7 @@ from placeopt.service.messages import ClusterState, IssuedAction
 from placeopt.service.refused import Refused
 from placeopt.service.steps import Commit, read_steps, write_steps
 
+GROUPS = "groups of workers, preferred levels or conditions of a group, which only whole rounds place"
 LAST_REVISION = 2**52
 """No cluster is loaded at a later one, so that revisions never run out."""
 
@@ -134,9 +136,11 @@ class DurableCluster:
             return ClusterState(revision=0, waiting=0, running=0, nodes=0, ready=False)
         return ClusterState(**self._engine.numbers._asdict(), ready=self.ready)
 
-    def load(self, instance: Instance) -> None:
+    def load(self, instance: Instance) -> tuple[ReadingNote, ...]:
         """
         Keep another cluster from now on; what a host finds running counts as its word.
+
+        Returns what it leaves out beside what its reader did: jobs of groups that wait, which no engine keeps.
 
         Raises
         ------
@@ -147,8 +151,11 @@ class DurableCluster:
             instance = instance.model_copy(update={"revision": max(instance.revision, self.revision + 1)})
         if instance.revision > LAST_REVISION:
             raise Refused(400, f"revision: {instance.revision}, expected at most {LAST_REVISION}", place="revision")
-        self._keep(instance)
+        instance, waiting = without_groups(instance)
+        left = (ReadingNote(kind="left out", reason=GROUPS, names=waiting),) if waiting else ()
+        self._keep(instance.model_copy(update={"reading": (*instance.reading, *left)}) if left else instance)
         self._greeted = True
+        return left
 
     def carry_out(self, step: Step | Commit) -> tuple[str, ...]:
         """Do a step, and return the jobs that ran and wait now."""

@@ -12,6 +12,7 @@ from typing import Any
 from placeopt.deadline import Deadline
 from placeopt.errors import BadArgument, BadInput
 from placeopt.explain import explain, explain_all
+from placeopt.explain.question import job_named
 from placeopt.live_cluster.engine import Engine
 from placeopt.model import Instance, Plan
 from placeopt.model.base import Record
@@ -97,10 +98,12 @@ class Questions:
         Raises
         ------
         Refused
-            404 if there is no such job, 503 if too many questions are at work.
+            404 if there is no such job, or it was left out, 503 if too many questions are at work.
         """
-        if all(known.id != job for known in instance.jobs):
-            raise Refused(404, f"job {job!r}: the cluster has no such job")
+        try:
+            job_named(instance, job)
+        except BadInput as error:
+            raise Refused(404, str(error)) from None
         with self._explanations.one(request, EXPLAIN_S) as deadline:
             return _answer(
                 lambda: explain(instance, _greedy(instance, deadline), job, time_limit_s=EXPLAIN_S, cancel=deadline)

@@ -217,9 +217,9 @@ class Service:
         def work() -> Change:
             host: Instance = request.body
             outcomes = found_by_host(self._told(("open",)), host)
-            self._cluster.load(host)
+            left = self._cluster.load(host)
             self._kubernetes.forget()
-            words = f"cluster {host.name!r} loaded"
+            words = " ".join((f"cluster {host.name!r} loaded", *map(str, left)))
             return Change((), words, self._cluster.state(), outcomes=outcomes, loaded=True)
 
         return self._change(request, work)
