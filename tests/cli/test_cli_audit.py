@@ -51,7 +51,7 @@ def test_kubernetes_from_list_to_audit(cli: Cli, tmp_path: Path) -> None:
     now = tmp_path / "now.json"
     told = cli("import", "kubernetes", EXAMPLES / "kubernetes.json", "--out", now)
     assert told.code == 0
-    assert "Left out, behind a scheduling gate: 1" in told.err
+    assert "Not eligible, behind a scheduling gate: 1" in told.err
     found = cli("audit", now, "--time-limit", 5, "--json", "--quiet").data
     assert (found["valid"], found["value"], found["value_bound"]) == (True, 39_253, 58_253)
 

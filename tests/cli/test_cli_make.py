@@ -127,7 +127,7 @@ def test_import_prints_what_was_left_out_kept_drained_or_assumed(cli: Cli, tmp_p
     reading = json.loads(out.read_text())["reading"]
     assert done.code == 0
     assert all(note["reason"] in line for note, line in zip(reading, done.err.splitlines(), strict=True))
-    assert "Left out, waiting for Dependency: 1 (508)." in done.err.splitlines()
+    assert "Not eligible, waiting for Dependency: 1 (508)." in done.err.splitlines()
     assert done.out.splitlines()[0].startswith("slurm: 4 jobs waiting, 5 running")
     done = cli("import", "kubernetes", folder / "kubernetes.json", "--out", out)
     reading = json.loads(out.read_text())["reading"]

@@ -18,7 +18,7 @@ def reading(gpus: int, **notes: str) -> Instance:
         machines=[machine(gpus=4)],
         running=[running(held, [("n0", range(4))])],
     )
-    names = {"left_out": "left out", "kept": "kept as running", "drained": "drained"}
+    names = {"left_out": "left out", "kept": "kept as running", "drained": "drained", "not_eligible": "not eligible"}
     records = (
         ReadingNote.model_validate({"kind": names[kind], "reason": "odd", "names": (name,)})
         for kind, name in notes.items()
@@ -34,6 +34,7 @@ def reading(gpus: int, **notes: str) -> Instance:
         (reading(5, drained="n1"), "cluster", ()),  # no node has so many
         (reading(4, kept="held"), "reading", ("held",)),
         (reading(4, left_out="gone"), "cluster", ()),  # what else waits is not asked
+        (reading(4, not_eligible="later"), "cluster", ()),
     ],
 )
 def test_a_reason_is_one_of_the_reading_where_it_may_be_another(
@@ -47,8 +48,9 @@ def test_a_reason_is_one_of_the_reading_where_it_may_be_another(
     assert queue.of == of or (queue.of, queue.changes[0].change) == ("reading", "undrain all drained nodes (1)")
 
 
-def test_a_job_that_was_left_out_is_known() -> None:
+@pytest.mark.parametrize("kind", ["left_out", "not_eligible"])
+def test_a_job_that_was_left_out_is_known(kind: str) -> None:
     """By the reason for which it was."""
-    round_ = reading(4, left_out="gone")
+    round_ = reading(4, **{kind: "gone"})
     with pytest.raises(BadInput, match=r"'gone' was left out when .* was read: odd"):
         explain(round_, solve(round_, isolation="thread"), "gone")

@@ -18,9 +18,10 @@ def held(found: Instance) -> dict[str, dict[str, list[int]]]:
     return {one.job: {part.node: [int(gpu) for gpu in part.gpus] for part in one.assignments} for one in found.running}
 
 
-def left_out(found: Instance) -> list[str]:
-    """Return the notes about jobs left out, as lines of text."""
-    return [str(note).removeprefix("Left out, ") for note in found.reading if note.kind == "left out"]
+def left_out(found: Instance, *kinds: str) -> list[str]:
+    """Return the notes about waiting jobs that are not in the round, as lines of text; ``kinds``: none: of both."""
+    shown = kinds or ("left out", "not eligible")
+    return [str(note).partition(", ")[2] for note in found.reading if note.kind in shown]
 
 
 def notes_of(found: Instance) -> str:

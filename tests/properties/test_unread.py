@@ -63,9 +63,15 @@ def make_reading(choice: Choice) -> Instance:
         if what == "kept":
             kept.append(job.id)
     left_out = ("gone",) if choice.chance(0.15) else ()
+    not_eligible = ("later",) if choice.chance(0.5) else ()
     notes = tuple(
         ReadingNote(kind=kind, reason="not read", names=tuple(names))
-        for kind, names in (("drained", drained), ("kept as running", kept), ("left out", left_out))
+        for kind, names in (
+            ("drained", drained),
+            ("kept as running", kept),
+            ("left out", left_out),
+            ("not eligible", not_eligible),
+        )
         if names
     )
     policy = round_.policy.model_copy(update={"changes": Changes(moves_max=2)})

@@ -28,7 +28,7 @@ class Unread:
     """
     What was not read and could change an answer.
 
-    ``left_out``: waiting jobs that are not in the round. ``drained``: nodes that take no work since they could not be
+    ``left_out``: waiting jobs that could not be read. ``drained``: nodes that take no work since they could not be
     read. ``kept``: running jobs of which it is not known what they hold. ``conditions``: jobs of which it is not known
     where else they may run.
     """

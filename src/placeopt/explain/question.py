@@ -73,7 +73,7 @@ def job_named(instance: Instance, name: str) -> Job:
         ids = ", ".join(repr(job.id) for job in found[:5])
         raise BadInput(f"job: {len(found)} jobs of {instance.name!r} are called {name!r}; choose one by its id: {ids}")
     for note in instance.reading:
-        if note.kind == "left out" and name in note.names:
+        if note.kind in ("left out", "not eligible") and name in note.names:
             raise BadInput(f"job: {name!r} was left out when {instance.name!r} was read: {note.reason}")
     such = f"; its ids look like {instance.jobs[0].id!r}" if instance.jobs else ""
     raise BadInput(f"job: no job {name!r} in {instance.name!r}{such}")

@@ -11,6 +11,7 @@ from placeopt.lazy import lazy_names
 if TYPE_CHECKING:
     from placeopt.importers.import_notes import KEPT as KEPT
     from placeopt.importers.import_notes import LEFT_OUT as LEFT_OUT
+    from placeopt.importers.import_notes import NOT_ELIGIBLE as NOT_ELIGIBLE
     from placeopt.importers.import_notes import ImportNotes as ImportNotes
     from placeopt.importers.json_entry import JsonEntry as JsonEntry
     from placeopt.importers.json_entry import read_json as read_json

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from placeopt.model import ReadingNote
 
 LEFT_OUT = "left out"
+NOT_ELIGIBLE = "not eligible"
 KEPT = "kept as running"
 DRAINED = "drained"
 LONGEST = 1000
@@ -29,8 +30,12 @@ class ImportNotes:
     assumptions: dict[str, None] = field(default_factory=dict)
 
     def leave_out(self, reason: str, job: str) -> None:
-        """Record a waiting job that does not become part of the round."""
+        """Record a waiting job that the round cannot state."""
         self.names[LEFT_OUT, reason][job] = None
+
+    def not_eligible(self, reason: str, job: str) -> None:
+        """Record a waiting job that no free capacity starts, whatever it asks for."""
+        self.names[NOT_ELIGIBLE, reason][job] = None
 
     def keep(self, reason: str, job: str) -> None:
         """Record a running job that is kept although some of it is unreadable or contradicts the nodes."""

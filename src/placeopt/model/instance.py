@@ -43,11 +43,12 @@ NAMES_SHOWN = 3
 class ReadingNote(Record):
     """One reason for which jobs or nodes were not taken over as they are, or an assumption about all."""
 
-    kind: Literal["left out", "kept as running", "drained", "assumed"]
+    kind: Literal["left out", "not eligible", "kept as running", "drained", "assumed"]
     """
-    ``left out``: waiting jobs that are not in the round. ``kept as running``: running jobs that hold all that they may
-    hold; no round moves or shrinks them. ``drained``: nodes that take no new work. ``assumed``: what the files do not
-    state.
+    ``left out``: waiting jobs that are not in the round since it cannot say what they ask for. ``not eligible``: those
+    that no free capacity starts, since they are held, or wait for a time, another job, or pods that are missing.
+    ``kept as running``: running jobs that hold all that they may hold; no round moves or shrinks them. ``drained``:
+    nodes that take no new work. ``assumed``: what the files do not state.
     """
     reason: LongName
     """Why, or what was assumed."""

@@ -72,7 +72,7 @@ def test_groups_of_a_leader_worker_set_are_gangs_each() -> None:
 
     found = read(node(), *(member(g, w) for g in (0, 1) for w in (0, 1)), member(2, 0))
     assert {name: option.workers for name, option in options(found).items()} == {"default/llm-0": 2, "default/llm-1": 2}
-    assert "some pods are missing (1 of 2): 1 (default/llm-2)" in notes_of(found)
+    assert "Not eligible, a group of which some pods are missing (1 of 2): 1 (default/llm-2)" in notes_of(found)
 
 
 def test_kubernetes_own_pod_groups() -> None:

@@ -230,4 +230,4 @@ def test_queues_of_volcano() -> None:
     found = read(*items)
     names = started(found)
     assert (len(names), sum(name[0] == "a" for name in names) <= 2) == (3, True)
-    assert "of a queue that is stopped: 4" in notes_of(found)
+    assert "Not eligible, of a queue that is stopped: 4" in notes_of(found)

@@ -230,7 +230,7 @@ def test_maintenance_drains() -> None:
     assert "Drained, state MAINTENANCE: 1 (c2)." in notes_of(found)
     later = read_slurm(DATA / "nodes_later.json.gz", DATA / "jobs_later.json.gz")
     assert drained(later) == []
-    assert "Left out, waiting for JobHeldAdmin: 26 (22, 23, 24, ...)." in notes_of(later)
+    assert "Not eligible, waiting for JobHeldAdmin: 26 (22, 23, 24, ...)." in notes_of(later)
 
 
 def test_files_of_different_moments_count_what_no_job_accounts_for() -> None:

@@ -46,6 +46,26 @@ def test_only_reasons_that_room_ends_let_a_job_start(fields: dict[str, Any], rea
     assert left_out(found) == [f"{reason}: 1 (2)."] * (reason is not None)
 
 
+@pytest.mark.parametrize(
+    ("fields", "kind"),
+    [
+        *(({"state_reason": word}, "not eligible") for word in ("JobHeldUser", "Dependency", "BeginTime")),
+        ({"state_reason": "BeginTime", "sockets_per_node": 2}, "not eligible"),  # whatever it asks for
+        ({"priority": 0}, "not eligible"),
+        ({"job_state": ["PENDING", "REQUEUE_HOLD"]}, "not eligible"),
+        ({"state_reason": "QOSGrpCpuLimit"}, "left out"),  # it starts as others end
+        ({"state_reason": "MoonPhase"}, "left out"),
+        ({"sockets_per_node": 2}, "left out"),
+        ({"job_state": ["PENDING", "WOBBLING"]}, "left out"),
+    ],
+)
+def test_what_no_room_starts_is_told_from_what_is_not_read(fields: dict[str, Any], kind: str) -> None:
+    """An answer about a round without the former is one of the cluster."""
+    found = read(WAITS | fields, RUNS)
+    assert [note.kind for note in found.reading if "2" in note.names] == [kind]
+    assert solve(found, isolation="thread").of == ("cluster" if kind == "not eligible" else "reading")
+
+
 TWO = {"max_nodes": 2, "tres_req_str": "cpu=4,mem=2G,node=2"}
 BY_CPU = {"memory_per_node": None, "memory_per_cpu": 10}
 BY_NODE = "asks for memory by node, and any number of nodes or of tasks a node"

@@ -12,7 +12,7 @@ from placeopt.drivers.slurm.ageing import Worth, aged
 from placeopt.drivers.slurm.commands import SlurmReading
 from placeopt.drivers.slurm.job_view import JobView, Ownership, Standing, view_job
 from placeopt.errors import BadInput
-from placeopt.importers.import_notes import LEFT_OUT
+from placeopt.importers.import_notes import LEFT_OUT, NOT_ELIGIBLE
 from placeopt.importers.json_entry import JsonEntry
 from placeopt.importers.priority_rule import DEFAULT_RULE, PriorityRule
 from placeopt.importers.slurm.job_requests import slurm_number
@@ -135,4 +135,4 @@ def rank_of(entry: JsonEntry) -> int:
 
 def _left_out(reading: Iterable[ReadingNote]) -> dict[str, int]:
     """Return reason -> number of waiting jobs that were left out for it."""
-    return {note.reason: len(note.names) for note in reading if note.kind == LEFT_OUT}
+    return {note.reason: len(note.names) for note in reading if note.kind in (LEFT_OUT, NOT_ELIGIBLE)}

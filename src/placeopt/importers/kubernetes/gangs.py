@@ -88,8 +88,8 @@ class Draft(NamedTuple):
     Pods that are one job; all run, or none.
 
     ``tree``: The same pods, with how many of whom start together. ``whole``: Whether no other pods belong to the same
-    gang. ``bound``: Node label, and nodes: the job runs where the label has the value that it has there. ``left_out``:
-    Why it cannot start, or cannot be said in a round.
+    gang. ``bound``: Node label, and nodes: the job runs where the label has the value that it has there. ``waits_for``:
+    What is missing before it may start. ``left_out``: Why it cannot be said in a round.
     """
 
     name: str
@@ -97,6 +97,7 @@ class Draft(NamedTuple):
     tree: Part
     whole: bool = True
     bound: Sequence[tuple[str, frozenset[str]]] = ()
+    waits_for: str | None = None
     left_out: str | None = None
 
     @property
@@ -285,8 +286,7 @@ def _drafts(gang: Gang, rules: Mapping[str, GroupRules], notes: ImportNotes) -> 
     if not waiting:
         return
     reason = next((group.rules.unsupported for group in gang.groups() if group.rules.unsupported), None)
-    if reason is None and not gang.present() and (missing := gang.missing()) is not None:
-        reason = f"a group of which some {missing}"
+    missing = None if reason is not None or gang.present() else gang.missing()
     group, stated = gang.pods[0].group if gang.pods else None, (gang.rules.pods_min, gang.rules.count)
     if group is not None and group.source is not None and group.source not in rules and stated == (None, None):
         notes.assume("Gangs whose PodGroup is not listed start with all their pods or not at all.")
@@ -296,7 +296,8 @@ def _drafts(gang: Gang, rules: Mapping[str, GroupRules], notes: ImportNotes) -> 
     bound = _bound(gang, len(waiting)) if kinds else ()
     if isinstance(bound, str):
         reason, bound = reason or bound, ()
-    yield Draft(gang.name, tree.members(), tree, True, bound, reason)
+    waits_for = None if missing is None else f"a group of which some {missing}"
+    yield Draft(gang.name, tree.members(), tree, True, bound, waits_for, reason)
 
 
 def _bound(gang: Gang, num_waiting: int) -> Sequence[tuple[str, frozenset[str]]] | str:

@@ -63,8 +63,10 @@ class JobReader:
         """Yield drafts under names of their own; those with a rule that the round lacks are noted."""
         names: set[str] = set()
         for draft in drafts:
-            reason = None if draft.runs else self._unread(draft) or self._rules.unread(draft.pods)
-            if reason is not None:
+            if not draft.runs and (reason := self._not_eligible(draft)) is not None:
+                self._notes.not_eligible(reason, draft.name)
+                continue
+            if not draft.runs and (reason := self._unread(draft) or self._rules.unread(draft.pods)) is not None:
                 self._notes.leave_out(reason, draft.name)
                 continue
             number, name = 1, (known := job_id(draft.name))
@@ -73,11 +75,16 @@ class JobReader:
             names.add(name)
             yield draft._replace(name=name)
 
+    def _not_eligible(self, draft: Draft) -> str | None:
+        """Return why no free capacity starts pods that wait."""
+        if any(pod.gates - KUEUE_GATES for pod in draft.pods):
+            return "behind a scheduling gate"
+        stopped = self._listing.queues.is_stopped(draft.first, self._listing.gangs)
+        return "of a queue that is stopped" if stopped else draft.waits_for
+
     def _unread(self, draft: Draft) -> str | None:
         """Return why pods that wait are left out: the first reason of any of them."""
         for pod in draft.pods:
-            if pod.gates - KUEUE_GATES:
-                return "behind a scheduling gate"
             if pod.shares:
                 return f"asking for a part of a GPU, or devices that are not read: {', '.join(pod.shares)}"
             if (reason := pod.unsupported or self._conditions[pod.id].unread) is not None:

@@ -110,7 +110,7 @@ KUEUE, KAI, LWS = "kueue.x-k8s.io/", "kai.scheduler/", "leaderworkerset.sigs.k8s
 KOORDINATOR, YUNIKORN = "gang.scheduling.koordinator.sh/", "yunikorn.apache.org/"
 SIGS, TASK = "pod-group.scheduling.sigs.k8s.io", "volcano.sh/task-spec"
 KUEUE_GATES = frozenset({f"{KUEUE}admission", f"{KUEUE}topology"})
-"""Scheduling gates that mean waiting for free capacity; a pod behind any other gate is left out."""
+"""Scheduling gates that mean waiting for free capacity; a pod behind any other gate is not eligible."""
 
 
 def _numbers(prefix: str) -> tuple[str, str, str]:

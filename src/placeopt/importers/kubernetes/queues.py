@@ -73,12 +73,14 @@ class Queues:
         return self.names.get(name or "") if self.queues else name
 
     def unread(self, pod: Pod, gangs: Mapping[str, GroupRules]) -> str | None:
-        """Return why its queue starts no pod that waits."""
+        """Return why it is not known what its queue admits."""
         name = self._name(pod, gangs)
-        if name in self.stopped:
-            return "of a queue that is stopped"
         unlisted = self.queues and name is not None and name not in self.names
         return "of a queue that is not listed, or cannot be read" if unlisted else None
+
+    def is_stopped(self, pod: Pod, gangs: Mapping[str, GroupRules]) -> bool:
+        """Return whether its queue starts no pod that waits."""
+        return self._name(pod, gangs) in self.stopped
 
     def _name(self, pod: Pod, gangs: Mapping[str, GroupRules]) -> str | None:
         group = gangs.get(pod.group.source or "") if pod.group is not None else None

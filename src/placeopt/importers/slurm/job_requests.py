@@ -8,6 +8,7 @@ from typing import Any
 
 from placeopt.documents.faults import make_record
 from placeopt.errors import BadInput
+from placeopt.importers.import_notes import ImportNotes
 from placeopt.importers.json_entry import JsonEntry
 from placeopt.importers.slurm.fields import expand_hosts, gpu_milli, parse_gres, parse_indices, parse_tres
 from placeopt.importers.slurm.lists import is_set
@@ -22,6 +23,10 @@ class JobLeftOut(Exception):
     """A waiting job has a request that is not read; the text is the reason."""
 
 
+class NotEligible(JobLeftOut):
+    """A waiting job is held, or waits for a time or for other jobs, whatever it asks for."""
+
+
 def reason_of(entry: JsonEntry, error: JobLeftOut | BadInput) -> str:
     """Return the reason for a job that is not read: the text, or the name of the field that cannot be read."""
     text = str(error)
@@ -29,6 +34,13 @@ def reason_of(entry: JsonEntry, error: JobLeftOut | BadInput) -> str:
         return text
     text = text[text.index(entry.where) + len(entry.where) :] if entry.where in text else text
     return f"cannot be read: {text.lstrip('.: ').split(':')[0][:60]}"
+
+
+def leave_out(notes: ImportNotes, entry: JsonEntry, error: JobLeftOut | BadInput, jobs: Iterable[str]) -> None:
+    """Record that jobs are left out for an error."""
+    note = notes.not_eligible if isinstance(error, NotEligible) else notes.leave_out
+    for job in jobs:
+        note(reason_of(entry, error), job)
 
 
 def slurm_number(entry: JsonEntry, key: str) -> int | None:

@@ -16,7 +16,14 @@ from placeopt.importers.json_entry import JsonEntry
 from placeopt.importers.observed_round import ObservedJob, ObservedWorker, origin_of
 from placeopt.importers.priority_rule import PriorityRule
 from placeopt.importers.slurm.fields import parse_constraint
-from placeopt.importers.slurm.job_requests import JobLeftOut, expand_node_list, milliseconds, reason_of, slurm_number
+from placeopt.importers.slurm.job_requests import (
+    JobLeftOut,
+    NotEligible,
+    expand_node_list,
+    milliseconds,
+    reason_of,
+    slurm_number,
+)
 from placeopt.importers.slurm.lists import UnreadFields, names
 from placeopt.importers.slurm.nodes import RESERVED, YES, SlurmNode
 from placeopt.importers.slurm.preemption import SlurmPreemption
@@ -35,6 +42,10 @@ HELD_FLAGS = names("REQUEUE_HOLD SPECIAL_EXIT RESV_DEL_HOLD REQUEUE_FED REVOKED 
 """Flags of a pending job that does not."""
 STARTS = names("None Priority Resources")
 """Reasons to wait that free capacity removes; limits of accounts, holds, dependencies and the like are none of them."""
+INELIGIBLE = names(
+    "JobHeldUser JobHeldAdmin JobHoldMaxRequeue Dependency DependencyNeverSatisfied BeginTime JobArrayTaskLimit"
+)
+"""Reasons to wait that no plan removes; what limits of accounts admit depends on what runs."""
 TOLERATES = Toleration(key=RESERVED.key, operator="Exists")
 """Of a job with a reservation."""
 
@@ -114,18 +125,18 @@ def unreadable_job(
 
 def check_startable(entry: JsonEntry, *, licenses: bool) -> None:
     """
-    Raise `JobLeftOut` if free nodes alone might not start a pending job.
+    Raise `JobLeftOut` if free nodes alone might not start a pending job, `NotEligible` if they do not.
 
     ``licenses``: Whether licences count as room, too. ``state_reason`` is one word, ``state_description`` Slurm's text
     beside it, such as ``launch failed requeued held``.
     """
     reason, description = entry.text("state_reason", "None"), entry.text("state_description", "")
     if re.search(r"\bheld\b", description):
-        raise JobLeftOut(f"waiting, {description[:60]}")
+        raise NotEligible(f"waiting, {description[:60]}")
     if reason not in STARTS and not (licenses and reason == "Licenses"):
-        raise JobLeftOut(f"waiting for {reason[:60]}")
+        raise (NotEligible if reason in INELIGIBLE else JobLeftOut)(f"waiting for {reason[:60]}")
     if entry.flag("hold") or slurm_number(entry, "priority") == 0:
-        raise JobLeftOut("waiting, held (priority 0)")
+        raise NotEligible("waiting, held (priority 0)")
 
 
 def node_fields(

@@ -54,9 +54,10 @@ def _jobs(
             found = running_jobs(context, entry, name)
         elif waits and name in starting:
             found = [starting_job(context, entry, name, starting[name])]
-        elif unknown or (waits and words & HELD_FLAGS):
-            known = "" if not unknown else ", which is not known"
-            context.notes.leave_out(f"state {min(unknown or words & HELD_FLAGS)[:40]}{known}", name)
+        elif unknown:
+            context.notes.leave_out(f"state {min(unknown)[:40]}, which is not known", name)
+        elif waits and words & HELD_FLAGS:
+            context.notes.not_eligible(f"state {min(words & HELD_FLAGS)}", name)
         elif waits and (het := slurm_number(entry, "het_job_id")):
             found = het_jobs(context, components.pop(het, []))
         elif waits:

@@ -17,9 +17,9 @@ from placeopt.importers.slurm.job_requests import (
     MAX_RANGE,
     JobLeftOut,
     WaitingRequest,
+    leave_out,
     milliseconds,
     node_count,
-    reason_of,
     slurm_number,
     whole_nodes,
     with_amounts,
@@ -52,13 +52,12 @@ def waiting_jobs(context: JobContext, entry: JsonEntry, name: str, running_tasks
         check_startable(entry, licenses=context.licenses.listed)
         job = _as_requested(context, entry, name)
     except (JobLeftOut, BadInput) as error:
-        for task_name in names:
-            context.notes.leave_out(reason_of(entry, error), task_name)
+        leave_out(context.notes, entry, error, names)
         return
     called, priority = entry.text("name", "") or name, slurm_number(entry, "priority") or 0
     for task_name in names:
         if task_name in over:
-            context.notes.leave_out("tasks of an array over its limit of tasks at once", task_name)
+            context.notes.not_eligible("tasks of an array over its limit of tasks at once", task_name)
             continue
         own = {"id": task_name, "origin": origin_of(called, task_name)}
         task_job = job if task_name == name else job.model_copy(update=own)
@@ -90,9 +89,8 @@ def het_jobs(context: JobContext, entries: Sequence[JsonEntry]) -> Iterator[Obse
             options.append(make_record(Option, first.where, groups=groups, workers_per_node_max=1, **fields))
         yield ObservedJob(make_job(first, job_name(first), tuple(options), {}), priority=priority, where=first.where)
     except (JobLeftOut, BadInput) as error:
-        reason = reason_of(next((entry for entry in entries if f"{entry.where}." in str(error)), first), error)
-        for entry in entries:
-            context.notes.leave_out(reason, job_name(entry))
+        at = next((entry for entry in entries if f"{entry.where}." in str(error)), first)
+        leave_out(context.notes, at, error, map(job_name, entries))
 
 
 def _components(context: JobContext, entry: JsonEntry) -> list[Group]:
