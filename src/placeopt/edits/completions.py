@@ -17,7 +17,6 @@ ANYWHERE: dict[str, Any] = {
     "node_affinity": (),
     "nodes_allowed": None,
     "nodes_excluded": (),
-    "relations": (),
     "tolerations": (Toleration(operator="Exists"),),
     "conditions_unread": False,
 }
@@ -56,7 +55,7 @@ class Unread:
         Return the completion in which most is possible.
 
         Nodes that could not be read take new work, running jobs that could not be read hold nothing and may be changed,
-        and jobs of unread conditions may run anywhere.
+        and jobs of unread conditions may run on any node, beside what their relations allow.
         """
         drained, kept, free = set(self.drained), set(self.kept), set(self.conditions)
         nodes = tuple(_open(node) if node.id in drained else node for node in instance.cluster.nodes)
@@ -114,7 +113,7 @@ def _open(node: Node) -> Node:
 def _small(job: Job, held: Running) -> Job:
     """Return the job as one worker that asks for nothing, worth what it is worth where it runs."""
     option = Option(id=held.option, demand=Demand(gpus=0), value=max(option.value for option in job.options))
-    return changed(job, options=(option,), **ANYWHERE)
+    return changed(job, options=(option,), relations=(), **ANYWHERE)
 
 
 def _holding_nothing(held: Running) -> Running:
