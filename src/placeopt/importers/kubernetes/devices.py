@@ -12,7 +12,6 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
-from fractions import Fraction
 from operator import eq, ge, gt, le, lt, ne
 from typing import Any
 
@@ -21,7 +20,7 @@ from placeopt.importers.json_entry import JsonEntry
 from placeopt.importers.kubernetes.node_conditions import EVERY_NODE, KEEPS_OFF, NodeConditions, node_selector_terms
 from placeopt.importers.kubernetes.objects import Listed, by_id
 from placeopt.importers.kubernetes.partitions import Part, Partitions
-from placeopt.importers.kubernetes.resources import CLASS_RESOURCE, NONE, is_network, parse_quantity, quantity
+from placeopt.importers.kubernetes.resources import CLASS_RESOURCE, is_network, nano, quantity
 
 UNKNOWN = "a ResourceClaim"
 DeviceId = tuple[str, str, str]
@@ -52,7 +51,7 @@ class Device:
     node: str | None
     facts: Mapping[str, object]
     """Its driver, and ``attributes`` and ``capacity`` by domain and name."""
-    takes: Mapping[CounterId, Fraction]
+    takes: Mapping[CounterId, int]
     apart: bool
     tainted: bool
 
@@ -83,7 +82,7 @@ class Devices:
 
     def __init__(self, listed: Listed) -> None:
         self._devices: dict[DeviceId, Device] = {}
-        self._counters: dict[CounterId, Fraction] = {}
+        self._counters: dict[CounterId, int] = {}
         for slice_ in _newest(listed.get("ResourceSlice", [])):
             for device in _readable(slice_, self._counters):
                 self._devices[device.id] = device
@@ -118,7 +117,7 @@ class Devices:
         if same is None:
             named = {key for devices in self._of_name.values() for key in devices}
             used = _sum(self._devices[key] for key in named | met.keys())
-            together = all(amount <= self._counters.get(counter, NONE) for counter, amount in used.items())
+            together = all(amount <= self._counters.get(counter, 0) for counter, amount in used.items())
             if named & met.keys() or not together or not all(one.node and one.apart for one in met.values()):
                 return
             same = stated or CLASS_RESOURCE + name
@@ -141,7 +140,7 @@ class Devices:
         used = _sum(self._devices[key] for key in others if key in self._devices)
 
         def is_taken(device: Device) -> bool:
-            parts = (used[one] + amount > self._counters.get(one, NONE) for one, amount in device.takes.items())
+            parts = (used[one] + amount > self._counters.get(one, 0) for one, amount in device.takes.items())
             return device.id in others or (device.id not in self._allocated and not device.tainted and any(parts))
 
         return self._by_node(is_taken)
@@ -155,9 +154,10 @@ class Devices:
 
     def of(self, pod: JsonEntry, requested: Collection[str], resource: str) -> PodDevices:
         """Return what a pod takes by claims; ``requested``: resources that it names; ``resource``: what counts GPUs."""
-        spec, status, metadata = pod.entry("spec"), pod.entry("status"), pod.entry("metadata")
-        namespace, runs = metadata.text("namespace", "default"), "nodeName" in spec
-        found = PodDevices()
+        spec, status, found = pod.entry("spec"), pod.entry("status"), PodDevices()
+        if "resourceClaims" not in spec and "extendedResourceClaimStatus" not in status:
+            return found
+        namespace, runs = pod.entry("metadata").text("namespace", "default"), "nodeName" in spec
         names = _claim_names(pod)
         for entry in spec.entries("resourceClaims"):
             name = names[entry.text("name")]
@@ -298,7 +298,7 @@ def _newest(slices: Iterable[JsonEntry]) -> list[JsonEntry]:
     ]
 
 
-def _readable(spec: JsonEntry, counters: dict[CounterId, Fraction]) -> list[Device]:
+def _readable(spec: JsonEntry, counters: dict[CounterId, int]) -> list[Device]:
     """Return the devices of a slice, none if it cannot be read; its counters are added."""
     driver = spec.text("driver")
     pool = spec.entry("pool").text("name")
@@ -318,7 +318,7 @@ def _device(spec: JsonEntry, entry: JsonEntry, driver: str, pool: str) -> Device
             value = body.entry(kind).entry(key)
             name = key if "/" in key else f"{driver}/{key}"
             facts[f"{kind} {name}"] = next((value.raw(form) for form in value.names()), None)
-    takes: dict[CounterId, Fraction] = {}
+    takes: dict[CounterId, int] = {}
     for consumed in body.entries("consumesCounters"):
         takes |= _amounts((driver, pool, consumed.text("counterSet")), consumed)
     taints = [taint.text("effect", "") for taint in body.entries("taints")]
@@ -332,14 +332,14 @@ def _device(spec: JsonEntry, entry: JsonEntry, driver: str, pool: str) -> Device
     )
 
 
-def _amounts(of: tuple[str, str, str], entry: JsonEntry) -> dict[CounterId, Fraction]:
+def _amounts(of: tuple[str, str, str], entry: JsonEntry) -> dict[CounterId, int]:
     counters = entry.entry("counters")
     return {(*of, name): quantity(counters.entry(name), "value") for name in counters.names()}
 
 
-def _sum(devices: Iterable[Device]) -> Mapping[CounterId, Fraction]:
+def _sum(devices: Iterable[Device]) -> Mapping[CounterId, int]:
     """Return what devices take of counters together."""
-    total: dict[CounterId, Fraction] = defaultdict(Fraction)
+    total: dict[CounterId, int] = defaultdict(int)
     for device in devices:
         for counter, amount in device.takes.items():
             total[counter] += amount
@@ -363,7 +363,7 @@ def _is_met(clause: str, device: Device) -> bool | None:
     sign = SIGNS[parts["sign"]]
     if parts.get("kind") == "capacity":
         try:
-            return bool(sign(parse_quantity(str(device.facts[key])), parse_quantity(parts["value"])))
+            return bool(sign(nano(str(device.facts[key])), nano(parts["value"])))
         except ValueError:
             return None
     text = parts["value"]

@@ -211,16 +211,23 @@ def gang_drafts(
         if pod.group is not None and pod.group.rules is not NO_RULES:
             stated.setdefault(pod.group.id, pod.group.rules)
     gangs: dict[object, Gang] = {}
+    found: list[Gang | Draft] = []
     for pod in pods:
         path = [] if pod.group is None else _path(pod.group, rules, stated.get(pod.group.id, NO_RULES), pod)
-        (root, own), *below = path or [(("pod", pod.id), GroupRules(topology=pod.topology))]
-        name = root.partition("|")[0] if isinstance(root, str) else pod.id
-        _at_end(gangs.setdefault(root, Gang(name, own)), below, pod.id).pods.append(pod)
+        if not path:
+            tree = Part(pod.id, [pod], 1, pod.topology if pod.node is None else NO_TOPOLOGY)
+            found.append(Draft(pod.id, [pod], tree))
+            continue
+        (root, own), *below = path
+        if root not in gangs:
+            gangs[root] = Gang(str(root).partition("|")[0], own)
+            found.append(gangs[root])
+        _at_end(gangs[root], below, pod.id).pods.append(pod)
     for group in ended:
         path = _path(group, rules, stated.get(group.id, NO_RULES))
         if path and path[0][0] in gangs:
             _at_end(gangs[path[0][0]], path[1:], group.id).ended += 1
-    return [draft for gang in gangs.values() for draft in _drafts(gang, rules, notes)]
+    return [draft for one in found for draft in ([one] if isinstance(one, Draft) else _drafts(one, rules, notes))]
 
 
 def _at_end(group: Gang, path: Path, name: str) -> Gang:

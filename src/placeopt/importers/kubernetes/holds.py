@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from math import ceil, floor
 
 from placeopt.errors import BadInput
 from placeopt.importers.import_notes import ImportNotes
@@ -11,7 +10,7 @@ from placeopt.importers.json_entry import JsonEntry
 from placeopt.importers.kubernetes.node_conditions import label_selector
 from placeopt.importers.kubernetes.objects import Listed, job_id
 from placeopt.importers.kubernetes.pods import Pod
-from placeopt.importers.kubernetes.resources import NONE, in_units, quantity
+from placeopt.importers.kubernetes.resources import NANO, in_units, quantity
 from placeopt.importers.observed_round import ObservedHold, ObservedJob
 
 
@@ -62,8 +61,8 @@ def _reserved(
         return
     there, taken = status.entry("allocatable"), status.entry("allocated")
     exact = {key: quantity(there, key) - quantity(taken, key) for key in there.names()}
-    gpus = max(0, floor(exact.pop(resource, NONE)))
-    left = {key: max(0, ceil(amount)) for key, amount in in_units(exact).items()}
+    gpus = max(0, exact.pop(resource, 0) // NANO)
+    left = {key: max(0, amount) for key, amount in in_units(exact, up=True).items()}
     cpu, memory = left.pop("cpu", 0), left.pop("memory", 0)
     asked = {key for pod in pods for key in pod.amounts}
     owns = [_owner(owner, f"reservation {name}", notes) for owner in entry.entry("spec").entries("owners")]

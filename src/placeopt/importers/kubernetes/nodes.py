@@ -11,8 +11,6 @@ import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from fractions import Fraction
-from math import floor
 
 from placeopt.documents.faults import make_record
 from placeopt.errors import BadInput
@@ -21,7 +19,7 @@ from placeopt.importers.json_entry import JsonEntry
 from placeopt.importers.kubernetes.makers import TIER
 from placeopt.importers.kubernetes.node_conditions import label_selector, taint
 from placeopt.importers.kubernetes.objects import unreadable_field
-from placeopt.importers.kubernetes.resources import MAX_AMOUNT, NONE, in_units, may_be_gpu, quantity
+from placeopt.importers.kubernetes.resources import MAX_AMOUNT, NANO, in_units, may_be_gpu, quantity, unit_of
 from placeopt.model import Cluster, Domain, Gpu, Machine, Node, Origin, Profile, Taint
 from placeopt.model.cluster import RESERVED_LEVELS
 
@@ -74,8 +72,8 @@ class KubernetesNode:
     gpus: int = 0
     stated: frozenset[str] = frozenset()
     """Names of the resources that it states, also those of which it has none."""
-    amounts: dict[str, Fraction] = field(default_factory=dict)
-    """What it has for jobs of each resource but GPUs, in the units of records: without what daemons hold."""
+    amounts: dict[str, int] = field(default_factory=dict)
+    """What it has for jobs of each resource but GPUs, in nano units: without what daemons hold."""
     profiles: tuple[tuple[Profile, ...], ...] = ()
     """Of the first GPUs, where claims ask for parts of them."""
 
@@ -85,10 +83,10 @@ class KubernetesNode:
             if name == resource:
                 self.gpus = self.gpus or count
             elif not self.amounts.get(name):
-                self.amounts[name] = Fraction(count)
+                self.amounts[name] = NANO * count
         self.stated |= frozenset(devices)
 
-    def take(self, amounts: Mapping[str, Fraction | int]) -> None:
+    def take(self, amounts: Mapping[str, int]) -> None:
         """Subtract what no job may have."""
         for name in amounts.keys() & self.amounts.keys():
             self.amounts[name] -= amounts[name]
@@ -101,13 +99,12 @@ def read_node(entry: JsonEntry, resource: str, notes: ImportNotes) -> Kubernetes
     try:
         spec, status = entry.entry("spec"), entry.entry("status")
         room = status.entry("allocatable" if "allocatable" in status else "capacity")
-        counters = {key: quantity(room, key) for key in room.names()}
-        stated, gpus = frozenset(counters), counters.pop(resource, NONE)
-        if gpus.denominator != 1 or gpus > 1024:
+        amounts = {key: quantity(room, key) for key in room.names()}
+        stated, (gpus, part) = frozenset(amounts), divmod(amounts.pop(resource, 0), NANO)
+        if part or gpus > 1024:
             raise room.bad(resource, "a number of GPUs up to 1024")
-        amounts = in_units(counters)
         for key, most in MOST.items():
-            if amounts.get(key, 0) > most:
+            if amounts.get(key, 0) > most * unit_of(key):
                 raise room.bad(key, "no more than a node can have")
         ready = {one.text("type"): one.text("status") for one in status.entries("conditions")}.get("Ready", "True")
         taints = dict.fromkeys(filter(None, map(taint, spec.entries("taints"))))
@@ -125,7 +122,7 @@ def read_node(entry: JsonEntry, resource: str, notes: ImportNotes) -> Kubernetes
         notes.drain(f"nodes with {resource} and {', '.join(twice)}, which may be the same GPUs", name)
     elif gpus and any(HAMI.match(key) for key in metadata.texts("annotations")):
         notes.drain(f"nodes on which HAMi counts parts of GPUs as {resource}", name)
-    return KubernetesNode(entry, name, uid, labels, tuple(taints), drained, int(gpus), stated, amounts)
+    return KubernetesNode(entry, name, uid, labels, tuple(taints), drained, gpus, stated, amounts)
 
 
 class Levels:
@@ -286,7 +283,8 @@ def cluster_of(nodes: Mapping[str, KubernetesNode], levels: Levels, asked: Colle
     asked = {*MOST, *asked}
     for node in nodes.values():
         at = node.entry.where
-        amounts = {key: max(0, min(MAX_AMOUNT, floor(node.amounts[key]))) for key in node.amounts if key in asked}
+        left = in_units({key: amount for key, amount in node.amounts.items() if key in asked})
+        amounts = {key: max(0, min(MAX_AMOUNT, amount)) for key, amount in left.items()}
         cpu, memory = (amounts.pop(name, 0) for name in MOST)
         model, size = (
             node.labels.get(f"nvidia.com/gpu.{key}", "") if node.gpus else "" for key in ("product", "memory")

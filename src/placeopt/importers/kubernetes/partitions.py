@@ -11,10 +11,8 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping
-from fractions import Fraction
 from typing import TYPE_CHECKING, NamedTuple
 
-from placeopt.importers.kubernetes.resources import NONE
 from placeopt.model.machine import MAX_PROFILES, MAX_SLOTS, Profile
 
 if TYPE_CHECKING:
@@ -33,7 +31,7 @@ class Part(NamedTuple):
 class Partitions:
     """The GPUs that devices of all nodes are parts of; profiles are added as claims ask for them."""
 
-    def __init__(self, devices: Iterable[Device], limits: Mapping[CounterId, Fraction]) -> None:
+    def __init__(self, devices: Iterable[Device], limits: Mapping[CounterId, int]) -> None:
         self.parts: dict[DeviceId, Part] = {}
         self._gpus: dict[tuple[str, int], dict[DeviceId, Part]] = {}
         self._limits = limits
@@ -59,7 +57,7 @@ class Partitions:
         for device in devices:
             at = [i for i, counter in enumerate(slots) if device.takes.get(counter)]
             lies = bool(at) and at[-1] - at[0] < len(at) and device.node == node is not None
-            own = all(amount <= self._limits.get(c, NONE) and c in counters for c, amount in device.takes.items())
+            own = all(amount <= self._limits.get(c, 0) and c in counters for c, amount in device.takes.items())
             if not (lies and own and device.apart) or device.tainted:
                 return
             found[device.id] = Part(device.node or "", gpu, len(at), at[0])
@@ -101,14 +99,12 @@ class Partitions:
             alike and len(of_profile) < MAX_PROFILES and all(self._most(c, mine) <= self._limits[c] for c in counters)
         )
 
-    def _most(self, counter: CounterId, devices: Mapping[DeviceId, Part]) -> Fraction:
+    def _most(self, counter: CounterId, devices: Mapping[DeviceId, Part]) -> int:
         """Return the most that devices in slots of their own take of a counter together."""
-        most = [NONE]
+        most = [0]
         for end in range(1, _size(devices) + 1):
             ending = [(key, part.start) for key, part in devices.items() if part.start + part.width == end]
-            most.append(
-                max(most[-1], *(most[start] + self._takes[key].get(counter, NONE) for key, start in ending), NONE)
-            )
+            most.append(max(most[-1], *(most[start] + self._takes[key].get(counter, 0) for key, start in ending), 0))
         return most[-1]
 
     def of_node(self, node: str) -> tuple[tuple[Profile, ...], ...]:

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Mapping
-from fractions import Fraction
-from math import ceil, floor
 from operator import add
 
 from placeopt.importers.json_entry import JsonEntry
@@ -14,7 +12,7 @@ from placeopt.importers.kubernetes.node_conditions import NodeConditions, node_a
 from placeopt.importers.kubernetes.objects import time_ms
 from placeopt.importers.kubernetes.resources import (
     MAX_AMOUNT,
-    NONE,
+    NANO,
     PODS,
     in_units,
     may_be_gpu,
@@ -69,26 +67,25 @@ class Pod:
         self.labels: Mapping[str, str] = {**labels, NAMESPACE: self.namespace}
         self.node = spec.text("nodeName", "") or None
         self.queue = next((said[key] for key in QUEUES for said in (labels, annotations) if said.get(key)), None)
-        exact: dict[str, Fraction] = {PODS: Fraction(1)}
+        exact = {PODS: NANO}
         for key, amount in requested_amounts(spec, status).items():
             named = devices.resource(key)
-            exact[named] = exact.get(named, NONE) + amount
-        gpus = exact.pop(resource, NONE)
-        if gpus.denominator != 1 or gpus > MAX_GPUS:
+            exact[named] = exact.get(named, 0) + amount
+        gpus, part = divmod(exact.pop(resource, 0), NANO)
+        if part or gpus > MAX_GPUS:
             raise spec.bad("containers", f"whole numbers of {resource}, up to {MAX_GPUS} together")
         shares = [key for key in exact if may_be_gpu(key, resource)]
-        exact = in_units({key: amount for key, amount in exact.items() if key not in shares})
+        exact = {key: amount for key, amount in exact.items() if key not in shares}
         taken = devices.of(entry, [*exact, *([resource] if gpus else [])], resource)
-        self.gpus = int(gpus) + taken.amounts.pop(resource, 0)
+        self.gpus = gpus + taken.amounts.pop(resource, 0)
         self.profile, self.parts = taken.profile, tuple(taken.parts)
         """Name of the profile of its part of a GPU, and how many thousandths; where its GPUs and parts of them are."""
         if self.profile is not None:
             taken.unknown += ["a part of a GPU beside whole ones"] * (self.gpus > 0)
             self.gpus = 1
-        self.exact = merged(add, exact, {key: Fraction(count) for key, count in taken.amounts.items()})
-        """Amount of each resource but GPUs, in the units of records; ``amounts``: in whole ones."""
-        whole = ceil if self.node is None else floor
-        self.amounts: Mapping[str, int] = {key: whole(amount) for key, amount in self.exact.items()}
+        self.exact = merged(add, exact, {key: NANO * count for key, count in taken.amounts.items()})
+        """Amount of each resource but GPUs, in nano units; ``amounts``: in those of records."""
+        self.amounts: Mapping[str, int] = in_units(self.exact, up=self.node is None)
         if any(amount > MAX_AMOUNT for amount in self.amounts.values()):
             raise spec.bad("containers", "amounts that a node can have")
         self.shares = (*shares, *(f"annotation {key}" for key in FRACTIONS if key in annotations), *taken.unknown)

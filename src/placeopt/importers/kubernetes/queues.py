@@ -18,7 +18,7 @@ from placeopt.importers.kubernetes.makers import GroupRules
 from placeopt.importers.kubernetes.nodes import KubernetesNode
 from placeopt.importers.kubernetes.objects import Listed, by_id
 from placeopt.importers.kubernetes.pods import Pod
-from placeopt.importers.kubernetes.resources import MIB, quantity, unit_of
+from placeopt.importers.kubernetes.resources import MIB, NANO, quantity, unit_of
 from placeopt.model import Flavor, Queue, Quota
 
 MOST = 10**12
@@ -28,8 +28,8 @@ COHORT = "cohort/"
 FIELDS = tuple(Quota.model_fields)
 Key = tuple[str, str]
 """Flavor of nodes, "" for all nodes; and one of `FIELDS`."""
-Units = Mapping[str, tuple[str, Fraction]]
-"""Resource -> the field of its quotas, and the amount that is 1 there."""
+Units = Mapping[str, tuple[str, int]]
+"""Resource -> the field of its quotas, and the amount that is 1 there, in nano units."""
 KAI_UNITS = {"gpu": Fraction(1, 1000), "cpu": Fraction(1), "memory": MIB / 10**6}
 """Field of KAI's queues -> the amount that is 1 in ours, of GPUs, millicores and megabytes."""
 
@@ -91,7 +91,8 @@ class Queues:
 
 def read_queues(listed: Listed, nodes: Mapping[str, KubernetesNode], resource: str, notes: ImportNotes) -> Queues:
     """Return the listed queues; ``resource`` counts GPUs. Jobs of a queue that cannot be read are left out."""
-    units = {resource: (FIELDS[0], Fraction(1, 1000)), "cpu": (FIELDS[1], unit_of("cpu")), "memory": (FIELDS[2], MIB)}
+    of_field = (NANO // 1000, unit_of("cpu"), unit_of("memory"))
+    units = dict(zip((resource, "cpu", "memory"), zip(FIELDS, of_field, strict=True), strict=True))
     stated: dict[str, StatedQueue] = {}
     others: set[str] = set()
     for kind, read in (("ClusterQueue", _of_kueue), ("Cohort", _of_kueue), ("Queue", _queue)):
@@ -149,7 +150,7 @@ def _of_kueue(entry: JsonEntry, kind: str, units: Units, others: set[str]) -> St
             for field_, by_key in amounts.items():
                 if field_ in one:
                     key, unit = units[name]
-                    by_key[flavor.text("name"), key] = min(MOST, floor(quantity(one, field_) / unit))
+                    by_key[flavor.text("name"), key] = min(MOST, quantity(one, field_) // unit)
     return found
 
 
@@ -160,9 +161,9 @@ def _queue(entry: JsonEntry, _kind: str, units: Units, others: set[str]) -> Stat
     parent = spec.text("parentQueue" if kai else "parent", "")
     found = StatedQueue(entry, parent if parent != "root" else None)
     if kai:
-        for (name, unit), key in zip(KAI_UNITS.items(), FIELDS, strict=True):
+        for (name, amount), key in zip(KAI_UNITS.items(), FIELDS, strict=True):
             one = spec.entry("resources").entry(name)
-            _bound(found, key, _number(one, "limit", unit), _number(one, "quota", unit))
+            _bound(found, key, _number(one, "limit", amount), _number(one, "quota", amount))
             if name == "gpu":
                 found.weight = max(1, _number(one, "overQuotaWeight", Fraction(1)) or 1)
             if "lendingLimit" in one:
@@ -174,7 +175,7 @@ def _queue(entry: JsonEntry, _kind: str, units: Units, others: set[str]) -> Stat
     for name in stated[0].names():
         if name in units:
             key, unit = units[name]
-            most, due = (min(MOST, floor(quantity(one, name) / unit)) if name in one else None for one in stated)
+            most, due = (min(MOST, quantity(one, name) // unit) if name in one else None for one in stated)
             _bound(found, key, most, due)
         else:
             others.add(name)

@@ -1,4 +1,8 @@
-"""Resource quantities, the requests of a pod, and the class of each resource: GPU, other device, or plain amount."""
+"""
+Resource quantities, the requests of a pod, and the class of each resource: GPU, other device, or plain amount.
+
+Amounts are whole numbers of nano units, the finest that Kubernetes has: `NANO` of them are 1 of what a quantity states.
+"""
 
 from __future__ import annotations
 
@@ -6,17 +10,18 @@ import re
 from collections.abc import Callable, Mapping
 from fractions import Fraction
 from functools import lru_cache, partial, reduce
+from math import ceil
 from operator import add
 
 from placeopt.importers.json_entry import JsonEntry
 
 _FORM = re.compile(r"([+]?[0-9]{1,18}(?:\.[0-9]{0,9})?|\.[0-9]{1,9})([eE][+-]?[0-9]{1,2}|[numkMGTPE]|[KMGTPE]i)?\Z")
 _POWER = {"n": -3, "u": -2, "m": -1, "k": 1, "M": 2, "G": 3, "T": 4, "P": 5, "E": 6}
+NANO = 10**9
 MIB = Fraction(1 << 20)
-NONE = Fraction(0)
 MAX_AMOUNT = 1_000_000_000
 """Most of a named resource that a record states."""
-_MOST = 2**60
+_MOST = 2**60 * NANO
 
 
 @lru_cache(4096)
@@ -33,17 +38,23 @@ def parse_quantity(text: str) -> Fraction:
     return number * Fraction(1000) ** _POWER[suffix] if suffix else number
 
 
-def quantity(entry: JsonEntry, key: str) -> Fraction:
-    """Return the quantity of a field, 0 where it is left out; whole numbers may stand without quotes."""
+@lru_cache(4096)
+def nano(text: str) -> int:
+    """Return a quantity in nano units, rounded up as Kubernetes does; raises ValueError."""
+    return ceil(parse_quantity(text) * NANO)
+
+
+def quantity(entry: JsonEntry, key: str) -> int:
+    """Return the quantity of a field in nano units, 0 where it is left out; whole numbers may stand without quotes."""
     value = entry.raw(key)
     if value is None:
-        return NONE
+        return 0
     text = str(value) if isinstance(value, int) and not isinstance(value, bool) else value
     try:
-        amount = parse_quantity(text) if isinstance(text, str) else None
+        amount = nano(text) if isinstance(text, str) else None
     except ValueError:
         amount = None
-    if amount is None or (amount.numerator > _MOST and amount > _MOST):
+    if amount is None or amount > _MOST:
         raise entry.bad(key, "a quantity such as 500m, 8 or 64Gi")
     return amount
 
@@ -106,26 +117,24 @@ def is_network(name: str) -> bool:
 
 
 @lru_cache(4096)
-def unit_of(name: str) -> Fraction:
-    """Return the amount that is 1 in records: a millicore, a MiB of what is counted in bytes, one of all others."""
+def unit_of(name: str) -> int:
+    """Return what is 1 in records, in nano units: a millicore, a MiB of what is counted in bytes, one of all others."""
     if name == "cpu":
-        return Fraction(1, 1000)
-    return MIB if name in ("memory", "ephemeral-storage") or name.startswith("hugepages-") else Fraction(1)
+        return NANO // 1000
+    return NANO << 20 if name in ("memory", "ephemeral-storage") or name.startswith("hugepages-") else NANO
 
 
-def in_units(amounts: Mapping[str, Fraction]) -> dict[str, Fraction]:
-    """Return amounts in the units of `unit_of`."""
-    return {name: amount / unit_of(name) for name, amount in amounts.items()}
+def in_units(amounts: Mapping[str, int], *, up: bool = False) -> dict[str, int]:
+    """Return amounts in the units of records, rounded down or up."""
+    return {name: -(-amount // unit_of(name)) if up else amount // unit_of(name) for name, amount in amounts.items()}
 
 
-def merged(
-    join: Callable[[Fraction, Fraction], Fraction], one: Mapping[str, Fraction], other: Mapping[str, Fraction]
-) -> dict[str, Fraction]:
+def merged(join: Callable[[int, int], int], one: Mapping[str, int], other: Mapping[str, int]) -> dict[str, int]:
     """Return two amounts of each resource as one: their sum (``add``), or the larger (``max``)."""
     return {**one, **other, **{name: join(one[name], other[name]) for name in one.keys() & other.keys()}}
 
 
-def requested_amounts(spec: JsonEntry, status: JsonEntry) -> Mapping[str, Fraction]:
+def requested_amounts(spec: JsonEntry, status: JsonEntry) -> Mapping[str, int]:
     """
     Return what a pod holds of each resource that it names, by Kubernetes' rule; nothing of what it names with 0.
 
@@ -143,8 +152,8 @@ def requested_amounts(spec: JsonEntry, status: JsonEntry) -> Mapping[str, Fracti
         condition.text("type", "") == "PodResizePending" and condition.text("reason", "") == "Infeasible"
         for condition in status.entries("conditions")
     )
-    sidecars: Mapping[str, Fraction] = {}
-    most: Mapping[str, Fraction] = {}
+    sidecars: Mapping[str, int] = {}
+    most: Mapping[str, int] = {}
     for container in spec.entries("initContainers"):
         running = merged(add, sidecars, _needs(container, kept, infeasible=infeasible))
         most = merged(max, most, running)
@@ -157,7 +166,7 @@ def requested_amounts(spec: JsonEntry, status: JsonEntry) -> Mapping[str, Fracti
     }
 
 
-def _needs(container: JsonEntry, kept: Mapping[str, JsonEntry], *, infeasible: bool) -> dict[str, Fraction]:
+def _needs(container: JsonEntry, kept: Mapping[str, JsonEntry], *, infeasible: bool) -> dict[str, int]:
     """Return what one container holds: its requests, by default its limits, and what its node keeps for it."""
     amounts, status = _stated(container.entry("resources")), kept.get(container.text("name", ""))
     if status is None:
@@ -166,11 +175,11 @@ def _needs(container: JsonEntry, kept: Mapping[str, JsonEntry], *, infeasible: b
     return reduce(partial(merged, max), held, {} if infeasible and any(held) else amounts)
 
 
-def _stated(resources: JsonEntry) -> dict[str, Fraction]:
+def _stated(resources: JsonEntry) -> dict[str, int]:
     requests, limits = resources.entry("requests"), resources.entry("limits")
     names = dict.fromkeys([*requests.names(), *limits.names()])
     return {name: quantity(requests if name in requests else limits, name) for name in names}
 
 
-def _quantities(entry: JsonEntry) -> dict[str, Fraction]:
+def _quantities(entry: JsonEntry) -> dict[str, int]:
     return {name: quantity(entry, name) for name in entry.names()}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +16,7 @@ from placeopt.importers.kubernetes.listing import Listing, PodList
 from placeopt.importers.kubernetes.nodes import KubernetesNode, Levels, cluster_of, topology_levels
 from placeopt.importers.kubernetes.objects import read_objects
 from placeopt.importers.kubernetes.pod_relations import InterPodRules
-from placeopt.importers.kubernetes.resources import MIG, is_accelerator
+from placeopt.importers.kubernetes.resources import MIG, NANO, is_accelerator, unit_of
 from placeopt.importers.observed_round import observed_instance, snapshot_policy
 from placeopt.importers.priority_rule import PriorityRule, priority_rule
 from placeopt.model import Cluster, Instance, Job
@@ -196,19 +195,20 @@ class KubernetesObjects:
 def _take_from_nodes(listing: Listing, pods: PodList, rules: InterPodRules) -> None:
     """Take from nodes what no job may have: what daemons hold, and what others hold below whole units."""
     for node in listing.nodes.values():
-        node.amounts |= {name: Fraction(limit) for name, limit in rules.limits.items()}
+        node.amounts |= {name: NANO * limit for name, limit in rules.limits.items()}
     for name, given in listing.devices.taken().items():
         if name in listing.nodes:
             if given[listing.resource] and listing.nodes[name].profiles:
                 listing.notes.drain("nodes with parts of GPUs that no pod holds", name)
                 given.pop(listing.resource)
             listing.nodes[name].gpus -= min(listing.nodes[name].gpus, given.pop(listing.resource, 0))
-            listing.nodes[name].take(given)
+            listing.nodes[name].take({key: NANO * count for key, count in given.items()})
     jobs = {pod.id for pod in pods.work}
     for pod in pods.running:
         if pod.node in listing.nodes:
-            below = {name: amount % 1 for name, amount in pod.exact.items()}
-            listing.nodes[pod.node].take(below if pod.id in jobs else {**pod.exact, **rules.taken.get(pod.id, {})})
+            below = {name: amount % unit_of(name) for name, amount in pod.exact.items()}
+            apart = {name: NANO * amount for name, amount in rules.taken.get(pod.id, {}).items()}
+            listing.nodes[pod.node].take(below if pod.id in jobs else {**pod.exact, **apart})
 
 
 def _refuse_other_resources(nodes: Collection[KubernetesNode], resource: str, where: str) -> None:
