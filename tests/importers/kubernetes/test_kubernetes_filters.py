@@ -93,7 +93,7 @@ ONLY_A, ALONE = volume(nodeAffinity={"required": IN_A}), claim(mode="ReadWriteOn
         ("ReadWriteOncePod", [node("a"), mounts("p"), mounts("r", "a"), ALONE, volume()]),
         (None, [node("a"), mounts("p"), ALONE, volume()]),
         ("awsElasticBlockStore", [node(), mounts("p", awsElasticBlockStore={"volumeID": "vol-1"})]),
-        # PodTopologySpread counts pods as they come, which no rule of a round does; a soft one is a preference
+        # PodTopologySpread: test_kubernetes_spread; a soft one is a preference
         ("topology spread constraint", [node(), spread("DoNotSchedule")]),
         (None, [node(), spread("ScheduleAnyway")]),
         # gates: Kueue's say that a pod waits for room; any other is about something else

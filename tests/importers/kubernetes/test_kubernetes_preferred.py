@@ -39,7 +39,7 @@ MAKERS = {
 
 def placed(items: list[dict[str, Any]]) -> tuple[Plan, list[str]]:
     found = read(*items)
-    plan = solve(found)
+    plan = solve(found, time_limit_s=60)
     assert plan.status == "optimal"
     assert violations(found, plan) == []
     nodes = {held.node for placement in plan.placements for held in placement.assignments}

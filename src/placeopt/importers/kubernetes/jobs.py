@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import Any
 
 from placeopt.documents.faults import make_record
 from placeopt.errors import BadInput
 from placeopt.importers.kubernetes.gangs import Draft, Part, gang_drafts
 from placeopt.importers.kubernetes.listing import Listing, PodList, PodTemplate, unreadable_job
-from placeopt.importers.kubernetes.makers import KUEUE_GATES, Topology
-from placeopt.importers.kubernetes.node_conditions import EVERY_NODE, NO_NODE, NodeConditions, Volumes, where
+from placeopt.importers.kubernetes.makers import KUEUE_GATES, MAX_PODS, Topology
+from placeopt.importers.kubernetes.node_conditions import (
+    EVERY_NODE,
+    NO_NODE,
+    NodeConditions,
+    Volumes,
+    label_selector,
+    node_affinity,
+    where,
+)
 from placeopt.importers.kubernetes.nodes import HOSTNAME, Levels
 from placeopt.importers.kubernetes.objects import job_id, unreadable_field
 from placeopt.importers.kubernetes.pod_relations import InterPodRules
@@ -21,6 +29,15 @@ from placeopt.importers.priority_rule import flags_of
 from placeopt.model import Demand, Group, Job, JobOrigin, Option, Split, Spread
 from placeopt.model import NodeConditions as GroupConditions
 from placeopt.model.base import MAX_VALUE
+
+SPREAD_UNREAD = "with a topology spread constraint (DoNotSchedule) that counts other pods, or other nodes, than its own"
+SPREAD_DEFAULTS = {
+    "minDomains": 1,
+    "matchLabelKeys": None,
+    "nodeAffinityPolicy": "Honor",
+    "nodeTaintsPolicy": "Ignore",
+}
+SPREAD = ("topologyKey", "maxSkew", "labelSelector", *SPREAD_DEFAULTS)
 
 
 class JobReader:
@@ -102,7 +119,37 @@ class JobReader:
             for key in part.topology.hard_levels:
                 if key not in self._level_of:
                     return f"that must stay within one {key}, which is not a level (--levels names them)"
-        return None
+        try:
+            any_spread = any(pod.spread for pod in draft.pods)
+            return SPREAD_UNREAD if any_spread and not self._is_exact_spread(draft, *leaves) else None
+        except BadInput as error:
+            return unreadable_field(draft.first.entry, error)
+
+    def _is_exact_spread(self, draft: Draft, *asked: Collection[object]) -> bool:
+        """
+        Return whether the topology spread constraint of a gang that waits is the skew of its group.
+
+        Kubernetes counts pods as they come, and some order of a gang's pods keeps the skew that all of them keep; so it
+        is where only they count, in domains of a level, over all nodes that their own rules about labels choose.
+        """
+        first = draft.first
+        if len({repr([one.raws(SPREAD) for one in pod.spread]) for pod in draft.pods}) > 1 or len(first.spread) > 1:
+            return False
+        constraint, spec = first.spread[0], first.entry.entry("spec")
+        stated = constraint.raws(SPREAD_DEFAULTS)
+        plain = all(value in (None, [], usual) for value, usual in zip(stated, SPREAD_DEFAULTS.values(), strict=True))
+        meets = label_selector(constraint.entry("labelSelector"))
+        counted = {pod.id for pod in self._pods.readable if pod.namespace == first.namespace and meets(pod.labels)}
+        return (
+            plain
+            and "labelSelector" in constraint
+            and counted == {pod.id for pod in draft.pods}
+            and len(set[object]().union(*asked)) == 1
+            and self._conditions[first.id] == node_affinity(spec)
+            and not (draft.bound or self._pods.unreadable or self._rules.known is not None)
+            and self._levels.are_values(constraint.text("topologyKey"))
+            and constraint.integer("maxSkew", 1, MAX_PODS) > 0
+        )
 
     def _readable_job(self, draft: Draft) -> Iterator[ObservedJob]:
         """Yield the job of a draft, none if it waits and cannot be read."""
@@ -169,7 +216,7 @@ class JobReader:
         """
         if draft.runs:
             asked = {self._conditions[pod.id] for pod in draft.pods}
-            is_odd = any(pod.unsupported or pod.shares or pod.topology.required for pod in draft.pods)
+            is_odd = any(pod.unsupported or pod.spread or pod.shares or pod.topology.required for pod in draft.pods)
             is_odd = is_odd or len(asked) > 1 or any(one.unread for one in asked)
             if not is_odd and self._rules.unread(draft.pods) is None:
                 return asked.pop()
@@ -188,9 +235,11 @@ class JobReader:
         first, tree = draft.first, draft.tree
         gpu_value = self._rule.gpu_value(first.priority, [first.priority_class])
         alone = not draft.runs and len(draft.pods) > 1 and bool(first.ports)
-        key = (first.kind, len(tree.pods), tree.pods_min, tree.topology, gpu_value, alone)
+        skews = [] if draft.runs else [(one.text("topologyKey"), one.raw("maxSkew")) for one in first.spread]
+        key = (first.kind, len(tree.pods), tree.pods_min, tree.topology, gpu_value, alone, *skews)
         if tree.parts or key not in self._known:
             fields = self._group(tree, gpu_value, optional=False, differ=differ)
+            fields["spread"] += tuple(Spread(level=self._level_of[level], skew_max=skew) for level, skew in skews)
             fields["workers_per_node_max"] = 1 if alone else None
             fields["value"] = min(MAX_VALUE, sum(self._rule.value(pod.gpus, gpu_value) for pod in draft.pods))
             option = make_record(Option, first.entry.where, **fields)

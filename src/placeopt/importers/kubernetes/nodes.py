@@ -171,6 +171,17 @@ class Levels:
         known = [node.labels[HOSTNAME] for node in self._nodes if HOSTNAME in node.labels]
         return key == HOSTNAME and len(set(known)) == len(known)
 
+    def are_values(self, key: str) -> bool:
+        """Return whether the domains of a level are the values of its label, on all nodes; of a hostname, the nodes."""
+        if key == HOSTNAME:
+            return self.is_node(key) and all(key in node.labels for node in self._nodes)
+        if key not in self.names:
+            return False
+        path = [*self.names][: [*self.names].index(key) + 1]
+        places = {tuple(node.labels.get(one) for one in path) for node in self._nodes if key in node.labels}
+        values = {place[-1] for place in places if place[-1]}
+        return all(node.stated for node in self._nodes) and len(values) == len(places)
+
     def domain(self, node: KubernetesNode, domains: dict[str, Domain]) -> str | None:
         """
         Return the lowest domain of a node; ``domains``, by name, grow by those that are not there.

@@ -109,6 +109,9 @@ class Pod:
         self.topology, unread = pod_topology(metadata)
         self.unsupported = _unread_rule(spec) or unread
         """A placement rule that is not read; it matters while the pod waits."""
+        constraints = spec.entries("topologySpreadConstraints")
+        self.spread = [one for one in constraints if one.text("whenUnsatisfiable", "") != "ScheduleAnyway"]
+        """Topology spread constraints that must hold (DoNotSchedule)."""
         self.group = gang_membership(entry)
         self.daemon = any(owner.text("kind", "") in DAEMONS for owner in metadata.entries("ownerReferences"))
         self.ending = "deletionTimestamp" in metadata
@@ -163,9 +166,6 @@ def _claims(spec: JsonEntry, pod: str) -> Iterator[tuple[str, str | None]]:
 
 def _unread_rule(spec: JsonEntry) -> str | None:
     """Return a rule about nodes that is not read."""
-    spread = spec.entries("topologySpreadConstraints")
-    if any(one.text("whenUnsatisfiable", "DoNotSchedule") != "ScheduleAnyway" for one in spread):
-        return "with a topology spread constraint (DoNotSchedule)"
     if any(key in volume for volume in spec.entries("volumes") for key in ONE_NODE_VOLUMES):
         return f"with a volume in the pod itself of {', '.join(ONE_NODE_VOLUMES)}"
     return None
