@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from contextvars import ContextVar
 from typing import Annotated, Any, Literal, NamedTuple, Required, Self
 
-from pydantic import Field, ModelWrapValidatorHandler, TypeAdapter, model_validator
+from pydantic import Field, ModelWrapValidatorHandler, TypeAdapter, model_validator, with_config
 from typing_extensions import TypedDict
 
 from placeopt.model.base import (
@@ -307,8 +307,7 @@ templates: ContextVar[Templates | None] = ContextVar("templates", default=None)
 _own: Any = {name: Job.__annotations__[name] for name in OWN if name != "id"}
 # A typed dict: a record made for each job and taken apart again takes three times as long.
 _Own = TypedDict("_Own", {TEMPLATE: Required[str], "id": Required[Id], **_own}, total=False)  # type: ignore[misc]
-_Own.__pydantic_config__ = Record.model_config  # type: ignore[attr-defined]
-_own_fields = TypeAdapter[Any](_Own).validate_python
+_own_fields = TypeAdapter[Any](with_config(Record.model_config)(_Own)).validate_python
 _STATED = frozenset((TEMPLATE, *OWN))
 
 
