@@ -307,7 +307,7 @@ def test_the_optimum_is_that_of_brute_force(seed: int) -> None:
     assert violations(round_, plan) == []
     assert (plan.levels[0].objective, plan.levels[0].bound) == (best, best)
     for method in (METHODS[seed % len(METHODS)], "assignment", "counts"):
-        other = solve(round_, method=method, time_limit_s=30)
+        other = solve(round_, method=method, time_limit_s=5)  # a search goes on for as long as it may
         assert violations(round_, other) == []
         assert other.levels[0].objective <= best
         assert other.levels[0].bound is None or other.levels[0].bound >= best
