@@ -7,7 +7,7 @@ strict checks of the model are paid per distinct row and not per job.
 
 import operator
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, TypeGuard
 
 import numpy as np
 import numpy.typing as npt
@@ -175,7 +175,7 @@ def _columns(table: str, given: Mapping[str, Column], kind: type[Record], known:
             raise BadInput(f"{table}: column {column!r}: missing, expected one value a row")
     if not _is_column(given["id"]):
         raise BadInput(f"{table}: column 'id': {shortened(given['id'])}, expected a sequence, one name a row")
-    columns, size = {}, len(given["id"])  # type: ignore[arg-type]  # it is a column
+    columns, size = {}, len(given["id"])
     for column, value in given.items():
         columns[column] = _values(table, column, value) if _is_column(value) else [_plain_type(value)] * size
         if len(columns[column]) != size:
@@ -196,7 +196,7 @@ def _fault(error: ValidationError, table: str, given: Mapping[str, Column]) -> B
     return BadInput(f"{table}: {where}: expected {expectation(fault)}")
 
 
-def _is_column(value: Column) -> bool:
+def _is_column(value: Column) -> TypeGuard[Sequence[Any] | npt.NDArray[Any]]:
     return isinstance(value, np.ndarray | Sequence) and not isinstance(value, str)
 
 

@@ -386,17 +386,3 @@ class ClusterRecord:
             clash = directory.domains_above[node.domain].keys() & node.labels.keys()
             if clash:
                 raise BadInput(f"nodes: {name!r}: label {min(clash)!r} is set by the node's domain already")
-
-
-def is_among(job_id: str, ids: Ids) -> bool:
-    """Tell whether ``ids`` include the job."""
-    if isinstance(ids, str):  # one id, not the letters of one
-        return job_id == ids
-    return ids if isinstance(ids, bool) else job_id in ids
-
-
-def nodes_text(ids: list[str]) -> str:
-    """Say which nodes changed."""
-    shown = ", ".join(repr(name) for name in ids[:5])
-    more = f" and {len(ids) - 5} more" if len(ids) > 5 else ""
-    return f"node{'s' * (len(ids) > 1)} {shown}{more} changed"

@@ -10,7 +10,7 @@ from placeopt.arguments import checked, expect, listed, mapped
 from placeopt.check.case import names
 from placeopt.errors import BadInput
 from placeopt.live_cluster.changes import ClusterChanges, held_gpus
-from placeopt.live_cluster.cluster_record import NodeChange, nodes_text
+from placeopt.live_cluster.cluster_record import NodeChange
 from placeopt.live_cluster.failure_reports import FailureReports
 from placeopt.model import Instance, Job, Policy, Running
 from placeopt.model.base import MAX_MS
@@ -122,7 +122,7 @@ class HostReports(FailureReports):
         changes = [
             *([f"{names([job.id for job in add])} came"] if add else []),
             *([f"{names(list(remove))} went"] if remove else []),
-            *([nodes_text(list(records))] if records else []),
+            *([_nodes_text(list(records))] if records else []),
             *([f"{names(list(ends))} expected to end at another time"] if ends else []),
             *([f"flags of {names(list(flags))} changed"] if flags else []),
             *([f"priority of {names(list(priority))} changed"] if priority else []),
@@ -269,3 +269,10 @@ def _refused(error: ValidationError) -> BadInput:
     first = error.errors(include_url=False)[0]
     place = ".".join(map(str, first["loc"]))
     return BadInput(f"{place}: " * bool(place) + first["msg"].removeprefix("Value error, "))
+
+
+def _nodes_text(ids: list[str]) -> str:
+    """Say which nodes changed."""
+    shown = ", ".join(repr(name) for name in ids[:5])
+    more = f" and {len(ids) - 5} more" if len(ids) > 5 else ""
+    return f"node{'s' * (len(ids) > 1)} {shown}{more} changed"

@@ -13,7 +13,7 @@ from placeopt.check.case import names
 from placeopt.errors import BadInput, Unsupported
 from placeopt.formulations.node_patterns import CarriedPrices
 from placeopt.heuristics.lookahead import LookaheadDecision
-from placeopt.live_cluster.cluster_record import Ids, is_among
+from placeopt.live_cluster.cluster_record import Ids
 from placeopt.live_cluster.cluster_state import ClusterState
 from placeopt.live_cluster.edits import Edits
 from placeopt.live_cluster.fast_path import choose_by_greedy, choose_by_lookahead, fast_path_plan
@@ -212,7 +212,7 @@ class LiveCluster:
             flags = (held.movable, held.shrinkable, held.preemptible)
             self.state.start(running_record(new[job_id], record.now_ms if job_id in moved else held.started_ms, flags))
         for placement in starting:
-            allowed = (is_among(placement.job, ids) for ids in (movable, shrinkable, preemptible))
+            allowed = (_is_among(placement.job, ids) for ids in (movable, shrinkable, preemptible))
             self.state.start(running_record(placement, record.now_ms, tuple(allowed)))
         if starting or keep or stopped:
             begun = [placement.job for placement in starting]
@@ -229,3 +229,10 @@ class LiveCluster:
     def _refuse(broken: Sequence[object]) -> None:
         if broken:
             raise BadInput(f"plan: {broken[0]}")
+
+
+def _is_among(job_id: str, ids: Ids) -> bool:
+    """Tell whether ``ids`` include the job."""
+    if isinstance(ids, str):  # one id, not the letters of one
+        return job_id == ids
+    return ids if isinstance(ids, bool) else job_id in ids

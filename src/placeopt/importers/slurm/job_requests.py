@@ -92,8 +92,8 @@ class Request:
     """
     What a job asks for, running or waiting.
 
-    ``by``: GPUs and other generic resources per node, task, job or socket. ``exclusive``: Who else may use its nodes:
-    empty: everybody; ``none``: nobody; another word: jobs of the same user, account group or topology.
+    ``by``: GPUs and other generic resources per node, task, job or socket. ``exclusive``: Which other jobs may use its
+    nodes: empty: all; ``none``: no other job; another word: jobs of the same user, account group or topology.
     """
 
     def __init__(self, entry: JsonEntry) -> None:
