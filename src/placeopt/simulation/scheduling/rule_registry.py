@@ -8,7 +8,8 @@ from typing import Generic, TypeVar
 
 from placeopt.documents.documents import loads
 from placeopt.errors import BadArgument
-from placeopt.simulation.records.scheduling import RuleNames, Scheduling
+from placeopt.simulation.records.rule_names import RuleNames
+from placeopt.simulation.records.scheduling import Scheduling
 
 R = TypeVar("R")
 
