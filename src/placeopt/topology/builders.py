@@ -1,11 +1,15 @@
 """
-Well-known machines, from their makers' public data sheets.
+Well-known machines, from their makers' public data sheets: ``machines.json``, with a note and the source of each.
 
-``cpu_millicores`` counts the data sheet's physical cores, bandwidths are MB/s in one direction. Weights are left to the
-defaults of ``LEVEL_WEIGHTS``; a direct link has weight 1.
+``cpu_millicores`` counts the data sheet's physical cores, bandwidths are MB/s in one direction. ``lanes``: pairs of
+GPUs and their NVLink lanes, by default of 25,000 MB/s, or the lanes of every pair, as NVSwitch gives. Weights are left
+to the defaults of ``LEVEL_WEIGHTS``; a direct link has weight 1.
 """
 
+import json
 from collections.abc import Callable, Mapping
+from functools import partial
+from importlib.resources import files
 from itertools import combinations
 from typing import Any
 
@@ -14,125 +18,23 @@ from placeopt.model import Gpu, Link, Machine, Part
 
 PCIE3_X16_MBPS = 15_754
 """8 GT/s x 16 lanes x 128/130 / 8 bits; generations 4 and 5 double it."""
-PCIE4_X16_MBPS = 31_508
-PCIE5_X16_MBPS = 63_015
-
-NVLINK1_LANE_MBPS = 20_000
 NVLINK2_LANE_MBPS = 25_000
 """Also of NVLink 3 and 4, which add lanes: 12 on A100, 18 on H100."""
 
-DGX1_LANES = {
-    (0, 1): 1, (0, 2): 1, (0, 3): 2, (0, 4): 2,
-    (1, 2): 2, (1, 3): 1, (1, 5): 2,
-    (2, 3): 2, (2, 6): 1,
-    (3, 7): 1,
-    (4, 5): 1, (4, 6): 1, (4, 7): 2,
-    (5, 6): 2, (5, 7): 1,
-    (6, 7): 2,
-}  # fmt: skip
-"""NVLink lanes of the DGX-1 with V100: a hybrid cube mesh that uses all six lanes of every GPU."""
+
+def _listed(name: str) -> Machine:
+    """Return a machine of the file."""
+    listed = json.loads(files("placeopt.topology").joinpath("machines.json").read_text(encoding="utf-8"))[name]
+    count, gpu, lanes = listed.pop("num_gpus"), Gpu(**listed.pop("gpu")), listed.pop("lanes")
+    lane_mbps, _ = listed.pop("lane_mbps", NVLINK2_LANE_MBPS), listed.pop("note")
+    pairs = lanes if isinstance(lanes, list) else [(*pair, lanes) for pair in combinations(range(count), 2)]
+    links = tuple(Link(gpus=(a, b), lanes=n, bandwidth_mbps=n * lane_mbps) for a, b, n in pairs)
+    return _server(name, count * [gpu], links=links, **listed)
 
 
-def minsky() -> Machine:
-    """
-    IBM Power System S822LC for HPC ("Minsky") as in SC'17, section 3: 2 sockets x (8 cores, 256 GB, 2 P100).
-
-    Dual NVLink (40 GB/s) inside a socket, between the GPUs and to the CPU; the X bus between the sockets carries
-    38.4 GB/s. By fig. 7 two GPUs are 1 apart inside a socket and 42 across; the paper's own scenarios state 1 and 20
-    instead.
-    """
-    return _server(
-        "minsky",
-        4 * [Gpu(model="P100", memory_mib=16 * 1024, uplink_mbps=2 * NVLINK1_LANE_MBPS)],
-        socket_mbps=38_400,
-        links=_links({(0, 1): 2, (2, 3): 2}, NVLINK1_LANE_MBPS),
-        cpu_millicores=16_000,
-        memory_mib=512 * 1024,
-        memory_bandwidth_mbps=230_000,
-        source="Amaral et al., SC'17, section 3; IBM Power System S822LC for HPC data sheet",
-    )
-
-
-def dgx1() -> Machine:
-    """
-    NVIDIA DGX-1 with 8 V100 (32 GB): hybrid cube mesh, 2 sockets x 20 cores, 4 PCIe switches with 2 GPUs each.
-
-    SC'17 describes the older one with P100, which has the same 16 edges with one lane each.
-    """
-    return _server(
-        "dgx-1",
-        8 * [Gpu(model="V100", memory_mib=32 * 1024, uplink_mbps=PCIE3_X16_MBPS)],
-        gpus_per_switch=2,
-        socket_mbps=38_400,
-        links=_links(DGX1_LANES),
-        cpu_millicores=40_000,
-        memory_mib=512 * 1024,
-        memory_bandwidth_mbps=2 * 76_800,
-        pcie_bandwidth_mbps=4 * PCIE3_X16_MBPS,
-        network_bandwidth_mbps=4 * 12_500,
-        source="NVIDIA DGX-1 (V100) data sheet and system architecture white paper",
-    )
-
-
-def dgx2() -> Machine:
-    """
-    NVIDIA DGX-2: 16 V100 (32 GB) on NVSwitch, 6 lanes (150 GB/s) to any other; 2 sockets x 24 cores.
-
-    NVSwitch gives every pair all lanes of a GPU, so each pair is one link. Of the two layers of PCIe switches only the
-    lower one is drawn: 8 switches with 2 GPUs and one network card each.
-    """
-    return _server(
-        "dgx-2",
-        16 * [Gpu(model="V100", memory_mib=32 * 1024, uplink_mbps=PCIE3_X16_MBPS)],
-        gpus_per_switch=2,
-        socket_mbps=62_400,
-        links=_all_linked(16, lanes=6),
-        cpu_millicores=48_000,
-        memory_mib=1536 * 1024,
-        memory_bandwidth_mbps=2 * 128_000,
-        pcie_bandwidth_mbps=8 * PCIE3_X16_MBPS,
-        network_bandwidth_mbps=8 * 12_500,
-        source="NVIDIA DGX-2 data sheet",
-    )
-
-
-def dgx_a100() -> Machine:
-    """
-    NVIDIA DGX A100 (640 GB): 8 A100 (80 GB) on NVSwitch, 12 lanes (300 GB/s) to any other; 2 sockets x 64 cores.
-
-    4 PCIe switches with 2 GPUs each. The sockets can be set to show four NUMA domains each; that is not drawn.
-    """
-    return _server(
-        "dgx-a100",
-        8 * [Gpu(model="A100", memory_mib=80 * 1024, uplink_mbps=PCIE4_X16_MBPS)],
-        gpus_per_switch=2,
-        links=_all_linked(8, lanes=12),
-        cpu_millicores=128_000,
-        memory_mib=2048 * 1024,
-        memory_bandwidth_mbps=2 * 204_800,
-        pcie_bandwidth_mbps=8 * PCIE4_X16_MBPS,
-        network_bandwidth_mbps=8 * 25_000,
-        source="NVIDIA DGX A100 (640 GB) data sheet",
-    )
-
-
-def dgx_h100() -> Machine:
-    """
-    NVIDIA DGX H100: 8 H100 (80 GB) on NVSwitch, 18 lanes (450 GB/s) to any other; 2 sockets x 56 cores.
-
-    Each GPU shares its PCIe switch with a network card and no other GPU, so GPUs hang on their socket.
-    """
-    return _server(
-        "dgx-h100",
-        8 * [Gpu(model="H100", memory_mib=80 * 1024, uplink_mbps=PCIE5_X16_MBPS)],
-        links=_all_linked(8, lanes=18),
-        cpu_millicores=112_000,
-        memory_mib=2048 * 1024,
-        memory_bandwidth_mbps=2 * 307_200,
-        pcie_bandwidth_mbps=8 * PCIE5_X16_MBPS,
-        network_bandwidth_mbps=8 * 50_000,
-        source="NVIDIA DGX H100 data sheet",
-    )
+minsky, dgx1, dgx2, dgx_a100, dgx_h100 = (
+    partial(_listed, name) for name in ("minsky", "dgx-1", "dgx-2", "dgx-a100", "dgx-h100")
+)
 
 
 def pcie_box(
@@ -216,12 +118,3 @@ def _server(
             placed.append(gpu.model_copy(update={"part": part}))
     source = f"builder {name or id}: {source}"
     return Machine(id=id, parts=tuple(parts), gpus=tuple(placed), source=source, **fields)
-
-
-def _links(lanes: Mapping[tuple[int, int], int], lane_mbps: int = NVLINK2_LANE_MBPS) -> tuple[Link, ...]:
-    return tuple(Link(gpus=pair, lanes=n, bandwidth_mbps=n * lane_mbps) for pair, n in lanes.items())
-
-
-def _all_linked(count: int, *, lanes: int) -> tuple[Link, ...]:
-    """Links between all pairs, each with all lanes of a GPU, as NVSwitch gives."""
-    return _links(dict.fromkeys(combinations(range(count), 2), lanes))
