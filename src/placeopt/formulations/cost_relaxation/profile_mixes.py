@@ -16,10 +16,10 @@ from placeopt.formulations.cost_relaxation.node_classes import NodeClasses
 from placeopt.linear import NO_LOWER, NO_UPPER, ModelBuilder
 from placeopt.problem import BoolArray, IntArray, Problem
 from placeopt.problem.free_capacity import gpu_milli_left
-from placeopt.terms.costs.meetings import nested_domains
+from placeopt.terms.costs.interference import nested_domains
 
 SOCKET = 2
-"""Level of ``meetings.nested_domains``; what is closer shares it."""
+"""Level of ``interference.nested_domains``; what is closer shares it."""
 MOST_MIXES = 8_000
 """Mixes of profiles that domains of all pools may hold; where there are more, similar profiles count as one."""
 
