@@ -8,7 +8,7 @@ from typing import Any
 
 from placeopt.deadline import FOREVER, Deadline
 from placeopt.explain.records import DomainsMin, WorkersMax
-from placeopt.feasibility.fit import ceiling, fit, largest, sizes
+from placeopt.feasibility.fit import fit, largest
 from placeopt.feasibility.free_capacity import FreeCapacity
 from placeopt.feasibility.requirement import Requirement
 from placeopt.model import Split
@@ -37,9 +37,12 @@ def fewest_domains(
     best: DomainsMin | None = None
     for requirement in requirements:
         asked = [split.domains for split in requirement.splits if split.level == level]
-        domains = _fewest(room, requirement, level, deadline) if asked else None
-        if domains is not None and (best is None or domains < best.domains):
-            best = DomainsMin(option=requirement.option, level=level, domains=domains, asked=asked[0])
+        there = {*room.domains(level)[room.workers(requirement) > 0].tolist()} - {-1} if asked else ()
+        for domains in range(1, min(len(there), requirement.most) + 1):
+            if best is not None and domains >= best.domains:
+                break
+            if fit(room, [requirement.spread_over(level, domains)], deadline) is not None:
+                best = DomainsMin(option=requirement.option, level=level, domains=domains, asked=asked[0])
     return best
 
 
@@ -71,19 +74,3 @@ def levels_upward(room: FreeCapacity) -> list[str]:
         if parent >= 0:
             above[parent] = max(above[parent], above[domain] + 1)
     return sorted(height, key=lambda level: (height[level], level))
-
-
-def _fewest(room: FreeCapacity, requirement: Requirement, level: str, deadline: Deadline) -> int | None:
-    per_node = room.workers(requirement)
-    there = room.domains(level)
-    most = len({int(domain) for domain in there[per_node > 0] if domain >= 0})
-    if any(split.level == level and split.workers is not None for split in requirement.splits):
-        counts = (d for d in range(1, min(most, requirement.most) + 1) if requirement.most % d == 0)
-        return next((d for d in counts if fit(room, [requirement.spread_over(level, d)], deadline) is not None), None)
-    best: int | None = None
-    for workers in sizes(requirement.spread_over(level, 1), ceiling(room, requirement, per_node)):
-        layout = room.distribution(requirement, workers, per_node, most_domains={level: most}, deadline=deadline)
-        possible = layout.domains_possible(level)
-        if possible and (best is None or possible[0] < best):
-            best = possible[0]
-    return best

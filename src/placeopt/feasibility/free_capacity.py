@@ -101,19 +101,12 @@ class FreeCapacity(Room):
         return most
 
     def distribution(
-        self,
-        requirement: Requirement,
-        workers: int,
-        per_node: IntArray,
-        *,
-        most_domains: dict[str, int] | None = None,
-        deadline: Deadline = FOREVER,
+        self, requirement: Requirement, workers: int, per_node: IntArray, *, deadline: Deadline = FOREVER
     ) -> WorkerDistribution:
         """
         Return all ways to lay that many workers.
 
-        ``per_node`` are the most that each node takes (`workers`); ``most_domains`` and ``deadline`` as in
-        `WorkerDistribution`.
+        ``per_node`` are the most that each node takes (`workers`); ``deadline`` as in `WorkerDistribution`.
         """
         problem, part = self.problem, requirement.link_part
         around = Surroundings(
@@ -128,7 +121,7 @@ class FreeCapacity(Room):
             domain_room=link_room(problem, problem.domain_link_mbps, self.domain_load)[:, part],
             domain_takes={domain: self.takes(requirement, domain) for domain in self._limited_domains},
         )
-        return WorkerDistribution(around, workers, per_node, most_domains=most_domains, deadline=deadline)
+        return WorkerDistribution(around, workers, per_node, deadline=deadline)
 
     def _eligible(self, split: Spread) -> frozenset[int]:
         """Return the domains of a split's level with a node that the job chooses."""

@@ -72,39 +72,29 @@ def packing(slots: Slots, load: int) -> tuple[tuple[int, ...], ...] | None:
     """
     counts = [load >> (MAX_SLOTS + BITS * p) & ((1 << BITS) - 1) for p in range(len(slots))]
     widest = sorted(range(len(slots)), key=lambda p: -slots[p][0])
-    best: tuple[tuple[int, ...], tuple[tuple[int, ...], ...]] | None = None
-    for starts, free in _packings(slots, counts, widest, ~held_slots(load)):
+    shares = [p for p in widest for _ in range(counts[p])]
+    best: tuple[tuple[int, ...], list[int]] | None = None
+    for starts, free in _packings(slots, shares, ~held_slots(load)):
         left = tuple(sum(free & taken(slots[p][0], s) == taken(slots[p][0], s) for s in slots[p][1]) for p in widest)
         if best is None or left > best[0]:
-            best = left, tuple(starts[p] for p in range(len(slots)))
-    return None if best is None else best[1]
+            best = left, starts
+    if best is None:
+        return None
+    return tuple(tuple(s for q, s in zip(shares, best[1], strict=True) if q == p) for p in range(len(slots)))
 
 
-def _packings(
-    slots: Slots, counts: list[int], order: list[int], free: int
-) -> Iterator[tuple[dict[int, tuple[int, ...]], int]]:
-    """Yield the starts of each profile in ``order``, and the slots that are free beside them."""
-    if not order:
-        yield {}, free
+def _packings(slots: Slots, shares: list[int], free: int, first: int = 0) -> Iterator[tuple[list[int], int]]:
+    """Yield the start of each share, given by its profile and of the first at least ``first``, and what stays free."""
+    if not shares:
+        yield [], free
         return
-    profile, *rest = order
-    for starts, left in _starts(slots[profile], counts[profile], 0, free):
-        for others, after in _packings(slots, counts, rest, left):
-            yield {profile: starts, **others}, after
-
-
-def _starts(
-    of: tuple[int, tuple[int, ...]], count: int, first: int, free: int
-) -> Iterator[tuple[tuple[int, ...], int]]:
-    if not count:
-        yield (), free
-        return
-    width, starts = of
-    for i in range(first, len(starts)):
-        bits = taken(width, starts[i])
-        if free & bits == bits:
-            for others, left in _starts(of, count - 1, i + 1, free & ~bits):
-                yield (starts[i], *others), left
+    width, starts = slots[shares[0]]
+    for start in starts:
+        bits = taken(width, start)
+        if start >= first and free & bits == bits:
+            after = start + 1 if shares[1:2] == shares[:1] else 0
+            for others, left in _packings(slots, shares[1:], free & ~bits, after):
+                yield [start, *others], left
 
 
 def with_room(geometries: tuple[Geometry, ...], profile: str | None, gpu_type: IntArray, load: IntArray) -> BoolArray:

@@ -70,24 +70,15 @@ class WorkerDistribution:
     All ways to lay ``workers`` workers; raises ``OutOfTime`` at the deadline.
 
     ``per_node``, (N,), are the most workers that each node takes. A split that states its workers takes ``workers /
-    domains``. ``most_domains``: level -> most domains in use, instead of the splits' own number.
+    domains``.
     """
 
-    def __init__(
-        self,
-        around: Surroundings,
-        workers: int,
-        per_node: IntArray,
-        *,
-        most_domains: Mapping[str, int] | None = None,
-        deadline: Deadline = FOREVER,
-    ) -> None:
+    def __init__(self, around: Surroundings, workers: int, per_node: IntArray, *, deadline: Deadline = FOREVER) -> None:
         self._around, self._workers, self._deadline = around, workers, deadline
         self._full = (1 << (workers + 1)) - 1
         self._counting, self._breaking = around.splits, [one for one in around.spread if one.remainder == "smaller"]
         self._nothing: Counts = (0,) * (len(self._counting) + len(self._breaking))
-        caps = [(most_domains or {}).get(s.level, s.domains) for s in self._counting]
-        self._caps: Counts = (*caps, *[1] * len(self._breaking))
+        self._caps: Counts = (*(split.domains for split in self._counting), *[1] * len(self._breaking))
         self._most = np.minimum(per_node, workers)
         for level in around.levels:
             self._most = np.where(around.domain_of(level) >= 0, self._most, 0)
@@ -117,17 +108,6 @@ class WorkerDistribution:
         domains = tuple(split.domains for split in self._counting)
         ends = (counts for counts, sizes in self._table.items() if sizes >> self._workers & 1)
         return next((counts for counts in ends if counts[: len(domains)] == domains), None)
-
-    def domains_possible(self, level: str) -> list[int]:
-        """Numbers of domains of ``level``, ascending, with which there is a way, all other splits kept."""
-        possible = set()
-        for counts, sizes in self._table.items():
-            stated = list(zip(counts, self._counting, strict=False))
-            here = {count for count, split in stated if split.level == level}
-            others = all(count == split.domains for count, split in stated if split.level != level)
-            if others and len(here) == 1 and sizes >> self._workers & 1:
-                possible |= here
-        return sorted(possible)
 
     def nodes(self) -> dict[int, int]:
         """Return node -> workers of one way; none where it does not fit."""
