@@ -143,7 +143,7 @@ def cross_validated(kind: Kind, x: np.ndarray, y: np.ndarray, *, folds: int = 5,
     def predict(fitted: np.ndarray, left: np.ndarray) -> np.ndarray:
         return _predict(x[left], _fit(kind, x[fitted], y[fitted], seed))
 
-    return rmsle(predicted_out_of_fold(len(y), folds, seed, predict), y)
+    return rmsle(predicted_out_of_fold(len(y), folds, predict, seed=seed), y)
 
 
 def _fit(kind: Kind, x: np.ndarray, y: np.ndarray, seed: int) -> dict[str, Any]:

@@ -23,53 +23,20 @@ class CurveModel(Fitted):
     are of s, over pairs left out of the fit one fold after the other.
     """
 
-    a: float
-    b: float
-    c: float
-    """Each at least 0; their sum at least 1."""
+    curve: SlowdownCurve
+    """As ``policy.interference.curve`` and a scenario's ``physics.curve`` take it."""
     most: float
     """Largest joint utilisation that was measured; the curve extrapolates beyond it."""
 
-    def slowdown(self, x: float) -> float:
-        """Return s(x)."""
-        return float(_at(np.array([self.a, self.b, self.c]), np.array([x]))[0])
 
-    def for_policy(self) -> SlowdownCurve:
-        """Return the curve as ``policy.interference.curve`` and a scenario's ``physics.curve`` take it."""
-        a, b = round(1e6 * self.a), round(1e6 * self.b)
-        c = max(round(1e6 * self.c), 1_000_000 - a - b)
-        return SlowdownCurve(square_millionths=a, linear_millionths=b, constant_millionths=c)
-
-
-def fit_curve(
-    name: str, measured: Measured, utilisation_percent: Mapping[str, float], *, folds: int = 5, seed: int = 0
-) -> CurveModel:
+def fit_curve(name: str, measured: Measured, utilisation_percent: Mapping[str, float], *, folds: int = 5) -> CurveModel:
     """
     Fit a curve to pairs of jobs that shared a GPU, by least squares of the relative error.
 
-    Parameters
-    ----------
-    name
-        Stored in the model.
-    measured
-        The pairs, their source, and what was left out.
-    utilisation_percent
-        Utilisation of a GPU by each profile alone, 0 to 100; a pair's x is the sum of both.
-    folds, seed
-        Of the cross-validation.
+    ``name`` is stored in the model; ``utilisation_percent``, 0 to 100, is that of a GPU by each profile alone: a pair's
+    x is the sum of both. ``folds`` are those of the cross-validation. Raises ``BadInput`` if there are fewer pairs than
+    folds, or a profile's utilisation is missing or none.
 
-    Returns
-    -------
-    CurveModel
-        The coefficients, the errors of the cross-validation, and the counts of pairs.
-
-    Raises
-    ------
-    BadInput
-        If there are fewer pairs than folds, or a profile's utilisation is missing or none.
-
-    Notes
-    -----
     Horus prints its fits without the method. Here coefficients are at least 0, which the bounds on its cost need; the
     published ones have a b of -0.003 and -0.007. A curve below 1 at full use is lifted to 1.
     """
@@ -81,32 +48,24 @@ def fit_curve(
         if percent is None or not 0 <= percent <= 100:
             raise BadInput(f"utilisation_percent of {profile!r}: {percent}; expected 0 to 100")
     x = np.array([utilisation_percent[pair.profile] + utilisation_percent[pair.beside] for pair in pairs]) / 100
-    s = np.array([pair.stretch for pair in pairs])
-    predicted = predicted_out_of_fold(
-        len(s), folds, seed, lambda fitted, left: _at(_fit(x[fitted], s[fitted]), x[left])
-    )
-    a, b, c = _fit(x, s).tolist()
+    s, factors, beside = np.array([pair.stretch for pair in pairs]), *_terms(x)
+
+    def fit(rows: NDArray[np.bool_]) -> Floats:
+        """Return a, b, c: lifted to 1 at full use."""
+        from scipy.optimize import nnls  # loaded where a model is fitted: it takes longer than all else of this package
+
+        coefficients: Floats = nnls(factors[rows] / s[rows, None], (s - beside)[rows] / s[rows])[0]
+        coefficients[2] += max(0.0, 1 - coefficients.sum())
+        return coefficients
+
+    predicted = predicted_out_of_fold(len(s), folds, lambda fitted, left: factors[left] @ fit(fitted) + beside[left])
+    a, b, c = np.rint(1e6 * fit(np.ones(len(s), dtype=bool))).astype(np.int64).tolist()
+    curve = SlowdownCurve(square_millionths=a, linear_millionths=b, constant_millionths=max(c, 1_000_000 - a - b))
     errors = relative_errors(predicted, s)
-    return CurveModel(name=name, provenance=measured.provenance, errors=errors, a=a, b=b, c=c, most=float(x.max()))
+    return CurveModel(name=name, provenance=measured.provenance, errors=errors, curve=curve, most=float(x.max()))
 
 
 def _terms(x: Floats) -> tuple[Floats, Floats]:
     """Return the factors of a, b, c in s(x), shape (rows, 3), and the constant part, shape (rows,)."""
     line = (x <= 1)[:, None]
     return np.where(line, x[:, None], np.stack([x * x, x, np.ones(len(x))], axis=1)), np.where(x <= 1, 1 - x, 0.0)
-
-
-def _fit(x: Floats, s: Floats) -> Floats:
-    """Return a, b, c: least squares of the relative error with coefficients of at least 0, lifted to 1 at full use."""
-    from scipy.optimize import nnls  # loaded where a model is fitted: it takes longer than all else of this package
-
-    factors, beside = _terms(x)
-    coefficients: Floats = nnls(factors / s[:, None], (s - beside) / s)[0]
-    coefficients[2] += max(0.0, 1 - coefficients.sum())
-    return coefficients
-
-
-def _at(coefficients: Floats, x: Floats) -> Floats:
-    factors, beside = _terms(x)
-    out: Floats = factors @ coefficients + beside
-    return out

@@ -74,7 +74,7 @@ def check_lists(
 
 
 def predicted_out_of_fold(
-    count: int, folds: int, seed: int, predict: Callable[[np.ndarray, np.ndarray], np.ndarray]
+    count: int, folds: int, predict: Callable[[np.ndarray, np.ndarray], np.ndarray], *, seed: int = 0
 ) -> np.ndarray:
     """
     Return the prediction of every row by a fit without its fold, shape ``(count,)``.

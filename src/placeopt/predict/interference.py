@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from functools import cached_property
-
 import numpy as np
 
 from placeopt.errors import BadInput
@@ -17,64 +14,23 @@ MOST_THOUSANDTHS = 1_000_000
 
 class InterferenceModel(Fitted):
     """
-    Excess e(j, k) = time beside k / time alone - 1 of pairs that share a GPU.
+    Excess e(j, k) = time beside k / time alone - 1 of pairs that share a GPU: measured, else predicted.
 
     ``log(1 + e(j, k)) = sensitivity of j + pressure of k``, by least squares over the measured pairs: the simplest form
     in which a type that was measured beside some predicts it beside others. ``errors`` are of 1 + e, over pairs left
     out of the fit one fold after the other.
     """
 
-    profiles: tuple[str, ...]
-    sensitivity: tuple[float, ...]
-    pressure: tuple[float, ...]
-    measured: tuple[tuple[int, int, float], ...]
-    """(j, k, e(j, k)): positions in ``profiles``."""
-
-    def excess(self, profile: str, beside: str) -> float:
-        """Return the measured excess, else the predicted one, at least 0; raises ``BadInput`` for unknown profiles."""
-        for name in (profile, beside):
-            if name not in self.profiles:
-                raise BadInput(f"profile {name!r}: not among the {len(self.profiles)} that were measured")
-        j, k = self.profiles.index(profile), self.profiles.index(beside)
-        known = self._known.get((j, k))
-        return known if known is not None else max(0.0, float(np.exp(self.sensitivity[j] + self.pressure[k])) - 1)
-
-    def slowdowns(self, profiles: Sequence[str]) -> tuple[Slowdown, ...]:
-        """Return an instance's table for pairs of ``profiles`` on one GPU; pairs that cost nothing are left out."""
-        excess = {(j, k): round(1000 * self.excess(j, k)) for j in profiles for k in profiles}
-        return tuple(
-            Slowdown(profile=j, beside=k, gpu_thousandths=min(thousandths, MOST_THOUSANDTHS))
-            for (j, k), thousandths in excess.items()
-            if thousandths
-        )
-
-    @cached_property
-    def _known(self) -> Mapping[tuple[int, int], float]:
-        return {(j, k): excess for j, k, excess in self.measured}
+    slowdowns: tuple[Slowdown, ...]
+    """Of all profiles, as an instance takes them; pairs that cost nothing are left out."""
 
 
-def fit_interference(name: str, measured: Measured, *, folds: int = 5, seed: int = 0) -> InterferenceModel:
+def fit_interference(name: str, measured: Measured, *, folds: int = 5) -> InterferenceModel:
     """
-    Fit sensitivities and pressures; a pair that was measured several times counts with its mean.
+    Return the slowdowns of all pairs of the measured profiles; one that was measured several times has its mean.
 
-    Parameters
-    ----------
-    name
-        Stored in the model.
-    measured
-        The pairs, their source, and what was left out.
-    folds, seed
-        Of the cross-validation.
-
-    Returns
-    -------
-    InterferenceModel
-        Sensitivity and pressure of every profile, and the errors of the cross-validation.
-
-    Raises
-    ------
-    BadInput
-        If there are fewer pairs than folds.
+    ``name`` is stored in the model; ``folds`` are those of the cross-validation. Raises ``BadInput`` if there are fewer
+    pairs than folds.
     """
     times: dict[tuple[str, str], list[float]] = {}
     for pair in measured.pairs:
@@ -86,24 +42,23 @@ def fit_interference(name: str, measured: Measured, *, folds: int = 5, seed: int
     stretch = np.array([float(np.mean(values)) for values in times.values()])
 
     def fit(rows: np.ndarray) -> np.ndarray:
-        """Return sensitivities and pressures, shape (2, profiles): of least norm, so unmeasured pairs stay moderate."""
-        factors = np.hstack([np.eye(len(profiles))[j[rows]], np.eye(len(profiles))[k[rows]]])
-        found: np.ndarray = np.linalg.lstsq(factors, np.log(stretch[rows]), rcond=None)[0].reshape(2, -1)
+        """Return 1 + e of all pairs, shape (profiles, profiles): of least norm, so unmeasured pairs stay moderate."""
+        each = np.eye(len(profiles))
+        factors = np.hstack([each[j[rows]], each[k[rows]]])
+        sensitivity, pressure = np.linalg.lstsq(factors, np.log(stretch[rows]), rcond=None)[0].reshape(2, -1)
+        found: np.ndarray = np.maximum(1.0, np.exp(sensitivity[:, None] + pressure[None, :]))
         return found
 
-    def predict(fitted: np.ndarray, left: np.ndarray) -> np.ndarray:
-        suffered, caused = fit(fitted)
-        stretched: np.ndarray = np.maximum(1.0, np.exp(suffered[j[left]] + caused[k[left]]))
-        return stretched
-
-    predicted = predicted_out_of_fold(len(stretch), folds, seed, predict)
-    sensitivity, pressure = fit(np.ones(len(stretch), dtype=bool)).tolist()
+    predicted = predicted_out_of_fold(len(stretch), folds, lambda fitted, left: fit(fitted)[j[left], k[left]])
+    table = fit(np.ones(len(stretch), dtype=bool))
+    table[j, k] = stretch
+    excess = np.rint(1000 * (table - 1)).astype(np.int64).clip(max=MOST_THOUSANDTHS)
     return InterferenceModel(
         name=name,
         provenance=measured.provenance,
         errors=relative_errors(predicted, stretch),
-        profiles=tuple(profiles),
-        sensitivity=tuple(sensitivity),
-        pressure=tuple(pressure),
-        measured=tuple(zip(j.tolist(), k.tolist(), (stretch - 1).tolist(), strict=True)),
+        slowdowns=tuple(
+            Slowdown(profile=profiles[a], beside=profiles[b], gpu_thousandths=int(excess[a, b]))
+            for a, b in np.argwhere(excess).tolist()
+        ),
     )
