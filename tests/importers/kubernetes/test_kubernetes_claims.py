@@ -177,7 +177,12 @@ def test_devices_are_amounts(expected: tuple[int, tuple[int, dict[str, int]]], o
             by_template(),
         ],
         [gpus(8), class_(), template(asks(of(count=2), constraints=[{"matchAttribute": "a/b"}])), by_template()],
-        [gpus(8), class_(), template(asks(of(selectors=[{"cel": {"expression": "true || false"}}]))), by_template()],
+        [
+            gpus(8),
+            class_(),
+            template(asks(of(selectors=[{"cel": {"expression": "device.index > 2 ? true : false"}}]))),
+            by_template(),
+        ],
         [gpus(8), class_(expression="device.name.matches('a')"), template(asks(of())), by_template()],
         [PARTED, class_(), class_("mig", MIG_CLASS, None), template(asks(of("mig"))), by_template()],
         [slice_(device("a", allowMultipleAllocations=True)), class_(), template(asks(of())), by_template()],
@@ -194,6 +199,43 @@ def test_what_is_not_read_is_left_out_in_words(objects: list[dict[str, Any]]) ->
     assert "default/p" not in waiting(found)
     assert any("default/p" in line for line in left_out(found))
     assert "default/q" in waiting(found)
+
+
+FACT = "device.attributes['gpu.nvidia.com']."
+MEMORY = "device.capacity['gpu.nvidia.com'].memory"
+BIG = {
+    "attributes": {"type": {"string": "gpu"}, "index": {"int": 3}, "product": {"string": "A100-80GB"}},
+    "capacity": {"memory": {"value": "80Gi"}},
+}
+
+
+@pytest.mark.parametrize(
+    ("met", "expression"),
+    [  # by hand, as CEL has it; None: not read
+        (True, f"{FACT}index > 2 && {FACT}index <= 3"),
+        (True, f"{FACT}index in [1, 3]"),
+        (False, f"{FACT}index == '3'"),
+        (True, f"!({FACT}type == 'mig') && !{FACT}product.startsWith('H100')"),
+        (False, f"!{FACT}product.lowerAscii().contains('a100')"),
+        (True, f"{FACT}type == 'mig' ||\n  {MEMORY}.compareTo(quantity('40Gi')) >= 0"),
+        (False, f"{MEMORY}.isGreaterThan(quantity('80Gi'))"),
+        (False, f"{FACT}absent == 'x'"),
+        (False, f"{FACT}absent == 'x' && true"),
+        (None, f"{FACT}absent == 'x' || true"),  # CEL: true
+        (False, f"device.driver == 'other' && {FACT}product.matches('A.*')"),
+        (None, f"{FACT}product.matches('A.*')"),
+        (None, "has(device.driver) ? true : false"),
+        (None, "true # and no more"),
+        (None, "'driver'"),
+        (None, "(" * 900),
+        (None, "!" * 1900 + "true"),
+    ],
+)
+def test_selectors_of_devices(met: bool | None, expression: str) -> None:
+    """A class whose selector a device meets counts it; one that is not read counts nothing, which is said."""
+    objects = [slice_({"name": "a", **BIG}), class_(expression=expression), template(asks(of())), by_template()]
+    found = read(bare(), *objects, node("m"))
+    assert (found.cluster.gpus_by_node["n"], "default/p" in waiting(found)) == (int(met or False), met is not None)
 
 
 def test_what_runs_holds_its_devices() -> None:

@@ -2,58 +2,28 @@
 Dynamic resource allocation: what drivers offer and what claims take, as extended resources.
 
 The devices of a class on a node are so many of one extended resource, as long as all of them can be given out at once.
-Its name is the class's own ``extendedResourceName``, or the one that Kubernetes has for every class.
+Its name is the class's own ``extendedResourceName``, or the one that Kubernetes has for every class. What is given out
+is one account: of the counters that devices share, and of each device.
 """
 
 from __future__ import annotations
 
-import re
 from collections import Counter, defaultdict
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
-from operator import eq, ge, gt, le, lt, ne
-from typing import Any
 
 from placeopt.errors import BadInput
 from placeopt.importers.json_entry import JsonEntry
+from placeopt.importers.kubernetes.device_selectors import is_met
 from placeopt.importers.kubernetes.node_conditions import EVERY_NODE, KEEPS_OFF, NodeConditions, node_selector_terms
 from placeopt.importers.kubernetes.objects import Listed, by_id
-from placeopt.importers.kubernetes.partitions import Part, Partitions
-from placeopt.importers.kubernetes.resources import CLASS_RESOURCE, is_network, nano, quantity
+from placeopt.importers.kubernetes.partitions import Device, DeviceId, Part, Partitions
+from placeopt.importers.kubernetes.resources import CLASS_RESOURCE, is_network, quantity
 
 UNKNOWN = "a ResourceClaim"
-DeviceId = tuple[str, str, str]
-"""Driver, pool, name."""
-CounterId = tuple[str, str, str, str]
-"""Driver, pool, counter set, counter."""
-_LITERAL = r"""(?P<value>"[^"]*"|'[^']*'|true|false|-?[0-9]{1,18})"""
-_FIELD = r"""device\.(?P<kind>attributes|capacity)\[["'](?P<domain>[^"']+)["']\]\.(?P<name>\w+)"""
-_CLAUSES = tuple(
-    re.compile(pattern + r"\Z")
-    for pattern in (
-        rf"device\.driver\s*(?P<sign>==|!=)\s*{_LITERAL}",
-        rf"{_FIELD}\s*(?P<sign>==|!=)\s*{_LITERAL}",
-        rf"""{_FIELD}\.compareTo\(quantity\(["'](?P<value>[^"']+)["']\)\)\s*(?P<sign>==|!=|>=|<=|>|<)\s*0""",
-    )
-)
-
-
-SIGNS: Mapping[str, Callable[[Any, Any], object]]
-SIGNS = {"==": eq, "!=": ne, ">=": ge, "<=": le, ">": gt, "<": lt}
-
-
-@dataclass
-class Device:
-    """A device of a ResourceSlice; ``node`` is None if it is not on one node, ``apart`` False if pods may share it."""
-
-    id: DeviceId
-    node: str | None
-    facts: Mapping[str, object]
-    """Its driver, and ``attributes`` and ``capacity`` by domain and name."""
-    takes: Mapping[CounterId, int]
-    apart: bool
-    tainted: bool
+Kind = str | tuple[str, int] | None
+"""What a request takes: an extended resource, or a profile and its thousandths of a GPU; None: it is not read."""
 
 
 @dataclass
@@ -81,15 +51,21 @@ class Devices:
     """
 
     def __init__(self, listed: Listed) -> None:
+        self._limits: dict[tuple[str, ...], int] = {}
+        """Counters, and devices: of each there is 1."""
         self._devices: dict[DeviceId, Device] = {}
-        self._counters: dict[CounterId, int] = {}
-        for slice_ in _newest(listed.get("ResourceSlice", [])):
-            for device in _readable(slice_, self._counters):
-                self._devices[device.id] = device
-        self.partitions = Partitions(self._devices.values(), self._counters)
+        for spec in _newest(listed.get("ResourceSlice", [])):
+            with suppress(BadInput):  # one that cannot be read counts as not listed
+                read = list(_devices(spec, self._limits))
+                self._devices |= {device.id: device for device in read}
+        self._limits |= dict.fromkeys(self._devices, 1)
+        self.partitions = Partitions(self._devices.values(), self._limits)
+        self._met: dict[tuple[str, ...], frozenset[DeviceId] | None] = {}
+        self._kinds: dict[tuple[str, ...], Kind] = {}
         self._selectors: dict[str, list[str]] = {}
         self._names: dict[str, str] = {}
-        self._of_name: dict[str, dict[DeviceId, Device]] = {}
+        """Class, or what is named after it -> extended resource."""
+        self._resource_of: dict[DeviceId, str] = {}
         classes = listed.get("DeviceClass", [])
         for entry in sorted(classes, key=lambda one: "extendedResourceName" not in str(one.raw("spec"))):
             with suppress(BadInput):  # counts as not listed
@@ -108,21 +84,37 @@ class Devices:
     def _add_class(self, entry: JsonEntry) -> None:
         """Name the devices of a class, if it is read and all of them can be given out beside those of other names."""
         name, spec = entry.entry("metadata").text("name"), entry.entry("spec")
-        stated = spec.text("extendedResourceName", "")
-        expressions = self._selectors[name] = [one.entry("cel").text("expression") for one in spec.entries("selectors")]
-        if any(_all_met(expressions, one) is None for one in self._devices.values()):
+        stated, expressions = spec.text("extendedResourceName", ""), _selectors(spec)
+        self._selectors[name] = expressions
+        met = self._meeting(expressions)
+        if met is None:
             return
-        met = {key: one for key, one in self._devices.items() if _all_met(expressions, one)}
-        same = next((other for other, devices in self._of_name.items() if devices.keys() == met.keys()), None)
-        if same is None:
-            named = {key for devices in self._of_name.values() for key in devices}
-            used = _sum(self._devices[key] for key in named | met.keys())
-            together = all(amount <= self._counters.get(counter, 0) for counter, amount in used.items())
-            if named & met.keys() or not together or not all(one.node and one.apart for one in met.values()):
+        same = {self._resource_of.get(key) for key in met}
+        resource = same.pop() if len(same) == 1 else None
+        if resource is None or Counter(self._resource_of.values())[resource] > len(met):
+            used = self._used([*self._resource_of, *met])
+            together = all(amount <= self._limits.get(of, 0) for of, amount in used.items())
+            if not together or not all(self._devices[key].node and self._devices[key].apart for key in met):
                 return
-            same = stated or CLASS_RESOURCE + name
-            self._of_name[same] = met
-        self._names |= {name: same, CLASS_RESOURCE + name: same} | ({stated: same} if stated else {})
+            resource = stated or CLASS_RESOURCE + name
+            self._resource_of |= dict.fromkeys(met, resource)
+        self._names |= {name: resource, CLASS_RESOURCE + name: resource} | ({stated: resource} if stated else {})
+
+    def _meeting(self, expressions: Collection[str]) -> frozenset[DeviceId] | None:
+        """Return the devices that meet all selectors; None if that is not known of one."""
+        key = tuple(expressions)
+        if key not in self._met:
+            met = {id_: is_met(key, device.facts) for id_, device in self._devices.items()}
+            self._met[key] = None if None in met.values() else frozenset(id_ for id_, is_one in met.items() if is_one)
+        return self._met[key]
+
+    def _used(self, devices: Iterable[DeviceId]) -> Counter[tuple[str, ...]]:
+        """Return what devices take together of counters, and of themselves."""
+        used: Counter[tuple[str, ...]] = Counter()
+        for key in devices:
+            used[key] += 1
+            used.update(self._devices[key].takes if key in self._devices else {})
+        return used
 
     def resource(self, name: str) -> str:
         """Return the name that counts the devices of an extended resource."""
@@ -130,26 +122,24 @@ class Devices:
 
     def on_nodes(self) -> Mapping[str, Counter[str]]:
         """Return the devices of each node, by extended resource, without those that taints keep from claims."""
-        return self._by_node(lambda device: device.id in self._allocated or not device.tainted)
+        return self._by_node(self._resource_of)
 
     def taken(self) -> Mapping[str, Counter[str]]:
         """Return those of them that no pod can have: devices, or parts of them, that no amount of a pod states."""
-        counted = {key for devices in self._of_name.values() for key in devices} | self.partitions.parts.keys()
         held = {key for name in self._held for key in _allocated(self._claims[name])}
-        others = self._allocated - (held & counted)
-        used = _sum(self._devices[key] for key in others if key in self._devices)
+        used = self._used(self._allocated - (held & (self._resource_of.keys() | self.partitions.parts.keys())))
+        lost = []
+        for key in self._resource_of:
+            takes = {key: 1} if key in self._allocated else {key: 1, **self._devices[key].takes}
+            if any(used[of] + amount > self._limits.get(of, 0) for of, amount in takes.items()):
+                lost.append(key)
+        return self._by_node(lost)
 
-        def is_taken(device: Device) -> bool:
-            parts = (used[one] + amount > self._counters.get(one, 0) for one, amount in device.takes.items())
-            return device.id in others or (device.id not in self._allocated and not device.tainted and any(parts))
-
-        return self._by_node(is_taken)
-
-    def _by_node(self, counts: Callable[[Device], bool]) -> Mapping[str, Counter[str]]:
+    def _by_node(self, devices: Iterable[DeviceId]) -> Mapping[str, Counter[str]]:
         found: dict[str, Counter[str]] = defaultdict(Counter)
-        for name, devices in self._of_name.items():
-            for device in devices.values():
-                found[device.node or ""][name] += counts(device)
+        for key in devices:
+            device = self._devices[key]
+            found[device.node or ""][self._resource_of[key]] += key in self._allocated or not device.tainted
         return found
 
     def of(self, pod: JsonEntry, requested: Collection[str], resource: str) -> PodDevices:
@@ -195,14 +185,14 @@ class Devices:
         if "nodeSelectorTerms" in selector and not runs:
             found.conditions &= node_selector_terms(selector)
         for key in _allocated(claim):
-            of = [resource for resource, devices in self._of_name.items() if key in devices]
+            resource = self._resource_of.get(key)
             if key in self.partitions.parts and runs:
                 found.parts.append(self.partitions.parts[key])
-                if not of:
+                if resource is None:
                     self._ask(found, claim.entry("spec"))
-            if of and runs and name not in self._held:
-                found.amounts[of[0]] += 1
-            elif not of and key not in self._devices:
+            if resource is not None and runs and name not in self._held:
+                found.amounts[resource] += 1
+            elif resource is None and key not in self._devices:
                 self._uncounted(found, key[0])
         if runs:
             self._held.add(name)
@@ -217,40 +207,38 @@ class Devices:
             if exact.flag("adminAccess"):
                 continue
             classes.append(exact.text("deviceClassName", ""))
-            resource = self._names.get(classes[-1])
-            expressions = [one.entry("cel").text("expression") for one in exact.entries("selectors")]
-            part = self._part(classes[-1], expressions) if exact.integer("count", 1, 1024, 1) == 1 else None
-            if (
-                part is not None
-                and found.profile is None
-                and exact.text("allocationMode", "ExactCount") == "ExactCount"
-            ):
-                found.profile = part
-            elif (
-                resource is None
-                or exact.text("allocationMode", "ExactCount") != "ExactCount"
-                or not all(_all_met(expressions, device) for device in self._of_name[resource].values())
-            ):
+            count = exact.integer("count", 1, 1024, 1)
+            kind = self._kind(classes[-1], _selectors(exact))
+            if kind is None or exact.text("allocationMode", "ExactCount") != "ExactCount":
+                plain = False
+            elif isinstance(kind, str):
+                asked[kind] += count
+            elif count > 1 or found.profile is not None:
                 plain = False
             else:
-                asked[resource] += exact.integer("count", 1, 1024, 1)
-        if found.profile is not None and len(classes) > 1:
-            plain = False
+                found.profile = kind
+        plain = plain and (found.profile is None or len(classes) == 1)
         if plain and (not spec.entry("devices").entries("constraints") or asked.total() < 2):
             found.amounts += asked
         else:
             for name in classes or [""]:
                 self._uncounted(found, name)
 
-    def _part(self, name: str, expressions: list[str]) -> tuple[str, int] | None:
-        """Return the profile of the parts of GPUs that a request may have, and its thousandths; None: of no parts."""
-        both = [*self._selectors.get(name, ()), *expressions]
-        met = {key: _all_met(both, device) for key, device in self._devices.items()}
-        if name in self._names or name not in self._selectors or None in met.values():
-            return None
-        chosen = [key for key, is_met in met.items() if is_met and not self._devices[key].tainted]
-        called = {str(self._devices[key].facts.get(f"attributes {key[0]}/profile", name)) for key in chosen}
-        return self.partitions.profile(chosen, called.pop() if len(called) == 1 else name)
+    def _kind(self, name: str, expressions: Collection[str]) -> Kind:
+        """Return what a request for a device of a class takes."""
+        key = (name, *expressions)
+        if key not in self._kinds:
+            resource, met = self._names.get(name), self._meeting([*self._selectors.get(name, ()), *expressions])
+            if resource is not None:
+                all_meet = met is not None and Counter(self._resource_of.values())[resource] == len(met)
+                self._kinds[key] = resource if all_meet or not expressions else None
+            elif name not in self._selectors or met is None:
+                self._kinds[key] = None
+            else:
+                chosen = [one for one in met if not self._devices[one].tainted]
+                called = {str(self._devices[one].facts.get(f"attributes {one[0]}/profile", name)) for one in chosen}
+                self._kinds[key] = self.partitions.profile(chosen, called.pop() if len(called) == 1 else name)
+        return self._kinds[key]
 
     def _uncounted(self, found: PodDevices, name: str) -> None:
         """Take a device of a class or driver that nothing counts."""
@@ -258,6 +246,11 @@ class Devices:
             self.uncounted.add(name)
         else:
             found.unknown.append(UNKNOWN)
+
+
+def _selectors(entry: JsonEntry) -> list[str]:
+    """Return the expressions of a class or a request, all of which a device must meet."""
+    return [one.entry("cel").text("expression") for one in entry.entries("selectors")]
 
 
 def _claim_names(pod: JsonEntry) -> dict[str, str | None]:
@@ -298,75 +291,29 @@ def _newest(slices: Iterable[JsonEntry]) -> list[JsonEntry]:
     ]
 
 
-def _readable(spec: JsonEntry, counters: dict[CounterId, int]) -> list[Device]:
-    """Return the devices of a slice, none if it cannot be read; its counters are added."""
-    driver = spec.text("driver")
-    pool = spec.entry("pool").text("name")
-    try:
-        for shared in spec.entries("sharedCounters"):
-            counters |= _amounts((driver, pool, shared.text("name")), shared)
-        return [_device(spec, entry, driver, pool) for entry in spec.entries("devices")]
-    except BadInput:
-        return []
+def _devices(spec: JsonEntry, limits: dict[tuple[str, ...], int]) -> Iterator[Device]:
+    """Yield the devices of a slice; its counters are added to ``limits``."""
+    driver, pool = spec.text("driver"), spec.entry("pool").text("name")
 
+    def amounts(entry: JsonEntry, key: str) -> dict[tuple[str, ...], int]:
+        of, counters = (driver, pool, entry.text(key)), entry.entry("counters")
+        return {(*of, name): quantity(counters.entry(name), "value") for name in counters.names()}
 
-def _device(spec: JsonEntry, entry: JsonEntry, driver: str, pool: str) -> Device:
-    body = entry.entry("basic") if "basic" in entry else entry  # v1beta1
-    facts: dict[str, object] = {"driver": driver}
-    for kind in ("attributes", "capacity"):
-        for key in body.entry(kind).names():
-            value = body.entry(kind).entry(key)
-            name = key if "/" in key else f"{driver}/{key}"
-            facts[f"{kind} {name}"] = next((value.raw(form) for form in value.names()), None)
-    takes: dict[CounterId, int] = {}
-    for consumed in body.entries("consumesCounters"):
-        takes |= _amounts((driver, pool, consumed.text("counterSet")), consumed)
-    taints = [taint.text("effect", "") for taint in body.entries("taints")]
-    return Device(
-        (driver, pool, entry.text("name")),
-        body.text("nodeName", "") or spec.text("nodeName", "") or None,
-        facts,
-        takes,
-        apart=not body.flag("allowMultipleAllocations"),
-        tainted=any(effect in KEEPS_OFF for effect in taints),
-    )
-
-
-def _amounts(of: tuple[str, str, str], entry: JsonEntry) -> dict[CounterId, int]:
-    counters = entry.entry("counters")
-    return {(*of, name): quantity(counters.entry(name), "value") for name in counters.names()}
-
-
-def _sum(devices: Iterable[Device]) -> Mapping[CounterId, int]:
-    """Return what devices take of counters together."""
-    total: dict[CounterId, int] = defaultdict(int)
-    for device in devices:
-        for counter, amount in device.takes.items():
-            total[counter] += amount
-    return total
-
-
-def _all_met(expressions: Iterable[str], device: Device) -> bool | None:
-    """Return whether a device meets CEL expressions; None if one is not read: only comparisons joined by && are."""
-    met = [_is_met(clause.strip(), device) for text in expressions for clause in text.split("&&")]
-    return False if False in met else None if None in met else True
-
-
-def _is_met(clause: str, device: Device) -> bool | None:
-    found = next((match for pattern in _CLAUSES if (match := pattern.match(clause))), None)
-    if found is None:
-        return None
-    parts = found.groupdict()
-    key = f"{parts['kind']} {parts['domain']}/{parts['name']}" if "kind" in parts else "driver"
-    if key not in device.facts:
-        return False
-    sign = SIGNS[parts["sign"]]
-    if parts.get("kind") == "capacity":
-        try:
-            return bool(sign(nano(str(device.facts[key])), nano(parts["value"])))
-        except ValueError:
-            return None
-    text = parts["value"]
-    value: object = text[1:-1] if text[0] in "\"'" else text == "true" if text[0] in "tf" else int(text)
-    same = type(value) is type(device.facts[key]) and value == device.facts[key]
-    return bool(sign(same, True))
+    for shared in spec.entries("sharedCounters"):
+        limits |= amounts(shared, "name")
+    for entry in spec.entries("devices"):
+        body = entry.entry("basic") if "basic" in entry else entry  # v1beta1
+        facts: dict[str, object] = {"driver": driver}
+        for kind in ("attributes", "capacity"):
+            for key in body.entry(kind).names():
+                value = body.entry(kind).entry(key)
+                name = key if "/" in key else f"{driver}/{key}"
+                facts[f"{kind} {name}"] = next((value.raw(form) for form in value.names()), None)
+        yield Device(
+            (driver, pool, entry.text("name")),
+            body.text("nodeName", "") or spec.text("nodeName", "") or None,
+            facts,
+            {of: n for one in body.entries("consumesCounters") for of, n in amounts(one, "counterSet").items()},
+            apart=not body.flag("allowMultipleAllocations"),
+            tainted=any(taint.text("effect", "") in KEEPS_OFF for taint in body.entries("taints")),
+        )

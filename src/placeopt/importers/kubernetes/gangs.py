@@ -21,35 +21,43 @@ Path = list[tuple[object, GroupRules]]
 
 
 @dataclass
-class Part:
+class PodGroup:
     """
-    Pods that start together: alike ones, of which at least ``pods_min`` start, or parts with rules of their own.
+    A gang, or a part of one: as its pods and objects state it, or those of its pods that start together.
 
-    ``optional``: Whether all of its pods may be missing while others of the gang run.
+    ``pods``: Alike ones, where they start together: at least ``pods_min`` of them. ``parts``: With rules of their own.
+    ``ended``: Pods that count as present although they run no more, or are represented by others. ``optional``:
+    Whether all of its pods may be missing while others of the gang run.
     """
 
     name: str
+    rules: GroupRules = NO_RULES
     pods: list[Pod] = field(default_factory=list)
+    parts: list[PodGroup] = field(default_factory=list)
+    ended: int = 0
     pods_min: int = 0
-    topology: Topology = NO_TOPOLOGY
-    parts: list[Part] = field(default_factory=list)
     optional: bool = False
 
-    def groups(self) -> Iterator[Part]:
-        """Yield the part itself and all of its parts."""
+    @property
+    def topology(self) -> Topology:
+        """Rules about the domains in which its pods lie."""
+        return self.rules.topology
+
+    def groups(self) -> Iterator[PodGroup]:
+        """Yield the group itself and all of its parts."""
         yield self
         for part in self.parts:
             yield from part.groups()
 
-    def leaves(self) -> list[Part]:
+    def leaves(self) -> list[PodGroup]:
         """Return the parts that have pods."""
         return [part for part in self.groups() if part.pods]
 
     def members(self) -> list[Pod]:
-        """Return the pods of the part and of its parts."""
-        return [pod for leaf in self.leaves() for pod in leaf.pods]
+        """Return the pods of the group and of its parts."""
+        return [pod for group in self.groups() for pod in group.pods]
 
-    def simplified(self) -> Part:
+    def simplified(self) -> PodGroup:
         """
         Return the same rules with as few parts as can be.
 
@@ -57,7 +65,7 @@ class Part:
         """
         if not self.parts:
             return self
-        parts: list[Part] = []
+        parts: list[PodGroup] = []
         for part in [one.simplified() for one in self.parts]:
             transparent = part.parts and part.topology == NO_TOPOLOGY and not part.optional
             for one in part.parts if transparent else [part]:
@@ -70,70 +78,17 @@ class Part:
         parts.sort(key=lambda part: part.optional)
         parts[0].optional = False
         if len(parts) == 1 and NO_TOPOLOGY in (self.topology, parts[0].topology):
-            topology = parts[0].topology if self.topology == NO_TOPOLOGY else self.topology
-            return replace(parts[0], name=self.name, topology=topology, optional=self.optional)
+            rules = parts[0].rules if self.topology == NO_TOPOLOGY else self.rules
+            return replace(parts[0], name=self.name, rules=rules, optional=self.optional)
         return replace(self, parts=parts)
 
-    def joins(self, other: Part) -> bool:
+    def joins(self, other: PodGroup) -> bool:
         """Whether the pods of two parts can be one part."""
         both = (self, other)
         ruled = any(one.parts or one.topology != NO_TOPOLOGY or (one.optional and one.pods_min) for one in both)
         full = any(one.pods_min == len(one.pods) for one in both)
         first, second = self.pods[0], other.pods[0]
         return not ruled and full and (first.kind, first.node_rules) == (second.kind, second.node_rules)
-
-
-class Draft(NamedTuple):
-    """
-    Pods that are one job; all run, or none.
-
-    ``tree``: The same pods, with how many of whom start together. ``whole``: Whether no other pods belong to the same
-    gang. ``bound``: Node label, and nodes: the job runs where the label has the value that it has there. ``waits_for``:
-    What is missing before it may start. ``left_out``: Why it cannot be said in a round.
-    """
-
-    name: str
-    pods: Sequence[Pod]
-    tree: Part
-    whole: bool = True
-    bound: Sequence[tuple[str, frozenset[str]]] = ()
-    waits_for: str | None = None
-    left_out: str | None = None
-
-    @property
-    def first(self) -> Pod:
-        """One of the pods, which represents all."""
-        return self.pods[0]
-
-    @property
-    def runs(self) -> bool:
-        """Whether the pods are on nodes."""
-        return self.first.node is not None
-
-
-@dataclass
-class Gang:
-    """
-    A gang, or a part of one, as its pods and objects state it.
-
-    ``ended``: Pods that count as present although they run no more, or are represented by others.
-    """
-
-    name: str
-    rules: GroupRules
-    pods: list[Pod] = field(default_factory=list)
-    parts: dict[object, Gang] = field(default_factory=dict)
-    ended: int = 0
-
-    def groups(self) -> Iterator[Gang]:
-        """Yield this group and all of its parts."""
-        yield self
-        for part in self.parts.values():
-            yield from part.groups()
-
-    def members(self) -> list[Pod]:
-        """Return the pods of this group and of its parts."""
-        return [pod for group in self.groups() for pod in group.pods]
 
     def present(self) -> int:
         """Return the number of pods that run, or ran to their end; one that is being deleted is none of them."""
@@ -165,7 +120,7 @@ class Gang:
                     return f"pods are missing ({role}: 0 of {own.pods_min})"
         return None
 
-    def waiting(self) -> Part:
+    def waiting(self) -> PodGroup:
         """
         Return the pods that wait.
 
@@ -176,9 +131,9 @@ class Gang:
             if pod.node is None:
                 kinds[pod.kind, pod.node_rules].append(pod)
         least = self.rules.pods_min
-        leaves = [Part(pods[0].id, pods, len(pods) if least is None else 0) for pods in kinds.values()]
-        parts = [(group, part) for group in self.parts.values() if (part := group.waiting()).leaves()]
-        whole = Part(self.name, topology=self.rules.topology, parts=[*(part for _, part in parts), *leaves])
+        leaves = [PodGroup(of[0].id, pods=of, pods_min=len(of) if least is None else 0) for of in kinds.values()]
+        parts = [(group, part) for group in self.parts if (part := group.waiting()).leaves()]
+        whole = PodGroup(self.name, self.rules, parts=[*(part for _, part in parts), *leaves])
         if least is not None:
             short = least - self.present() - sum(leaf.pods_min for leaf in whole.leaves())
             for leaf in sorted(whole.leaves(), key=lambda leaf: len(leaf.pods)):
@@ -187,12 +142,40 @@ class Gang:
                 short -= more
                 leaf.optional = not leaf.pods_min
         if self.rules.parts_min is not None:
-            begun = sum(group.present() > 0 for group in self.parts.values())
+            begun = sum(group.present() > 0 for group in self.parts)
             new = [part for group, part in parts if not group.present()]
             new.sort(key=lambda part: len(part.members()))
             for part in new[max(0, self.rules.parts_min - begun) :]:
                 part.optional = True
         return whole
+
+
+class Draft(NamedTuple):
+    """
+    Pods that are one job; all run, or none.
+
+    ``tree``: The same pods, with how many of whom start together. ``whole``: Whether no other pods belong to the same
+    gang. ``bound``: Node label, and nodes: the job runs where the label has the value that it has there. ``waits_for``:
+    What is missing before it may start. ``left_out``: Why it cannot be said in a round.
+    """
+
+    name: str
+    pods: Sequence[Pod]
+    tree: PodGroup
+    whole: bool = True
+    bound: Sequence[tuple[str, frozenset[str]]] = ()
+    waits_for: str | None = None
+    left_out: str | None = None
+
+    @property
+    def first(self) -> Pod:
+        """One of the pods, which represents all."""
+        return self.pods[0]
+
+    @property
+    def runs(self) -> bool:
+        """Whether the pods are on nodes."""
+        return self.first.node is not None
 
 
 def gang_drafts(
@@ -210,31 +193,31 @@ def gang_drafts(
     for pod in pods:
         if pod.group is not None and pod.group.rules is not NO_RULES:
             stated.setdefault(pod.group.id, pod.group.rules)
-    gangs: dict[object, Gang] = {}
-    found: list[Gang | Draft] = []
+    groups: dict[tuple[object, ...], PodGroup] = {}
+    """Keys of a group from the gang down -> the group."""
+    found: list[PodGroup | Draft] = []
+
+    def at_end(path: Path, name: str) -> PodGroup:
+        """Return the group at the end of a path, which is made if there is none; ``name``: of one without."""
+        for i, (key, own) in enumerate(path):
+            keys = tuple(key for key, _ in path[: i + 1])
+            if keys not in groups:
+                groups[keys] = PodGroup(str(key).partition("|")[0] if not i or isinstance(key, str) else name, own)
+                (groups[keys[:-1]].parts if i else found).append(groups[keys])
+        return groups[keys]
+
     for pod in pods:
         path = [] if pod.group is None else _path(pod.group, rules, stated.get(pod.group.id, NO_RULES), pod)
-        if not path:
-            tree = Part(pod.id, [pod], 1, pod.topology if pod.node is None else NO_TOPOLOGY)
-            found.append(Draft(pod.id, [pod], tree))
-            continue
-        (root, own), *below = path
-        if root not in gangs:
-            gangs[root] = Gang(str(root).partition("|")[0], own)
-            found.append(gangs[root])
-        _at_end(gangs[root], below, pod.id).pods.append(pod)
+        if path:
+            at_end(path, pod.id).pods.append(pod)
+        else:
+            topology = pod.topology if pod.node is None else NO_TOPOLOGY
+            found.append(Draft(pod.id, [pod], PodGroup(pod.id, GroupRules(topology=topology), [pod], pods_min=1)))
     for group in ended:
         path = _path(group, rules, stated.get(group.id, NO_RULES))
-        if path and path[0][0] in gangs:
-            _at_end(gangs[path[0][0]], path[1:], group.id).ended += 1
+        if path and (path[0][0],) in groups:
+            at_end(path, group.id).ended += 1
     return [draft for one in found for draft in ([one] if isinstance(one, Draft) else _drafts(one, rules, notes))]
-
-
-def _at_end(group: Gang, path: Path, name: str) -> Gang:
-    """Return the part at the end of a path, which is made if there is none; ``name``: of parts without one."""
-    for key, rules in path:
-        group = group.parts.setdefault(key, Gang(key if isinstance(key, str) else name, rules))
-    return group
 
 
 def _path(group: GangMembership, rules: Mapping[str, GroupRules], said: GroupRules, pod: Pod | None = None) -> Path:
@@ -275,7 +258,7 @@ def _path(group: GangMembership, rules: Mapping[str, GroupRules], said: GroupRul
     return [*path, *roles]
 
 
-def _drafts(gang: Gang, rules: Mapping[str, GroupRules], notes: ImportNotes) -> Iterator[Draft]:
+def _drafts(gang: PodGroup, rules: Mapping[str, GroupRules], notes: ImportNotes) -> Iterator[Draft]:
     """Yield the jobs of a gang: of the pods that run, one for each kind, and of those that wait."""
     gang.take_room_of_placeholders()
     kinds: dict[object, list[Pod]] = defaultdict(list)
@@ -289,7 +272,7 @@ def _drafts(gang: Gang, rules: Mapping[str, GroupRules], notes: ImportNotes) -> 
     if not whole:
         notes.assume("Of groups of which some pods run, these are jobs of their own, one for each kind.")
     for pods in kinds.values():
-        yield Draft(gang.name, pods, Part(gang.name, pods, len(pods)), whole)
+        yield Draft(gang.name, pods, PodGroup(gang.name, pods=pods, pods_min=len(pods)), whole)
     if not waiting:
         return
     reason = next((group.rules.unsupported for group in gang.groups() if group.rules.unsupported), None)
@@ -307,7 +290,7 @@ def _drafts(gang: Gang, rules: Mapping[str, GroupRules], notes: ImportNotes) -> 
     yield Draft(gang.name, tree.members(), tree, True, bound, waits_for, reason)
 
 
-def _bound(gang: Gang, num_waiting: int) -> Sequence[tuple[str, frozenset[str]]] | str:
+def _bound(gang: PodGroup, num_waiting: int) -> Sequence[tuple[str, frozenset[str]]] | str:
     """Return `Draft.bound` of the pods of a gang that wait beside others that run, or why it cannot be said."""
     bound = []
     for group in gang.groups():

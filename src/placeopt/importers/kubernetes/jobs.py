@@ -7,7 +7,7 @@ from typing import Any
 
 from placeopt.documents.faults import make_record
 from placeopt.errors import BadInput
-from placeopt.importers.kubernetes.gangs import Draft, Part, gang_drafts
+from placeopt.importers.kubernetes.gangs import Draft, PodGroup, gang_drafts
 from placeopt.importers.kubernetes.listing import Listing, PodList, PodTemplate, unreadable_job
 from placeopt.importers.kubernetes.makers import KUEUE_GATES, MAX_PODS, Topology
 from placeopt.importers.kubernetes.node_conditions import (
@@ -249,7 +249,7 @@ class JobReader:
         found: tuple[Option] = self._known[key]
         return found
 
-    def _group(self, part: Part, gpu_value: int, *, optional: bool, differ: bool) -> dict[str, Any]:
+    def _group(self, part: PodGroup, gpu_value: int, *, optional: bool, differ: bool) -> dict[str, Any]:
         """
         Return the fields of a group.
 

@@ -8,15 +8,31 @@ what would bind is not read.
 
 from __future__ import annotations
 
-import re
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping
-from typing import TYPE_CHECKING, NamedTuple
+from dataclasses import dataclass
+from itertools import count
+from typing import NamedTuple
 
 from placeopt.model.machine import MAX_PROFILES, MAX_SLOTS, Profile
 
-if TYPE_CHECKING:
-    from placeopt.importers.kubernetes.devices import CounterId, Device, DeviceId
+DeviceId = tuple[str, str, str]
+"""Driver, pool, name."""
+Amounts = Mapping[tuple[str, ...], int]
+"""Counter, as driver, pool, counter set and name -> amount."""
+
+
+@dataclass
+class Device:
+    """A device of a ResourceSlice; ``node`` is None if it is not on one node, ``apart`` False if pods may share it."""
+
+    id: DeviceId
+    node: str | None
+    facts: Mapping[str, object]
+    """Its driver, and ``attributes`` and ``capacity`` by domain and name."""
+    takes: Amounts
+    apart: bool
+    tainted: bool
 
 
 class Part(NamedTuple):
@@ -28,42 +44,54 @@ class Part(NamedTuple):
     start: int
 
 
-class Partitions:
-    """The GPUs that devices of all nodes are parts of; profiles are added as claims ask for them."""
+Gpu = dict[DeviceId, Part]
+"""The devices that are parts of a GPU."""
 
-    def __init__(self, devices: Iterable[Device], limits: Mapping[CounterId, int]) -> None:
-        self.parts: dict[DeviceId, Part] = {}
-        self._gpus: dict[tuple[str, int], dict[DeviceId, Part]] = {}
+
+class Partitions:
+    """
+    The GPUs that devices of all nodes are parts of; profiles are added as claims ask for them.
+
+    ``parts``: Device -> where it lies. ``limits``: Of counters.
+    """
+
+    def __init__(self, devices: Iterable[Device], limits: Amounts) -> None:
+        self.parts: Gpu = {}
+        self._gpus: dict[str, list[Gpu]] = defaultdict(list)
         self._limits = limits
         self._takes = {device.id: device.takes for device in devices}
         self._profiles: dict[frozenset[DeviceId], str] = {}
         """Devices that claims may choose from -> name of the profile."""
-        by_set: dict[tuple[str, str, str], list[Device]] = defaultdict(list)
+        by_set: dict[tuple[str, ...], list[Device]] = defaultdict(list)
         for device in devices:
             for of in {counter[:3] for counter in device.takes}:
                 by_set[of].append(device)
-        for of in sorted(by_set, key=_in_order):
-            self._add_gpu(by_set[of], [counter for counter in limits if counter[:3] == of])
+        counters: dict[tuple[str, ...], list[tuple[str, ...]]] = defaultdict(list)
+        for counter in sorted(limits, key=lambda counter: (len(counter[-1]), counter)):
+            if len(counter) > 3:
+                counters[counter[:3]].append(counter)
+        for of in sorted(by_set, key=lambda key: [(len(word), word) for word in key]):
+            self._add_gpu(by_set[of], counters[of])
 
-    def _add_gpu(self, devices: list[Device], counters: list[CounterId]) -> None:
+    def _add_gpu(self, devices: list[Device], counters: list[tuple[str, ...]]) -> None:
         """Lay the devices of a set of counters into slots, if all are on one node and one of them is the whole GPU."""
-        family: dict[str, list[CounterId]] = defaultdict(list)
-        for counter in sorted(counters, key=_in_order):
+        family: dict[str, list[tuple[str, ...]]] = defaultdict(list)
+        for counter in counters:
             taken = [device.takes[counter] for device in devices if device.takes.get(counter)]
             if taken and all(2 * amount > self._limits[counter] for amount in taken):
                 family[counter[3].rstrip("0123456789")].append(counter)
         slots, node = max(family.values(), key=len, default=[]), devices[0].node
-        gpu, found = sum(there == node for there, _ in self._gpus), {}
+        gpu: Gpu = {}
         for device in devices:
             at = [i for i, counter in enumerate(slots) if device.takes.get(counter)]
             lies = bool(at) and at[-1] - at[0] < len(at) and device.node == node is not None
             own = all(amount <= self._limits.get(c, 0) and c in counters for c, amount in device.takes.items())
             if not (lies and own and device.apart) or device.tainted:
                 return
-            found[device.id] = Part(device.node or "", gpu, len(at), at[0])
-        if 2 <= len(slots) < MAX_SLOTS and len(slots) in {part.width for part in found.values()}:
-            self._gpus[node or "", gpu] = found
-            self.parts |= found
+            gpu[device.id] = Part(device.node or "", len(self._gpus[node or ""]), len(at), at[0])
+        if 2 <= len(slots) < MAX_SLOTS and len(slots) == _size(gpu):
+            self._gpus[node or ""].append(gpu)
+            self.parts |= gpu
 
     def profile(self, devices: Collection[DeviceId], name: str) -> tuple[str, int] | None:
         """
@@ -75,31 +103,28 @@ class Partitions:
         chosen = frozenset(devices)
         if not chosen or not chosen <= self.parts.keys():
             return None
-        if chosen not in self._profiles:
-            taken = set(self._profiles.values())
-            self._profiles[chosen] = next(
-                n for i in range(len(taken) + 1) if (n := name + f"-{i}" * (i > 0)) not in taken
-            )
-            if not all(self._is_exact(self._gpus[gpu]) for gpu in {self.parts[key][:2] for key in chosen}):
-                del self._profiles[chosen]
-                return None
-        least = min(1000 * self.parts[key].width // _size(self._gpus[self.parts[key][:2]]) for key in chosen)
-        return self._profiles[chosen], max(1, least)
+        names = (name, *self._profiles.values())
+        own = next(one for i in count() if (one := f"{name}-{i}" if i else name) not in names[1:])
+        profiles = {chosen: own, **self._profiles}
+        gpus = [self._gpus[node][gpu] for node, gpu in {self.parts[key][:2] for key in chosen}]
+        if not all(self._is_exact(gpu, profiles) for gpu in gpus):
+            return None
+        self._profiles = {**self._profiles, chosen: profiles[chosen]}
+        least = min(1000 * gpu[key].width // _size(gpu) for gpu in gpus for key in chosen & gpu.keys())
+        return profiles[chosen], max(1, least)
 
-    def _is_exact(self, gpu: dict[DeviceId, Part]) -> bool:
+    def _is_exact(self, gpu: Gpu, profiles: Collection[frozenset[DeviceId]]) -> bool:
         """Return whether devices of one profile are equally wide, and whatever has slots beside others has the rest."""
-        of_profile = [[gpu[key] for key in chosen & gpu.keys()] for chosen in self._profiles]
+        of_profile = [[gpu[key] for key in chosen & gpu.keys()] for chosen in profiles]
         alike = all(
             len({p.width for p in some}) < 2 and len({p.start for p in some}) == len(some) for some in of_profile
         )
-        read = frozenset.union(*self._profiles)
-        mine = {key: part for key, part in gpu.items() if key in read or part.width == _size(gpu)}
+        read, size = frozenset[DeviceId]().union(*profiles), _size(gpu)
+        mine = {key: part for key, part in gpu.items() if key in read or part.width == size}
         counters = {counter for key in mine for counter in self._takes[key]}
-        return (
-            alike and len(of_profile) < MAX_PROFILES and all(self._most(c, mine) <= self._limits[c] for c in counters)
-        )
+        return alike and len(profiles) < MAX_PROFILES and all(self._most(c, mine) <= self._limits[c] for c in counters)
 
-    def _most(self, counter: CounterId, devices: Mapping[DeviceId, Part]) -> int:
+    def _most(self, counter: tuple[str, ...], devices: Gpu) -> int:
         """Return the most that devices in slots of their own take of a counter together."""
         most = [0]
         for end in range(1, _size(devices) + 1):
@@ -110,7 +135,7 @@ class Partitions:
     def of_node(self, node: str) -> tuple[tuple[Profile, ...], ...]:
         """Return the profiles of the node's GPUs that are parted, by number; none where no claim asks for any."""
         found = []
-        for gpu in (parts for (there, _), parts in self._gpus.items() if there == node):
+        for gpu in self._gpus.get(node, ()):
             profiles = [Profile(id=None, width=_size(gpu), starts=(0,))]
             for chosen, name in self._profiles.items():
                 if mine := sorted(gpu[key] for key in chosen & gpu.keys()):
@@ -119,11 +144,6 @@ class Partitions:
         return tuple(found) if any(len(profiles) > 1 for profiles in found) else ()
 
 
-def _size(gpu: Mapping[DeviceId, Part]) -> int:
+def _size(gpu: Gpu) -> int:
     """Return the number of slots of a GPU: one of its devices takes all of them."""
     return max(part.width for part in gpu.values())
-
-
-def _in_order(key: tuple[str, ...]) -> list[tuple[str, int]]:
-    """Return what sorts names by the numbers in them."""
-    return [(word, int(number or -1)) for text in key for word, number in re.findall(r"(\D*)(\d{0,15})", text)]
