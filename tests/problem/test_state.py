@@ -22,9 +22,8 @@ def test_hose_load_by_hand() -> None:
     nodes = (node("n0", domain="r0"), node("n1", domain="r0"), node("n2", domain="r1"))
     problem = compile_problem(instance(nodes, [job("a", workers=4, network_bandwidth_mbps=100)], domains=domains))
     loads = hose_loads(problem, Placement(0, (0, 0, 1, 2), (0, 1, 4, 8)))
-    machines = [("machine", 0, 200), ("machine", 1, 100), ("machine", 2, 100)]
-    assert sorted(loads) == [("domain", 1, 100), ("domain", 2, 100), *machines]
-    assert hose_loads(problem, Placement(0, (0, 0, 0, 0), (0, 1, 2, 3))) == []
+    assert loads == {0: 200, 1: 100, 2: 100, 3 + 1: 100, 3 + 2: 100}  # links of three nodes, then of the domains
+    assert hose_loads(problem, Placement(0, (0, 0, 0, 0), (0, 1, 2, 3))) == {}
 
 
 def test_apply_takes_and_undo_gives_back() -> None:
@@ -44,7 +43,7 @@ def test_apply_takes_and_undo_gives_back() -> None:
     assert state.node_free[:, :2].tolist() == [[30_000, 262_080], [30_000, 262_080]]
     assert [free.tolist() for free in state.level_free] == [[1, 1]]
     assert [list(jobs) for jobs in state.node_jobs] == [[1, 0], [0]]
-    assert state.machine_load.tolist() == [[10, 0], [10, 0]]
+    assert state.link_load.tolist() == [[10, 0], [10, 0]]
     assert state.queue_used.tolist() == [[1400, 4000, 128]]
     assert state.apply(undo) == Move(0, Placement(0, (0, 1), (1, 2)))
     assert snapshot(state) == before

@@ -18,7 +18,6 @@ from placeopt.problem.gpu_slots import has_profile, with_room
 from placeopt.problem.hardware import gpu_parts, node_domains
 from placeopt.problem.places import Place
 from placeopt.problem.worker_distribution import Surroundings, WorkerDistribution
-from placeopt.terms.standing import link_room
 
 
 @dataclass(eq=False)
@@ -117,8 +116,7 @@ class FreeCapacity(Room):
             eligible=self._eligible,
             single_node=requirement.on_one_node,
             mbps=requirement.network_mbps,
-            machine_room=link_room(problem, problem.machine_link_mbps, self.machine_load)[:, part],
-            domain_room=link_room(problem, problem.domain_link_mbps, self.domain_load)[:, part],
+            link_room=(problem.link_mbps - self.link_load)[:, part],
             domain_takes={domain: self.takes(requirement, domain) for domain in self._limited_domains},
         )
         return WorkerDistribution(around, workers, per_node, deadline=deadline)

@@ -57,7 +57,8 @@ class IndexRemap:
                 out.tenants[new][profile, renumbered] = count
         same_domains = (before.topology.node_domain[mine] == after.topology.node_domain[nodes]).all()
         if same_domains or not before.options.network_mbps.any():
-            out.machine_load[nodes], out.domain_load[:] = state.machine_load[mine], state.domain_load
+            out.link_load[nodes] = state.link_load[mine]
+            out.link_load[after.num_nodes :] = state.link_load[before.num_nodes :]
         else:
             for placement in placed:
                 out.load_links(self.placement(placement))

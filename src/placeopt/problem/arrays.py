@@ -177,8 +177,7 @@ class Room:
     gpu_utilisation: IntArray  # (G,) cumulative percent
     gpu_slots: IntArray  # (G,) load of each GPU with profiles, as in `placeopt.problem.gpu_slots`
     level_free: list[IntArray]  # of each level of fragmentation, (domains,)
-    machine_load: IntArray  # (N, 2) hose load by GPU jobs and CPU jobs
-    domain_load: IntArray  # (D, 2)
+    link_load: IntArray  # (N + D, 2) hose load of the uplinks of nodes and domains, by GPU jobs and CPU jobs
     queue_used: IntArray  # (queues, A) what each counts with
 
     def arrays(self) -> dict[str, Any]:

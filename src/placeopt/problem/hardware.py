@@ -54,8 +54,7 @@ class Hardware(Frozen):
     gpu_switch: IntArray  # (G,) global number of the closest switch, -1 without
     gpu_socket: IntArray  # (G,) likewise of the socket
     levels: tuple[FragmentationLevel, ...]
-    machine_link_mbps: IntArray  # (N,) uplink of the node
-    domain_link_mbps: IntArray  # (D,)
+    link_mbps: IntArray  # (N + D, 2) what GPU jobs and CPU jobs may use of the uplinks of nodes, then of domains
 
 
 def fragmentation_levels(
@@ -131,8 +130,8 @@ def compile_hardware(instance: Instance, policy: Policy, before: ClusterTopology
     start = np.cumsum([0, *(len(numbers) for numbers in per_machine)])
     flat = np.array([number for numbers in per_machine for number in numbers], dtype=np.int64)
     gpu_type = flat[start[topology.node_machine[topology.gpu_node]] + topology.gpu_index]
-    stated = [machine.resources for machine in cluster.machines] + [domain.resources for domain in cluster.domains]
-    named = tuple(sorted({name for resources in (*stated, cluster.resources) for name in resources}))
+    amounts = [machine.resources for machine in cluster.machines] + [domain.resources for domain in cluster.domains]
+    named = tuple(sorted({name for resources in (*amounts, cluster.resources) for name in resources}))
     capacity = _machine_capacity(instance, policy, named)[topology.node_machine]
     held_gpus, held = _held(instance, topology, named)
     kinds = list(types)
@@ -142,10 +141,10 @@ def compile_hardware(instance: Instance, policy: Policy, before: ClusterTopology
     model, memory, holds, geometry = zip(*types, strict=True) if types else ((), (), (), ())
     type_memory = np.array(memory, dtype=np.int64)
     type_lost = np.array([name == LOST_MODEL for name in model], dtype=bool)
-    links, uplinks = (
-        np.array([UNLIMITED if mbps is None else mbps for mbps in of], dtype=np.int64)
-        for of in ([m.network_bandwidth_mbps for m in cluster.machines], [d.uplink_mbps for d in cluster.domains])
-    )
+    parts = (policy.usable.network_gpu_jobs_percent, policy.usable.network_cpu_jobs_percent)
+    stated = [machine.network_bandwidth_mbps for machine in cluster.machines] + [d.uplink_mbps for d in cluster.domains]
+    links = np.array([[_part(mbps, percent) for percent in parts] for mbps in stated], dtype=np.int64).reshape(-1, 2)
+    of_domains = np.arange(len(cluster.machines), len(stated))
     return Hardware(
         topology=topology,
         node_ids=tuple(node.id for node in cluster.nodes),
@@ -163,8 +162,7 @@ def compile_hardware(instance: Instance, policy: Policy, before: ClusterTopology
         gpu_switch=gpu_parts(instance, topology, "switch"),
         gpu_socket=gpu_parts(instance, topology, "socket"),
         levels=fragmentation_levels(instance, policy, topology, ~type_lost[gpu_type]),
-        machine_link_mbps=links[topology.node_machine],
-        domain_link_mbps=uplinks,
+        link_mbps=links[np.append(topology.node_machine, of_domains)],
     )
 
 
@@ -185,21 +183,21 @@ def _held(
     return gpus, amounts
 
 
+def _part(capacity: int | None, percent: int) -> int:
+    """Return the most load with load * 100 <= percent * capacity."""
+    return UNLIMITED if capacity is None else capacity * percent // 100
+
+
 def _machine_capacity(instance: Instance, policy: Policy, named: tuple[str, ...]) -> IntArray:
     """Shape (M, R): what a node of each machine type offers."""
     usable = policy.usable
-
-    def part(capacity: int | None, percent: int) -> int:
-        # load * 100 <= percent * capacity, in integers
-        return UNLIMITED if capacity is None else capacity * percent // 100
-
     of_nodes = {name for machine in instance.cluster.machines for name in machine.resources}
     rows = [
         (
             machine.cpu_millicores,
             machine.memory_mib,
-            part(machine.memory_bandwidth_mbps, usable.memory_bandwidth_percent),
-            part(machine.pcie_bandwidth_mbps, usable.pcie_bandwidth_percent),
+            _part(machine.memory_bandwidth_mbps, usable.memory_bandwidth_percent),
+            _part(machine.pcie_bandwidth_mbps, usable.pcie_bandwidth_percent),
             *(machine.resources.get(name, 0) if name in of_nodes else UNLIMITED for name in named),
         )
         for machine in instance.cluster.machines

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import chain
@@ -79,8 +80,7 @@ class State(Room):
                 gpu_utilisation=np.zeros(g, dtype=np.int64),
                 gpu_slots=np.zeros(g, dtype=np.int64),
                 level_free=[level.total.copy() for level in problem.levels],
-                machine_load=np.zeros((n, 2), dtype=np.int64),
-                domain_load=np.zeros((len(problem.domain_link_mbps), 2), dtype=np.int64),
+                link_load=np.zeros((len(problem.link_mbps), 2), dtype=np.int64),
                 queue_used=problem.queue_tree.idle.copy(),
             )
         else:
@@ -269,20 +269,16 @@ class State(Room):
         options = self.problem.options
         if options.network_mbps[placement.option] and len(placement.nodes) > 1:
             kind = 0 if options.gpus[placement.option] else 1
-            for load, where, amount in hose_loads(self.problem, placement):
-                (self.machine_load if load == "machine" else self.domain_load)[where, kind] += sign * amount
+            for link, mbps in hose_loads(self.problem, placement).items():
+                self.link_load[link, kind] += sign * mbps
 
 
-def hose_loads(problem: Problem, placement: Placement) -> list[tuple[str, int, int]]:
+def hose_loads(problem: Problem, placement: Placement) -> dict[int, int]:
     """
-    Load that a placement puts on uplinks by the hose model: ``min(k_in, k - k_in) x`` its bandwidth per worker.
+    Return the load, MB/s, that a placement puts on uplinks by the hose model; those without any are left out.
 
-    Returns (``machine`` or ``domain``, index, MB/s) for every uplink with a load.
+    That is ``min(k_in, k - k_in) x`` its bandwidth per worker, k_in of its k workers being below the uplink.
     """
     k, mbps = len(placement.nodes), int(problem.options.network_mbps[placement.option])
-    inside: dict[tuple[str, int], int] = {}
-    for node in placement.nodes:
-        inside["machine", node] = inside.get(("machine", node), 0) + 1
-        for domain in problem.topology.node_ancestors(node):
-            inside["domain", domain] = inside.get(("domain", domain), 0) + 1
-    return [(kind, at, min(k_in, k - k_in) * mbps) for (kind, at), k_in in inside.items() if k_in < k]
+    inside = Counter(link for node in placement.nodes for link in problem.topology.node_links(node))
+    return {link: min(k_in, k - k_in) * mbps for link, k_in in inside.items() if k_in < k}

@@ -19,7 +19,7 @@ import numpy as np
 
 from placeopt.deadline import FOREVER, Deadline
 from placeopt.model import Split, Spread
-from placeopt.problem.arrays import UNLIMITED, IntArray
+from placeopt.problem.arrays import IntArray
 from placeopt.topology.cluster_topology import ClusterTopology
 
 Counts = tuple[int, ...]
@@ -54,8 +54,7 @@ class Surroundings:
     """Returns the domains that ``skew_max`` compares with."""
     single_node: bool = False
     mbps: int = 0  # of one worker, on uplinks
-    machine_room: IntArray | None = None  # (N,) MB/s left of each uplink; None: not limited
-    domain_room: IntArray | None = None  # (D,)
+    link_room: IntArray | None = None  # (N + D,) MB/s left of the uplinks of nodes and domains; None: not limited
     domain_takes: Mapping[int, int] = field(default_factory=dict)
     """Most workers in a domain, of those that limit them by amounts of their own."""
 
@@ -140,7 +139,7 @@ class WorkerDistribution:
         for domain in range(len(topology.domain_parent) - 1, -1, -1):  # parents stand first
             parts = self._parts.get(domain)
             if parts:
-                link = self._link(self._around.domain_room, domain)
+                link = self._link(len(topology.node_domain) + domain)
                 if domain in self._around.domain_takes:
                     link &= (1 << (self._around.domain_takes[domain] + 1)) - 1
                 table = self._closed(topology.domain_level[domain], domain, self._merged(parts), link)
@@ -156,7 +155,7 @@ class WorkerDistribution:
         for node in sorted(np.flatnonzero(self._most).tolist(), key=lambda n: -int(self._most[n])):
             most, at = int(self._most[node]), int(node_domain[node])
             sizes = (1 << (most + 1)) - 1
-            linked = sizes & self._link(around.machine_room, node)
+            linked = sizes & self._link(node)
             if around.single_node:
                 linked = 1 | (linked & 1 << k)
             if not counted and linked == sizes:
@@ -237,12 +236,12 @@ class WorkerDistribution:
                     sizes &= ~((1 << least) - 1)
         return sizes
 
-    def _link(self, rooms: IntArray | None, at: int) -> int:
+    def _link(self, at: int) -> int:
         """Numbers of workers below an uplink: min(k_in, k - k_in) x bandwidth must not exceed what is free of it."""
-        k, each = self._workers, self._around.mbps
-        if rooms is None or not each or k < 2 or int(rooms[at]) >= UNLIMITED:
+        k, each, room = self._workers, self._around.mbps, self._around.link_room
+        if room is None or not each or k < 2:
             return self._full
-        few = min(max(int(rooms[at]), 0) // each, k)
+        few = min(max(int(room[at]), 0) // each, k)
         low = (1 << (few + 1)) - 1
         return (low | low << (k - few)) & self._full
 

@@ -17,7 +17,7 @@ from copy import copy
 import numpy as np
 
 from placeopt.linear import NO_LOWER, ModelBuilder
-from placeopt.problem import UNLIMITED, BoolArray, IntArray, Problem, State
+from placeopt.problem import BoolArray, IntArray, State
 
 
 def excess_of(everything: State) -> dict[str, IntArray]:
@@ -32,18 +32,9 @@ def excess_of(everything: State) -> dict[str, IntArray]:
         "gpu_free_memory": -everything.gpu_free_memory,
         "gpu_jobs": everything.gpu_jobs - (problem.num_jobs if most is None else most),
         "queue_used": everything.queue_used - problem.queue_tree.ceilings,
-        "machine_load": -link_room(problem, problem.machine_link_mbps, everything.machine_load),
-        "domain_load": -link_room(problem, problem.domain_link_mbps, everything.domain_load),
+        "link_load": everything.link_load - problem.link_mbps,
     }
     return {name: np.maximum(array, 0) for name, array in beyond.items()}
-
-
-def link_room(problem: Problem, link: IntArray, load: IntArray) -> IntArray:
-    """Shape (links, 2): MB/s left to GPU jobs and to CPU jobs, so that (load + more) * 100 <= link * percent."""
-    usable = problem.policy.usable
-    percent = np.array([usable.network_gpu_jobs_percent, usable.network_cpu_jobs_percent], dtype=np.int64)
-    limited = link[:, None] < UNLIMITED
-    return np.where(limited, np.where(limited, link[:, None], 0) * percent // 100 - load, UNLIMITED)
 
 
 def relaxed_state(state: State, everything: State | None = None) -> State:

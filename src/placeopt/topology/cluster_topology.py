@@ -105,6 +105,10 @@ class ClusterTopology:
             d = int(self.domain_parent[d])
         return ancestors
 
+    def node_links(self, n: int) -> list[int]:
+        """Uplinks above node ``n``, its own first: that of node i is number i, and that of domain d is N + d."""
+        return [n, *(len(self.node_domain) + domain for domain in self.node_ancestors(n))]
+
     def distances(self, a: IntArray, b: IntArray) -> IntArray:
         """Distances of the GPUs ``a[i]`` and ``b[i]``, of any shapes that broadcast together, in link-cost units."""
         a, b = np.broadcast_arrays(a, b)

@@ -128,7 +128,7 @@ def _refuse_option(problem: Problem, o: int) -> None:
         largest = int(np.diff(problem.node_gpu_start).max(initial=0))
         if 2 * gpus <= largest:  # then columns would have to say whose workers they hold
             raise Unsupported("branch and price needs gangs whose workers take more than half of a node")
-        links = (problem.machine_link_mbps < UNLIMITED).any() or (problem.domain_link_mbps < UNLIMITED).any()
+        links = (problem.link_mbps < UNLIMITED).any()
         if options.network_mbps[o] and links:
             raise Unsupported("branch and price does not support limits of uplinks")
 
