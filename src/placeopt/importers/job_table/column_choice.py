@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import csv
 import re
 from collections.abc import Collection
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import cache
+from importlib.resources import files
 
 from placeopt.errors import BadArgument
 from placeopt.importers.job_table.forms import FORMS, TIME_FIELDS, is_time_form
@@ -16,58 +19,6 @@ FIELDS = (
 )
 """Fields of a job that a column may hold."""
 _AFTER_SUBMISSION = ("start", "end", "duration", "state")
-
-PRESETS = {
-    "itp": "id=job_id,submit=submission_time,duration=duration,gpus=num_gpu",
-    "helios": (
-        "id=job_id,submit=submit_time,duration=duration,gpus=gpu_num,cpu=cpu_num,nodes=node_num,user=user,queue=vc"
-    ),
-    "dlrm": (
-        "id=instance_sn,submit=creation_time,start=scheduled_time,end=deletion_time,gpus=gpu_request,cpu=cpu_request,"
-        "memory=memory_request:GiB,user=app_name"
-    ),
-    "spot": (
-        "id=job_name,submit=submit_time,duration=duration,gpus=gpu_request,cpu=cpu_request,workers=worker_num,"
-        "model=gpu_model,user=organization"
-    ),
-    "sacct": (
-        "id=JobID,submit=Submit,start=Start,end=End,duration=Elapsed,duration=ElapsedRaw,"
-        "state=State:COMPLETED|FAILED|TIMEOUT|CANCELLED|OUT_OF_MEMORY,"
-        "gpus=AllocTRES:tres,cpu=AllocTRES:tres,memory=AllocTRES:tres,nodes=AllocTRES:tres,estimate=Timelimit,"
-        "user=User,queue=Partition"
-    ),
-    "slurmdbd": (
-        "id=id_job,submit=time_submit,start=time_start,end=time_end,state=state:3|4|5|6|11,"
-        "gpus=gres_used:gres,cpu=cpus_req,nodes=nodes_alloc,estimate=timelimit:min,user=id_user,queue=partition"
-    ),
-    "openb": (
-        "id=name,submit=creation_time,start=scheduled_time,end=deletion_time,gpus=num_gpu,share=gpu_milli/1000,"
-        "cpu=cpu_milli:millicores,memory=memory_mib:MiB,model=gpu_spec:any_of,queue=qos"
-    ),
-    "philly": (
-        "id=jobid,submit=submitted_time,start=attempts.0.start_time,end=attempts.*.end_time,"
-        "gpus=attempts.0.detail.*.gpus:count,state=status:Pass|Killed|Failed,user=user,queue=vc"
-    ),
-    "philly-csv": "submit=timestamp,duration=duration,gpus=num_gpus,user=cluster",
-    "kubernetes": (
-        "key=object.metadata.uid,submit=object.metadata.creationTimestamp,start=object.status.startTime,"
-        "end=object.status.containerStatuses.*.state.terminated.finishedAt[object.status.phase:Succeeded|Failed],"
-        'gpus=object.spec.containers.*.resources.requests."nvidia.com/gpu",'
-        "cpu=object.spec.containers.*.resources.requests.cpu,"
-        "memory=object.spec.containers.*.resources.requests.memory:quantity,user=object.metadata.namespace"
-    ),
-    "google": (
-        "key=collection_id+instance_index,submit=time:us[type:SUBMIT|0],start=time:us[type:SCHEDULE|3],"
-        "end=time:us[type:FINISH|6|FAIL|5|KILL|7],user=collection_id"
-    ),
-}
-"""
-Columns of published forms: Microsoft's ITP (elasticflow-traces), SenseTime's Helios, Alibaba's DLRM (gpu-v2025), spot
-(v2026) and openb (gpu-v2023), ``sacct -X -P -o ALL`` of Slurm, the job table of slurmdbd (MIT's Supercloud),
-Philly as Microsoft published it and as Sia's artifact keeps it, ``kubectl get pods -w --output-watch-events -o json``,
-and the events of instances of Google's traces of 2019, with parts of machines: add ``cpu=resource_request.cpus*CORES``.
-A job of Philly runs from its first attempt to the end of its last one, on the GPUs of the first.
-"""
 
 _QUOTED = r'"[^"]*"'
 _PART = re.compile(
@@ -108,6 +59,13 @@ Columns = dict[str, tuple[Column, ...]]
 """Field -> where it stands: in the first of these columns that the table has."""
 
 
+@cache
+def presets() -> dict[str, str]:
+    """Return the columns of published forms by name."""
+    text = files("placeopt.importers.job_table").joinpath("published_forms.csv").read_text(encoding="utf-8")
+    return {row["form"]: row["columns"] for row in csv.DictReader(text.splitlines())}
+
+
 def parse_columns(text: str, *, waiting: bool = False) -> Columns:
     """
     Read ``FIELD=COLUMN,...``: a part may name a preset instead; later parts replace earlier ones.
@@ -140,9 +98,9 @@ def _parsed(text: str, *, published: bool = False) -> Columns:
     for part in (match[0].strip() for match in _SPLIT.finditer(text)):
         field, equals, spec = part.partition("=")
         if not equals:
-            if part not in PRESETS:
-                raise _bad(part, f"FIELD=COLUMN, or one of {', '.join(PRESETS)}")
-            columns |= _parsed(PRESETS[part], published=True)
+            if part not in presets():
+                raise _bad(part, f"FIELD=COLUMN, or one of {', '.join(presets())}")
+            columns |= _parsed(presets()[part], published=True)
             continue
         if field not in FIELDS:
             raise _bad(field, f"a field of a job: {', '.join(FIELDS)}")
