@@ -82,24 +82,27 @@ def add_limits(
     number = np.cumsum(kept) - 1
     builder.add_rows(number[rows[mine]], columns[mine], amounts[mine], NO_LOWER, room[kept])
     for limit in over.tolist():
-        mine = rows == limit
-        _add_exceeded(builder, columns[mine], amounts[mine], starts[mine], int(room[limit]), int(excess[limit]))
+        mine = (rows == limit) & (amounts != 0)  # below 0 where a worker more in a domain takes load off its uplink
+        new, stays = mine & starts, mine & ~starts
+        if new.any() and not stays.any():
+            builder.add_row(columns[new], amounts[new], NO_LOWER, max(int(room[limit]), 0))
+        elif new.any():  # what stays may stay
+            beyond, free = int(excess[limit]), int(room[limit])
+            add_exceeded(builder, columns[mine], amounts[mine], columns[new], amounts[new], free, beyond, max(free, 0))
 
 
-def _add_exceeded(
-    builder: ModelBuilder, columns: IntArray, amounts: IntArray, starts: BoolArray, room: int, excess: int
+def add_exceeded(
+    builder: ModelBuilder,
+    columns: IntArray,
+    amounts: IntArray,
+    new: IntArray,
+    each: IntArray,
+    room: int,
+    excess: int,
+    most: int,
 ) -> None:
-    """Add the rows of one limit that running jobs exceed."""
-    takes = amounts != 0  # below 0 where a worker more in a domain takes load off its uplink
-    columns, amounts, starts = columns[takes], amounts[takes], starts[takes]
-    if starts.all():
-        if len(columns):
-            builder.add_row(columns, amounts, NO_LOWER, max(room, 0))
-        return
-    if not starts.any():
-        return  # what stays may stay
-    new, each = columns[starts], amounts[starts]
+    """Add the rows of one limit that running jobs exceed; what starts, ``each`` of ``new``, takes up to ``most``."""
     some = builder.add_variables(0, 1, count=1)
     builder.define(some, lambda values: np.array([(each * values[new]).sum() > 0]))
-    builder.add_row(np.append(new, some), np.append(each, -max(room, 0)), NO_LOWER, 0)
+    builder.add_row(np.append(new, some), np.append(each, -most), NO_LOWER, 0)
     builder.add_row(np.append(columns, some), np.append(amounts, excess), NO_LOWER, room + excess)

@@ -8,7 +8,7 @@ import numpy as np
 
 from placeopt.linear import NO_LOWER, ModelBuilder
 from placeopt.problem import UNLIMITED, BoolArray, IntArray, Placement, State
-from placeopt.terms.standing import add_limits
+from placeopt.terms.standing import add_exceeded, add_limits
 from placeopt.terms.variables import Variables
 
 
@@ -77,7 +77,6 @@ def _add_amount(
     keeping.sort(key=lambda q: -len(tree.above[q]))
     most = [max(0, int((room + excess)[tree.above[q][1:]].min() + unused[tree.above[q][1:]].sum())) for q in keeping]
     more = builder.add_variables(0, np.array(most, dtype=np.int64))
-    starts = [(column, own, each) for column, own, each in zip(columns[new], queue[new], amounts[new], strict=True)]
     columns, amounts = np.append(columns, more), np.append(amounts, np.ones(len(more), dtype=np.int64))
     new = np.append(new, np.zeros(len(more), dtype=bool))
     chains = [tree.above[q] for q in queue.tolist()] + [tree.above[q][1:] for q in keeping]
@@ -93,15 +92,11 @@ def _add_amount(
     simple = np.ones(len(room), dtype=bool)
     for q in [q for q in np.flatnonzero(excess).tolist() if any(q in tree.above[k][1:] for k in keeping)]:
         simple[q] = False
-        inside = [(int(column), int(each)) for column, own, each in starts if q in tree.above[own]]
+        inside, counts = [i for i in np.flatnonzero(new) if q in tree.above[queue[i]]], item[row == q]
         if inside:
-            slack = sum(int(unused[k]) for k in keeping if q in tree.above[k][1:])
-            mine, each = (np.array(of, dtype=np.int64) for of in zip(*inside, strict=True))
-            some = builder.add_variables(0, 1, count=1)
-            builder.define(some, partial(_any, mine))
-            builder.add_row(np.append(mine, some), np.append(each, -max(int(room[q]), 0) - slack), NO_LOWER, 0)
-            terms, each = np.append(columns[item[row == q]], some), np.append(amounts[item[row == q]], excess[q])
-            builder.add_row(terms, each, NO_LOWER, int(room[q] + excess[q]))
+            taken = max(int(room[q]), 0) + sum(int(unused[k]) for k in keeping if q in tree.above[k][1:])
+            parts = (columns[counts], amounts[counts], columns[inside], amounts[inside])
+            add_exceeded(builder, *parts, int(room[q]), int(excess[q]), taken)
     kept, number = simple[row], np.cumsum(simple) - 1
     item, row = item[kept], number[row[kept]]
     add_limits(builder, row, columns[item], amounts[item], new[item], room[simple], excess[simple])
@@ -109,7 +104,3 @@ def _add_amount(
 
 def _beyond(columns: IntArray, each: IntArray, most: int, values: IntArray) -> IntArray:
     return np.array([max(0, int(each @ values[columns]) - most)])
-
-
-def _any(columns: IntArray, values: IntArray) -> IntArray:
-    return np.array([int(values[columns].any())])
