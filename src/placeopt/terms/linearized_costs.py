@@ -27,17 +27,17 @@ class CostPrices:
         self._both: list[tuple[IntArray, IntArray, IntArray]] = []
         self._pairs = 0
 
-    def add(self, columns: IntArray, coefficients: IntArray) -> None:
+    def add(self, columns: IntArray, coefficients: IntArray | int) -> None:
         """Price columns as they are."""
         self._builder.check_time()
         self._columns.append(columns)
-        self._coefficients.append(coefficients)
+        self._coefficients.append(np.broadcast_to(np.asarray(coefficients, dtype=np.int64), columns.shape))
 
     def add_count(self, columns: IntArray, price_of: IntArray) -> None:
         """Price the sum k of ``columns`` with ``price_of[k]``; it never exceeds the last, and 0 costs nothing."""
         self._builder.check_time()
         if len(price_of) == 2:
-            self.add(columns, np.full(len(columns), price_of[1], dtype=np.int64))
+            self.add(columns, int(price_of[1]))
         elif price_of.any():
             self._counts.append((columns, price_of))
 

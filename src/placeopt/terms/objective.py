@@ -14,6 +14,7 @@ from placeopt.problem.changes import price_of
 from placeopt.terms.costs import costs_of
 from placeopt.terms.costs.communication import Communication, close_path
 from placeopt.terms.costs.resource import ResourceCost
+from placeopt.terms.linearized_costs import CostPrices
 from placeopt.terms.protocols import Cost, Expression, Part
 from placeopt.terms.variables import Variables
 
@@ -154,12 +155,9 @@ def part_cost(state: State, part: Part, weighted: Iterable[Weighted]) -> int:
 
 def cost_expression(builder: ModelBuilder, variables: Variables, weighted: tuple[Weighted, ...]) -> Expression:
     """Cost level, or a lower bound where a term's form is one, as an expression."""
-    columns: list[IntArray] = [np.zeros(0, dtype=np.int64)]
-    coefficients: list[IntArray] = [np.zeros(0, dtype=np.int64)]
-    constant = 0
+    prices, constant = CostPrices(builder), 0
     for w in weighted:
-        cols, coefs, fixed = w.cost.add_to(builder, variables)
-        columns.append(cols)
-        coefficients.append(coefs * w.weight)
+        columns, coefficients, fixed = w.cost.add_to(builder, variables)
+        prices.add(columns, coefficients * w.weight)
         constant += w.weight * fixed
-    return np.concatenate(columns), np.concatenate(coefficients), constant
+    return (*prices.hand_over(), constant)

@@ -9,10 +9,9 @@ import numpy as np
 from placeopt.linear import NO_LOWER, NO_UPPER, ModelBuilder
 from placeopt.model import Policy
 from placeopt.problem import BoolArray, IntArray, Problem, State
+from placeopt.terms.linearized_costs import CostPrices
 from placeopt.terms.protocols import Cost, Expression, Part
 from placeopt.terms.variables import Variables
-
-NOTHING: IntArray = np.zeros(0, dtype=np.int64)
 
 
 class Fragmentation(Cost):
@@ -51,7 +50,7 @@ class Fragmentation(Cost):
     def add_to(self, builder: ModelBuilder, variables: Variables) -> Expression:
         """Free GPUs of a used domain are ``size x used - busy``; where a running job uses it already, ``used`` is 1."""
         v, busy = variables, _add_busy(builder, variables)
-        columns, coefficients, constant = [NOTHING], [NOTHING], 0
+        prices, constant = CostPrices(builder), 0
         for level, free in zip(v.problem.levels, v.state.level_free, strict=True):
             domain = level.gpu_to_domain[v.cell_gpu]
             inside = np.flatnonzero(domain >= 0)
@@ -63,10 +62,10 @@ class Fragmentation(Cost):
                 parts = (row, busy[mine], sign), (np.arange(len(fresh)), used, price)
                 builder.add_parts(NO_LOWER, 0, *parts, count=len(fresh))
             builder.define(used, partial(_any_busy, row, busy[mine]))
-            columns += [busy[inside], used]
-            coefficients += [np.full(len(inside), -level.weight, dtype=np.int64), level.weight * level.total[fresh]]
+            prices.add(busy[inside], -level.weight)
+            prices.add(used, level.weight * level.total[fresh])
             constant += level.weight * int(free[~idle].sum())
-        return np.concatenate(columns), np.concatenate(coefficients), constant
+        return (*prices.hand_over(), constant)
 
 
 def _add_busy(builder: ModelBuilder, v: Variables) -> IntArray:

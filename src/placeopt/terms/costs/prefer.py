@@ -9,6 +9,7 @@ import numpy as np
 from placeopt.linear import NO_LOWER, ModelBuilder
 from placeopt.problem import IntArray, Placement, Problem, State
 from placeopt.problem.tree import Tree, TreeForm, TreeGroup
+from placeopt.terms.linearized_costs import CostPrices
 from placeopt.terms.protocols import Cost, Expression, Part
 from placeopt.terms.rules.split import workers_in
 from placeopt.terms.rules.trees import runs_of, starts_of_trees
@@ -37,8 +38,7 @@ class PreferCost(Cost):
 
     def add_to(self, builder: ModelBuilder, variables: Variables) -> Expression:
         """A binary for each domain that may be a group's home: at most one is, and what it saves counts."""
-        problem = variables.problem
-        columns, coefficients, constant = [np.zeros(0, dtype=np.int64)], [np.zeros(0, dtype=np.int64)], 0
+        problem, prices, constant = variables.problem, CostPrices(builder), 0
         starts = starts_of_trees(variables)
         for tree in problem.trees:
             runs = {job: problem.running[job] for job in tree.runs}
@@ -47,10 +47,8 @@ class PreferCost(Cost):
                 for group in form.groups:
                     here = {job: mine for job in group.members if len(mine := starts.get((job, name), NOTHING))}
                     if group.prefer and here:
-                        some, saved = _add_group(builder, variables, form, group, here)
-                        columns.append(some)
-                        coefficients.append(saved)
-        return np.concatenate(columns), np.concatenate(coefficients), constant
+                        prices.add(*_add_group(builder, variables, form, group, here))
+        return (*prices.hand_over(), constant)
 
 
 def _add_group(

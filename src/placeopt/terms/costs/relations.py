@@ -6,6 +6,7 @@ import numpy as np
 
 from placeopt.linear import NO_LOWER, NO_UPPER, ModelBuilder
 from placeopt.problem import IntArray, Problem, State
+from placeopt.terms.linearized_costs import CostPrices
 from placeopt.terms.protocols import Cost, Expression, Part
 from placeopt.terms.rules.relations import RelatedWorkers, inside
 from placeopt.terms.variables import Variables
@@ -41,7 +42,7 @@ class RelationsCost(Cost):
     def add_to(self, builder: ModelBuilder, variables: Variables) -> Expression:
         """In each domain a column for the broken ones of those jobs that it selects itself, and one for the others."""
         relations = variables.problem.relations
-        columns, coefficients, constant = [np.zeros(0, dtype=np.int64)], [np.zeros(0, dtype=np.int64)], 0
+        prices, constant = CostPrices(builder), 0
         for relation, fixed in zip(
             relations.every[relations.hard :], variables.state.relations[relations.hard :], strict=True
         ):
@@ -50,13 +51,10 @@ class RelationsCost(Cost):
             constant += fixed.weight * sum(map(fixed.broken_in, unseen))
             if relation.record.kind == "near":
                 nowhere, amounts = workers.nowhere(starts=False)
-                columns.append(nowhere)
-                coefficients.append(fixed.weight * amounts)
+                prices.add(nowhere, fixed.weight * amounts)
             for both in (False, True):
-                broken = _add_broken(builder, workers, both=both)
-                columns.append(broken)
-                coefficients.append(np.full(len(broken), fixed.weight))
-        return np.concatenate(columns), np.concatenate(coefficients), constant
+                prices.add(_add_broken(builder, workers, both=both), fixed.weight)
+        return (*prices.hand_over(), constant)
 
 
 def _add_broken(builder: ModelBuilder, workers: RelatedWorkers, *, both: bool) -> IntArray:
