@@ -13,7 +13,7 @@ from __future__ import annotations
 from placeopt.model import Option
 from placeopt.problem import Placement, Problem, State
 from placeopt.terms.costs.interference import excess_beside, together
-from placeopt.terms.costs.utility import path_of, talks
+from placeopt.terms.costs.utility import talks
 
 
 def run_time_ms(state: State, job: int) -> int | None:
@@ -45,7 +45,7 @@ def path_excess(problem: Problem, placement: Placement, spread: int) -> int:
     """Excess run time by the path between a placement's GPUs; ``spread`` is that of the farthest in a machine."""
     if len(placement.gpus) < 2 or not talks(problem, placement.option):
         return 0
-    extra = path_of(problem, placement) - int(problem.best_path[placement.option])
+    extra = problem.topology.path(placement.gpus) - int(problem.best_path[placement.option])
     if extra <= 0:
         return 0
     n = len(placement.gpus)

@@ -23,6 +23,9 @@ Pairs of GPUs inside machines, over all machine types that differ in their dista
 seconds where each of 1,024 GPUs has 65,536 links.
 """
 
+FEW, MOST_PATHS = 64, 100_000
+"""GPUs up to which the path between them is kept, and how many paths are."""
+
 
 class ClusterTopology:
     """
@@ -49,6 +52,7 @@ class ClusterTopology:
         position = {domain.id: d for d, domain in enumerate(cluster.domains)}
         machine_position = {machine.id: m for m, machine in enumerate(cluster.machines)}
         self._machines = cluster.machines
+        self._paths: dict[tuple[int, ...], int] = {}
         if before is None or before._machines is not cluster.machines:
             # by machine type: (g, g) between its GPUs, (g,) from GPU to the machine's vertex
             self.distance = _machine_tables(cluster.machines)
@@ -125,6 +129,19 @@ class ClusterTopology:
         """Shape ``(k, k)``: distances between all pairs of GPUs, ``(k,)``, any order, repeats allowed."""
         return self.distances(gpus[:, None], gpus[None, :])
 
+    def path(self, gpus: tuple[int, ...]) -> int:
+        """Path length between all pairs of GPUs, each pair once; searches ask for the same ones again and again."""
+        if len(gpus) < 2:
+            return 0
+        path = self._paths.get(gpus)
+        if path is None:
+            path = int(self.pair_distances(np.array(gpus, dtype=np.int64)).sum()) // 2
+            if len(self._paths) >= MOST_PATHS:
+                self._paths.clear()
+            if len(gpus) <= FEW:
+                self._paths[gpus] = path
+        return path
+
     def node_distances(self, gpus: IntArray) -> IntArray:
         """Shape (k, k): ``pair_distances`` of GPUs that are all of one node, at least one."""
         table = self.distance[self.node_machine[self.gpu_node[gpus[0]]]]
@@ -147,11 +164,6 @@ class ClusterTopology:
         pairs = [d[np.triu_indices(len(d), 1)] for d in distances]
         nearest, farthest = min((int(d.min()) for d in pairs if len(d)), default=0), self.max_machine_distance()
         return max(1, farthest - nearest or farthest)
-
-    @cached_property
-    def known_paths(self) -> dict[tuple[int, ...], int]:
-        """Path lengths between all pairs of some GPUs, kept by those who look them up repeatedly."""
-        return {}
 
     @cached_property
     def machine_levels(self) -> list[MachineLevels]:

@@ -12,7 +12,7 @@ from placeopt.heuristics.drb.place import TRIES, Bipartition
 from placeopt.heuristics.drb.split import eq5
 from placeopt.problem import Move, Placement, State
 from placeopt.terms.costs.interference import excess_beside
-from placeopt.terms.costs.utility import path_of, talks
+from placeopt.terms.costs.utility import talks
 
 FLOOR = 0.01
 """The artifact's floor of every term."""
@@ -89,7 +89,7 @@ class Exhaustive(Bipartition):
         free = eq5(self.node_candidates.sockets[start:end], state.gpu_jobs[start:end] == 0, held)
         n = len(placement.gpus)
         far = self._longest * max(n, n * (n - 1) // 2)
-        more = path_of(problem, placement) - int(problem.best_path[option]) if talks(problem, option) else 0
+        more = problem.topology.path(placement.gpus) - int(problem.best_path[option]) if talks(problem, option) else 0
         terms = (max(FLOOR, more / far), self._speeds(job, placement), FLOOR if free in (0.0, 1.0) else free)
         return float(3 * FLOOR ** (1 / 3) / sum(max(FLOOR, term) ** (1 / 3) for term in terms))
 

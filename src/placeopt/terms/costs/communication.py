@@ -94,15 +94,11 @@ class Communication(Cost):
 
 def job_cost(problem: Problem, job: int, placement: Placement) -> int:
     """Communication cost of one job where it is; at most its traffic x the longest distance."""
-    if len(placement.gpus) < 2:
-        return 0
     communication = problem.class_communication[problem.job_class[job]]
-    if not communication.weight and not communication.edges:
-        return 0
     if communication.edges:
         workers = np.split(np.array(placement.gpus, dtype=np.int64), len(placement.nodes))
         return _along_edges(problem, communication, workers)
-    return int(communication.weight) * _inside(problem, np.array(placement.gpus, dtype=np.int64))
+    return int(communication.weight) * (problem.topology.path(placement.gpus) if communication.weight else 0)
 
 
 def alike_by_distance(problem: Problem) -> IntArray:
@@ -237,7 +233,7 @@ def tree_traffic(problem: Problem, tree: Tree, placed: Mapping[int, Placement]) 
 
 def _along_edges(problem: Problem, traffic: CommunicationRecord, workers: Sequence[IntArray]) -> int:
     """Return the weighted path inside each worker, given by its GPUs, and along the edges between them."""
-    inside = sum(_inside(problem, gpus) for gpus in workers) * traffic.weight
+    inside = traffic.weight * sum(problem.topology.path(tuple(gpus.tolist())) for gpus in workers if traffic.weight)
     ranks = ((*edge.ranks, edge.weight) for edge in traffic.edges if max(edge.ranks) < len(workers))
     return inside + sum(weight * _between(problem, workers[a], workers[b]) for a, b, weight in ranks)
 
@@ -261,10 +257,6 @@ def _parts(problem: Problem, tree: Tree, placed: Mapping[int, Placement]) -> lis
     form = tree.forms[problem.options.name[next(iter(placed.values())).option]]
     members = [member for _, of_leaf in form.leaves for member in of_leaf if member in placed]
     return [np.split(np.array(placed[m].gpus, dtype=np.int64), len(placed[m].nodes)) for m in members]
-
-
-def _inside(problem: Problem, gpus: IntArray) -> int:
-    return int(problem.topology.pair_distances(gpus).sum()) // 2
 
 
 def _between(problem: Problem, one: IntArray, other: IntArray) -> int:

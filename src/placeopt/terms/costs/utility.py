@@ -10,8 +10,6 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-import numpy as np
-
 from placeopt.problem import Move, Placement, Problem, State
 from placeopt.terms.costs.interference import excess_beside, together
 
@@ -39,7 +37,7 @@ def utility(state: State, job: int) -> int:
     placement = state.placements[job]
     if placement is None or not placement.gpus:
         return 1000
-    problem, path = state.problem, path_of(state.problem, placement)
+    problem, path = state.problem, state.problem.topology.path(placement.gpus)
     excess = list(excess_beside(state, job).values())
     if problem.policy.postpone.utility == "sc17":
         suffered = sum((Fraction(1000, 1000 + e) for e in excess if e), start=Fraction(0)) / max(1, len(excess))
@@ -60,26 +58,6 @@ def utility_of_path(problem: Problem, option: int, path: int) -> int:
     if problem.policy.postpone.utility == "sc17":
         return _sc17(_path_share(problem, option, path), Fraction(0))
     return _sum(problem, option, path, 0, Fraction(1))
-
-
-FEW, MOST_PATHS = 8, 100_000
-"""GPUs up to which a placement's path is kept, and how many paths are: look-ahead needs the same ones repeatedly."""
-
-
-def path_of(problem: Problem, placement: Placement) -> int:
-    """Path length between all pairs of a placement's GPUs, each pair once."""
-    gpus = placement.gpus
-    if len(gpus) < 2:
-        return 0
-    if len(gpus) > FEW:
-        return int(problem.topology.pair_distances(np.array(gpus, dtype=np.int64)).sum()) // 2
-    known = problem.topology.known_paths
-    path = known.get(gpus)
-    if path is None:
-        if len(known) >= MOST_PATHS:
-            known.clear()
-        path = known[gpus] = int(problem.topology.pair_distances(np.array(gpus, dtype=np.int64)).sum()) // 2
-    return path
 
 
 def talks(problem: Problem, option: int) -> bool:
