@@ -13,6 +13,7 @@ from placeopt.model import (
     Job,
     Machine,
     Node,
+    NodeConditions,
     Option,
     Policy,
     Running,
@@ -91,7 +92,7 @@ def minskys_wait() -> Instance:
             id=name,
             options=(Option(demand=_demand(2), value=2000, run_time_ms=100_000),),
             communication=Communication(weight=1, spread_slowdown_thousandths=300),
-            nodes_allowed=(node,),
+            conditions=NodeConditions(nodes_allowed=(node,)),
             utility_min_thousandths=300,
         )
         for name, node in (("soon", "node-0"), ("late", "node-1"))

@@ -16,6 +16,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from placeopt.model.cluster import Cluster, Domain, Node
+from placeopt.model.conditions import NodeConditions
 from placeopt.model.group import Demand, Split
 from placeopt.model.instance import Instance
 from placeopt.model.job import Job, Option
@@ -109,10 +110,13 @@ def job(id: str, *, workers: int = 1, gpus: int = 1, **fields: Any) -> Job:  # n
     """
     Return a job whose workers, of so many GPUs each, start together.
 
-    ``fields`` are further ones of `Job`, of its one `Option` and of what each worker requests (`Demand`); or
-    ``options``: several ways to run it.
+    ``fields`` are further ones of `Job`, of its ``conditions``, of its one `Option` and of what each worker requests
+    (`Demand`); or ``options``: several ways to run it.
     """
+    asks = {name: fields.pop(name) for name in list(fields) if name in NodeConditions.model_fields}
     own = {name: fields.pop(name) for name in list(fields) if name in Job.model_fields}
+    if asks:
+        own["conditions"] = NodeConditions(**asks)
     own.setdefault("options", (option(workers=workers, gpus=gpus, **fields),))
     return Job(id=id, **own)
 

@@ -57,7 +57,7 @@ def test_a_failed_rack_takes_its_jobs_along() -> None:
     assert [node.id for node in changed.cluster.nodes] == ["n0", "n1"]
     assert displaced(racks(), changed) == ("wide", "small")
     assert changed.running == ()
-    assert changed.jobs[2].nodes_allowed == ("n0", "n3")
+    assert changed.jobs[2].conditions.nodes_allowed == ("n0", "n3")
 
 
 @pytest.mark.parametrize(

@@ -87,17 +87,17 @@ TEXTS = (
     "running[0].job", "policy.name",
 )  # fmt: skip
 ARRAYS = (
-    "jobs", "cluster.nodes", "cluster.machines[0].gpus", "jobs[0].options", "jobs[0].tolerations",
+    "jobs", "cluster.nodes", "cluster.machines[0].gpus", "jobs[0].options", "jobs[0].conditions.tolerations",
     "running[0].assignments", "policy.queues",
 )  # fmt: skip
 OBJECTS = (
     "cluster", "cluster.nodes[0]", "cluster.nodes[0].labels", "jobs[0]", "jobs[0].options[0].demand",
-    "jobs[3].node_selector", "running[0].assignments[0].gpus", "policy", "policy.changes",
+    "jobs[3].conditions.node_selector", "running[0].assignments[0].gpus", "policy", "policy.changes",
 )  # fmt: skip
 CHOICES = (
     "jobs[0].kind", "cluster.machines[0].parts[0].level", "cluster.machines[0].links[0].kind", "policy.share_mode",
     "policy.order", "policy.interference.model", "policy.fragmentation.form",
-    "cluster.nodes[1].taints[0].effect", "jobs[0].tolerations[0].operator",
+    "cluster.nodes[1].taints[0].effect", "jobs[0].conditions.tolerations[0].operator",
 )  # fmt: skip
 REQUIRED = (
     "cluster", "cluster.machines", "cluster.nodes", "cluster.machines[0].id", "cluster.machines[0].cpu_millicores",
@@ -139,7 +139,7 @@ TWICE = (
     "cluster.machines[0].gpus[3].model", "cluster.machines[0].links[0].weight", "cluster.domains[1].parent",
     "cluster.nodes[2].drained", "cluster.nodes[0].labels.disk", "jobs[0].id", "jobs[0].options[0].workers",
     "jobs[0].options[0].demand.gpu_milli", "jobs[3].options[0].splits[0].domains", "jobs[0].communication.weight",
-    "jobs[0].communication.edges[1].ranks", "jobs[3].node_selector.zone", "running[0].job",
+    "jobs[0].communication.edges[1].ranks", "jobs[3].conditions.node_selector.zone", "running[0].job",
     "running[0].assignments[1].node", "running[0].assignments[0].workers[1].rank", "slowdowns[0].profile",
     "policy.name", "policy.usable.memory_bandwidth_percent", "policy.weights.horus",
     "policy.queues[0].quota.gpu_milli", "policy.changes.moves_max",

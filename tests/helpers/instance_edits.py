@@ -10,7 +10,20 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import product
 
 from helpers.brute_force import placements
-from placeopt.model import Amounts, Communication, Instance, Job, Node, Option, Plan, Policy, Queue, Running, Toleration
+from placeopt.model import (
+    Amounts,
+    Communication,
+    Instance,
+    Job,
+    Node,
+    NodeConditions,
+    Option,
+    Plan,
+    Policy,
+    Queue,
+    Running,
+    Toleration,
+)
 from placeopt.problem import compile_problem
 
 RESOURCES = {
@@ -130,10 +143,9 @@ def edits(instance: Instance, job: str, groups: Sequence[str]) -> Iterator[Insta
         fields["queue"] = None
     if "utility" in groups:
         fields["utility_min_thousandths"] = None
-    for group in set(groups).intersection(CHOICES):
-        fields[group] = Job.model_fields[group].get_default(call_default_factory=True)
+    record = record.with_conditions(**{group: getattr(NodeConditions(), group) for group in groups if group in CHOICES})
     if "taints" in groups:
-        fields["tolerations"] = (Toleration(operator="Exists"),)
+        record = record.with_conditions(tolerations=(Toleration(operator="Exists"),))
     if "drained" in groups:
         nodes = tuple(node.model_copy(update={"drained": False}) for node in cluster.nodes)
         cluster = cluster.model_copy(update={"nodes": nodes})

@@ -54,9 +54,10 @@ def borrowed_jobs(choice: Choice, snapshot: Instance) -> list[Job]:
         model = choice.pick(snapshot.jobs) if snapshot.jobs else Job(id="plain")
         changed: dict[str, Any] = {"id": f"new-{len(snapshot.jobs) + i}-{choice.number(0, 10**6)}"}
         if choice.chance(0.3):
-            changed |= {"arrival_ms": choice.number(0, 99), "tolerations": (Toleration(key="old", operator="Exists"),)}
+            changed["arrival_ms"] = choice.number(0, 99)
+            model = model.with_conditions(tolerations=(Toleration(key="old", operator="Exists"),))
         if choice.chance(0.2):
-            changed["nodes_allowed"] = (choice.pick(snapshot.cluster.nodes).id,)
+            model = model.with_conditions(nodes_allowed=(choice.pick(snapshot.cluster.nodes).id,))
         made.append(model.model_copy(update=changed))
     return made
 

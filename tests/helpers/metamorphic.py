@@ -179,7 +179,8 @@ def merged_nodes(trial: Trial) -> list[str]:
         apart["cluster"]["machines"].append({**machines[node["machine"]], "id": f"only-{i}"})
         node["machine"] = f"only-{i}"
     for i, job in enumerate(apart["jobs"]):
-        job["tolerations"] = [*job["tolerations"], {"key": f"only-{i}"}]
+        asks = job["conditions"]
+        asks["tolerations"] = [*asks["tolerations"], {"key": f"only-{i}"}]
     first: dict[str, str] = {}
     alike: dict[str, str] = {}
     for machine in merged["cluster"]["machines"]:
@@ -293,8 +294,8 @@ def _renamed(trial: Trial) -> Instance:
     for job in jobs:
         job["id"] = names["job"][job["id"]]
         for field in ("nodes_allowed", "nodes_excluded"):
-            if job[field] is not None:
-                job[field] = trial.shuffled([names["node"].get(name, name) for name in job[field]])
+            if (listed := job["conditions"][field]) is not None:
+                job["conditions"][field] = trial.shuffled([names["node"].get(name, name) for name in listed])
         first = int(trial.instance.policy.fragmentation.form == "fgd")
         job["options"] = [*job["options"][:first], *trial.shuffled(job["options"][first:])]
     for held in running:

@@ -56,17 +56,17 @@ def tolerates(toleration: Toleration, taint: Taint) -> bool:
 def chosen(round_: Instance, job: Job, node: Node) -> bool:
     """Whether a job's selector, affinity and lists of names let it run on a node."""
     labels = labels_of(round_, node)
-    by_name = job.nodes_allowed is None or node.id in job.nodes_allowed
-    by_affinity = not job.node_affinity or any(
-        bool(term) and all(meets(labels, one) for one in term) for term in job.node_affinity
+    by_name = job.conditions.nodes_allowed is None or node.id in job.conditions.nodes_allowed
+    by_affinity = not job.conditions.node_affinity or any(
+        bool(term) and all(meets(labels, one) for one in term) for term in job.conditions.node_affinity
     )
-    selected = all(labels.get(key) == value for key, value in job.node_selector.items())
-    return by_name and node.id not in job.nodes_excluded and by_affinity and selected
+    selected = all(labels.get(key) == value for key, value in job.conditions.node_selector.items())
+    return by_name and node.id not in job.conditions.nodes_excluded and by_affinity and selected
 
 
 def admits(round_: Instance, job: Job, node: Node) -> bool:
     """Whether a job may start on a node, were there room."""
-    tolerated = all(any(tolerates(one, taint) for one in job.tolerations) for taint in node.taints)
+    tolerated = all(any(tolerates(one, taint) for one in job.conditions.tolerations) for taint in node.taints)
     return not node.drained and tolerated and chosen(round_, job, node)
 
 

@@ -114,7 +114,7 @@ class TreeOracle:
         for leaf, groups in paths(option):
             for node in layout[leaf.id] - now[leaf.id]:
                 at = self.nodes[node]
-                tolerated = {one.key for asks in (job, *stated(groups)) for one in asks.tolerations}
+                tolerated = {one.key for asks in (job.conditions, *stated(groups)) for one in asks.tolerations}
                 if at.drained or {taint.key for taint in at.taints} - tolerated or not self.chooses(job, at, groups):
                     return False
         return self.is_whole(option, layout) and self._lies(job, option, layout, now)
@@ -132,7 +132,7 @@ class TreeOracle:
 
     def chooses(self, job: Job, node: Node, groups: tuple[Group, ...]) -> bool:
         """Whether what the job and some groups of it say about nodes admits a node, which has all labels asked for."""
-        for asks in (job, *stated(groups)):
+        for asks in (job.conditions, *stated(groups)):
             terms = [
                 bool(term) and all((node.labels.get(e.key) in e.values) == (e.operator == "In") for e in term)
                 for term in asks.node_affinity
@@ -231,4 +231,4 @@ def paths(group: Group, above: tuple[Group, ...] = ()) -> Iterator[tuple[Group, 
 
 def stated(groups: tuple[Group, ...]) -> list[NodeConditions]:
     """Return what groups ask of nodes."""
-    return [group.conditions for group in groups if group.conditions is not None]
+    return [group.conditions for group in groups]

@@ -37,7 +37,7 @@ def test_records_with_labels_are_hashed_by_content() -> None:
 
     alone = [option(conditions=asks(*pools)) for pools in (("a", "b"), ("b", "a"), ("a",), ())]
     in_groups = [option(groups=(Group(id="x", conditions=one.conditions),), workers=1) for one in alone]
-    of_jobs = [job("j", node_selector=one.conditions.node_selector) for one in alone if one.conditions]
+    of_jobs = [job("j", node_selector=one.conditions.node_selector) for one in alone]
     for records in (alone, in_groups, of_jobs, [node("n0", labels=one.labels) for one in of_jobs]):
         assert len(set(records)) == len({repr(record) for record in records})
     assert len(set(alone)) == len(set(in_groups)) == len(set(of_jobs)) == 3

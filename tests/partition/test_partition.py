@@ -63,7 +63,7 @@ def test_jobs_go_where_they_may_run() -> None:
     jobs = [job(f"j{i}", nodes_allowed=("n1",)) for i in range(3)]
     parts = split(racked(*jobs), 2, "rack")
     assert {j.id for p in parts for j in p.jobs if any(n.id == "n1" for n in p.cluster.nodes)} == {"j0", "j1", "j2"}
-    assert all(j.nodes_allowed == ("n1",) for p in parts for j in p.jobs)
+    assert all(j.conditions.nodes_allowed == ("n1",) for p in parts for j in p.jobs)
 
 
 def test_prices_balance_dear_types() -> None:

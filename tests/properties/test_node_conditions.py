@@ -8,7 +8,7 @@ from helpers.plans import plan_for
 from placeopt import Engine, build, violations
 from placeopt.build import placement
 from placeopt.edits import copy_of
-from placeopt.model import Job, Toleration
+from placeopt.model import Job, NodeConditions, Toleration
 from placeopt.problem import compile_problem
 from placeopt.whatif import Limits, add, fail
 from strategies import Choice, choices
@@ -100,13 +100,13 @@ def test_what_is_not_read_is_unknown_just_where_it_matters(choice: Choice) -> No
     def answer(**fields: object) -> str:
         jobs = (job.model_copy(update=fields) if odd else job for job, odd in zip(round_.jobs, unread, strict=True))
         own = (
-            job.model_copy(update={"nodes_allowed": (place,)}) if odd and "nodes_allowed" not in fields else job
+            job.with_conditions(nodes_allowed=(place,)) if odd and "conditions" not in fields else job
             for job, place, odd in zip(jobs, places, unread, strict=True)
         )
         return fail(build.instance(round_.cluster, own, running=running), "node", limits=LIMITS).answer
 
-    free = {"node_selector": {}, "node_affinity": (), "nodes_allowed": None, "nodes_excluded": ()}
-    strictest, freest = answer(), answer(**free, tolerations=(Toleration(operator="Exists"),))
+    free = NodeConditions(tolerations=(Toleration(operator="Exists"),))
+    strictest, freest = answer(), answer(conditions=free)
     found = answer(conditions_unread=True)
     event(f"{strictest}, {freest}: {found}")
     assert found == (strictest if strictest == freest else "unknown")

@@ -15,6 +15,7 @@ from placeopt.model import (
     Demand,
     Job,
     LabelExpression,
+    NodeConditions,
     Option,
     ReadingNote,
     Relation,
@@ -28,11 +29,7 @@ from strategies.conditions import make_choosy_round
 
 LIMITS = Limits(time_limit_s=20, threads=1)
 ANYWHERE = {
-    "node_selector": {},
-    "node_affinity": (),
-    "nodes_allowed": None,
-    "nodes_excluded": (),
-    "tolerations": (Toleration(operator="Exists"),),
+    "conditions": NodeConditions(tolerations=(Toleration(operator="Exists"),)),
     "conditions_unread": False,
 }
 Answer = Callable[[Engine, Instance], tuple[object, str]]
@@ -63,8 +60,8 @@ def make_reading(choice: Choice) -> Instance:
             jobs.append(job)
             continue
         ports -= {place} if port else set()
-        mine: dict[str, object] = {"nodes_allowed": (place,), "conditions_unread": True}
-        jobs.append(job.model_copy(update=mine) if what == "conditions" else job)
+        there = job.with_conditions(nodes_allowed=(place,))
+        jobs.append(there.model_copy(update={"conditions_unread": True}) if what == "conditions" else job)
         running.append(build.running(job, [(place, [number])], movable=choice.chance(0.7)))
         if what == "kept":
             kept.append(job.id)
@@ -111,7 +108,8 @@ def completions(reading: Instance) -> Iterator[Instance]:
 def _completed(job: Job, free: bool, place: str | None) -> Job:
     """Return a job of unread conditions, or, with a ``place``, one of which nothing was read, at one of its ends."""
     if not free:
-        return job.model_copy(update={"nodes_allowed": (place,)} if place else {"conditions_unread": False})
+        read = job.model_copy(update={"conditions_unread": False})
+        return job.with_conditions(nodes_allowed=(place,)) if place else read
     nothing = {"options": (Option(demand=Demand(gpus=0), value=job.options[0].value),), "relations": ()}
     return job.model_copy(update={**ANYWHERE, **(nothing if place else {})})
 

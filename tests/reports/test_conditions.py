@@ -143,9 +143,7 @@ def test_a_copy_never_helps_a_pod_that_names_the_host(spec: dict[str, Any]) -> N
         found = add(round_, kind, limits=LIMITS)
         assert (found.impossible, found.never) == (True, ("ml/new",))
     round_ = round_.model_copy(
-        update={
-            "jobs": tuple(j.model_copy(update={"node_selector": {}, "nodes_allowed": ("a1",)}) for j in round_.jobs)
-        }
+        update={"jobs": tuple(j.with_conditions(node_selector={}, nodes_allowed=("a1",)) for j in round_.jobs)}
     )
     assert add(round_, "a1", limits=LIMITS).never == ("ml/new",)
 
@@ -226,7 +224,7 @@ def test_many_pods_with_one_affinity() -> None:
     pods = [{**pod, "metadata": {"name": f"p{i}", "namespace": "ml"}} for i in range(10_000)]
     round_ = read_kubernetes({"kind": "List", "items": [*nodes, *pods]})
     assert len(text := dumps(round_)) < 20 * 2**20
-    assert len({id(job.node_affinity) for job in loads(Instance, text).jobs}) == 1
+    assert len({id(job.conditions) for job in loads(Instance, text).jobs}) == 1
     plan = solve(round_, time_limit_s=60, isolation="thread", method="stranding")
     assert len(plan.placements) == 10_000
     assert not violations(round_, plan)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from placeopt import build
-from placeopt.model import Communication, Edge, Job, Split
+from placeopt.model import Communication, Edge, Job, NodeConditions, Split
 from strategies.choice import Choice
 from strategies.clusters import GPU_MODELS, RESOURCES
 from strategies.conditions import make_affinity, make_tolerations
@@ -76,7 +76,7 @@ def make_job(choice: Choice, id: str = "j", style: Style | None = None) -> Job: 
     if style.has("alike") and style.made and choice.chance(0.7):
         other: dict[str, Any] = {
             "profile": choice.pick((*PROFILES, None)),
-            "tolerations": make_tolerations(choice),
+            "conditions": NodeConditions(tolerations=make_tolerations(choice)),
             "queue": choice.pick([None, *style.queues]),
             "communication": Communication(weight=choice.number(0, 4)),
             "utility_min_thousandths": choice.pick((None, 400)),

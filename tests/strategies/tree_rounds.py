@@ -57,7 +57,7 @@ def _job(choice: Choice, name: str, *, tree: bool) -> Job:
     if choice.chance(0.3):
         options.append(_option(choice, "other", tree=choice.chance(0.5)))
     selector = {"pool": "a"} if choice.chance(0.1) else {}
-    return Job(id=name, options=tuple(options), node_selector=selector)
+    return Job(id=name, options=tuple(options), conditions=NodeConditions(node_selector=selector))
 
 
 def _option(choice: Choice, name: str, *, tree: bool) -> Option:
@@ -81,7 +81,7 @@ def _group(choice: Choice, name: str, *, depth: int, budget: list[int], tree: bo
         "single_node": choice.chance(0.1),
         "workers_per_node_max": choice.maybe(0.15, 1, 2),
         "prefer": tuple(choice.pick(((), (), ("rack",), ("node", "zone"), ("zone",)))),
-        "conditions": _conditions(choice) if choice.chance(0.15) else None,
+        "conditions": _conditions(choice) if choice.chance(0.15) else NodeConditions(),
     }
     if parts:
         spread = _spread(choice)
@@ -115,7 +115,7 @@ def _conditions(choice: Choice) -> NodeConditions:
 
 
 def _has_conditions(group: Group) -> bool:
-    return group.conditions is not None or any(map(_has_conditions, group.groups))
+    return group.conditions != NodeConditions() or any(map(_has_conditions, group.groups))
 
 
 def _splits(choice: Choice, workers: int) -> tuple[Split, ...]:

@@ -1,28 +1,27 @@
 """What keeps a job from a start on a node, apart from room; and what labels say."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 
 from placeopt.check.directory import Directory
-from placeopt.model import Group, Job, LabelExpression, Node, NodeConditions, Taint, Toleration
+from placeopt.model import Group, LabelExpression, Node, NodeConditions, Taint, Toleration
 
 Barrier = tuple[str, str]
 """A rule that keeps a job off a node, and how."""
 
 
-def barriers(directory: Directory, job: Job, node: Node, of_groups: Sequence[NodeConditions] = ()) -> Iterator[Barrier]:
-    """Yield what keeps workers of a job from a start on a node, apart from room; ``of_groups``: those they are in."""
+def barriers(directory: Directory, node: Node, *asked: NodeConditions) -> Iterator[Barrier]:
+    """Yield what keeps workers from a start on a node, apart from room; ``asked``: by their job and their groups."""
     if node.drained:
         yield "drained", "the node is drained and takes no new work"
     for taint in node.taints:
-        tolerations = (*job.tolerations, *(one for group in of_groups for one in group.tolerations))
-        if not any(_covers(toleration, taint) for toleration in tolerations):
+        if not any(_covers(toleration, taint) for asks in asked for toleration in asks.tolerations):
             yield "taints", f"the job does not tolerate {taint.text!r}"
-    yield from conditions_unmet(directory, job, node, of_groups)
+    yield from conditions_unmet(directory, node, *asked)
 
 
 def conditions_of_leaf(group: Group, leaf: str | None) -> list[NodeConditions] | None:
     """Return what a group and those below it on the way to a leaf ask of nodes; None: the leaf is not below it."""
-    own = [] if group.conditions is None else [group.conditions]
+    own = [group.conditions]
     if not group.groups:
         return own if leaf in (None, group.id) else None
     below = (conditions_of_leaf(part, leaf) for part in group.groups)
@@ -30,14 +29,11 @@ def conditions_of_leaf(group: Group, leaf: str | None) -> list[NodeConditions] |
     return None if found is None else own + found
 
 
-def conditions_unmet(
-    directory: Directory, job: Job, node: Node, of_groups: Sequence[NodeConditions] = ()
-) -> Iterator[Barrier]:
+def conditions_unmet(directory: Directory, node: Node, *asked: NodeConditions) -> Iterator[Barrier]:
     """Yield the conditions of a job, and of groups of it, that a node does not meet."""
-    if job.nodes_allowed is not None and node.id not in job.nodes_allowed:
-        yield "nodes_allowed", f"not among the {len(job.nodes_allowed)} nodes allowed"
-    everybody: list[Job | NodeConditions] = [job, *of_groups]
-    for asks in everybody:
+    for asks in asked:
+        if asks.nodes_allowed is not None and node.id not in asks.nodes_allowed:
+            yield "nodes_allowed", f"not among the {len(asks.nodes_allowed)} nodes allowed"
         if node.id in asks.nodes_excluded:
             yield "nodes_excluded", f"among the {len(asks.nodes_excluded)} nodes excluded"
         labels = directory.labels_of(node) if asks.node_selector or asks.node_affinity else {}

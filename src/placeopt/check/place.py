@@ -19,12 +19,11 @@ def check_where(case: CheckCase) -> None:
     marked = case.directory.some_marked
     for held in case.held:
         job = held.job
-        choosy = bool(job.node_selector or job.node_affinity or job.nodes_excluded) or job.nodes_allowed is not None
+        asked = (job.conditions, *_of_groups(held))
         models, flavors = held.option.demand.gpu_models, case.limits.queues.flavors(job.queue)
         if flavors and not case.stays(job.id):
             _check_flavor(case, held, flavors)
-        of_groups = _of_groups(held)
-        choosy = choosy or bool(of_groups)
+        choosy = any(asks.restricts for asks in asked)
         if not (choosy or models or marked):
             continue
         for assignment in held.placement.assignments:
@@ -32,7 +31,7 @@ def check_where(case: CheckCase) -> None:
             if node is None:
                 continue
             if (choosy or node.taints or node.drained) and not case.stays(job.id, node.id):
-                for rule, what in barriers(case.directory, job, node, of_groups):
+                for rule, what in barriers(case.directory, node, *asked):
                     case.of_job(rule, job.id, what, node.id, held=True)
             if models:
                 gpus = case.machine_of[node.id].gpus
@@ -74,7 +73,7 @@ def check_shape(case: CheckCase) -> None:
         if key not in asks:
             asks[key] = bool(case.directory.splits_of(option)) or _asks(option)
         if asks[key] or placement.reached:
-            _check_group(case, job, placement, option, (), f"job {job.id!r}")
+            _check_group(case, job, placement, option, (job.conditions,), f"job {job.id!r}")
 
 
 def _asks(group: Group) -> bool:
@@ -86,14 +85,14 @@ def _asks(group: Group) -> bool:
 def _check_group(
     case: CheckCase, job: Job, placement: Placement, group: Group, above: tuple[NodeConditions, ...], where: str
 ) -> None:
-    """Judge the workers of a group, and those of each group below it; ``above``: what those above it ask of nodes."""
-    asked = above if group.conditions is None else (*above, group.conditions)
+    """Judge the workers of a group and of each one below it; ``above``: what its job and groups above ask of nodes."""
+    asked = (*above, group.conditions)
     leaves = {leaf.id for leaf in group.leaves}
     on_node, relation = workers_by_node(placement, leaves), case.relation.get(job.id, "same")
     if on_node:
         stands = relation == "grown" and workers_by_node(case.directory.running[job.id], leaves) == on_node
         by = [job.id] if relation == "same" else None
-        for rule, what, node in _faults(case, job, placement, group, on_node, asked):
+        for rule, what, node in _faults(case, placement, group, on_node, asked):
             case.add(rule, where + (f" on node {node!r}" if node else ""), what, by=by, node=node, stands=stands)
         stated = placement.reached.get(group.id) if placement.reached else None
         domains = {level: {case.directory.domain_at(node, level) for node in on_node} for level in group.prefer}
@@ -106,7 +105,6 @@ def _check_group(
 
 def _faults(
     case: CheckCase,
-    job: Job,
     placement: Placement,
     group: Group,
     on_node: Mapping[str, int],
@@ -136,7 +134,7 @@ def _faults(
             else:
                 workers_in[domain] = workers_in.get(domain, 0) + count
         if isinstance(rule, Spread):
-            for what in _uneven(case, job, rule, workers_in, asked):
+            for what in _uneven(case, rule, workers_in, asked):
                 yield "spread", what, None
             continue
         if len(workers_in) != rule.domains:
@@ -147,7 +145,7 @@ def _faults(
 
 
 def _uneven(
-    case: CheckCase, job: Job, spread: Spread, workers_in: Mapping[str, int], asked: Sequence[NodeConditions]
+    case: CheckCase, spread: Spread, workers_in: Mapping[str, int], asked: Sequence[NodeConditions]
 ) -> Iterator[str]:
     """Tell what is wrong with the workers in each domain of the level of a spread."""
     level, directory = spread.level, case.directory
@@ -158,7 +156,7 @@ def _uneven(
         if spread.workers_max is not None and count > spread.workers_max:
             yield f"{count} workers in {level} {domain!r}, must be at most {spread.workers_max}"
     if spread.skew_max is not None:
-        chosen = [node for node in directory.nodes.values() if not any(conditions_unmet(directory, job, node, asked))]
+        chosen = [node for node in directory.nodes.values() if not any(conditions_unmet(directory, node, *asked))]
         others = {directory.domain_at(node.id, level) for node in chosen} - {None}
         fewest = min((workers_in.get(str(domain), 0) for domain in others), default=0)
         most = max(workers_in.values(), default=0)

@@ -69,12 +69,11 @@ def _check_waits(case: CheckCase, jobs: list[Job], below: list[PlacedJob], kept:
     names = [*gained, *(name for name in case.nodes if name not in gained)]
     failed: set[tuple[object, ...]] = set()
     for job in jobs:
-        conditions = (job.node_selector.items(), job.queue, job.utility_min_thousandths)
-        key = (id(job.options), id(job.node_affinity), id(job.tolerations), job.nodes_allowed, *map(str, conditions))
+        key = (id(job.options), job.conditions, job.queue, job.utility_min_thousandths)
         if key in failed:
             continue
         known = [case.nodes[name] for name in names if name in case.nodes]
-        nodes = [node for node in known if not any(barriers(case.directory, job, node))]
+        nodes = [node for node in known if not any(barriers(case.directory, node, job.conditions))]
         if any(_finds_room(case, job, option, used, nodes) for option in job.options):
             what = f"of priority {job.priority} waits, but would find room without {below[0].job.id!r} and others below"
             case.of_job("priority", job.id, what)

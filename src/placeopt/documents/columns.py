@@ -18,6 +18,7 @@ from placeopt.documents.faults import expectation, shortened, validation_fault
 from placeopt.errors import BadInput
 from placeopt.model.base import Record
 from placeopt.model.cluster import Cluster, Domain, Node
+from placeopt.model.conditions import NodeConditions
 from placeopt.model.group import Demand
 from placeopt.model.instance import Instance, Slowdown
 from placeopt.model.job import OWN, TEMPLATE, TEMPLATES, Job, Option
@@ -29,8 +30,9 @@ Column = Sequence[Any] | npt.NDArray[Any] | str | int | bool | Record | None
 """One value a row, or one scalar for all rows."""
 
 _DEMAND = tuple(Demand.model_fields)
-_OPTION = tuple(field for field in Option.model_fields if field not in ("id", "demand"))
-_OF_JOB = (*Job.model_fields, "communication_weight", *_OPTION, *_DEMAND)
+_OPTION = tuple(field for field in Option.model_fields if field not in ("id", "demand", "conditions"))
+_CONDITIONS = tuple(NodeConditions.model_fields)
+_OF_JOB = (*Job.model_fields, "communication_weight", *_CONDITIONS, *_OPTION, *_DEMAND)
 _OF_NODE = tuple(field for field in Node.model_fields if field != "origin")
 
 
@@ -58,7 +60,7 @@ def instance_from_columns(
         there, as a sequence; what is left out has the model's default. Names are those of the JSON fields, flat:
 
         - of the job: ``id, kind, user, queue, priority, arrival_ms, deadline_ms, expected_completion_ms, profile,
-          utility_min_thousandths, node_selector, nodes_allowed, tolerations``;
+          utility_min_thousandths, labels, relations``, and of its conditions ``node_selector, nodes_allowed, ...``;
         - of its communication: ``communication_weight``, or ``communication`` with ``Communication`` objects;
         - of its only option: the fields of ``Option`` but ``id`` (``workers, single_node, splits, value, ...``), and
           those of its demand (``gpus, gpu_milli, gpu_models, cpu_millicores, memory_mib, ...``);
@@ -156,6 +158,8 @@ def _nested(flat: Mapping[str, Any]) -> dict[str, Any]:
     """Return a flat row as JSON has it."""
     demand, option = ({field: flat[field] for field in fields if field in flat} for fields in (_DEMAND, _OPTION))
     row = {field: value for field, value in flat.items() if field in Job.model_fields}
+    if asks := {field: flat[field] for field in _CONDITIONS if field in flat}:
+        row["conditions"] = asks
     if demand:
         option["demand"] = demand
     if option:

@@ -7,17 +7,24 @@ from dataclasses import dataclass
 from typing import Any, Literal, TypeVar
 
 from placeopt.edits.records import changed
-from placeopt.model import Assignment, Demand, Instance, Job, Node, Option, Running, Toleration, WorkerGpus
+from placeopt.model import (
+    Assignment,
+    Demand,
+    Instance,
+    Job,
+    Node,
+    NodeConditions,
+    Option,
+    Running,
+    Toleration,
+    WorkerGpus,
+)
 
 T = TypeVar("T")
 Of = Literal["cluster", "reading"]
 """What an answer is true of: the cluster, or only what was read of it."""
 ANYWHERE: dict[str, Any] = {
-    "node_selector": {},
-    "node_affinity": (),
-    "nodes_allowed": None,
-    "nodes_excluded": (),
-    "tolerations": (Toleration(operator="Exists"),),
+    "conditions": NodeConditions(tolerations=(Toleration(operator="Exists"),)),
     "conditions_unread": False,
 }
 
@@ -47,7 +54,9 @@ class Unread:
         there = {
             one.job: tuple(part.node for part in one.assignments) for one in instance.running if one.job in self.kept
         }
-        jobs = tuple(changed(job, nodes_allowed=there[job.id]) if job.id in there else job for job in instance.jobs)
+        jobs = tuple(
+            job.with_conditions(nodes_allowed=there[job.id]) if job.id in there else job for job in instance.jobs
+        )
         return changed(instance, jobs=jobs) if there else instance
 
     def freest(self, instance: Instance) -> Instance:

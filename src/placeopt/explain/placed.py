@@ -83,8 +83,9 @@ class _Alone:
         round_ = fixed_round(q, q.plan.placements, policy)
         left = tuple(part.node for part in placed.assignments) if elsewhere else ()
         worthy = tuple(option.model_copy(update={"value": option.value + MORE}) for option in q.job.options)
-        new = {"nodes_excluded": (*q.job.nodes_excluded, *left), "options": worthy}
-        jobs = tuple(job.model_copy(update=new) if job.id == name else job for job in round_.jobs)
+        excluded = (*q.job.conditions.nodes_excluded, *left)
+        new = q.job.with_conditions(nodes_excluded=excluded).model_copy(update={"options": worthy})
+        jobs = tuple(new if job.id == name else job for job in round_.jobs)
         problem = compile_problem(round_.model_copy(update={"jobs": jobs}), lost=find_lost(q.instance))
         # the expected workload does not depend on the job in question
         problem = replace(problem, target=target_workload(q.instance, policy, problem.type_model))

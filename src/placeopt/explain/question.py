@@ -17,6 +17,7 @@ from placeopt.feasibility.requirement import requirements_of
 from placeopt.linear import LinearModel
 from placeopt.model import Instance, Job, Plan, Policy, Running
 from placeopt.model import Placement as PlacementRecord
+from placeopt.model.conditions import ANY_NODE
 from placeopt.problem import Move, Placement, Problem, State, compile_problem
 from placeopt.problem.compile import may_change
 from placeopt.problem.lost import find_lost
@@ -100,7 +101,7 @@ def with_policy(plan: Plan, policy: Policy) -> Plan:
 
 def has_groups(job: Job) -> bool:
     """Return whether a job has groups, or conditions of an option; one that only prefers levels has none."""
-    return any(option.groups or option.conditions is not None for option in job.options)
+    return any(option.groups or option.conditions != ANY_NODE for option in job.options)
 
 
 def check_plan(instance: Instance, plan: Plan) -> None:

@@ -15,19 +15,18 @@ from placeopt.feasibility.fit import fit
 from placeopt.feasibility.free_capacity import FreeCapacity
 from placeopt.feasibility.requirement import DROP_ORDER, Requirement
 from placeopt.model import Group, Job, Relation, Split, Toleration
+from placeopt.model.conditions import ANY_NODE
 from placeopt.solvers.result import SolveOptions
 from placeopt.solving.tree_fit import fits_by_model
 
 T = TypeVar("T")
 Edit = Callable[[Job], Job]
 """A change of the round, as one of each of its jobs."""
-CONDITIONS: dict[str, Any] = {"node_selector": {}, "node_affinity": (), "nodes_allowed": None, "nodes_excluded": ()}
-"""What a job may ask of nodes -> the value that asks nothing."""
 OF_GROUPS: dict[str, tuple[object, Callable[[Any], str]]] = {
     "single_node": (False, lambda _: "one node for all its workers"),
     "workers_per_node_max": (None, lambda most: f"at most {most} workers on a node"),
     "splits": ((), lambda splits: "; ".join(map(_split, splits))),
-    "conditions": (None, group_condition_words),
+    "conditions": (ANY_NODE, group_condition_words),
     "spread": ((), lambda spread: "; ".join(f"{spread_words(one)} by {one.level}" for one in spread)),
 }
 """What a group may ask -> the value that asks nothing, and what a value asks in words."""
@@ -109,11 +108,11 @@ def joint_rules(q: Question) -> Iterator[tuple[Constraint, Edit]]:
         return Constraint(group=group, name=name or constraint_name(group), asks=asks), edit
 
     texts = condition_words(job)
-    for field, free in CONDITIONS.items():
-        if getattr(job, field) != free:
-            yield own(field, texts[field], partial(_fields, {field: free}))
+    for field, free in ANY_NODE:
+        if field in texts and getattr(job.conditions, field) != free:
+            yield own(field, texts[field], partial(_asking, {field: free}))
     if any(node.taints for node in q.instance.cluster.nodes):
-        yield own("taints", texts["taints"], partial(_fields, {"tolerations": (Toleration(operator="Exists"),)}))
+        yield own("taints", texts["taints"], partial(_asking, {"tolerations": (Toleration(operator="Exists"),)}))
     for relation in job.relations:
         if relation.weight is None:
             name = f"relation {relation.kind} by {relation.level}"
@@ -131,8 +130,8 @@ def joint_rules(q: Question) -> Iterator[tuple[Constraint, Edit]]:
         yield held, lambda one: one if one.id == job.id else _beside(one, job)
 
 
-def _fields(fields: dict[str, Any], _: Job) -> dict[str, Any]:
-    return fields
+def _asking(fields: dict[str, Any], job: Job) -> dict[str, Any]:
+    return {"conditions": job.with_conditions(**fields).conditions}
 
 
 def _without_relation(gone: Relation, job: Job) -> dict[str, Any]:

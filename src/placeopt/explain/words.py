@@ -100,11 +100,10 @@ def _asks(group: str, requirement: Requirement, job: Job) -> str:
 def condition_words(job: Job) -> dict[str, str]:
     """Return what a job asks of nodes, by the groups of constraints that it may be."""
     return {
-        "taints": f"no taint but {', '.join(one.text for one in job.tolerations)}"
-        if job.tolerations
+        "taints": f"no taint but {', '.join(one.text for one in job.conditions.tolerations)}"
+        if job.conditions.tolerations
         else "no tainted node",
-        "nodes_allowed": f"node {_some(job.nodes_allowed or ())}" if job.nodes_allowed else "no node",
-        **_stated(job),
+        **_stated(job.conditions),
     }
 
 
@@ -113,9 +112,11 @@ def group_condition_words(conditions: NodeConditions) -> str:
     return "; ".join(filter(None, _stated(conditions).values())) or "tolerations"
 
 
-def _stated(asks: Job | NodeConditions) -> dict[str, str]:
+def _stated(asks: NodeConditions) -> dict[str, str]:
     terms = (" and ".join(expression.text for expression in term) or "no node" for term in asks.node_affinity)
+    allowed = asks.nodes_allowed
     return {
+        "nodes_allowed": "" if allowed is None else f"node {_some(allowed)}" if allowed else "no node",
         "nodes_excluded": f"not node {_some(asks.nodes_excluded)}" if asks.nodes_excluded else "",
         "node_selector": ", ".join(f"{label}={value}" for label, value in asks.node_selector.items()),
         "node_affinity": " or ".join(terms),

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from placeopt.model import Job, Node, Option, Split, Spread
+from placeopt.model.conditions import ANY_NODE
 from placeopt.model.machine import PART_LEVELS
 from placeopt.problem import Problem
 from placeopt.problem.arrays import resource_demand, unknown_resources
@@ -265,9 +266,6 @@ def _barriers(problem: Problem, job: Job) -> tuple[str, ...]:
     stand = {
         "drained": any(node.drained for node in nodes),
         "taints": any(node.taints for node in nodes),
-        "nodes_allowed": job.nodes_allowed is not None,
-        "nodes_excluded": bool(job.nodes_excluded),
-        "node_selector": bool(job.node_selector),
-        "node_affinity": bool(job.node_affinity),
+        **{field: getattr(job.conditions, field) != free for field, free in ANY_NODE},
     }
     return tuple(barrier for barrier in BARRIERS if stand[barrier])

@@ -22,11 +22,7 @@ NUMBER, ARRIVAL, PRIORITY = range(3)
 ALIKE = (
     "options",
     "communication",
-    "node_selector",
-    "node_affinity",
-    "nodes_allowed",
-    "nodes_excluded",
-    "tolerations",
+    "conditions",
     "relations",
 )
 """Fields of a job that are records or lists, and equal within a class."""

@@ -8,6 +8,7 @@ imagined are judged as all others.
 """
 
 import re
+from itertools import product
 from typing import Annotated, Literal, Self
 
 from pydantic import AfterValidator, Field, model_validator
@@ -137,16 +138,49 @@ class Toleration(Record):
 
 
 class NodeConditions(Record):
-    """What a group of workers asks of its nodes, beside what its job asks: a node must meet both."""
+    """What a job asks of its nodes, or a group of workers beside its job and the groups above: a node must meet all."""
 
     node_selector: Labels = Field(default_factory=HashedDict)
     """Effective labels that a node must carry."""
     node_affinity: tuple[tuple[LabelExpression, ...], ...] = ()
-    """Terms, of which a node must meet one, as those of a job."""
+    """
+    Terms: a node must meet one of them, with all its expressions. A term without expressions admits no node; without
+    terms every node is admitted.
+    """
+    nodes_allowed: tuple[Id, ...] | None = None
+    """Names of the nodes on which it may run, whether or not they are there; null: all nodes."""
     nodes_excluded: tuple[Id, ...] = ()
     """Names of nodes on which it may not run."""
     tolerations: tuple[Toleration, ...] = ()
-    """Taints that it tolerates, beside those that its job does."""
+    """Taints that it tolerates, beside those that its job and the groups above do."""
+
+    @property
+    def restricts(self) -> bool:
+        """Whether it keeps any node off, taints aside."""
+        return bool(self.node_selector or self.node_affinity or self.nodes_excluded) or self.nodes_allowed is not None
+
+    def __and__(self, other: Self) -> "NodeConditions":
+        """Return the conditions of both together, with the tolerations of both."""
+        if ANY_NODE in (self, other):
+            return other if self == ANY_NODE else self
+        selector = {**self.node_selector, **other.node_selector}
+        terms, more = self.node_affinity, other.node_affinity
+        if terms and more:
+            terms = tuple((*a, *b) for a, b in product(filter(None, terms), filter(None, more))) or ((),)
+        if any(selector[key] != value for key, value in self.node_selector.items()):
+            terms = ((),)
+        names = [allowed for allowed in (self.nodes_allowed, other.nodes_allowed) if allowed is not None]
+        return NodeConditions(
+            node_selector=selector,
+            node_affinity=tuple(dict.fromkeys(terms or more)),
+            nodes_allowed=tuple(name for name in names[0] if name in names[-1]) if names else None,
+            nodes_excluded=tuple(dict.fromkeys((*self.nodes_excluded, *other.nodes_excluded))),
+            tolerations=tuple(dict.fromkeys((*self.tolerations, *other.tolerations))),
+        )
+
+
+ANY_NODE = NodeConditions()
+"""They ask nothing."""
 
 
 MAX_RELATION_WEIGHT = 1000

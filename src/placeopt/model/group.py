@@ -20,7 +20,7 @@ from placeopt.model.base import (
     Resources,
     Value,
 )
-from placeopt.model.conditions import NodeConditions
+from placeopt.model.conditions import ANY_NODE, NodeConditions
 from placeopt.model.machine import PART_LEVELS
 
 MAX_WORKERS = 100_000
@@ -165,8 +165,8 @@ class Group(Record):
     """The groups that it consists of; empty: a leaf."""
     optional: bool = False
     """Whether the group may be missing while the rest of its parent's runs; the first one of a parent never is."""
-    conditions: NodeConditions | None = None
-    """What its workers ask of their nodes, beside what the job and the groups above ask; null: no more."""
+    conditions: NodeConditions = ANY_NODE
+    """What its workers ask of their nodes, beside what the job and the groups above ask."""
     single_node: bool = False
     """Whether all workers must share one node."""
     workers_per_node_max: PositiveCount | None = None
@@ -208,7 +208,7 @@ class Group(Record):
     @property
     def is_tree(self) -> bool:
         """Whether it is more than one leaf, prefers levels or has conditions: compiled as `placeopt.problem.Tree`."""
-        return bool(self.groups or self.prefer) or self.conditions is not None
+        return bool(self.groups or self.prefer) or self.conditions != ANY_NODE
 
     @model_validator(mode="after")
     def _consistent(self) -> Self:
@@ -219,7 +219,7 @@ class Group(Record):
                 if getattr(self, name) != type(self).model_fields[name].default:
                     raise ValueError(f"{name}: goes with a leaf; a group of 'groups' has the workers of these")
             if any(spread.skew_max is not None for spread in self.spread) and any(
-                group.conditions is not None for path, group in self.walk() if path
+                group.conditions != ANY_NODE for path, group in self.walk() if path
             ):
                 raise ValueError("spread: skew_max counts the domains that admit the group; its parts have none")
             if self.groups[0].optional:

@@ -21,7 +21,7 @@ from placeopt.model.base import (
     Weight,
     trusted,
 )
-from placeopt.model.conditions import LabelExpression, Relation, Toleration
+from placeopt.model.conditions import ANY_NODE, NodeConditions, Relation
 from placeopt.model.group import MAX_GROUPS, MAX_WORKERS, Group
 
 JobKind = Literal["training", "inference", "modelling", "cpu"]
@@ -202,27 +202,16 @@ class Job(Record):
     """Its row in the instance's interference profiles."""
     utility_min_thousandths: Thousandths | None = None
     """Below it the job waits: options that state less are not taken, places that give less by ``policy.postpone``."""
-    node_selector: Labels = Field(default_factory=HashedDict)
-    """Effective labels that a node must carry."""
-    node_affinity: tuple[tuple[LabelExpression, ...], ...] = ()
-    """
-    Terms: a node must meet one of them, with all its expressions. A term without expressions admits no node; without
-    terms every node is admitted.
-    """
-    nodes_allowed: tuple[Id, ...] | None = None
-    """Names of the nodes on which it may run, whether or not they are there; null: all nodes."""
-    nodes_excluded: tuple[Id, ...] = ()
-    """Names of nodes on which it may not run."""
-    tolerations: tuple[Toleration, ...] = ()
-    """Taints that the job tolerates."""
+    conditions: NodeConditions = ANY_NODE
+    """What the job asks of its nodes, whichever option it runs in."""
     labels: Labels = Field(default_factory=HashedDict)
     """By which relations of jobs select it."""
     relations: Annotated[tuple[Relation, ...], Field(max_length=100)] = ()
     """Near which jobs, or apart from which, its workers are."""
     conditions_unread: bool = False
     """
-    Whether some of its conditions could not be read. ``nodes_allowed`` then names nodes that are known to do; whether
-    others would do, too, is not known.
+    Whether some of its conditions on nodes could not be read. ``conditions.nodes_allowed`` then names nodes that are
+    known to do; whether others would do, too, is not known.
     """
     origin: JobOrigin | None = None
     """The job in the system that it comes from."""
@@ -238,6 +227,10 @@ class Job(Record):
             if option.id == option_id:
                 return option
         raise KeyError(option_id)
+
+    def with_conditions(self, **fields: Any) -> Self:
+        """Return the job with other values of fields of its conditions; raises ``ValidationError`` for wrong ones."""
+        return self.model_copy(update={"conditions": NodeConditions(**{**dict(self.conditions), **fields})})
 
     def is_below_minimum(self, option: Option) -> bool:
         """Return whether an option states a utility below the least that the job asks for: it is not taken."""

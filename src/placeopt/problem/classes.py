@@ -8,7 +8,7 @@ from operator import attrgetter
 
 import numpy as np
 
-from placeopt.model import Hold, Instance, Job, LabelExpression, Node, Policy, Taint
+from placeopt.model import Hold, Instance, Job, LabelExpression, Node, NodeConditions, Policy, Taint
 from placeopt.model.conditions import NODE_NAME
 from placeopt.problem.arrays import BoolArray, IntArray
 
@@ -20,17 +20,8 @@ CHOICES = BARRIERS[2:]
 
 def choices_of(job: Job) -> tuple[object, ...]:
     """Return what a job itself says about nodes; equal for two jobs just if they state the same."""
-    selector = tuple(sorted(job.node_selector.items())) if job.node_selector else ()
-    return selector, job.node_affinity, job.nodes_allowed, job.nodes_excluded
-
-
-NO_CHOICE = ((), (), None, ())
-"""Of a job that says nothing about nodes."""
-
-
-def conditions_of(job: Job) -> tuple[object, ...]:
-    """Return what decides which nodes admit a job; equal for two jobs just if they state the same."""
-    return (*choices_of(job), job.tolerations)
+    asks = job.conditions
+    return asks.node_selector, asks.node_affinity, asks.nodes_allowed, asks.nodes_excluded
 
 
 def effective_labels(instance: Instance, nodes: Sequence[Node] | None = None) -> list[dict[str, str]]:
@@ -59,14 +50,13 @@ class Admission:
                 self._tainted[taint].append(n)
             for label, value in labels[n].items():
                 self._values[label].setdefault(value, []).append(n)
-        self._known: dict[tuple[object, ...], BoolArray] = {}
+        self._known: dict[NodeConditions, BoolArray] = {}
 
     def admitted(self, job: Job) -> BoolArray:
         """Shape (N,): nodes that admit a job; judged once for jobs with equal conditions."""
-        conditions = conditions_of(job)
-        if conditions not in self._known:
-            self._known[conditions] = self._all(self.open(job).values())
-        return self._known[conditions]
+        if job.conditions not in self._known:
+            self._known[job.conditions] = self._all(self.open(job).values())
+        return self._known[job.conditions]
 
     def chosen(self, job: Job) -> BoolArray:
         """Shape (N,): nodes that the job's own conditions admit, whatever keeps jobs off them."""
@@ -74,18 +64,19 @@ class Admission:
 
     def open(self, job: Job) -> dict[str, BoolArray]:
         """``open[barrier]``, shape (N,), of every one of `BARRIERS`: mask of the nodes that satisfy it."""
-        every, names, selected = self._all([]), self._values[NODE_NAME], job.node_selector.items()
-        kept_off = [n for taint, n in self._tainted.items() if not any(one.tolerates(taint) for one in job.tolerations)]
+        every, names, asks = self._all([]), self._values[NODE_NAME], job.conditions
+        selected, tolerated = asks.node_selector.items(), asks.tolerations
+        kept_off = [n for taint, n in self._tainted.items() if not any(one.tolerates(taint) for one in tolerated)]
         met = ~every
-        for term in filter(None, job.node_affinity):
+        for term in filter(None, asks.node_affinity):
             met |= self._all(map(self._meeting, term))
         return {
             "drained": ~self._any([self._drained]),
             "taints": ~self._any(kept_off),
-            "nodes_allowed": every if job.nodes_allowed is None else self._listed(names, job.nodes_allowed),
-            "nodes_excluded": ~self._listed(names, job.nodes_excluded),
+            "nodes_allowed": every if asks.nodes_allowed is None else self._listed(names, asks.nodes_allowed),
+            "nodes_excluded": ~self._listed(names, asks.nodes_excluded),
             "node_selector": self._all(self._listed(self._values[label], [value]) for label, value in selected),
-            "node_affinity": met if job.node_affinity else every,
+            "node_affinity": met if asks.node_affinity else every,
         }
 
     def _meeting(self, expression: LabelExpression) -> BoolArray:
@@ -168,7 +159,7 @@ def exempt_of(job: Job, holds: Iterable[Hold], now_ms: int) -> frozenset[str]:
     return frozenset([hold.id for hold in holds if not hold.counts_against(job, now_ms)])
 
 
-_shareable = attrgetter("options", "communication", "node_affinity", "tolerations", "nodes_allowed", "relations")
+_shareable = attrgetter("options", "communication", "conditions", "relations")
 
 
 def _plain(job: Job, policy: Policy, holds: Iterable[Hold], now_ms: int, keys: tuple[str, ...]) -> tuple[object, ...]:
@@ -177,8 +168,6 @@ def _plain(job: Job, policy: Policy, holds: Iterable[Hold], now_ms: int, keys: t
         job.profile,
         job.queue if policy.queues else None,
         job.utility_min_thousandths,
-        tuple(sorted(job.node_selector.items())) if job.node_selector else (),
-        job.nodes_excluded,
         tuple([job.labels.get(key) for key in keys]),
     )
 
@@ -189,8 +178,7 @@ def node_classes(instance: Instance, members: Iterable[Job], flavors: Sequence[i
     for hold in instance.holds_now:
         amounts = (hold.gpus, hold.cpu_millicores, hold.memory_mib, tuple(hold.resources.items()), hold.until_ms)
         held.setdefault(hold.node, []).append((kinds[hold.kind].id, *amounts))
-    asked = {choices_of(job): job for job in members}
-    asked.pop(NO_CHOICE, None)
+    asked = {choices_of(job): job for job in members if job.conditions.restricts}
     views: Sequence[Iterable[int]] = [()] * len(nodes)
     if asked:
         admission = Admission(nodes, effective_labels(instance))

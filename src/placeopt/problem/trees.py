@@ -10,7 +10,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import reduce
 from itertools import product
+from operator import and_
 from typing import Any
 
 from placeopt.model import (
@@ -18,21 +20,19 @@ from placeopt.model import (
     Group,
     Instance,
     Job,
-    LabelExpression,
     NodeConditions,
     Option,
     Running,
     Split,
     Spread,
 )
+from placeopt.model.conditions import ANY_NODE
 from placeopt.problem.tree import HeldBy, LeafName, Tree, TreeForm, TreeGroup, by_rank, regrouped
 
 OF_LEAF = ("workers", "workers_min", "demand", "single_node", "workers_per_node_max", "splits", "spread")
 """What the option of a member has of its leaf."""
 Stated = tuple[NodeConditions, ...]
 """The conditions of the groups that a leaf is in, from the root down."""
-Terms = tuple[tuple[LabelExpression, ...], ...]
-"""Alternatives, of each of which all expressions are met."""
 
 
 def with_members(instance: Instance) -> tuple[Instance, tuple[Tree, ...]]:
@@ -191,7 +191,7 @@ class _Draft:
 
 def _leaves(group: Group, above: Stated) -> Iterator[tuple[Group, Stated]]:
     """Yield each leaf with what it and the groups above it state, from the root down."""
-    here = above if group.conditions is None else (*above, group.conditions)
+    here = above if group.conditions == ANY_NODE else (*above, group.conditions)
     for part in group.groups:
         yield from _leaves(part, here)
     if not group.groups:
@@ -234,7 +234,9 @@ def _tree(job: Job, running: Running | None, first: int) -> tuple[Tree, list[Job
                     expected_end_ms=running.expected_end_ms,
                 )
     members = [
-        job.model_copy(update={"id": name, "options": tuple(mine), **own, **(_conditions(job, asked) if asked else {})})
+        job.model_copy(
+            update={"id": name, "options": tuple(mine), **own, "conditions": reduce(and_, asked, job.conditions)}
+        )
         for name, mine, asked in zip(names, options, stated, strict=True)
     ]
     tree = Tree(
@@ -273,23 +275,3 @@ def rules_of(group: Group) -> tuple[Split | Spread, ...]:
     if group.workers_per_node_max is not None:
         at_node.append(Spread(level="node", workers_max=group.workers_per_node_max))
     return (*at_node, *group.splits, *group.spread)
-
-
-def _conditions(job: Job, stated: Stated) -> dict[str, object]:
-    """Return the fields of a member about nodes: what its job asks, and what its groups do."""
-    terms = job.node_affinity
-    for own in stated:
-        labels = tuple(LabelExpression(key=k, operator="In", values=(v,)) for k, v in own.node_selector.items())
-        terms = _conjoined(_conjoined(terms, own.node_affinity), (labels,) if labels else ())
-    return {
-        "node_affinity": terms,
-        "nodes_excluded": (*job.nodes_excluded, *(name for own in stated for name in own.nodes_excluded)),
-        "tolerations": (*job.tolerations, *(one for own in stated for one in own.tolerations)),
-    }
-
-
-def _conjoined(terms: Terms, others: Terms) -> Terms:
-    """Return terms that are met where one of each is met: no terms are met by every node, one that is empty by none."""
-    if not terms or not others:
-        return terms or others
-    return tuple((*one, *other) for one, other in product(filter(None, terms), filter(None, others))) or ((),)

@@ -103,7 +103,9 @@ def fit(instance: Instance, job: Job, limits: Limits | None = None, cancel: thre
         gpu_milli_each=job.gpu_milli,
         gangs=gangs,
         binds=binds,
-        tolerated=tuple(taint.text for taint in taints if any(one.tolerates(taint) for one in job.tolerations)),
+        tolerated=tuple(
+            taint.text for taint in taints if any(one.tolerates(taint) for one in job.conditions.tolerations)
+        ),
         seconds=deadline.spent_s,
     )
 

@@ -12,7 +12,7 @@ from placeopt.documents.faults import expectation
 from placeopt.edits import node_of_type
 from placeopt.edits.levels import levels_of
 from placeopt.errors import BadArgument
-from placeopt.model import Cluster, Demand, Instance, Job, Option, Split, Toleration
+from placeopt.model import Cluster, Demand, Instance, Job, NodeConditions, Option, Split, Toleration
 from placeopt.model.job import JobKind
 
 SHAPE = re.compile(
@@ -104,7 +104,9 @@ def parse_job(
     else:
         tolerations = tuple(Toleration(key=key, operator="Exists") for key in tolerates)
     kind: JobKind = "training" if gpus else "cpu"
-    return Job(id="asked", kind=kind, queue=queue, options=(option,), tolerations=tolerations)
+    return Job(
+        id="asked", kind=kind, queue=queue, options=(option,), conditions=NodeConditions(tolerations=tolerations)
+    )
 
 
 def _taints_of_types(cluster: Cluster, demand: Demand) -> tuple[Toleration, ...]:

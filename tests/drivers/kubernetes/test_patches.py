@@ -43,5 +43,5 @@ def test_the_rules_of_the_owner_come_back(world, affinity):
     bound = {**before, "spec": {**spec, "nodeName": chosen}, "status": {"phase": "Running"}}
     (expected,) = read_kubernetes([*world.api.all("nodes"), bound]).jobs
     (read,) = driven.engine.snapshot.jobs
-    for field in ("nodes_allowed", "node_selector", "options"):
+    for field in ("conditions", "options"):
         assert getattr(read, field) == getattr(expected, field)

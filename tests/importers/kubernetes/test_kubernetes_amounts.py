@@ -145,7 +145,7 @@ def test_a_port_is_an_amount_whoever_has_it() -> None:
     """So a pod that runs may be moved, but not beside another one with the port, nor beside a daemon that has it."""
     daemon = pod("d", "b", **port(), asks={}, ownerReferences=[{"kind": "DaemonSet"}])
     found = read(*hosts(*"abc"), pod("r", "a", **port()), daemon)
-    assert found.jobs[0].nodes_allowed is None
+    assert found.jobs[0].conditions.nodes_allowed is None
     (option,) = found.jobs[0].options
     assert option.demand.resources["hostPort:8080/TCP"] == 1
     room = {node.id: found.cluster.machine_of(node).resources.get("hostPort:8080/TCP") for node in found.cluster.nodes}

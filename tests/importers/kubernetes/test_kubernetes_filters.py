@@ -169,7 +169,11 @@ def test_taint_toleration(toleration: dict[str, str], tolerated: list[str]) -> N
     taints.append({"key": "c", "effect": "PreferNoSchedule"})
     elsewhere = {"key": "elsewhere", "operator": "Exists"}
     found = read(node(taints=taints), pod("p", tolerations=[elsewhere, toleration]))
-    covered = [one for one in found.cluster.nodes[0].taints if any(t.tolerates(one) for t in found.jobs[0].tolerations)]
+    covered = [
+        one
+        for one in found.cluster.nodes[0].taints
+        if any(t.tolerates(one) for t in found.jobs[0].conditions.tolerations)
+    ]
     assert sorted(one.text for one in covered) == sorted(tolerated)
 
 
@@ -182,4 +186,4 @@ def test_the_class_of_a_runtime_is_in_the_pod() -> None:
     """Overhead and node selector of a runtime class: the API server writes both into the pod."""
     runtime = {"runtimeClassName": "kata", "overhead": {"cpu": "250m"}, "nodeSelector": {"kata": "yes"}}
     job = read(node(), pod("p", asks={"cpu": "1"}, **runtime)).jobs[0]
-    assert (job.options[0].demand.cpu_millicores, job.node_selector) == (1250, {"kata": "yes"})
+    assert (job.options[0].demand.cpu_millicores, job.conditions.node_selector) == (1250, {"kata": "yes"})

@@ -396,7 +396,7 @@ def test_unlike_rules_about_nodes_are_conditions_of_groups() -> None:
         ("default/l", "c"),
         ("default/w0", "n0"),
     ]
-    assert found.jobs[0].node_selector == {}
+    assert found.jobs[0].conditions.node_selector == {}
     odd = read(*nodes, *waits, pod("w2", nodeSelector={"pool": "cpu"}, **JOBSET))
     assert [len(option.groups) for option in odd.jobs[0].options] == [3]
     assert not solve(odd, time_limit_s=20, isolation="thread").placements

@@ -62,7 +62,7 @@ def test_every_node_is_open_that_the_scheduler_would_take() -> None:
             )
             for node in round_.cluster.nodes:
                 here = chosen(round_, job, node)
-                one = job.model_copy(update={"nodes_allowed": (node.id,) if here else ()})
+                one = job.with_conditions(nodes_allowed=(node.id,) if here else ())
                 only = alone.model_copy(update={"jobs": tuple(one if o.id == job.id else o for o in alone.jobs)})
                 plan = placeopt.solve(only, method="stranding", time_limit_s=30)
                 fits = any(placement.job == job.id for placement in plan.placements)

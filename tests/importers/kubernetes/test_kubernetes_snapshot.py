@@ -34,8 +34,8 @@ def test_the_small_cluster() -> None:
     assert (gang.workers, gang.workers_min, gang.demand.gpus, gang.value) == (2, None, 8, 16_000)
     assert (jobs["ml/sweep"].options[0].workers, jobs["ml/sweep"].queue) == (3, "team-a")
     assert chosen_nodes(found, jobs["research/zoned-0"]) == ("gpu-b1", "gpu-b2", "cpu-1")
-    assert jobs["research/probe-0"].node_selector == {"nvidia.com/gpu.product": "NVIDIA-L40S"}
-    assert (jobs["serving/web-0"].tolerations, jobs["serving/serve-0"].priority) == ((), 1)
+    assert jobs["research/probe-0"].conditions.node_selector == {"nvidia.com/gpu.product": "NVIDIA-L40S"}
+    assert (jobs["serving/web-0"].conditions.tolerations, jobs["serving/serve-0"].priority) == ((), 1)
     assert drained(found) == ["gpu-b2"]
     assert found.cluster.nodes[0].taints == (Taint(key="nvidia.com/gpu", value="present"),)
     machine = found.cluster.machines[0]

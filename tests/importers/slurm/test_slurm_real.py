@@ -183,7 +183,7 @@ def test_every_waiting_job_is_read_or_left_out_with_the_reason() -> None:
     assert (shares.node, shares.gpus) == ("s1", {"0": 500})  # two shards of four
     assert waiting["44"].options[0].demand.gpu_models == ("a100_1g.5gb",)
     assert [(one.level, one.domains) for one in waiting["52"].options[0].splits] == [("node", 2)]
-    assert waiting["52"].node_selector == {"partition:cpu": "yes"}
+    assert waiting["52"].conditions.node_selector == {"partition:cpu": "yes"}
     assert "does not list --switches" in notes_of(found)
 
 

@@ -188,7 +188,7 @@ def test_a_field_that_all_jobs_state_alike_is_the_setting_of_the_cluster() -> No
 def test_where_else_a_running_job_may_be(fields: dict[str, Any], unread: bool) -> None:
     """A request that is not read leaves open whether it may run elsewhere; where it runs is known to do."""
     (job,) = read(RUNS | fields | {"comment": "placeopt.movable"}).jobs
-    assert (job.conditions_unread, job.nodes_allowed) == (unread, ("gpu01",) if unread else None)
+    assert (job.conditions_unread, job.conditions.nodes_allowed) == (unread, ("gpu01",) if unread else None)
 
 
 def test_a_filter_by_values_of_nodes() -> None:
@@ -337,7 +337,7 @@ def test_reserved_nodes_take_jobs_of_reservations() -> None:
     )
     assert found.cluster.nodes[0].taints == (Taint(key="reservation"),)
     tolerated = Toleration(key="reservation", operator="Exists")
-    assert [job.tolerations for job in found.jobs] == [(tolerated,), ()]
+    assert [job.conditions.tolerations for job in found.jobs] == [(tolerated,), ()]
     assert chosen_nodes(found, found.jobs[0]) == ("gpu01",)
 
 

@@ -49,7 +49,7 @@ class Refusals:
             nodes = {node for worker in workers for node in nodes_of.get(worker.id or "", ())}
             if not nodes:
                 return job
-            return job.model_copy(update={"nodes_excluded": tuple(sorted(nodes.union(job.nodes_excluded)))})
+            return job.with_conditions(nodes_excluded=tuple(sorted(nodes.union(job.conditions.nodes_excluded))))
 
         return instance.model_copy(update={"jobs": tuple(map(kept, instance.jobs))})
 

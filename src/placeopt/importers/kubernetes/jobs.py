@@ -29,6 +29,7 @@ from placeopt.importers.priority_rule import flags_of
 from placeopt.model import Demand, Group, Job, JobOrigin, Option, Split, Spread
 from placeopt.model import NodeConditions as GroupConditions
 from placeopt.model.base import MAX_VALUE
+from placeopt.model.conditions import ANY_NODE
 
 SPREAD_UNREAD = "with a topology spread constraint (DoNotSchedule) that counts other pods, or other nodes, than its own"
 SPREAD_DEFAULTS = {
@@ -168,7 +169,6 @@ class JobReader:
         differ = not draft.runs and len({self._asked(pod) for pod in pods}) > 1
         """Whether groups have conditions of their own, as their pods have different ones."""
         conditions = self._where(draft, differ=differ)
-        conditions = self._known.setdefault(conditions, conditions)
         job = make_record(
             Job,
             first.entry.where,
@@ -179,11 +179,7 @@ class JobReader:
             preempts=all(pod.preempts for pod in pods),
             arrival_ms=min(pod.created_ms for pod in pods),
             options=self._options(draft, differ=differ),
-            node_selector={} if differ else first.node_selector,
-            node_affinity=conditions.node_affinity,
-            nodes_allowed=conditions.nodes_allowed,
-            nodes_excluded=conditions.nodes_excluded,
-            tolerations=() if differ else first.tolerations,
+            conditions=self._asks(first, conditions, own=not differ),
             labels=self._rules.labels_of(first),
             relations=self._rules.relations_of(first),
             conditions_unread=conditions.unread is not None,
@@ -230,6 +226,22 @@ class JobReader:
             conditions &= NO_NODE if value is None else where(key, "In", value)
         return conditions
 
+    def _asks(self, pod: Pod, conditions: NodeConditions, *, own: bool = True) -> GroupConditions:
+        """Return conditions as the model has them; ``own``: beside the pod's own node selector and tolerations."""
+        key = (conditions, pod.node_rules[::2] if own else ())
+        if key not in self._known:
+            self._known[key] = make_record(
+                GroupConditions,
+                pod.entry.where,
+                node_selector=pod.node_selector if own else {},
+                node_affinity=conditions.node_affinity,
+                nodes_allowed=conditions.nodes_allowed,
+                nodes_excluded=conditions.nodes_excluded,
+                tolerations=pod.tolerations if own else (),
+            )
+        found: GroupConditions = self._known[key]
+        return found
+
     def _options(self, draft: Draft, *, differ: bool) -> tuple[Option]:
         """Return the way to run a job; all of its levels are known."""
         first, tree = draft.first, draft.tree
@@ -275,20 +287,13 @@ class JobReader:
         demand = {"gpus": first.gpus, "cpu_millicores": cpu, "memory_mib": memory, "resources": named}
         if first.profile is not None:
             demand["gpu_profile"], demand["gpu_milli"] = first.profile
-        own = self._conditions[first.id]
-        conditions = {
-            "node_selector": first.node_selector,
-            "node_affinity": own.node_affinity,
-            "nodes_excluded": own.nodes_excluded,
-            "tolerations": first.tolerations,
-        }
         worth = min(self._rule.value(first.gpus, gpu_value), MAX_VALUE // workers)
         return {
             **fields,
             "workers": workers,
             "workers_min": max(1, part.pods_min) if part.pods_min < workers else None,
             "demand": make_record(Demand, at, **demand),
-            "conditions": make_record(GroupConditions, at, **conditions) if differ else None,
+            "conditions": self._asks(first, self._conditions[first.id]) if differ else ANY_NODE,
             "value_per_worker": worth if optional or part.pods_min < workers else 0,
         }
 

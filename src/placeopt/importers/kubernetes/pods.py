@@ -135,7 +135,7 @@ class Pod:
         return {*self.node_selector, *(one.key for term in self.conditions.node_affinity for one in term)}
 
     @property
-    def node_rules(self) -> Hashable:
+    def node_rules(self) -> tuple[Hashable, ...]:
         """All that its specification says about its node; pods of which it is equal may run on the same nodes."""
         return frozenset(self.node_selector.items()), self.conditions, self.tolerations
 

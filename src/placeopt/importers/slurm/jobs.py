@@ -7,7 +7,6 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cache, cached_property
-from typing import Any
 
 from placeopt.documents.faults import make_record
 from placeopt.errors import BadInput
@@ -28,7 +27,8 @@ from placeopt.importers.slurm.lists import UnreadFields, names
 from placeopt.importers.slurm.nodes import RESERVED, YES, SlurmNode
 from placeopt.importers.slurm.preemption import SlurmPreemption
 from placeopt.importers.slurm.shared_lists import Licenses
-from placeopt.model import Cluster, Demand, Job, LabelExpression, Option, Toleration
+from placeopt.model import Cluster, Demand, Job, LabelExpression, NodeConditions, Option, Toleration
+from placeopt.model.conditions import ANY_NODE
 
 HOLDS = names("RUNNING SUSPENDED COMPLETING CONFIGURING STOPPED SIGNALING STAGE_OUT RESIZING")
 """States in which a job holds its nodes; suspended and stopped jobs keep GPUs and memory."""
@@ -97,7 +97,9 @@ def job_name(entry: JsonEntry) -> str:
     return f"{array}_{task}" if array and task is not None else str(own)
 
 
-def make_job(entry: JsonEntry, name: str, options: tuple[Option, ...], where: Mapping[str, object]) -> Job:
+def make_job(
+    entry: JsonEntry, name: str, options: tuple[Option, ...], where: NodeConditions = ANY_NODE, *, unread: bool = False
+) -> Job:
     """Make the job of an entry; parts of a job that are jobs of their own, ``ID+1``, have its origin."""
     return make_record(
         Job,
@@ -109,7 +111,8 @@ def make_job(entry: JsonEntry, name: str, options: tuple[Option, ...], where: Ma
         arrival_ms=milliseconds(entry, "submit_time", 1000) or 0,
         options=options,
         origin=origin_of(entry.text("name", "") or name, name.partition("+")[0]),
-        **where,
+        conditions=where,
+        conditions_unread=unread,
     )
 
 
@@ -139,11 +142,11 @@ def check_startable(entry: JsonEntry, *, licenses: bool) -> None:
         raise NotEligible("waiting, held (priority 0)")
 
 
-def node_fields(
+def node_conditions(
     entry: JsonEntry, nodes: Mapping[str, SlurmNode], constraint: str, counts: Collection[int | None]
-) -> dict[str, Any]:
+) -> NodeConditions:
     """
-    Return the fields of a job that restrict its nodes: by labels, and by name where the user wrote names.
+    Return what a job asks of its nodes: by labels, and by name where the user wrote names.
 
     ``constraint``: On features; about all nodes of a job together it is read where there is one. ``counts``: Numbers of
     nodes on which it may run; None: unknown. Raises `JobLeftOut` if it has a condition on several nodes together, or on
@@ -161,28 +164,26 @@ def node_fields(
     anywhere = [f"partition:{name}" for name in partitions]
     if len(anywhere) < 2:
         selector, anywhere = [*anywhere, *selector], []
-    fields: dict[str, Any] = {"node_selector": dict.fromkeys(selector, YES)}
-    if terms or anywhere:
-        either = [[partition, *sorted(term)] for partition in anywhere or [""] for term in terms or [frozenset()]]
-        fields["node_affinity"] = tuple(tuple(map(_has, filter(None, term))) for term in either)
-    if required:
-        fields["nodes_allowed"] = tuple(name for name in required if name in nodes)
-    if excluded:
-        fields["nodes_excluded"] = tuple(name for name in excluded if name in nodes)
-    if reservation:
-        fields["tolerations"] = (TOLERATES,)
-    return fields
+    either = [[partition, *sorted(term)] for partition in anywhere or [""] for term in terms or [frozenset()]]
+    return make_record(
+        NodeConditions,
+        entry.where,
+        node_selector=dict.fromkeys(selector, YES),
+        node_affinity=tuple(tuple(map(_has, filter(None, term))) for term in either) if terms or anywhere else (),
+        nodes_allowed=tuple(name for name in required if name in nodes) if required else None,
+        nodes_excluded=tuple(name for name in excluded if name in nodes),
+        tolerations=(TOLERATES,) if reservation else (),
+    )
 
 
-def nodes_of(fields: Mapping[str, Any], nodes: Mapping[str, SlurmNode]) -> list[SlurmNode]:
-    """Return the nodes that fields of `node_fields` leave to a job."""
-    affinity = fields.get("node_affinity", ((),))
+def nodes_of(asks: NodeConditions, nodes: Mapping[str, SlurmNode]) -> list[SlurmNode]:
+    """Return the nodes that the conditions of a job leave to it."""
     return [
         nodes[name]
-        for name in fields.get("nodes_allowed", nodes)
-        if name not in fields.get("nodes_excluded", ())
-        and nodes[name].labels >= fields["node_selector"].keys()
-        and any(all(one.key in nodes[name].labels for one in term) for term in affinity)
+        for name in (nodes if asks.nodes_allowed is None else asks.nodes_allowed)
+        if name not in asks.nodes_excluded
+        and nodes[name].labels >= asks.node_selector.keys()
+        and any(all(one.key in nodes[name].labels for one in term) for term in asks.node_affinity or ((),))
     ]
 
 

@@ -22,10 +22,10 @@ from placeopt.importers.slurm.job_requests import (
     milliseconds,
     slurm_number,
 )
-from placeopt.importers.slurm.jobs import JobContext, job_classes, make_job, node_fields, unreadable_job
+from placeopt.importers.slurm.jobs import JobContext, job_classes, make_job, node_conditions, unreadable_job
 from placeopt.importers.slurm.lists import is_set
 from placeopt.importers.slurm.nodes import FOR_ALL
-from placeopt.model import Demand
+from placeopt.model import Demand, NodeConditions
 
 PARTS = "Jobs that hold more on one of their nodes than on another are a job for each kind of node."
 EVENLY = "CPUs and memory of some jobs are not listed node by node: they were divided evenly."
@@ -161,11 +161,11 @@ def _part(context: JobContext, entry: JsonEntry, name: str, holdings: Sequence[N
     try:
         if context.unread.of(entry) or any(is_set(entry.raw(key)) for key in ("segment_size", "required_switches")):
             raise JobLeftOut("a request that is not read of a running job")
-        where = node_fields(entry, context.nodes, entry.text("features", ""), {len(nodes)})
+        where, unread = node_conditions(entry, context.nodes, entry.text("features", ""), {len(nodes)}), False
     except JobLeftOut:
-        where = {"nodes_allowed": nodes, "conditions_unread": True}
+        where, unread = NodeConditions(nodes_allowed=nodes), True
     return ObservedJob(
-        make_job(entry, name, (option,), where),
+        make_job(entry, name, (option,), where, unread=unread),
         workers=tuple(workers),
         started_ms=started,
         expected_end_ms=ends if ends and ends >= started else None,

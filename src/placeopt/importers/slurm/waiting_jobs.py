@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterator, Sequence
 from itertools import islice, product
-from typing import Any
 
 from placeopt.documents.faults import make_record
 from placeopt.errors import BadInput
@@ -30,7 +29,7 @@ from placeopt.importers.slurm.jobs import (
     job_name,
     make_job,
     matching_sets,
-    node_fields,
+    node_conditions,
     nodes_of,
     unreadable_job,
 )
@@ -87,7 +86,7 @@ def het_jobs(context: JobContext, entries: Sequence[JsonEntry]) -> Iterator[Obse
             value = sum(context.value(first, group.workers, group.demand) for group in groups)
             fields = {"id": f"way{number}", "value": value, "run_time_ms": run_time_ms}
             options.append(make_record(Option, first.where, groups=groups, workers_per_node_max=1, **fields))
-        yield ObservedJob(make_job(first, job_name(first), tuple(options), {}), priority=priority, where=first.where)
+        yield ObservedJob(make_job(first, job_name(first), tuple(options)), priority=priority, where=first.where)
     except (JobLeftOut, BadInput) as error:
         at = next((entry for entry in entries if f"{entry.where}." in str(error)), first)
         leave_out(context.notes, at, error, map(job_name, entries))
@@ -99,12 +98,10 @@ def _components(context: JobContext, entry: JsonEntry) -> list[Group]:
     options, where = _options(context, entry, frozenset(("het_job_id",)))
     groups = []
     for option in options:
-        if "nodes_allowed" in where or node_count(option) != option.workers:
+        if where.nodes_allowed is not None or node_count(option) != option.workers:
             raise JobLeftOut("a heterogeneous job that names nodes, or has several workers on one")
-        of_set = {} if option.conditions is None else option.conditions.node_selector
-        conditions = NodeConditions(**{**where, "node_selector": {**where["node_selector"], **of_set}})
         fields = {name: getattr(option, name) for name in Group.model_fields}
-        groups.append(Group(**{**fields, "id": job_name(entry), "conditions": conditions}))
+        groups.append(Group(**{**fields, "id": job_name(entry), "conditions": where & option.conditions}))
     return groups
 
 
@@ -146,9 +143,9 @@ def _as_requested(context: JobContext, entry: JsonEntry, name: str) -> Job:
 
 def _options(
     context: JobContext, entry: JsonEntry, read: frozenset[str] = frozenset()
-) -> tuple[list[Option], dict[str, Any]]:
+) -> tuple[list[Option], NodeConditions]:
     """
-    Return the ways to run a job, and the fields of the job that restrict its nodes.
+    Return the ways to run a job, and what it asks of its nodes.
 
     ``read``: Fields that the caller reads. Raises `JobLeftOut` or `BadInput` where a request cannot be read.
     """
@@ -159,7 +156,7 @@ def _options(
     numbers = {node_count(option) for option in options}
     constraint = entry.text("features", "")
     sets = matching_sets(constraint) if numbers != {1} else {}
-    where = node_fields(entry, context.nodes, "" if sets else constraint, numbers)
+    where = node_conditions(entry, context.nodes, "" if sets else constraint, numbers)
     if asked.exclusive:
         kinds = {shape.kind: (shape.cpus, shape.models) for shape, *_ in nodes_of(where, context.nodes)}
         options = whole_nodes(options, kinds)

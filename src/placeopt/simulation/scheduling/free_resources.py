@@ -10,8 +10,8 @@ from itertools import compress
 from placeopt.check.amounts import Limits, on_node
 from placeopt.check.directory import Directory
 from placeopt.check.queues import Resource
-from placeopt.model import Cluster, Demand, Instance, Job, Option, Placement, Policy
-from placeopt.problem.classes import Admission, conditions_of, effective_labels
+from placeopt.model import Cluster, Demand, Instance, Job, NodeConditions, Option, Placement, Policy
+from placeopt.problem.classes import Admission, effective_labels
 from placeopt.problem.gpu_slots import taken
 
 UNLIMITED = 1 << 60
@@ -79,7 +79,7 @@ class FreeResources:
         self.gpu_milli = 1000 * sum(map(len, self._gpus.values()))
         """What no job requests of all GPUs; below 0 where they are overcommitted."""
         self._overcommits = self._policy.share_mode == "overcommit"
-        self._admitting: dict[tuple[object, ...], list[str]] = {}
+        self._admitting: dict[NodeConditions, list[str]] = {}
         self._counts: dict[tuple[object, ...], WorkerCount] = {}
         self._journal: list[str] = []
         """Nodes whose free amounts have changed, in order."""
@@ -113,7 +113,7 @@ class FreeResources:
     def fits(self, job: Job, option: Option, workers: int, *, idle: bool = False) -> bool:
         """Return whether a number of workers of an option fits; with ``idle``, overcommitted GPUs must be idle."""
         shape = (option.demand, option.single_node, option.workers_per_node_max)
-        key = (shape, workers, idle, *conditions_of(job))
+        key = (shape, workers, idle, job.conditions)
         count = self._counts.get(key)
         if count is None:
             if len(self._counts) >= MOST_COUNTS:
@@ -134,11 +134,10 @@ class FreeResources:
 
     def admitting(self, job: Job) -> list[str]:
         """Return the nodes that admit a job, in the order of the file."""
-        key = conditions_of(job)
-        known = self._admitting.get(key)
+        known = self._admitting.get(job.conditions)
         if known is None:
             admitted = self._admission.admitted(job).tolist()
-            known = self._admitting[key] = list(compress(self._gpus, admitted))
+            known = self._admitting[job.conditions] = list(compress(self._gpus, admitted))
         return known
 
     def worker(

@@ -230,7 +230,7 @@ class JobByJob(QueueState):
         nodes = arrays.home(record, self._resources)
         if not nodes:
             return None
-        there = record.model_copy(update={"nodes_allowed": nodes})
+        there = record.with_conditions(nodes_allowed=nodes)
         if not any(self._resources.fits(there, option, option.workers) for option in record.options):
             return None
         return self._try(job, nodes)  # not as a job of these nodes alone: each set of nodes would be a class of jobs

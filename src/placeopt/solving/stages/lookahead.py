@@ -28,10 +28,10 @@ def hold_back(problem: Problem, ahead: LookaheadDecision) -> Problem:
     pinned = {job: ahead.starts[job] for job in ahead.scheduled if ahead.starts[job].gpus}
     records = list(problem.instance.jobs)
     for job in ahead.waits:
-        records[job] = records[job].model_copy(update={"nodes_allowed": ()})
+        records[job] = records[job].with_conditions(nodes_allowed=())
     for job, placement in pinned.items():
         nodes = tuple(names[node] for node in dict.fromkeys(placement.nodes))
-        records[job] = records[job].model_copy(update={"nodes_allowed": nodes})
+        records[job] = records[job].with_conditions(nodes_allowed=nodes)
     instance = problem.given.model_copy(update={"jobs": tuple(records)})
     narrowed = compile_problem(instance, problem.policy, problem)
     return _close_gpus(narrowed, ahead.needed, _pinned_gpus(narrowed, pinned))
