@@ -14,10 +14,10 @@ from itertools import product
 
 import numpy as np
 
-from placeopt.generators.busy import Columns
 from placeopt.generators.shared import (
     JOB_MEMORY_MIB_PER_GPU,
     PRIORITY_FACTORS,
+    Columns,
     Size,
     assemble,
     two_socket_machine,

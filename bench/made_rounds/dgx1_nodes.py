@@ -5,9 +5,8 @@ from collections.abc import Mapping
 import numpy as np
 
 from placeopt import BadInput
-from placeopt.generators.busy import BUSY_SHARE, Columns
 from placeopt.generators.job_kinds import slowdowns
-from placeopt.generators.shared import Size, assemble, draw_profiles, in_proportion, worth
+from placeopt.generators.shared import BUSY_SHARE, Columns, Size, assemble, draw_profiles, in_proportion, worth
 from placeopt.model import Instance
 from placeopt.topology import dgx1
 

@@ -2,11 +2,11 @@
 
 import numpy as np
 
-from placeopt.generators.busy import Columns
 from placeopt.generators.shared import (
     JOB_CPU_MILLICORES_PER_GPU,
     JOB_MEMORY_MIB_PER_GPU,
     PRIORITY_FACTORS,
+    Columns,
     Size,
     assemble,
     two_socket_machine,

@@ -3,10 +3,9 @@
 import numpy as np
 import numpy.typing as npt
 
-from placeopt.generators.busy import Columns
 from placeopt.generators.job_kinds import draw_openb, openb_classes, slowdowns
-from placeopt.generators.node_filling import draw_philly
-from placeopt.generators.shared import Size, assemble, two_socket_machine, value_policy
+from placeopt.generators.shared import Columns, Size, assemble, two_socket_machine, value_policy
+from placeopt.generators.specs import draw_philly
 from placeopt.model import Instance
 
 VARIED_MEMORY_MIB_PER_GPU = 49_152

@@ -3,8 +3,7 @@
 import numpy as np
 
 from placeopt import BadInput
-from placeopt.generators.busy import Columns
-from placeopt.generators.shared import Size, assemble, in_proportion, two_socket_machine, value_policy, worth
+from placeopt.generators.shared import Columns, Size, assemble, in_proportion, two_socket_machine, value_policy, worth
 from placeopt.model import Instance, Split
 
 PARITY_PER_RACK = 5

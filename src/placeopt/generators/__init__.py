@@ -8,11 +8,9 @@ from collections.abc import Callable, Mapping
 
 from placeopt.arguments import checked
 from placeopt.errors import BadArgument
-from placeopt.generators.changing import defrag, preempt
-from placeopt.generators.gang_rounds import gangs
-from placeopt.generators.node_filling import fractions, uniform
 from placeopt.generators.perfect_packing import planted
 from placeopt.generators.shared import Size, equal_nodes, two_socket_machine
+from placeopt.generators.specs import defrag, fractions, gangs, preempt, uniform
 from placeopt.model import Instance
 
 SPECS: Mapping[str, Callable[[Size], Instance]] = {

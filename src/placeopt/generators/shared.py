@@ -1,6 +1,6 @@
-"""What the specs share: size and seed, clusters of equal nodes, values and arrivals, and the instance made of them."""
+"""What the specs share: size and seed, equal nodes, jobs that run, values and arrivals, and the instance of them."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,11 +9,38 @@ import numpy.typing as npt
 
 from placeopt.documents.columns import cluster_from_columns, instance_from_columns
 from placeopt.errors import BadArgument
-from placeopt.generators.busy import BUSY_SHARE, Columns, busy
 from placeopt.generators.job_kinds import PROFILES, WEIGHTS
-from placeopt.model import Cluster, Domain, Gpu, Instance, Machine, Node, Part, Policy, Slowdown
+from placeopt.model import (
+    Assignment,
+    Cluster,
+    Domain,
+    Gpu,
+    Instance,
+    Machine,
+    Node,
+    Part,
+    Policy,
+    Running,
+    Slowdown,
+    WorkerGpus,
+)
 from placeopt.model.base import MAX_JOBS, MAX_NODES
 from placeopt.model.policy import Changes, Weights
+
+Columns = dict[str, list[Any]]
+"""Column name of ``placeopt.documents.columns`` -> one value per job; all of the same length."""
+
+BUSY_SHARE = 0.35
+"""Share of the GPUs that running jobs hold, in GPU-milli; never more, and less where the draw does not fit."""
+
+USED_NODES_SHARE = 0.6
+"""
+Share of the nodes, chosen at random, that running jobs may use; the others are empty. Spread over all nodes, running
+jobs would leave hardly any whole node of eight GPUs free, and no gang could start. Ours.
+"""
+
+TRIES = 30
+_ASKED = ("gpus", "gpu_milli", "cpu_millicores", "memory_mib")
 
 MAX_GPUS = 2_000_000
 """Of all nodes of a round together."""
@@ -119,6 +146,58 @@ def assemble(
         now_ms=times[-1] if times else 0,
         slowdowns=slowdowns,
     )
+
+
+def busy(
+    rng: np.random.Generator,
+    machine: Machine,
+    nodes: Sequence[str],
+    draw: Callable[[np.random.Generator, int], Columns],
+    share: float = BUSY_SHARE,
+) -> tuple[Columns, list[Running]]:
+    """
+    Draw running jobs and place them at random, without over-allocation; ``machine`` is the type of all ``nodes``.
+
+    ``draw`` returns the columns of a number of jobs; jobs of several workers are discarded, running jobs have one.
+    Largest jobs are placed first, up to the ``share`` of the GPUs; each goes to the first of up to 30 random nodes with
+    room, or is dropped. Shares go to the GPU that they fill best, whole GPUs are used in a random order per node.
+    Returns the running jobs' columns, ``id`` (``run-...``) included, and their placements in the same order.
+    """
+    budget = int(share * 1000 * len(nodes) * len(machine.gpus))
+    drawn = draw(rng, max(3 * budget // 1000, 16) if budget else 0)
+    sizes = [gpus * milli for gpus, milli in zip(drawn["gpus"], drawn["gpu_milli"], strict=True)]
+    chosen = []
+    for job, size in enumerate(sizes):
+        if drawn["workers"][job] == 1 and size <= budget:
+            chosen.append(job)
+            budget -= size
+    chosen.sort(key=lambda job: -sizes[job])
+    used = rng.permutation(len(nodes))[: max(1, round(USED_NODES_SHARE * len(nodes)))].tolist()
+    orders = rng.permuted(np.tile(np.arange(len(machine.gpus)), (len(used), 1)), axis=1).tolist()
+    tries = rng.integers(0, len(used), (len(chosen), TRIES)).tolist()
+    gpus_left = [[1000] * len(machine.gpus) for _ in used]
+    left = np.tile([machine.cpu_millicores, machine.memory_mib], (len(used), 1))
+    taken: list[int] = []
+    running: list[Running] = []
+    for job, row in zip(chosen, tries, strict=True):
+        count, milli, cpu, memory = (drawn[name][job] for name in _ASKED)
+        for i in row:
+            free = [gpu for gpu in orders[i] if gpus_left[i][gpu] >= milli]
+            if milli < 1000:
+                free.sort(key=gpus_left[i].__getitem__)
+            if len(free) >= count and (left[i] >= (cpu, memory)).all():
+                gpus = sorted(free[:count])
+                for gpu in gpus:
+                    gpus_left[i][gpu] -= milli
+                left[i] -= (cpu, memory)
+                name, workers = f"run-{len(taken):06d}", (WorkerGpus(rank=0, gpus=tuple(gpus)),)
+                amounts = {"gpus": {str(gpu): milli for gpu in gpus}, "cpu_millicores": cpu, "memory_mib": memory}
+                held = Assignment(node=nodes[used[i]], workers=workers, **amounts)
+                running.append(Running(job=name, option="default", assignments=(held,)))
+                taken.append(job)
+                break
+    columns = {name: [values[job] for job in taken] for name, values in drawn.items()}
+    return {"id": [entry.job for entry in running], **columns}, running
 
 
 def value_policy(name: str = "value", *, fragmentation: int = 0, changes: Changes | None = None) -> Policy:

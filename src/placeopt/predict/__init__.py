@@ -1,8 +1,7 @@
 """Slowdowns that a round needs, fitted to measured pairs of jobs that shared a GPU."""
 
-from placeopt.predict.curve import CurveModel, fit_curve
+from placeopt.predict.fits import CurveModel, InterferenceModel, fit_curve, fit_interference
 from placeopt.predict.fitted import Errors, Fitted, Provenance, check_lists, predicted_out_of_fold, relative_errors
-from placeopt.predict.interference import InterferenceModel, fit_interference
 from placeopt.predict.measured import Measured, Pair, gavel_pairs
 
 __all__ = [
