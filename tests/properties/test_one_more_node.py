@@ -11,7 +11,7 @@ from placeopt.whatif import Limits, add, after_plan, fit, parse_variation, price
 from strategies import Choice, choices, rounds
 from strategies.conditions import make_choosy_round, make_tolerations
 
-LIMITS = Limits(time_limit_s=20, threads=1)
+LIMITS = Limits(time_limit_s=20, threads=1, method="counts")
 
 
 def with_one(round_: Instance, machine: str) -> Instance:
@@ -35,7 +35,7 @@ def assert_agreement(engine: Engine, round_: Instance) -> None:
         none, one = (
             point.outcome for point in sweep(round_, parse_variation(f"nodes:{machine}=0,1"), limits=LIMITS).points
         )
-        patched = engine.solve(with_one(round_, machine), time_limit_s=20).levels[0]
+        patched = engine.solve(with_one(round_, machine), time_limit_s=20, method="counts").levels[0]
         if not (none.value == none.value_bound and one.value == one.value_bound and patched.objective == patched.bound):
             event("not proven")
             continue
@@ -43,7 +43,8 @@ def assert_agreement(engine: Engine, round_: Instance) -> None:
         assert (prices[machine].low, prices[machine].high) == (one.value - none.value,) * 2
         found = add(round_, machine, limits=LIMITS)
         all_run = [
-            not engine.solve(counted(made), time_limit_s=20).unplaced for made in (round_, with_one(round_, machine))
+            not engine.solve(counted(made), time_limit_s=20, method="counts").unplaced
+            for made in (round_, with_one(round_, machine))
         ]
         assert [found.found is not None and found.found <= number for number in (0, 1)] == all_run
 
@@ -71,7 +72,7 @@ def test_all_judge_the_conditions_of_jobs(engine: Engine, choice: Choice) -> Non
     domains = round_.cluster.domains
     round_ = build.instance(nodes, jobs, machines=machines, domains=domains, policy=Policy(queues=(queue,)))
     assert_agreement(engine, round_)
-    plan = engine.solve(round_, time_limit_s=20)
+    plan = engine.solve(round_, time_limit_s=20, method="counts")
     waiting = [one.job for one in plan.unplaced]
     freed = {one.change: one.jobs_alone for one in explain_all(round_, plan, time_limit_s=20).changes}
     record = {job.id: job for job in jobs}

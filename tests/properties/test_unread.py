@@ -27,7 +27,7 @@ from placeopt.whatif import Limits, add, defrag, fail, fit, price
 from strategies import Choice, choices
 from strategies.conditions import make_choosy_round
 
-LIMITS = Limits(time_limit_s=20, threads=1)
+LIMITS = Limits(time_limit_s=20, threads=1, method="counts")
 ANYWHERE = {
     "conditions": NodeConditions(tolerations=(Toleration(operator="Exists"),)),
     "conditions_unread": False,
@@ -129,7 +129,7 @@ def failures(engine: Engine, round_: Instance) -> tuple[object, str]:
 
 def optimum(engine: Engine, round_: Instance) -> tuple[object, str]:
     """The best value of a plan."""
-    plan = engine.solve(round_.model_copy(update={"policy": _worth_alone(round_)}), time_limit_s=20)
+    plan = engine.solve(round_.model_copy(update={"policy": _worth_alone(round_)}), time_limit_s=20, method="counts")
     assert plan.status == "optimal"
     return plan.levels[0].objective, plan.of
 
