@@ -82,3 +82,13 @@ def test_what_runs_prefers_nothing() -> None:
     runs = [pod(f"p{i}", "n0", annotations={GANG: "g", **MAKERS["Kueue"][1]}) for i in range(2)]
     found = read(*cluster(8), *runs, pod("alone", annotations=MAKERS["Kueue"][1]))
     assert [job.options[0].prefer for job in found.jobs] == [(), ()]
+
+
+def test_preferred_node_affinity_is_counted() -> None:
+    """No record of a round says it: the pods are read without it, and the note says how many."""
+    terms = [{"weight": 1, "preference": {"matchExpressions": [{"key": ZONE, "operator": "In", "values": ["z0"]}]}}]
+    affinity = {"nodeAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": terms}}
+    found = read(*cluster(4), pod("a", affinity=affinity), pod("b", affinity=affinity), pod("c"))
+    assert len(found.jobs) == 3
+    assert "Preferred node affinity is not read: no record of a round says it (2 pods wait)." in notes_of(found)
+    assert "Preferred node affinity" not in notes_of(read(*cluster(4), pod("r", "n0", affinity=affinity)))

@@ -1,4 +1,4 @@
-"""Queues of Kueue, KAI and Volcano: what their jobs may hold."""
+"""Queues of Kueue, KAI, Volcano and YuniKorn: what their jobs may hold."""
 
 from __future__ import annotations
 
@@ -231,3 +231,102 @@ def test_queues_of_volcano() -> None:
     names = started(found)
     assert (len(names), sum(name[0] == "a" for name in names) <= 2) == (3, True)
     assert "Not eligible, of a queue that is stopped: 4" in notes_of(found)
+
+
+def yunikorn(partition: str, name: str = "yunikorn-configs") -> dict[str, Any]:
+    """The configuration of YuniKorn, with the queues of its one partition."""
+    lines = "".join(f"    {line}\n" for line in partition.strip("\n").split("\n"))
+    text = f"partitions:\n  - name: default\n{lines}"
+    return {"kind": "ConfigMap", "metadata": {"name": name}, "data": {"queues.yaml": text}}
+
+
+ML = """
+queues:
+  - name: root
+    submitacl: '*'
+    queues:
+      - name: ml
+        resources:
+          guaranteed: {nvidia.com/gpu: 2}
+          max: {nvidia.com/gpu: 5, vcore: 8, memory: 64Gi, pods: 10}
+        queues:
+          - name: train
+            resources:
+              max: {nvidia.com/gpu: 4}
+          - name: serve
+      - name: dev
+        resources:
+          max: {vcore: 1500m}
+"""
+
+
+def of_yunikorn(name: str, queue: str | None, gpus: int = 1, **more: Any) -> dict[str, Any]:
+    marks = {} if queue is None else {"labels": {"yunikorn.apache.org/queue": queue}}
+    return pod(name, **{"asks": {GPU: str(gpus)}, "schedulerName": "yunikorn", **marks, **more})
+
+
+def test_queues_of_yunikorn_are_a_tree() -> None:
+    """Its limits hold for all queues below; what is guaranteed is the quota, the rest is borrowed."""
+    found = read(node(gpus="16"), yunikorn(ML), *(of_yunikorn(f"p{i}", "root.ml.train") for i in range(6)))
+    by_id = {queue.id: queue for queue in found.policy.queues}
+    assert {name: queue.parent for name, queue in by_id.items()} == {
+        "root": None,
+        "root.ml": "root",
+        "root.ml.train": "root.ml",
+        "root.ml.serve": "root.ml",
+        "root.dev": "root",
+    }
+    ml = by_id["root.ml"]
+    assert (ml.quota.gpu_milli, ml.borrow.gpu_milli) == (2000, 3000)
+    assert (ml.most("cpu_millicores"), ml.most("memory_mib")) == (8000, 65536)
+    assert by_id["root.dev"].most("cpu_millicores") == 1500
+    assert "Quotas of other resources are not read: pods." in notes_of(found)
+    assert len(started(found)) == 4
+
+
+@pytest.mark.parametrize(
+    ("most", "names"),
+    [
+        (5, ["root.ml.train", "root.ml.serve"]),  # 4 of the one, 5 together
+        (5, ["ml.train", "ml.serve"]),  # below the root, where nothing else is said
+        (8, [None]),  # a pod without a queue: that of its namespace, which rules make, has no limit
+        (8, ["root.ml.late"]),  # the rule of the provided queue may make none, that of the namespace may
+    ],
+)
+def test_rules_name_the_queues_of_pods(most: int, names: list[str | None]) -> None:
+    rules = "placementrules: [{name: provided}, {name: tag, value: namespace, create: true}]"
+    jobs = [of_yunikorn(f"p{i}-{k}", name) for i in range(8 // len(names)) for k, name in enumerate(names)]
+    assert len(started(read(node(gpus="8"), yunikorn(rules + ML), *jobs))) == most
+
+
+@pytest.mark.parametrize(
+    ("most", "rules", "more"),
+    [
+        (5, "[{name: provided, create: true}]", {"queue": "root.ml.made"}),  # those above bound what is made
+        (5, "[{name: fixed, value: root.ml.serve}]", {"queue": "root.dev"}),  # whatever the pod states
+        (3, "[{name: tag, value: namespace, create: true}]", {"queue": "root.ml"}),  # the annotation of its namespace
+        (0, "[{name: provided}]", {"queue": "root.nobody"}),  # refused, as YuniKorn does
+        (5, "[]", {"queue": None, "labels": {"queue": "root.ml.serve"}}),  # the former label
+        (5, "[]", {"queue": None, "annotations": {"yunikorn.apache.org/queue": "root.ml.serve"}}),
+        (8, "[{name: fixed, value: root.ml}]", {"queue": None, "schedulerName": "default-scheduler"}),
+        (8, "[{name: user}]", {"queue": None}),  # not read: the note says so
+    ],
+)
+def test_other_rules(most: int, rules: str, more: dict[str, Any]) -> None:
+    quota = {"yunikorn.apache.org/namespace.quota": '{"nvidia.com/gpu": "3", "cpu": "64"}'}
+    space = {"kind": "Namespace", "metadata": {"name": "default", "annotations": quota}}
+    jobs = [of_yunikorn(f"p{i}", **more) for i in range(8)]
+    found = read(node(gpus="8"), space, yunikorn(f"placementrules: {rules}{ML}"), *jobs)
+    assert len(started(found)) == most
+    assert ("Queues of YuniKorn cannot be read" in notes_of(found)) == ("user" in rules)
+
+
+def test_a_configuration_of_yunikorn_that_cannot_be_read() -> None:
+    """Nothing is guessed; the default map counts where the other states no queues."""
+    jobs = [of_yunikorn(f"p{i}", "root.ml.train") for i in range(6)]
+    for broken in ("queues: [", "queues: 5", "queues: [{name: a, resources: {max: {vcore: x}}}]", "queues: [{}]"):
+        found = read(node(gpus="8"), yunikorn(broken), *jobs)
+        assert "Queues of YuniKorn cannot be read" in notes_of(found)
+        assert found.policy.queues == ()
+    bare = {"kind": "ConfigMap", "metadata": {"name": "yunikorn-configs"}, "data": {"log.level": "INFO"}}
+    assert len(started(read(node(gpus="8"), bare, yunikorn(ML, "yunikorn-defaults"), *jobs))) == 4

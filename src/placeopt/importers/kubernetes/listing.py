@@ -125,7 +125,7 @@ class PodList:
             if pod.node is not None and pod.shares:
                 notes.keep(f"with {', '.join(pod.shares)}: only CPU and memory are read", pod.id)
         self.waiting = [pod for pod in self.work if pod.node is None]
-        self._note_what_is_not_read(listed, listing.devices)
+        self._note_what_is_not_read(listing)
 
     @property
     def readable(self) -> list[Pod]:
@@ -156,14 +156,23 @@ class PodList:
         else:
             self._notes.leave_out(reason, name)
 
-    def _note_what_is_not_read(self, listed: Listed, devices: Devices) -> None:
+    def _note_what_is_not_read(self, listing: Listing) -> None:
+        listed, devices = listing.listed, listing.devices
         others = Counter(pod.scheduler for pod in self.waiting if pod.scheduler != "default-scheduler")
         if others:
             named = ", ".join(f"{name[:60]} ({count})" for name, count in sorted(others.items())[:10])
-            unread = "their fair shares are" if listed.get("Queue") else "queues and quotas of theirs are"
+            unread = (
+                "their fair shares are"
+                if listed.get("Queue") or listing.queues.rules
+                else "queues and quotas of theirs are"
+            )
             self._notes.assume(f"Pods wait for other schedulers: {named}; {unread} not read.")
         if not listed.get("ClusterQueue") and any(pod.gates & KUEUE_GATES for pod in self.waiting):
             self._notes.assume("Pods wait for Kueue; its quotas are not read.")
+        if prefer := sum(_prefers_nodes(pod.entry) for pod in self.waiting):
+            self._notes.assume(
+                f"Preferred node affinity is not read: no record of a round says it ({prefer} pods wait)."
+            )
         if devices.uncounted:
             named = ", ".join(sorted(devices.uncounted)[:10])
             self._notes.assume(f"Devices other than GPUs that claims name are not counted: {named}.")
@@ -189,6 +198,12 @@ class PodList:
                 "Workloads of Kueue that wait for admission count with the pods of their templates, all or none."
             )
         return pods
+
+
+def _prefers_nodes(pod: JsonEntry) -> bool:
+    """Return whether a pod states preferred node affinity."""
+    affinity = pod.entry("spec").entry("affinity").entry("nodeAffinity")
+    return bool(affinity.raw("preferredDuringSchedulingIgnoredDuringExecution"))
 
 
 def _ended(entry: JsonEntry) -> list[GangMembership]:

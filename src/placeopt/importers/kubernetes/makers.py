@@ -194,7 +194,7 @@ def _stated(maker: Maker, metadata: JsonEntry, namespace: str) -> GroupRules:
     """Return the rules of a gang that a pod states in its marks."""
     marks = metadata.texts("labels").keys() | metadata.texts("annotations").keys()
     least, count = (_number(metadata, key) if key in marks else 0 for key in (maker.least, maker.count))
-    groups = _parsed(metadata, maker.parts).entries(maker.parts)
+    groups = parsed(metadata, maker.parts).entries(maker.parts)
     parts = {one.text("name"): GroupRules(one.integer("minMember", 0, MAX_PODS, 0) or None) for one in groups}
     count = max(least, count, sum(rules.pods_min or 0 for rules in parts.values()))
     partners = _partners(metadata, maker.partners, namespace)
@@ -212,14 +212,14 @@ def pod_topology(metadata: JsonEntry) -> tuple[Topology, str | None]:
     required, preferred = (next((said[key] for key in keys if said.get(key)), None) for keys in (REQUIRED, PREFERRED))
     try:
         slices = [(said[level], _number(metadata, size)) for level, size in SLICES.items() if level in said]
-        nested = _parsed(metadata, NESTED_SLICES).entries(NESTED_SLICES)
+        nested = parsed(metadata, NESTED_SLICES).entries(NESTED_SLICES)
         slices += [(one.text("topology"), one.integer("size", 1, MAX_PODS)) for one in nested]
     except BadInput as error:
         return NO_TOPOLOGY, f"with metadata{str(error).removeprefix(metadata.where)}"
     return Topology(required, tuple(slices), not any(key.startswith(KUEUE) for key in stated), preferred), unread
 
 
-def _parsed(metadata: JsonEntry, key: str) -> JsonEntry:
+def parsed(metadata: JsonEntry, key: str) -> JsonEntry:
     """Return an entry with what a label or an annotation says, parsed as JSON; without it, an empty one."""
     holder = metadata.entry("labels" if key in metadata.entry("labels") else "annotations")
     text = holder.text(key, "")
@@ -230,12 +230,12 @@ def _parsed(metadata: JsonEntry, key: str) -> JsonEntry:
 
 
 def _number(metadata: JsonEntry, key: str) -> int:
-    return _parsed(metadata, key).integer(key, 1, MAX_PODS)
+    return parsed(metadata, key).integer(key, 1, MAX_PODS)
 
 
 def _partners(metadata: JsonEntry, key: str, namespace: str) -> tuple[str, ...]:
     """Return the gangs of a gang group, by namespace and name."""
-    names = _parsed(metadata, key).words(key)
+    names = parsed(metadata, key).words(key)
     return tuple(sorted(name if "/" in name else f"{namespace}/{name}" for name in names))
 
 

@@ -23,8 +23,11 @@ from placeopt.importers.observed_round import MAX_GPUS
 from placeopt.importers.priority_rule import annotation_marks
 from placeopt.model import Relation, Toleration
 
-QUEUES = (f"{KUEUE}queue-name", f"{KUEUE}local-queue-name", f"{KAI}queue", "scheduling.volcano.sh/queue-name")
-"""Labels or annotations with a pod's queue (Kueue, KAI, Volcano)."""
+QUEUES = (
+    *(f"{KUEUE}queue-name", f"{KUEUE}local-queue-name", f"{KAI}queue"),
+    *("scheduling.volcano.sh/queue-name", f"{YUNIKORN}queue"),
+)
+"""Labels or annotations with a pod's queue (Kueue, KAI, Volcano, YuniKorn)."""
 FRACTIONS = ("gpu-fraction", "gpu-memory", "runai-gpu-memory")
 """Annotations that request a part of a GPU (KAI, run:ai)."""
 GPU_GROUP = "runai-gpu-group"

@@ -1,4 +1,4 @@
-"""Queues that bound what their jobs hold: ClusterQueues and Cohorts of Kueue, queues of KAI and Volcano."""
+"""Queues that bound what their jobs hold: of Kueue (ClusterQueues and Cohorts), KAI, Volcano and YuniKorn."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from placeopt.documents.faults import make_record
 from placeopt.errors import BadInput
 from placeopt.importers.import_notes import ImportNotes
 from placeopt.importers.json_entry import JsonEntry
-from placeopt.importers.kubernetes.makers import GroupRules
+from placeopt.importers.kubernetes.makers import YUNIKORN, GroupRules, parsed
 from placeopt.importers.kubernetes.nodes import KubernetesNode
 from placeopt.importers.kubernetes.objects import Listed, by_id
 from placeopt.importers.kubernetes.pods import Pod
@@ -30,6 +30,12 @@ Key = tuple[str, str]
 """Flavor of nodes, "" for all nodes; and one of `FIELDS`."""
 Units = Mapping[str, tuple[str, int]]
 """Resource -> the field of its quotas, and the amount that is 1 there, in nano units."""
+ROOT, PROVIDED, NAMESPACE = "root", "provided", "namespace"
+YUNIKORN_MAPS, YUNIKORN_QUEUES = ("yunikorn-configs", "yunikorn-defaults"), "queues.yaml"
+"""ConfigMaps of YuniKorn, the first of which that has its queues states them."""
+UNREAD_OF_YUNIKORN = frozenset({"childtemplate", "limits", "maxapplications"})
+MAX_QUEUES = 10_000
+Rules = tuple[tuple[str, bool], ...]
 KAI_UNITS = {"gpu": Fraction(1, 1000), "cpu": Fraction(1), "memory": MIB / 10**6}
 """Field of KAI's queues -> the amount that is 1 in ours, of GPUs, millicores and megabytes."""
 
@@ -59,13 +65,15 @@ class Queues:
     """
     The queues of a listing. ``names``: Name that a pod states, of a LocalQueue with its namespace -> id of its queue.
 
-    ``stopped``: Such names of queues that start nothing.
+    ``stopped``: Such names of queues that start nothing. ``rules``: Of YuniKorn, the first of which that fits names the
+    queue of a pod: `PROVIDED`, `NAMESPACE`, or a name; and whether it may make that queue.
     """
 
     queues: tuple[Queue, ...] = ()
     flavors: tuple[Flavor, ...] = ()
     names: Mapping[str, str] = field(default_factory=dict)
     stopped: frozenset[str] = frozenset()
+    rules: Rules = ()
 
     def of(self, pod: Pod, gangs: Mapping[str, GroupRules]) -> str | None:
         """Return the queue of a pod; None if it names none, or one that is not listed while others are."""
@@ -85,6 +93,15 @@ class Queues:
     def _name(self, pod: Pod, gangs: Mapping[str, GroupRules]) -> str | None:
         group = gangs.get(pod.group.source or "") if pod.group is not None else None
         name = pod.queue or (None if group is None else group.queue)
+        if pod.scheduler == "yunikorn" and self.rules:
+            stated = name or pod.labels.get("queue", "")
+            for rule, makes in self.rules:
+                wanted = {PROVIDED: stated, NAMESPACE: _escaped(pod.namespace)}.get(rule, rule)
+                name = wanted if f"{wanted}.".startswith(f"{ROOT}.") else f"{ROOT}.{wanted}"
+                if wanted and (makes or name in self.names):
+                    while name not in self.names:  # those above it bound a queue that is made
+                        name = name.rpartition(".")[0]
+                    break
         local = f"{pod.namespace}/{name}"
         return local if local in self.names else name
 
@@ -102,6 +119,12 @@ def read_queues(listed: Listed, nodes: Mapping[str, KubernetesNode], resource: s
                 stated[COHORT + name if kind == "Cohort" else name] = read(entry, kind, units, others)
             except BadInput as error:
                 notes.assume(f"A queue cannot be read, so its jobs are left out: {error}.")
+    rules: Rules = ()
+    try:
+        of_yunikorn, rules = _of_yunikorn(listed, units, others)
+        stated |= of_yunikorn
+    except BadInput as error:
+        notes.assume(f"Queues of YuniKorn cannot be read, so its quotas are not: {error}.")
     for queue in list(stated.values()):
         if queue.parent is not None and queue.sums:  # a cohort needs no object of its own
             stated.setdefault(queue.parent, StatedQueue(queue.entry, sums=True))
@@ -122,7 +145,7 @@ def read_queues(listed: Listed, nodes: Mapping[str, KubernetesNode], resource: s
             if cluster_queue in stopped or local.entry("spec").text("stopPolicy", "None") != "None":
                 stopped.add(name)
     queues = tuple(_record(name, queue) for name, queue in stated.items())
-    return Queues(queues, flavors, names, frozenset(stopped))
+    return Queues(queues, flavors, names, frozenset(stopped), rules)
 
 
 def _above(name: str, stated: Mapping[str, StatedQueue]) -> list[str]:
@@ -171,17 +194,77 @@ def _queue(entry: JsonEntry, _kind: str, units: Units, others: set[str]) -> Stat
         return found
     found.weight = max(1, spec.integer("weight", 0, 10**6, 1))
     found.stopped = entry.entry("status").text("state", "Open") in ("Closed", "Closing")
-    stated = [spec.entry("capability"), spec.entry("deserved")]
-    for name in stated[0].names():
-        if name in units:
-            key, unit = units[name]
-            most, due = (min(MOST, quantity(one, name) // unit) if name in one else None for one in stated)
-            _bound(found, key, most, due)
-        else:
-            others.add(name)
+    _limit(found, spec.entry("capability"), spec.entry("deserved"), units, others)
     if "guarantee" in spec:
         others.add("guarantee")
     return found
+
+
+def _limit(found: StatedQueue, most: JsonEntry, due: JsonEntry, units: Units, others: set[str]) -> None:
+    """State the most that a queue may hold, of which it is due some."""
+    for name in most.names():
+        if name in units:
+            key, unit = units[name]
+            _bound(
+                found, key, *(min(MOST, quantity(one, name) // unit) if name in one else None for one in (most, due))
+            )
+        else:
+            others.add(name)
+
+
+def _of_yunikorn(listed: Listed, units: Units, others: set[str]) -> tuple[dict[str, StatedQueue], Rules]:
+    """Return the queues of YuniKorn by their paths, and its placement rules; raises `BadInput`."""
+    maps = {entry.entry("metadata").text("name", ""): entry.entry("data") for entry in listed.get("ConfigMap", ())}
+    config = next((maps[name] for name in YUNIKORN_MAPS if name in maps and YUNIKORN_QUEUES in maps[name]), None)
+    if config is None:
+        return {}, ()
+    partition = next(iter(_yaml(config, YUNIKORN_QUEUES).entries("partitions")), config)
+    rules = []
+    for one in partition.entries("placementrules"):
+        kind, value = one.text("name").lower(), one.text("value", "")
+        rule = {"fixed": value, PROVIDED: PROVIDED, "tag": NAMESPACE if value == NAMESPACE else ""}.get(kind)
+        if not rule or "parent" in one or "filter" in one:
+            raise one.bad("name", "provided, fixed, or tag of namespace, without parent and filter")
+        rules.append((rule, one.flag("create")))
+    found = {ROOT: StatedQueue(config)}
+    units = {**units, "vcore": units["cpu"]}
+    unread = [(ROOT, entry) for entry in partition.entries("queues")]
+    for above, entry in unread:
+        path = entry.text("name")
+        if path != ROOT:
+            path = f"{above}.{path}"
+            found[path] = StatedQueue(entry, above)
+            resources = entry.entry("resources")
+            _limit(found[path], resources.entry("max"), resources.entry("guaranteed"), units, others)
+        others |= UNREAD_OF_YUNIKORN.intersection(entry.names())
+        unread += [(path, one) for one in entry.entries("queues")]
+        if len(unread) > MAX_QUEUES:
+            raise entry.bad("queues", f"at most {MAX_QUEUES} queues together")
+    for entry in listed.get("Namespace", ()) if any(rule == NAMESPACE for rule, _ in rules) else ():
+        metadata, path = entry.entry("metadata"), f"{ROOT}.{_escaped(entry.entry('metadata').text('name'))}"
+        if path not in found:
+            found[path] = StatedQueue(entry, ROOT)
+            keys = (f"{YUNIKORN}namespace.quota", f"{YUNIKORN}namespace.guaranteed")
+            most, due = (parsed(metadata, key).entry(key) for key in keys)
+            _limit(found[path], most, due, units, others)
+    return found, tuple(rules) or ((PROVIDED, False),)
+
+
+def _escaped(namespace: str) -> str:
+    """Return the name of a namespace's queue."""
+    return namespace.replace(".", "_dot_")
+
+
+def _yaml(data: JsonEntry, key: str) -> JsonEntry:
+    """Return the document in a text of YAML."""
+    try:
+        import yaml
+    except ImportError:
+        raise data.bad(key, "PyYAML to read it, which placeopt[kubernetes] brings") from None
+    try:
+        return JsonEntry("", yaml.safe_load(data.text(key)), data)
+    except (yaml.YAMLError, ValueError, RecursionError):
+        raise data.bad(key, "a text of YAML") from None
 
 
 def _number(entry: JsonEntry, key: str, unit: Fraction) -> int | None:
