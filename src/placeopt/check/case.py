@@ -132,12 +132,10 @@ class CheckCase:
         only = by[0] if by and len(by) == 1 else None
         (self.standing if stands else self.found).append(Violation(rule, where, f"{where}: {what}", only, node))
 
-    def of_job(
-        self, rule: str, job: str, what: str, node: str | None = None, *, held: bool = False, stands: bool = False
-    ) -> None:
+    def of_job(self, rule: str, job: str, what: str, node: str | None = None, *, held: bool = False) -> None:
         """Record that a job breaks ``rule``, on a node where one is given; ``held``: by what it holds, as in `add`."""
         where = f"job {job!r}" if node is None else f"job {job!r} on node {node!r}"
-        self.add(rule, where, what, by=[job] if held else None, node=node, stands=stands)
+        self.add(rule, where, what, by=[job] if held else None, node=node)
 
     def stays(self, job: str, node: str | None = None) -> bool:
         """

@@ -1,23 +1,26 @@
 """What an instance says, by name: jobs, nodes, machines, domains and what runs."""
 
 from collections import Counter
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Iterator
 from functools import cached_property
 from typing import NamedTuple
 
 from placeopt.model import Assignment, Group, Hold, Instance, Job, Machine, Node, Option, Placement, Running
+from placeopt.model.conditions import NodeConditions
 
 
 class PlacedJob(NamedTuple):
     """
     The alike workers of a placement whose job and option exist: all of it, or of an option with groups those of a leaf.
 
-    ``option`` is what they ask for: the option, or the leaf.
+    ``option`` is what they ask for: the option, or the leaf. ``asked`` is what their job, and each group that they are
+    in, asks of nodes.
     """
 
     job: Job
     option: Group
     placement: Placement
+    asked: tuple[NodeConditions, ...]
 
 
 class Directory:
@@ -125,15 +128,24 @@ def option_of(job: Job, option: str) -> Option | None:
 def leaves_of(job: Job, option: Option, placement: Placement) -> list[PlacedJob]:
     """Return the alike workers of a placement, leaf by leaf; those without workers, or of no leaf, are left out."""
     if not option.groups:
-        return [PlacedJob(job, option, placement)]
+        return [PlacedJob(job, option, placement, (job.conditions, option.conditions))]
     of_leaf: dict[str | None, list[Assignment]] = {}
     for assignment in placement.assignments:
         of_leaf.setdefault(assignment.group, []).append(assignment)
     return [
-        PlacedJob(job, leaf, placement.model_copy(update={"assignments": tuple(of_leaf[leaf.id])}))
-        for leaf in option.leaves
+        PlacedJob(job, leaf, placement.model_copy(update={"assignments": tuple(of_leaf[leaf.id])}), asked)
+        for leaf, asked in _leaves(option, (job.conditions,))
         if leaf.id in of_leaf
     ]
+
+
+def _leaves(group: Group, above: tuple[NodeConditions, ...]) -> Iterator[tuple[Group, tuple[NodeConditions, ...]]]:
+    """Yield each leaf, and what is asked of nodes from ``above`` down to it."""
+    asked = (*above, group.conditions)
+    if not group.groups:
+        yield group, asked
+    for part in group.groups:
+        yield from _leaves(part, asked)
 
 
 def workers_by_node(placement: Placement, leaves: Collection[str] | None = None) -> Counter[str]:

@@ -1,12 +1,15 @@
-"""May the job stand on these nodes and GPUs, and do its workers lie together and apart as its option says?"""
+"""May the job stand on these nodes and GPUs, do its workers lie as its option says, and what do labels say?"""
 
 from collections.abc import Iterator, Mapping, Sequence
 
 from placeopt.check.case import CheckCase
-from placeopt.check.conditions import barriers, conditions_of_leaf, conditions_unmet
-from placeopt.check.directory import PlacedJob, gpu_number, workers_by_node
-from placeopt.model import Group, Job, Machine, NodeConditions, Option, Placement, Split, Spread
+from placeopt.check.directory import Directory, PlacedJob, gpu_number, workers_by_node
+from placeopt.model import Group, Job, Machine, Node, Option, Placement, Split, Spread
+from placeopt.model.conditions import LabelExpression, NodeConditions, Taint, Toleration
 from placeopt.model.machine import PART_LEVELS
+
+Barrier = tuple[str, str]
+"""A rule that keeps a job off a node, and how."""
 
 
 def check_where(case: CheckCase) -> None:
@@ -19,11 +22,10 @@ def check_where(case: CheckCase) -> None:
     marked = case.directory.some_marked
     for held in case.held:
         job = held.job
-        asked = (job.conditions, *_of_groups(held))
         models, flavors = held.option.demand.gpu_models, case.limits.queues.flavors(job.queue)
         if flavors and not case.stays(job.id):
             _check_flavor(case, held, flavors)
-        choosy = any(asks.restricts for asks in asked)
+        choosy = any(asks.restricts for asks in held.asked)
         if not (choosy or models or marked):
             continue
         for assignment in held.placement.assignments:
@@ -31,7 +33,7 @@ def check_where(case: CheckCase) -> None:
             if node is None:
                 continue
             if (choosy or node.taints or node.drained) and not case.stays(job.id, node.id):
-                for rule, what in barriers(case.directory, node, *asked):
+                for rule, what in barriers(case.directory, node, *held.asked):
                     case.of_job(rule, job.id, what, node.id, held=True)
             if models:
                 gpus = case.machine_of[node.id].gpus
@@ -39,14 +41,6 @@ def check_where(case: CheckCase) -> None:
                     if 0 <= gpu < len(gpus) and gpus[gpu].model not in models:
                         what = f"GPU {gpu} is a {gpus[gpu].model!r}, allowed are {', '.join(map(repr, models))}"
                         case.of_job("gpu_model", job.id, what, node.id, held=True)
-
-
-def _of_groups(held: PlacedJob) -> Sequence[NodeConditions]:
-    """Return what the groups of workers of a leaf ask of nodes."""
-    placement = held.placement
-    leaf = placement.assignments[0].group if placement.assignments else None
-    root = held.option if leaf is None else held.job.option(placement.option)
-    return conditions_of_leaf(root, leaf) or ()
 
 
 def _check_flavor(case: CheckCase, held: PlacedJob, flavors: frozenset[str]) -> None:
@@ -171,3 +165,64 @@ def _part_of(machine: Machine, gpu: int, level: str) -> str | None:
     while at is not None and parts[at].level != level:
         at = parts[at].parent
     return at
+
+
+def barriers(directory: Directory, node: Node, *asked: NodeConditions) -> Iterator[Barrier]:
+    """Yield what keeps workers from a start on a node, apart from room; ``asked``: by their job and their groups."""
+    if node.drained:
+        yield "drained", "the node is drained and takes no new work"
+    for taint in node.taints:
+        if not any(_covers(toleration, taint) for asks in asked for toleration in asks.tolerations):
+            yield "taints", f"the job does not tolerate {taint.text!r}"
+    yield from conditions_unmet(directory, node, *asked)
+
+
+def conditions_unmet(directory: Directory, node: Node, *asked: NodeConditions) -> Iterator[Barrier]:
+    """Yield the conditions of a job, and of groups of it, that a node does not meet."""
+    for asks in asked:
+        if asks.nodes_allowed is not None and node.id not in asks.nodes_allowed:
+            yield "nodes_allowed", f"not among the {len(asks.nodes_allowed)} nodes allowed"
+        if node.id in asks.nodes_excluded:
+            yield "nodes_excluded", f"among the {len(asks.nodes_excluded)} nodes excluded"
+        labels = directory.labels_of(node) if asks.node_selector or asks.node_affinity else {}
+        for key, wanted in asks.node_selector.items():
+            if labels.get(key) != wanted:
+                yield "node_selector", f"label {key!r} is {labels.get(key)!r}, the job asks for {wanted!r}"
+        terms = asks.node_affinity
+        if terms and not any(term and all(is_met(one, labels) for one in term) for term in terms):
+            yield "node_affinity", "its labels meet none of the terms"
+
+
+def _covers(toleration: Toleration, taint: Taint) -> bool:
+    if toleration.key is not None and toleration.key != taint.key:
+        return False
+    if toleration.effect is not None and toleration.effect != taint.effect:
+        return False
+    return toleration.operator == "Exists" or _compares(toleration.operator, taint.value, toleration.value)
+
+
+def is_met(expression: LabelExpression, labels: Mapping[str, str]) -> bool:
+    """Return whether labels meet an expression."""
+    stated = expression.key in labels
+    if expression.operator == "Exists":
+        return stated
+    if expression.operator == "DoesNotExist":
+        return not stated
+    if not stated:
+        return expression.operator == "NotIn"
+    return _compares(expression.operator, labels[expression.key], *expression.values)
+
+
+def _compares(operator: str, own: str, *values: str) -> bool:
+    if operator in ("Gt", "Lt"):
+        number = _integer(own)
+        return number is not None and (number > int(values[0]) if operator == "Gt" else number < int(values[0]))
+    return (own in values) != (operator == "NotIn")
+
+
+def _integer(text: str) -> int | None:
+    digits = text[1:] if text[:1] in ("+", "-") else text
+    if not (digits.isascii() and digits.isdigit()):
+        return None
+    number = int(text)
+    return number if -(2**63) <= number < 2**63 else None

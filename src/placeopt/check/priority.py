@@ -2,8 +2,8 @@
 
 from placeopt.check.amounts import Amounts, on_node
 from placeopt.check.case import CheckCase
-from placeopt.check.conditions import barriers
 from placeopt.check.directory import PlacedJob, option_of
+from placeopt.check.place import barriers
 from placeopt.check.queues import Resource
 from placeopt.model import Assignment, Job, Node, Option, Placement, WorkerGpus
 

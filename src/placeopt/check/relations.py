@@ -5,8 +5,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from placeopt.check.case import CheckCase
-from placeopt.check.conditions import is_met
 from placeopt.check.directory import workers_by_node
+from placeopt.check.place import is_met
 from placeopt.model import Job, Placement, Relation
 
 

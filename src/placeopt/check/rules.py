@@ -2,11 +2,10 @@
 
 from collections.abc import Callable
 
-from placeopt.check.capacity import check_amounts, check_slots
+from placeopt.check.capacity import check_amounts, check_grants, check_slots
 from placeopt.check.case import CheckCase
 from placeopt.check.changes import check_changes, check_standing
 from placeopt.check.form import check_account, check_form, check_reference
-from placeopt.check.grants import check_grants
 from placeopt.check.place import check_shape, check_where
 from placeopt.check.priority import check_priorities
 from placeopt.check.relations import check_relations
