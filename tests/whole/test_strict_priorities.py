@@ -9,7 +9,7 @@ from helpers.referee_messages import rules, rules_of
 from placeopt import solve
 from placeopt.build import gang, instance, job, running
 from placeopt.check import violations
-from placeopt.model import Changes, Instance, Job, Policy
+from placeopt.model import Changes, Instance, Job, NodeConditions, Policy
 from strategies.choice import Choice, seeded
 
 STOPS = Changes(preemptions_max=9, moves_max=9, shrinks_max=9)
@@ -126,6 +126,15 @@ class TestReferee:
         assert "'high'" in found.where
         assert "'low'" in found.message
         assert rules(round_, {"high": [("n0", [0, 1, 2])]}) == []
+
+    @pytest.mark.parametrize("fields", [{"prefer": ("node",)}, {"conditions": NodeConditions(nodes_excluded=("n1",))}])
+    def test_one_with_wishes_that_waits_for_a_lower_one(self, fields: dict[str, Any]) -> None:
+        """An option that prefers a level, or asks something of nodes itself, is one of alike workers all the same."""
+        high = job("high", gpus=3, priority=2)
+        high = high.model_copy(update={"options": (high.options[0].model_copy(update=fields),)})
+        round_ = instance(2, [high, job("low", gpus=2), job("other", gpus=2)], policy=STRICT)
+        assert rules(round_, {"low": [("n0", [0, 1])], "other": [("n1", [0, 1])]}) == ["priority"]
+        assert rules(round_, {"high": [("n0", [0, 1, 2])], "low": [("n1", [0, 1])], "other": [("n1", [2, 3])]}) == []
 
     def test_a_gang_that_waits_for_a_lower_one(self) -> None:
         jobs = [gang("g", workers=6, priority=2), job("low", gpus=3)]

@@ -73,8 +73,7 @@ def _check_waits(case: CheckCase, jobs: list[Job], below: list[PlacedJob], kept:
         if key in failed:
             continue
         known = [case.nodes[name] for name in names if name in case.nodes]
-        nodes = [node for node in known if not any(barriers(case.directory, node, job.conditions))]
-        if any(_finds_room(case, job, option, used, nodes) for option in job.options):
+        if any(_finds_room(case, job, option, used, known) for option in job.options):
             what = f"of priority {job.priority} waits, but would find room without {below[0].job.id!r} and others below"
             case.of_job("priority", job.id, what)
         else:
@@ -110,11 +109,13 @@ def _keeps(case: CheckCase, used: Amounts, taken: Amounts) -> bool:
 def _finds_room(case: CheckCase, job: Job, option: Option, used: Amounts, nodes: list[Node]) -> bool:
     """Return whether a placement is found beside ``used``: on each node as many workers as it takes, in turn."""
     judged = job.utility_min_thousandths is not None and case.policy.postpone.rule == "utility"  # not by the referee
-    if judged or job.is_below_minimum(option) or option.is_tree or option.spread or case.directory.splits_of(option):
+    if judged or job.is_below_minimum(option) or option.groups or option.spread or case.directory.splits_of(option):
         return False
     assignments: list[Assignment] = []
     rank, demand = 0, option.demand
     for node in nodes:
+        if any(barriers(case.directory, node, job.conditions, option.conditions)):
+            continue
         gpus, count = _room(case, option, used, node, option.fewest - rank)
         if option.single_node and count < option.fewest:
             continue
