@@ -7,7 +7,7 @@ import pytest
 from helpers.imported_rounds import held, left_out, notes_of
 from helpers.kubernetes_objects import HOSTNAME, node, pod, read
 from helpers.node_conditions import chosen_nodes
-from placeopt import solve
+from placeopt import solve, violations
 from placeopt.model import Instance, JobOrigin, Option
 
 LWS, KUEUE, RACK = "leaderworkerset.sigs.k8s.io/", "kueue.x-k8s.io/", "topology.kubernetes.io/rack"
@@ -381,6 +381,23 @@ def test_unlike_members_are_groups_of_one_job() -> None:
         ("default/p1", 2, 1, {"rdma/hca": 1}),
     ]
     assert option.value == 2001
+
+
+def test_unlike_members_may_name_nodes() -> None:
+    """A launcher on the node that it names, workers on any other."""
+    key = {"key": "metadata.name", "values": ["n1"]}
+    on, off = (
+        {"nodeSelectorTerms": [{"matchFields": [{**key, "operator": operator}]}]} for operator in ("In", "NotIn")
+    )
+    affine = [
+        {"affinity": {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": of}}, **JOBSET}
+        for of in (on, off)
+    ]
+    waits = [pod("l", asks={"cpu": "1"}, **affine[0]), *(pod(f"w{i}", **affine[1]) for i in range(2))]
+    found = read(node("n0", "1"), node("n1", "4"), node("n2", "2"), *waits)
+    plan = solve(found, isolation="thread")
+    assert violations(found, plan) == []
+    assert {held.node: len(held.workers) for held in plan.placements[0].assignments} == {"n1": 1, "n2": 2}
 
 
 def test_unlike_rules_about_nodes_are_conditions_of_groups() -> None:

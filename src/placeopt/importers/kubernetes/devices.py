@@ -16,10 +16,12 @@ from dataclasses import dataclass, field
 from placeopt.errors import BadInput
 from placeopt.importers.json_entry import JsonEntry
 from placeopt.importers.kubernetes.device_selectors import is_met
-from placeopt.importers.kubernetes.node_conditions import EVERY_NODE, KEEPS_OFF, NodeConditions, node_selector_terms
+from placeopt.importers.kubernetes.node_conditions import KEEPS_OFF, node_selector_terms
 from placeopt.importers.kubernetes.objects import Listed, by_id
 from placeopt.importers.kubernetes.partitions import Device, DeviceId, Part, Partitions
 from placeopt.importers.kubernetes.resources import CLASS_RESOURCE, is_network, quantity
+from placeopt.model import NodeConditions
+from placeopt.model.conditions import ANY_NODE
 
 UNKNOWN = "a ResourceClaim"
 Kind = str | tuple[str, int] | None
@@ -40,7 +42,7 @@ class PodDevices:
     profile: tuple[str, int] | None = None
     parts: list[Part] = field(default_factory=list)
     unknown: list[str] = field(default_factory=list)
-    conditions: NodeConditions = EVERY_NODE
+    conditions: NodeConditions = ANY_NODE
 
 
 class Devices:

@@ -88,7 +88,7 @@ class PodGroup:
         ruled = any(one.parts or one.topology != NO_TOPOLOGY or (one.optional and one.pods_min) for one in both)
         full = any(one.pods_min == len(one.pods) for one in both)
         first, second = self.pods[0], other.pods[0]
-        return not ruled and full and (first.kind, first.node_rules) == (second.kind, second.node_rules)
+        return not ruled and full and (first.kind, first.conditions) == (second.kind, second.conditions)
 
     def present(self) -> int:
         """Return the number of pods that run, or ran to their end; one that is being deleted is none of them."""
@@ -129,7 +129,7 @@ class PodGroup:
         kinds: dict[object, list[Pod]] = defaultdict(list)
         for pod in self.pods:
             if pod.node is None:
-                kinds[pod.kind, pod.node_rules].append(pod)
+                kinds[pod.kind, pod.conditions].append(pod)
         least = self.rules.pods_min
         leaves = [PodGroup(of[0].id, pods=of, pods_min=len(of) if least is None else 0) for of in kinds.values()]
         parts = [(group, part) for group in self.parts if (part := group.waiting()).leaves()]

@@ -11,12 +11,11 @@ from placeopt.importers.kubernetes.gangs import Draft, PodGroup, gang_drafts
 from placeopt.importers.kubernetes.listing import Listing, PodList, PodTemplate, unreadable_job
 from placeopt.importers.kubernetes.makers import KUEUE_GATES, MAX_PODS, Topology
 from placeopt.importers.kubernetes.node_conditions import (
-    EVERY_NODE,
     NO_NODE,
-    NodeConditions,
     Volumes,
+    asked_of_nodes,
+    both,
     label_selector,
-    node_affinity,
     where,
 )
 from placeopt.importers.kubernetes.nodes import HOSTNAME, Levels
@@ -26,8 +25,7 @@ from placeopt.importers.kubernetes.pods import Pod
 from placeopt.importers.kubernetes.resources import PODS
 from placeopt.importers.observed_round import ObservedJob, ObservedWorker, origin_of
 from placeopt.importers.priority_rule import flags_of
-from placeopt.model import Demand, Group, Job, JobOrigin, Option, Split, Spread
-from placeopt.model import NodeConditions as GroupConditions
+from placeopt.model import Demand, Group, Job, JobOrigin, NodeConditions, Option, Split, Spread
 from placeopt.model.base import MAX_VALUE
 from placeopt.model.conditions import ANY_NODE
 
@@ -48,11 +46,17 @@ class JobReader:
         self._listing, self._pods, self._levels, self._rules = listing, pods, levels, rules
         self._notes, self._rule = listing.notes, listing.rule
         volumes = Volumes(listing.listed, pods.readable, listing.notes)
-        self._conditions = {pod.id: pod.conditions & volumes.read(pod) & self._missing(pod) for pod in pods.work}
-        """Pod -> what it and its volumes ask of nodes."""
+        self._conditions: dict[str, NodeConditions] = {}
+        """Pod -> what it and its volumes ask of nodes; of those that cannot be said, the reason is in ``_unread``."""
+        self._unread: dict[str, str] = {}
+        for pod in pods.work:
+            asked = both(both(pod.conditions, volumes.read(pod)), self._missing(pod))
+            self._conditions[pod.id] = pod.conditions if isinstance(asked, str) else asked
+            if isinstance(asked, str):
+                self._unread[pod.id] = asked
         self._level_of = {HOSTNAME: "node", **levels.names}
         self._known: dict[object, Any] = {}
-        """Conditions and options: equal ones are one object."""
+        """Options: equal ones are one object."""
         counted = {"cpu", "memory", *(listing.stated if rules.known is None else rules.known)}
         for pod in pods.work:
             amounts = {name: amount for name, amount in pod.amounts.items() if name in counted}
@@ -72,10 +76,10 @@ class JobReader:
             )
         return jobs
 
-    def _missing(self, pod: Pod) -> NodeConditions:
+    def _missing(self, pod: Pod) -> NodeConditions | str:
         asked = [*pod.exact, *([self._listing.resource] if pod.gpus else [])] if pod.node is None else []
         missing = [name for name in asked if name not in {*self._listing.stated, "cpu", "memory", PODS}]
-        return NodeConditions(unread=f"asking for {', '.join(missing)}, which no node states" if missing else None)
+        return f"asking for {', '.join(missing)}, which no node states" if missing else ANY_NODE
 
     def _accepted(self, drafts: list[Draft]) -> Iterator[Draft]:
         """Yield drafts under names of their own; those with a rule that the round lacks are noted."""
@@ -84,7 +88,7 @@ class JobReader:
             if not draft.runs and (reason := self._not_eligible(draft)) is not None:
                 self._notes.not_eligible(reason, draft.name)
                 continue
-            if not draft.runs and (reason := self._unread(draft) or self._rules.unread(draft.pods)) is not None:
+            if not draft.runs and (reason := self._left_out(draft) or self._rules.unread(draft.pods)) is not None:
                 self._notes.leave_out(reason, draft.name)
                 continue
             number, name = 1, (known := job_id(draft.name))
@@ -100,20 +104,16 @@ class JobReader:
         stopped = self._listing.queues.is_stopped(draft.first, self._listing.gangs)
         return "of a queue that is stopped" if stopped else draft.waits_for
 
-    def _unread(self, draft: Draft) -> str | None:
+    def _left_out(self, draft: Draft) -> str | None:
         """Return why pods that wait are left out: the first reason of any of them."""
         for pod in draft.pods:
             if pod.shares:
                 return f"asking for a part of a GPU, or devices that are not read: {', '.join(pod.shares)}"
-            if (reason := pod.unsupported or self._conditions[pod.id].unread) is not None:
+            if (reason := pod.unsupported or self._unread.get(pod.id)) is not None:
                 return reason
-        leaves = [{self._asked(pod) for pod in leaf.pods} for leaf in draft.tree.leaves()]
+        leaves = [{self._conditions[pod.id] for pod in leaf.pods} for leaf in draft.tree.leaves()]
         if any(len(asked) > 1 for asked in leaves) or len({pod.ports for pod in draft.pods}) > 1:
             return "a gang of alike pods that wait and have different rules about nodes, or different ports"
-        if len(set.union(*leaves)) > 1 and any(
-            self._conditions[pod.id].nodes_allowed is not None for pod in draft.pods
-        ):
-            return "a gang of unlike pods that wait, of which some may use listed nodes alone"
         if (reason := draft.left_out or self._listing.queues.unread(draft.first, self._listing.gangs)) is not None:
             return reason
         for part in draft.tree.groups():
@@ -146,7 +146,7 @@ class JobReader:
             and "labelSelector" in constraint
             and counted == {pod.id for pod in draft.pods}
             and len(set[object]().union(*asked)) == 1
-            and self._conditions[first.id] == node_affinity(spec)
+            and self._conditions[first.id] == asked_of_nodes(spec)
             and not (draft.bound or self._pods.unreadable or self._rules.known is not None)
             and self._levels.are_values(constraint.text("topologyKey"))
             and constraint.integer("maxSkew", 1, MAX_PODS) > 0
@@ -166,9 +166,11 @@ class JobReader:
 
     def _job(self, draft: Draft) -> ObservedJob:
         first, pods = draft.first, draft.pods
-        differ = not draft.runs and len({self._asked(pod) for pod in pods}) > 1
+        asked = {self._conditions[pod.id] for pod in pods}
+        differ = not draft.runs and len(asked) > 1
         """Whether groups have conditions of their own, as their pods have different ones."""
-        conditions = self._where(draft, differ=differ)
+        unread = draft.runs and self._is_odd(draft, asked)
+        own = dict.fromkeys(pod.node for pod in pods if pod.node is not None) if unread else None
         job = make_record(
             Job,
             first.entry.where,
@@ -179,10 +181,10 @@ class JobReader:
             preempts=all(pod.preempts for pod in pods),
             arrival_ms=min(pod.created_ms for pod in pods),
             options=self._options(draft, differ=differ),
-            conditions=self._asks(first, conditions, own=not differ),
+            conditions=self._where(draft, differ=differ) if own is None else NodeConditions(nodes_allowed=tuple(own)),
             labels=self._rules.labels_of(first),
             relations=self._rules.relations_of(first),
-            conditions_unread=conditions.unread is not None,
+            conditions_unread=unread,
             origin=_origin(draft),
         )
         movable = preemptible = False
@@ -201,46 +203,21 @@ class JobReader:
             name, gpus or (None if pod.gpus else ()), starts if node is not None and node.profiles else ()
         )
 
-    def _asked(self, pod: Pod) -> tuple[object, NodeConditions]:
-        return pod.node_rules, self._conditions[pod.id]
+    def _is_odd(self, draft: Draft, asked: Collection[NodeConditions]) -> bool:
+        """Return whether a job that runs has rules that the round lacks: it stays, and may run on its own nodes."""
+        rules = (pod.unsupported or pod.spread or pod.shares or pod.topology.required for pod in draft.pods)
+        unread = any(rules) or len(asked) > 1 or any(pod.id in self._unread for pod in draft.pods)
+        return unread or self._rules.unread(draft.pods) is not None
 
     def _where(self, draft: Draft, *, differ: bool) -> NodeConditions:
-        """
-        Return the conditions of a job on its nodes, beside those of its groups; of one that runs, if it moved.
-
-        They are its own nodes, where the round lacks one of its rules.
-        """
-        if draft.runs:
-            asked = {self._conditions[pod.id] for pod in draft.pods}
-            is_odd = any(pod.unsupported or pod.spread or pod.shares or pod.topology.required for pod in draft.pods)
-            is_odd = is_odd or len(asked) > 1 or any(one.unread for one in asked)
-            if not is_odd and self._rules.unread(draft.pods) is None:
-                return asked.pop()
-            own = dict.fromkeys(pod.node for pod in draft.pods if pod.node is not None)
-            return NodeConditions(nodes_allowed=tuple(own), unread="rules that are not read")
-        conditions = EVERY_NODE if differ else self._conditions[draft.first.id]
+        """Return the conditions of a job on its nodes, beside those of its groups."""
+        conditions = ANY_NODE if differ else self._conditions[draft.first.id]
         for key, near in draft.bound:
             nodes = [self._listing.nodes.get(name) for name in near]
             values = {None if node is None else node.labels.get(key) for node in nodes}
             value = values.pop() if len(values) == 1 else None
             conditions &= NO_NODE if value is None else where(key, "In", value)
         return conditions
-
-    def _asks(self, pod: Pod, conditions: NodeConditions, *, own: bool = True) -> GroupConditions:
-        """Return conditions as the model has them; ``own``: beside the pod's own node selector and tolerations."""
-        key = (conditions, pod.node_rules[::2] if own else ())
-        if key not in self._known:
-            self._known[key] = make_record(
-                GroupConditions,
-                pod.entry.where,
-                node_selector=pod.node_selector if own else {},
-                node_affinity=conditions.node_affinity,
-                nodes_allowed=conditions.nodes_allowed,
-                nodes_excluded=conditions.nodes_excluded,
-                tolerations=pod.tolerations if own else (),
-            )
-        found: GroupConditions = self._known[key]
-        return found
 
     def _options(self, draft: Draft, *, differ: bool) -> tuple[Option]:
         """Return the way to run a job; all of its levels are known."""
@@ -293,7 +270,7 @@ class JobReader:
             "workers": workers,
             "workers_min": max(1, part.pods_min) if part.pods_min < workers else None,
             "demand": make_record(Demand, at, **demand),
-            "conditions": self._asks(first, self._conditions[first.id]) if differ else ANY_NODE,
+            "conditions": self._conditions[first.id] if differ else ANY_NODE,
             "value_per_worker": worth if optional or part.pods_min < workers else 0,
         }
 

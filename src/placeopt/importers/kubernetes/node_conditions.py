@@ -6,7 +6,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, get_args
 
 from placeopt.documents.faults import make_record
@@ -14,8 +13,8 @@ from placeopt.errors import BadInput
 from placeopt.importers.import_notes import ImportNotes
 from placeopt.importers.json_entry import JsonEntry
 from placeopt.importers.kubernetes.objects import Listed, by_id, unreadable_field
-from placeopt.model import LabelExpression, Taint, Toleration
-from placeopt.model.conditions import NODE_NAME, Effect, Operator
+from placeopt.model import LabelExpression, NodeConditions, Taint, Toleration
+from placeopt.model.conditions import ANY_NODE, NODE_NAME, Effect, Operator
 
 if TYPE_CHECKING:
     from placeopt.importers.kubernetes.pods import Pod
@@ -31,42 +30,29 @@ MOST_TERMS = 100
 """Terms of a pod together with those of its volumes: each of the one goes with each of the others."""
 
 
-@dataclass(frozen=True)
-class NodeConditions:
-    """Conditions on a node beside its taints, in the fields of `placeopt.model.Job`."""
-
-    node_affinity: tuple[Term, ...] = ()
-    nodes_allowed: tuple[str, ...] | None = None
-    nodes_excluded: tuple[str, ...] = ()
-    unread: str | None = None
-    """Why the conditions cannot be said in these fields."""
-
-    def __and__(self, other: NodeConditions) -> NodeConditions:
-        """Return the conditions of both together."""
-        if other == EVERY_NODE or self == EVERY_NODE:
-            return self if other == EVERY_NODE else other
-        mine, theirs = self.node_affinity or ((),), other.node_affinity or ((),)
-        terms = [(*one, *more) if one and more else one or more for one in mine for more in theirs]
-        never = NO_NODE.node_affinity in (self.node_affinity, other.node_affinity)
-        allowed = [names for names in (self.nodes_allowed, other.nodes_allowed) if names is not None]
-        unread = self.unread or other.unread
-        if len(terms) > MOST_TERMS:
-            terms, unread = [], "with node affinity of too many terms, together with that of its volumes"
-        return NodeConditions(
-            NO_NODE.node_affinity if never else tuple(dict.fromkeys(filter(None, terms))),
-            tuple(name for name in allowed[0] if name in allowed[-1]) if allowed else None,
-            tuple(dict.fromkeys((*self.nodes_excluded, *other.nodes_excluded))),
-            unread,
-        )
+NO_NODE = NodeConditions(node_affinity=((),))
+Unread = str
+"""Why conditions cannot be said, in place of them."""
 
 
-EVERY_NODE = NodeConditions()
-NO_NODE = NodeConditions(((),))
+def both(one: NodeConditions | Unread, other: NodeConditions | Unread) -> NodeConditions | Unread:
+    """Return the conditions of two together."""
+    if isinstance(one, str) or isinstance(other, str):
+        return one if isinstance(one, str) else other
+    if len(one.node_affinity) * len(other.node_affinity) > MOST_TERMS:
+        return "with node affinity of too many terms, together with that of its volumes"
+    return one & other
 
 
 def where(key: str, operator: Operator, *values: str) -> NodeConditions:
     """Return a condition on one label."""
-    return NodeConditions(((LabelExpression(key=key, operator=operator, values=values),),))
+    return NodeConditions(node_affinity=((LabelExpression(key=key, operator=operator, values=values),),))
+
+
+def asked_of_nodes(pod: JsonEntry) -> NodeConditions:
+    """Return what a pod's specification asks: by its node selector, required node affinity, and tolerations."""
+    asked = {"node_selector": pod.texts("nodeSelector"), "tolerations": tolerations(pod)}
+    return make_record(NodeConditions, pod.where, **asked) & node_affinity(pod)
 
 
 def node_affinity(pod: JsonEntry) -> NodeConditions:
@@ -83,7 +69,7 @@ def node_selector_terms(selector: JsonEntry) -> NodeConditions:
     are expressions about the name.
     """
     if "nodeSelectorTerms" not in selector:
-        return EVERY_NODE
+        return ANY_NODE
     labels: list[Term] = []
     names: list[Term] = []
     for entry in selector.entries("nodeSelectorTerms"):
@@ -96,11 +82,11 @@ def node_selector_terms(selector: JsonEntry) -> NodeConditions:
     if not labels:
         return NO_NODE
     if len(set(names)) > 1:
-        return NodeConditions(tuple((*term, *named) for term, named in zip(labels, names, strict=True)))
-    conditions = NodeConditions(tuple(labels) if all(labels) else ())
+        return NodeConditions(node_affinity=tuple((*term, *named) for term, named in zip(labels, names, strict=True)))
+    conditions = NodeConditions(node_affinity=tuple(labels) if all(labels) else ())
     for one in names[0]:
-        allowed = one.operator == "In"
-        conditions &= NodeConditions((), one.values if allowed else None, () if allowed else one.values)
+        is_in = one.operator == "In"
+        conditions &= NodeConditions(nodes_allowed=one.values) if is_in else NodeConditions(nodes_excluded=one.values)
     return conditions
 
 
@@ -170,9 +156,9 @@ class Volumes:
         self._users = Counter(f"{pod.namespace}/{claim}" for pod in pods for claim in pod.claims)
         self._notes = notes
 
-    def read(self, pod: Pod) -> NodeConditions:
-        """Return which nodes the volumes of a pod allow."""
-        conditions = EVERY_NODE
+    def read(self, pod: Pod) -> NodeConditions | Unread:
+        """Return which nodes the volumes of a pod allow, or why that is not known."""
+        conditions: NodeConditions | Unread = ANY_NODE
         for name, template_class in pod.claims.items():
             claim = self._claims.get(f"{pod.namespace}/{name}")
             try:
@@ -184,10 +170,10 @@ class Volumes:
                     read = "with volume claims that are not listed (get persistentvolumeclaims,persistentvolumes too)"
             except BadInput as error:
                 read = f"with a volume {unreadable_field(claim or pod.entry, error)}"
-            conditions &= NodeConditions(unread=read) if isinstance(read, str) else read
+            conditions = both(conditions, read)
         return conditions
 
-    def _claim(self, claim: JsonEntry, users: int) -> NodeConditions | str:
+    def _claim(self, claim: JsonEntry, users: int) -> NodeConditions | Unread:
         """Return which nodes the volume of a claim allows, or why that is not known; ``users``: pods that name it."""
         spec = claim.entry("spec")
         if "ReadWriteOncePod" in spec.words("accessModes") and users > 1:
@@ -197,21 +183,22 @@ class Volumes:
         volume = self._volumes.get(f"default/{spec.text('volumeName')}")
         return "with volumes that are not listed (get persistentvolumes too)" if volume is None else _volume(volume)
 
-    def _unbound(self, name: str) -> NodeConditions | str:
+    def _unbound(self, name: str) -> NodeConditions | Unread:
         """Return on which nodes a volume of a storage class can be made, once its pod has a node."""
         if not name:
             return "with a volume claim that is not bound"
         found = self._classes.get(f"default/{name}")
         if found is None:
             self._notes.assume("Storage classes that are not listed make their volumes on the node of the pod.")
-            return EVERY_NODE
+            return ANY_NODE
         if found.text("volumeBindingMode", "Immediate") != "WaitForFirstConsumer":
             return "with a volume claim that is not bound"
         if found.text("provisioner", "") == "kubernetes.io/no-provisioner":
             return "with a volume claim for one of the volumes that some nodes have"
         self._notes.assume("How much storage there is for volumes that are made on the node of their pod is not read.")
         terms = found.entries("allowedTopologies")
-        return NodeConditions(tuple(filter(None, (_expressions(term, "matchLabelExpressions") for term in terms))))
+        allowed = filter(None, (_expressions(term, "matchLabelExpressions") for term in terms))
+        return NodeConditions(node_affinity=tuple(allowed))
 
 
 def _volume(entry: JsonEntry) -> NodeConditions:
@@ -222,5 +209,5 @@ def _volume(entry: JsonEntry) -> NodeConditions:
         without = tuple(LabelExpression(key=key, operator="DoesNotExist") for key in ZONES)
         zones = {key: tuple(labels[key].split("__")) for key in ZONES if labels.get(key)}
         within = tuple(LabelExpression(key=key, operator="In", values=values) for key, values in zones.items())
-        conditions &= NodeConditions((within, without))
+        conditions &= NodeConditions(node_affinity=(within, without))
     return conditions

@@ -8,7 +8,7 @@ from operator import add
 from placeopt.importers.json_entry import JsonEntry
 from placeopt.importers.kubernetes.devices import Devices
 from placeopt.importers.kubernetes.makers import KAI, KUEUE, YUNIKORN, gang_membership, pod_topology
-from placeopt.importers.kubernetes.node_conditions import NodeConditions, node_affinity, tolerations
+from placeopt.importers.kubernetes.node_conditions import asked_of_nodes
 from placeopt.importers.kubernetes.objects import time_ms
 from placeopt.importers.kubernetes.resources import (
     MAX_AMOUNT,
@@ -21,7 +21,8 @@ from placeopt.importers.kubernetes.resources import (
 )
 from placeopt.importers.observed_round import MAX_GPUS
 from placeopt.importers.priority_rule import annotation_marks
-from placeopt.model import Relation, Toleration
+from placeopt.model import NodeConditions, Relation
+from placeopt.model.conditions import ANY_NODE
 
 QUEUES = (
     *(f"{KUEUE}queue-name", f"{KUEUE}local-queue-name", f"{KAI}queue"),
@@ -38,8 +39,9 @@ ONE_NODE_VOLUMES = ("gcePersistentDisk", "awsElasticBlockStore", "iscsi", "rbd")
 """Volumes named in the pod itself that the scheduler keeps off a node where another pod holds them."""
 NAMESPACE = "metadata.namespace"
 """Label of a pod, and of a job, that is its namespace."""
-NodeRules = dict[str, tuple[NodeConditions, tuple[Toleration, ...]]]
-"""Affinity and tolerations as text -> what they say of nodes: read once, and one object, for pods of one template."""
+NodeRules = dict[str, NodeConditions]
+"""What specifications say of nodes, as text -> the same, read once, and one object, for pods of one template."""
+ASKED = ("nodeSelector", "affinity", "tolerations")
 Port = tuple[str, str, int]
 """Address, protocol, number of a port of the node."""
 
@@ -97,13 +99,11 @@ class Pod:
         self.ports = frozenset(_ports(spec))
         self.claims: Mapping[str, str | None] = dict(_claims(spec, name))
         """Names of its volume claims; of one that is made for the pod, its storage class."""
-        self.node_selector = spec.texts("nodeSelector")
-        text = repr(spec.raws(("affinity", "tolerations")))
+        text = repr(spec.raws(ASKED))
         if text not in known:
-            known[text] = node_affinity(spec), tolerations(spec)
-        conditions, self.tolerations = known[text]
-        self.conditions = conditions & taken.conditions
-        """On its node, by its affinity and by devices that it has already."""
+            known[text] = asked_of_nodes(spec)
+        self.conditions = known[text] if taken.conditions is ANY_NODE else known[text] & taken.conditions
+        """On its node, also by devices that it has already."""
         self.relations: tuple[Relation, ...] = ()
         """Its affinity and anti-affinity; a level is a label of nodes, the ``topologyKey``."""
         self.doubtful: frozenset[str] = frozenset()
@@ -135,12 +135,7 @@ class Pod:
     @property
     def node_labels(self) -> set[str]:
         """Labels of nodes that its selector or its affinity names."""
-        return {*self.node_selector, *(one.key for term in self.conditions.node_affinity for one in term)}
-
-    @property
-    def node_rules(self) -> tuple[Hashable, ...]:
-        """All that its specification says about its node; pods of which it is equal may run on the same nodes."""
-        return frozenset(self.node_selector.items()), self.conditions, self.tolerations
+        return {*self.conditions.node_selector, *(one.key for term in self.conditions.node_affinity for one in term)}
 
     @property
     def kind(self) -> Hashable:
