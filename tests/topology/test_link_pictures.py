@@ -72,7 +72,7 @@ def test_pictures_keep_to_the_width(name: str) -> None:
 
 def test_large_machines_and_those_of_files() -> None:
     """Without a matrix above 32 GPUs; deep trees and machines without parts or GPUs are drawn too."""
-    large = machine_picture(pcie_box(200, sockets=4), dict.fromkeys(range(60), "big")).plain
+    large = machine_picture(pcie_box(200), dict.fromkeys(range(60), "big")).plain
     assert "no matrix" in large
     assert all(len(line) <= WIDTH for line in large.split("\n"))
     assert "A = big: GPUs 0,1,2" in large

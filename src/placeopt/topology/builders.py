@@ -22,6 +22,9 @@ NVLINK2_LANE_MBPS = 25_000
 """Also of NVLink 3 and 4, which add lanes: 12 on A100, 18 on H100."""
 
 
+SOCKETS = 2
+
+
 def _listed(name: str) -> Machine:
     """Return a machine of the file."""
     listed = json.loads(files("placeopt.topology").joinpath("machines.json").read_text(encoding="utf-8"))[name]
@@ -40,46 +43,26 @@ minsky, dgx1, dgx2, dgx_a100, dgx_h100 = (
 def pcie_box(
     num_gpus: int = 8,
     *,
-    sockets: int = 2,
     gpus_per_switch: int | None = None,
     gpu_model: str = "T4",
     gpu_memory_mib: int = 16 * 1024,
-    cores_per_socket: int = 16,
-    memory_mib: int = 256 * 1024,
 ) -> Machine:
     """
     A server without direct GPU links: PCIe 3.0 x16 to each GPU, GPUs dealt in order and as evenly as can be to sockets.
 
-    Parameters
-    ----------
-    num_gpus
-        0 to 1024.
-    sockets
-        1 to 64.
-    gpus_per_switch
-        GPUs under one PCIe switch; None hangs them on their socket. A switch never spans sockets.
-
-    Raises
-    ------
-    BadInput
-        If a count is out of its range.
+    It has two sockets of 16 cores and 256 GiB. ``gpus_per_switch``: GPUs under one PCIe switch, which never spans
+    sockets; None hangs them on their socket. Raises ``BadInput`` for more than 1024 GPUs, or no GPU on a switch.
     """
-    for name, value, low, high in (
-        ("num_gpus", num_gpus, 0, 1024),
-        ("sockets", sockets, 1, 64),
-        ("gpus_per_switch", 1 if gpus_per_switch is None else gpus_per_switch, 1, 1024),
-        ("cores_per_socket", cores_per_socket, 1, 1000),
-    ):
-        if not low <= value <= high:
-            raise BadInput(f"pcie_box: {name} is {value}, expected {low} to {high}")
+    for name, value, least in (("num_gpus", num_gpus, 0), ("gpus_per_switch", gpus_per_switch, 1)):
+        if value is not None and not least <= value <= 1024:
+            raise BadInput(f"pcie_box: {name} is {value}, expected {least} to 1024")
     return _server(
         f"pcie-{num_gpus}",
         num_gpus * [Gpu(model=gpu_model, memory_mib=gpu_memory_mib, uplink_mbps=PCIE3_X16_MBPS)],
         name="pcie-box",
-        sockets=sockets,
         gpus_per_switch=gpus_per_switch,
-        cpu_millicores=sockets * cores_per_socket * 1000,
-        memory_mib=memory_mib,
+        cpu_millicores=32_000,
+        memory_mib=256 * 1024,
         source="no particular product",
     )
 
@@ -101,18 +84,17 @@ def _server(
     *,
     source: str,
     name: str = "",
-    sockets: int = 2,
     gpus_per_switch: int | None = None,
     socket_mbps: int | None = None,
     **fields: Any,
 ) -> Machine:
     """Return a machine whose GPUs are dealt evenly to sockets, and there to switches as wide as a GPU's own uplink."""
-    parts = [Part(id=f"socket{s}", level="socket", uplink_mbps=socket_mbps) for s in range(sockets)]
+    parts = [Part(id=f"socket{s}", level="socket", uplink_mbps=socket_mbps) for s in range(SOCKETS)]
     placed = []
-    for s in range(sockets):
-        for i, gpu in enumerate(gpus[len(gpus) * s // sockets : len(gpus) * (s + 1) // sockets]):
+    for s in range(SOCKETS):
+        for i, gpu in enumerate(gpus[len(gpus) * s // SOCKETS : len(gpus) * (s + 1) // SOCKETS]):
             if gpus_per_switch is not None and i % gpus_per_switch == 0:
-                switch = f"switch{len(parts) - sockets}"
+                switch = f"switch{len(parts) - SOCKETS}"
                 parts.append(Part(id=switch, level="switch", parent=f"socket{s}", uplink_mbps=gpu.uplink_mbps))
             part = f"socket{s}" if gpus_per_switch is None else parts[-1].id
             placed.append(gpu.model_copy(update={"part": part}))
