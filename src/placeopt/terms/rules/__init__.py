@@ -8,10 +8,10 @@ from placeopt.problem import Allocation, Move, Placement, Problem, State
 from placeopt.terms.protocols import Rule
 from placeopt.terms.rules.capacity import GpuCapacity, NodeCapacity, PlaceAmounts
 from placeopt.terms.rules.changes import RunningChanges
-from placeopt.terms.rules.gpu_slots import GpuSlots, is_packed
+from placeopt.terms.rules.gpu_slots import GpuSlots
 from placeopt.terms.rules.minimal_utility import MinimalUtility, applies, falls_short
 from placeopt.terms.rules.queue_share import QueueShare
-from placeopt.terms.rules.relations import RelationsHold, is_broken
+from placeopt.terms.rules.relations import RelationsHold
 from placeopt.terms.rules.spread import Gang, Spread, Where
 from placeopt.terms.rules.trees import Trees
 from placeopt.terms.rules.uplink import Uplink
@@ -57,6 +57,9 @@ fits_beyond_gpus = _beyond(Gang, GpuCapacity)
 """The same of a placement on nodes that were given, whose GPUs were chosen by their room."""
 
 
+_NOT_EVERYWHERE: tuple[Rule, ...] = (Spread(), Trees(), RelationsHold(), GpuSlots())
+
+
 def without_broken(problem: Problem, allocation: Allocation) -> Allocation:
     """
     Return ``allocation`` without what starts in it against rules that not every stage supports, or supports in full.
@@ -80,13 +83,12 @@ def without_broken(problem: Problem, allocation: Allocation) -> Allocation:
 
 def _breaks(state: State, job: int, held: Placement) -> bool:
     """Return whether a placed job breaks one of these rules where it is, beside all others."""
-    return (
-        not Spread().fits(state, job, held)
-        or not Trees().fits(state, job, held)
-        or is_broken(state, job, held)
-        or not is_packed(state, held)
-        or (job not in state.problem.running and falls_short(state, job) > 0)
-    )
+    if job not in state.problem.running and falls_short(state, job):
+        return True
+    state.apply(Move(job, None))
+    kept = all(rule.fits(state, job, held) for rule in _NOT_EVERYWHERE)
+    state.place(job, held)
+    return not kept
 
 
 def relaxed(problem: Problem) -> tuple[str, ...]:

@@ -18,7 +18,12 @@ class GpuSlots:
     def fits(self, state: State, job: int, placement: Placement) -> bool:
         """Return whether every GPU with profiles has a packing with the job's shares."""
         del job
-        return is_packed(state, placement, more=True)
+        problem = state.problem
+        for gpu, load in slot_loads(problem, placement) if problem.has_geometry else ():
+            others, slots = state.gpu_slots.item(gpu), slots_of(problem.type_geometry[problem.gpu_type[gpu]])
+            if held_slots(others) & held_slots(load) or packing(slots, others + load) is None:
+                return False
+        return True
 
     def add_to(self, builder: ModelBuilder, variables: Variables) -> None:
         """
@@ -34,19 +39,6 @@ class GpuSlots:
             if v.problem.type_geometry[v.problem.gpu_type[v.cell_gpus[cell][0]]]:
                 _add_cell(builder, v, cell)
         _add_moves(builder, v)
-
-
-def is_packed(state: State, placement: Placement, *, more: bool = False) -> bool:
-    """Return whether GPUs have a packing with the shares of a placement, which is in ``state``; or ``more`` than it."""
-    problem = state.problem
-    for gpu, load in slot_loads(problem, placement) if problem.has_geometry else ():
-        others, slots = (
-            state.gpu_slots.item(gpu) - (not more) * load,
-            slots_of(problem.type_geometry[problem.gpu_type[gpu]]),
-        )
-        if held_slots(others) & held_slots(load) or packing(slots, others + load) is None:
-            return False
-    return True
 
 
 def _add_cell(builder: ModelBuilder, v: Variables, cell: int) -> None:

@@ -7,7 +7,7 @@ from functools import partial
 import numpy as np
 
 from placeopt.linear import NO_LOWER, ModelBuilder
-from placeopt.problem import BoolArray, IntArray, Move, Placement, State
+from placeopt.problem import BoolArray, IntArray, Placement, State
 from placeopt.problem.relations import CompiledRelation, DomainCounts
 from placeopt.terms.variables import Variables
 
@@ -199,29 +199,3 @@ def _add_near(builder: ModelBuilder, workers: RelatedWorkers) -> None:
         builder.define(some, lambda values: values[first].max())
         builder.add_row(np.append(first, some), np.append(np.ones(count, dtype=np.int64), -1), 0, 0)
         builder.add_parts(NO_LOWER, most, ran, (each, np.repeat(some, count), most), (each, first, -most), count=count)
-
-
-def is_broken(state: State, job: int, held: Placement) -> bool:
-    """
-    Return whether a relation keeps a placed job off ``held``, where it is, beside all others.
-
-    Of several domains that jobs would have to open, the fullest counts as open.
-    """
-    k = int(state.problem.job_class[job])
-    for r in state.problem.relations.of_class[k] if state.relations else ():
-        counts = state.relations[r]
-        if r >= state.problem.relations.hard or (counts.relation.record.kind == "near" and not counts.breaks_near()):
-            continue
-        if counts.relation.record.kind == "apart":
-            state.apply(Move(job, None))
-            broken = counts.forbids(k, held)
-            state.place(job, held)
-        else:
-            closed = counts.closed()
-            may_open = [d for d in closed if d >= 0 and d in counts.selected and counts.may_open(d)]
-            best = max(may_open, key=counts.starting.__getitem__, default=None)
-            inside = counts.relation.inside(held) if counts.relation.holds[k] else ()
-            broken = any(domain in closed and domain != best for domain in inside)
-        if broken:
-            return True
-    return False
