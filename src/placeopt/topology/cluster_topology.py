@@ -11,11 +11,12 @@ from placeopt.model import Cluster, Machine
 from placeopt.topology.machine_distances import (
     LEVEL_WEIGHTS,
     IntArray,
+    MachineLevels,
     domain_weights,
     gpu_distances,
+    machine_levels,
     root_distances,
 )
-from placeopt.topology.machine_levels import MachineLevels, machine_levels
 
 MAX_TABLE_CELLS = 1 << 24
 """

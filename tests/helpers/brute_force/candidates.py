@@ -9,8 +9,7 @@ from typing import Literal
 from placeopt.model import Postpone
 from placeopt.problem import Move, Placement, Problem, open_state
 from placeopt.terms.rules import RULES, QueueShare, fits
-from placeopt.terms.rules.capacity import GpuCapacity, NodeCapacity
-from placeopt.terms.rules.uplink import Uplink
+from placeopt.terms.rules.capacity import GpuCapacity, NodeCapacity, Uplink
 
 RULES_ABOUT_SUMS = (GpuCapacity, NodeCapacity, QueueShare, Uplink)
 """Rules that running jobs may break together: what stays of a running job is not held to them."""

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from placeopt.problem import Allocation, Move, Placement, Problem, State
 from placeopt.terms.protocols import Rule
-from placeopt.terms.rules.capacity import GpuCapacity, NodeCapacity, PlaceAmounts
+from placeopt.terms.rules.capacity import GpuCapacity, NodeCapacity, PlaceAmounts, Uplink
 from placeopt.terms.rules.changes import RunningChanges
 from placeopt.terms.rules.gpu_slots import GpuSlots
 from placeopt.terms.rules.minimal_utility import MinimalUtility, applies, falls_short
@@ -14,7 +14,6 @@ from placeopt.terms.rules.queue_share import QueueShare
 from placeopt.terms.rules.relations import RelationsHold
 from placeopt.terms.rules.spread import Gang, Spread, Where
 from placeopt.terms.rules.trees import Trees
-from placeopt.terms.rules.uplink import Uplink
 
 RULES: tuple[Rule, ...] = (
     Gang(),
