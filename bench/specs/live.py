@@ -6,6 +6,8 @@ import random
 from collections.abc import Iterator
 
 from placeopt import Engine, Instance, generate
+from placeopt.edits import Drain, Fail, RemoveHolds
+from placeopt.live_cluster import ClusterChanges
 from placeopt.model import Job
 from spec import BenchSpec, Row
 from watch import Watch
@@ -44,9 +46,9 @@ def single_jobs(watch: Watch, engine: Engine, count: int) -> None:
     for number in range(count):
         place = draw.randrange(len(running))
         gone = records[running[place]]
-        watch("release a job", lambda gone=gone: engine.release(gone.id))  # type: ignore[misc]
+        watch("release a job", lambda gone=gone: engine.apply(ClusterChanges(release=(gone.id,))))  # type: ignore[misc]
         job: Job = gone.model_copy(update={"id": f"new-{number}"})
-        watch("add a job", lambda job=job: engine.update(add_jobs=[job]))  # type: ignore[misc]
+        watch("add a job", lambda job=job: engine.apply(ClusterChanges(add_jobs=(job,))))  # type: ignore[misc]
         plan = watch("place a job", lambda job=job: engine.place([job.id], explain=False))  # type: ignore[misc]
         watch("commit its plan", lambda plan=plan: engine.commit(plan))  # type: ignore[misc]
         running[place], records[job.id] = job.id, job
@@ -57,25 +59,26 @@ def single_jobs(watch: Watch, engine: Engine, count: int) -> None:
 def rank(watch: Watch, engine: Engine) -> None:
     """Ask for the nodes that have room for a job, best first."""
     job = engine.snapshot.jobs[0].model_copy(update={"id": "ranked"})
-    engine.update(add_jobs=[job])
+    engine.apply(ClusterChanges(add_jobs=(job,)))
     watch("rank all nodes for a job", lambda: engine.rank(job.id))
-    engine.update(remove_jobs=[job.id])
+    engine.apply(ClusterChanges(remove_jobs=(job.id,)))
 
 
 def failures(watch: Watch, engine: Engine) -> None:
     """Let a GPU in use fail, and repair it."""
     held = engine.snapshot.running[100].assignments[0]
     gpu = int(next(iter(held.gpus)))
-    watch("fail a GPU", lambda: engine.fail_gpu(held.node, gpu))
-    watch("repair a GPU", lambda: engine.repair_gpu(held.node, gpu))
+    fails = Fail(do="fail", level="gpu", domains=(f"{held.node}/gpu{gpu}",))
+    watch("fail a GPU", lambda: engine.edit([fails]))
+    repaired = RemoveHolds(do="remove_holds", holds=(engine.snapshot.failed_gpus[held.node, gpu].id,))
+    watch("repair a GPU", lambda: engine.edit([repaired]))
 
 
 def rebase(watch: Watch, engine: Engine) -> None:
     """Plan a round, change the cluster, and commit what still holds."""
-    for held in engine.snapshot.running[:50]:
-        engine.release(held.job)
+    engine.apply(ClusterChanges(release=tuple(held.job for held in engine.snapshot.running[:50])))
     plan = watch("place a whole round by greedy", lambda: engine.place(method="stranding", prove=False, explain=False))
-    engine.update(nodes={node.id: "drain" for node in engine.snapshot.cluster.nodes[-20:]})
+    engine.edit([Drain(do="drain", nodes=tuple(node.id for node in engine.snapshot.cluster.nodes[-20:]))])
     watch("commit it after a change, rebased", lambda: engine.commit(plan, rebase=True))
 
 

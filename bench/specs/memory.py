@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 from placeopt import Engine, Instance, generate
 from placeopt.documents import dumps, loads
 from placeopt.explain import explain
+from placeopt.live_cluster import ClusterChanges
 from placeopt.model import Job
 from placeopt.whatif import Limits, fail
 from spec import BenchSpec, Row
@@ -75,9 +76,7 @@ def through_engine(busy: Instance) -> Iterator[Through]:
         engine.load(busy)
 
         def play(gone: list[str], come: list[Job]) -> set[str]:
-            for job in gone:
-                engine.release(job)
-            engine.update(add_jobs=come)
+            engine.apply(ClusterChanges(release=tuple(gone), add_jobs=tuple(come)))
             plan = engine.place(waiting_only=True, method="stranding", deterministic=True)
             engine.commit(plan)
             return {held.job for held in plan.placements}

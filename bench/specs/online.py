@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from placeopt import Engine, Instance, read_instance
+from placeopt.live_cluster import ClusterChanges
 from placeopt.model import Job
 from rounds import INSTANCES, gpus_of
 from spec import BenchSpec, Row
@@ -74,13 +75,13 @@ def one_order(empty: Instance, order: list[Job], method: str) -> tuple[float, fl
         engine.load(empty)
         for job in order:
             began = time.perf_counter()
-            engine.update(add_jobs=[job])
+            engine.apply(ClusterChanges(add_jobs=(job,)))
             plan = engine.place([job.id], method=method, explain=False)
             if plan.placements:
                 engine.commit(plan)
                 held += milli(job)
             else:
-                engine.update(remove_jobs=[job.id])
+                engine.apply(ClusterChanges(remove_jobs=(job.id,)))
             seconds += time.perf_counter() - began
             asked += milli(job)
             if asked <= capacity:

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from placeopt import Engine, Instance, generate, write_document
+from placeopt.live_cluster import ClusterChanges
 from spec import BenchSpec, Row
 
 Times = dict[str, list[float]]
@@ -88,7 +89,8 @@ def busy_cluster(nodes: int) -> Instance:
         engine.load(generate("uniform", jobs=6 * nodes, nodes=nodes, gpus=8, seed=1))
         engine.commit(engine.place(method="stranding", prove=False, explain=False))
         running = {held.job for held in engine.snapshot.running}
-        engine.update(remove_jobs=[job.id for job in engine.snapshot.jobs if job.id not in running])
+        waiting = tuple(job.id for job in engine.snapshot.jobs if job.id not in running)
+        engine.apply(ClusterChanges(remove_jobs=waiting))
         return engine.snapshot
 
 

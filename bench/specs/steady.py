@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from placeopt import Engine, generate
+from placeopt.live_cluster import ClusterChanges
 from spec import BenchSpec, Row
 
 POINTS = 5
@@ -38,10 +39,10 @@ def run(asked: Stay) -> Iterator[Row]:
         seconds: list[float] = []
         started = 0
         for number in range(1, asked.rounds + 1):
-            for _ in range(asked.changes):
-                engine.release(running.pop(draw.randrange(len(running))))
+            gone = tuple(running.pop(draw.randrange(len(running))) for _ in range(asked.changes))
             ids = (f"round-{number}-{i}" for i in range(asked.changes))
-            engine.update(add_jobs=[draw.choice(shapes).model_copy(update={"id": one}) for one in ids])
+            come = tuple(draw.choice(shapes).model_copy(update={"id": one}) for one in ids)
+            engine.apply(ClusterChanges(release=gone, add_jobs=come))
             clock = time.perf_counter()
             plan = engine.place(waiting_only=True, time_limit_s=3, gap=2e-5)
             engine.commit(plan)

@@ -11,9 +11,22 @@ import pytest
 
 from placeopt import Engine, Instance, PlaceoptError, Plan, audit, violations
 from placeopt.build import instance, placement
-from placeopt.edits import AddDomains, AddJobs, AddMachines, PutNodes, Start, Step
-from placeopt.live_cluster import FLAGS
-from placeopt.model import Domain, Job, Node, Placement, Running, Toleration
+from placeopt.edits import (
+    AddDomains,
+    AddJobs,
+    AddMachines,
+    Drain,
+    Fail,
+    PutNodes,
+    RemoveHolds,
+    RemoveNodes,
+    SetPolicy,
+    Start,
+    Step,
+    Stop,
+)
+from placeopt.live_cluster import FLAGS, ClusterChanges
+from placeopt.model import Domain, Job, Node, Placement, Policy, Running, Toleration
 from strategies import Choice
 
 
@@ -22,6 +35,49 @@ def engine_of(*args: Any, **fields: Any) -> Engine:
     engine = Engine(isolation="thread")
     engine.load(args[0] if args and isinstance(args[0], Instance) else instance(*args, **fields))
     return engine
+
+
+def update(engine: Engine, nodes: Any = None, priority: Any = None, **changes: Any) -> None:
+    """Report changes of a cluster; a node is a record, ``drain``, ``undrain``, or None as it goes."""
+    if isinstance(nodes, dict):
+        there = {node.id: node for node in engine.snapshot.cluster.nodes}
+        for name, change in nodes.items():
+            if change in ("drain", "undrain") and name in there:
+                nodes = {**nodes, name: there[name].model_copy(update={"drained": change == "drain"})}
+    changes |= {"nodes": {} if nodes is None else nodes, "priorities": {} if priority is None else priority}
+    engine.apply(ClusterChanges(**changes))
+
+
+def release(engine: Engine, job: str) -> None:
+    """Report that a running job ended."""
+    engine.apply(ClusterChanges(release=(job,)))
+
+
+def undo(engine: Engine, *jobs: str) -> None:
+    """Let running jobs wait again."""
+    engine.edit([Stop(do="stop", jobs=jobs)])
+
+
+def fail_node(engine: Engine, node: str, *, remove: bool = False) -> tuple[Job, ...]:
+    """Drain a node, or remove it; return the jobs that ran there and wait again."""
+    step = RemoveNodes(do="remove_nodes", nodes=(node,)) if remove else Drain(do="drain", nodes=(node,), stop=True)
+    return tuple(engine.job(job)[0] for job in engine.edit([step]))
+
+
+def fail_gpu(engine: Engine, node: str, gpu: int) -> tuple[Job, ...]:
+    """Let a GPU fail; return the jobs that ran on it and wait again."""
+    stopped = engine.edit([Fail(do="fail", level="gpu", domains=(f"{node}/gpu{gpu}",))])
+    return tuple(engine.job(job)[0] for job in stopped)
+
+
+def repair_gpu(engine: Engine, node: str, gpu: int) -> None:
+    """Put a failed GPU into use again."""
+    engine.edit([RemoveHolds(do="remove_holds", holds=(engine.snapshot.failed_gpus[node, gpu].id,))])
+
+
+def set_policy(engine: Engine, policy: Policy) -> None:
+    """Go on under another policy."""
+    engine.edit([SetPolicy(do="set_policy", fields=policy.model_dump(mode="json", by_alias=True))])
 
 
 def places(plan: Plan | Instance) -> dict[str, list[tuple[str, list[int]]]]:
@@ -114,28 +170,28 @@ def step(choice: Choice, engine: Engine, *, failing_gpus: bool = False) -> None:
     try:
         match choice.number(0, 13 if failing_gpus else 12):
             case 0:
-                engine.update(add_jobs=borrowed_jobs(choice, snapshot))
+                update(engine, add_jobs=borrowed_jobs(choice, snapshot))
             case 1:
-                engine.update(remove_jobs=choice.some(waiting, 0.3))
+                update(engine, remove_jobs=choice.some(waiting, 0.3))
             case 2:
-                engine.update(nodes=changed_node(choice, snapshot))
+                update(engine, nodes=changed_node(choice, snapshot))
             case 3:
                 more = {"add_jobs": borrowed_jobs(choice, snapshot), "remove_jobs": waiting[:1]}
-                engine.update(nodes=changed_node(choice, snapshot), now_ms=snapshot.now_ms + 5, **more)
+                update(engine, nodes=changed_node(choice, snapshot), now_ms=snapshot.now_ms + 5, **more)
             case 4:
                 for name in choice.some([held.job for held in snapshot.running], 0.4):
-                    engine.release(name)
+                    release(engine, name)
             case 5:
                 plan = engine.place(choice.some(waiting, 0.6))
                 assert violations(engine.snapshot, plan) == audit(engine.snapshot, plan) == []
                 engine.commit(plan, movable=True, shrinkable=True)
             case 6:
                 for name in choice.some(held_jobs, 0.3):
-                    engine.undo(name)
+                    undo(engine, name)
             case 7:
                 failed = choice.pick(snapshot.cluster.nodes).id
                 there = [held.job for held in work if failed in {at.node for at in held.assignments}]
-                back = engine.fail_node(failed, remove=choice.chance(0.5))
+                back = fail_node(engine, failed, remove=choice.chance(0.5))
                 assert sorted(job.id for job in back) == sorted(there)
             case 8:
                 where, job = stolen_place(choice, snapshot, waiting)
@@ -145,14 +201,14 @@ def step(choice: Choice, engine: Engine, *, failing_gpus: bool = False) -> None:
             case 9:
                 flags = {name: {flag: choice.chance(0.5) for flag in FLAGS} for name in held_jobs}
                 priority = {name: choice.number(-3, 3) for name in [*waiting, *held_jobs]}
-                engine.update(flags=flags, priority=priority)
+                update(engine, flags=flags, priority=priority)
             case 10:
                 engine.edit(new_types(choice, snapshot))
             case 11:
                 changes = snapshot.policy.changes.model_copy(update={"moves_max": choice.number(0, 2)})
                 mode, most = choice.pick([("exclusive", None), ("fraction", None), ("overcommit", 3)])
-                update = {"changes": changes, "share_mode": mode, "jobs_per_gpu_max": most}
-                engine.set_policy(snapshot.policy.model_copy(update=update))
+                other = {"changes": changes, "share_mode": mode, "jobs_per_gpu_max": most}
+                set_policy(engine, snapshot.policy.model_copy(update=other))
             case 12:
                 plan = engine.place(method="stranding", deterministic=True)
                 engine.commit(plan, preemptible=True, movable=choice.some(waiting))
@@ -170,9 +226,9 @@ def fail_or_repair(choice: Choice, engine: Engine) -> None:
     gpu = choice.number(0, max(gpus - 1, 0))
     there = {held.job for held in now.running for at in held.assignments if at.node == node.id and str(gpu) in at.gpus}
     if (node.id, gpu) in now.failed_gpus:
-        engine.repair_gpu(node.id, gpu)
+        repair_gpu(engine, node.id, gpu)
     else:
-        assert {job.id for job in engine.fail_gpu(node.id, gpu)} == there
+        assert {job.id for job in fail_gpu(engine, node.id, gpu)} == there
 
 
 def decisions(engine: Engine) -> object:

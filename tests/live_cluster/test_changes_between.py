@@ -11,7 +11,7 @@ from hypothesis import given
 
 from helpers.kubernetes_objects import node as k8s_node
 from helpers.kubernetes_objects import pod
-from helpers.live_engine import assert_as_if_fresh, engine_of, step
+from helpers.live_engine import assert_as_if_fresh, engine_of, step, update
 from placeopt import BadInput, Engine, StaleSnapshot
 from placeopt.importers import read_kubernetes, read_slurm
 from placeopt.live_cluster import changes_between, without_groups
@@ -132,9 +132,9 @@ def test_differences_that_do_not_fit_change_nothing() -> None:
     held = before.running[0]
     odd = held.model_copy(update={"job": "nobody"})
     with engine_of(before) as engine:
-        engine.update(now_ms=before.now_ms + 1)
+        update(engine, now_ms=before.now_ms + 1)
         plan = engine.place(method="stranding")
-        engine.update(now_ms=before.now_ms + 2)
+        update(engine, now_ms=before.now_ms + 2)
         state, revision = engine.snapshot.model_dump(), engine.revision
         with pytest.raises(BadInput, match="no job 'nobody'"):
             engine.apply(dataclasses.replace(changes, adopt=(*changes.adopt, odd)))

@@ -1,4 +1,4 @@
-"""``fail_gpu`` and ``repair_gpu``: a GPU takes no work until it is repaired, in every plan and bound."""
+"""GPUs that fail: a GPU takes no work until it is repaired, in every plan and bound."""
 
 from __future__ import annotations
 
@@ -8,7 +8,18 @@ from test_host_reports import FIRST, GANG, WIDE, busy
 
 from helpers.kubernetes_objects import node as k8s_node
 from helpers.kubernetes_objects import pod
-from helpers.live_engine import assert_as_if_fresh, engine_of, places, refuses, runs
+from helpers.live_engine import (
+    assert_as_if_fresh,
+    engine_of,
+    fail_gpu,
+    fail_node,
+    places,
+    refuses,
+    repair_gpu,
+    runs,
+    set_policy,
+    update,
+)
 from helpers.plans import plan_for
 from placeopt import BadInput, Engine, Instance, Policy, StaleSnapshot, solve, violations
 from placeopt.build import instance, job, machine, node
@@ -30,9 +41,9 @@ def test_the_whole_gang_waits_again() -> None:
     """Its other GPUs are free, the failed one is not, and a plan made before says what happened."""
     with engine_of(busy(WIDE)) as engine:
         old = engine.place(["first"])
-        assert engine.fail_gpu("n0", 2) == (GANG,)
+        assert fail_gpu(engine, "n0", 2) == (GANG,)
         assert engine.revision == 1
-        with pytest.raises(StaleSnapshot, match="GPU 2 of node 'n0' failed and job 'gang' stopped"):
+        with pytest.raises(StaleSnapshot, match="fail 'gpu', 'n0/gpu2'"):
             engine.commit(old)
         assert_as_if_fresh(engine)
         assert engine.place(["gang"]).unplaced[0].job == "gang"
@@ -41,7 +52,7 @@ def test_the_whole_gang_waits_again() -> None:
         assert where["wide"][0][0] == "n1"
         assert ("n0", 2) not in [(node, gpu) for parts in where.values() for node, gpus in parts for gpu in gpus]
         engine.commit(plan)
-        engine.repair_gpu("n0", 2)
+        repair_gpu(engine, "n0", 2)
         assert_as_if_fresh(engine)
         assert runs(engine) == ["small", "first", "wide"]
         assert failed(engine) == []
@@ -50,15 +61,14 @@ def test_the_whole_gang_waits_again() -> None:
 def test_what_is_refused_changes_nothing() -> None:
     """Unknown GPUs, and one that failed already."""
     with engine_of(busy()) as engine:
-        engine.fail_gpu("n2", 3)
+        fail_gpu(engine, "n2", 3)
         refuses(
             engine,
             [
-                ("no node 'n9'", lambda e: e.fail_gpu("n9", 0)),
-                ("no GPU 4 on node 'n2'; it has 4", lambda e: e.fail_gpu("n2", 4)),
-                ("no GPU -1", lambda e: e.fail_gpu("n2", -1)),
-                ("has failed already", lambda e: e.fail_gpu("n2", 3)),
-                ("has not failed", lambda e: e.repair_gpu("n2", 2)),
+                ("no gpu 'n9/gpu0'", lambda e: fail_gpu(e, "n9", 0)),
+                ("no gpu 'n2/gpu4'", lambda e: fail_gpu(e, "n2", 4)),
+                ("no gpu 'n2/gpu-1'", lambda e: fail_gpu(e, "n2", -1)),
+                ("no gpu 'n2/gpu3'", lambda e: fail_gpu(e, "n2", 3)),
             ],
         )
 
@@ -66,8 +76,8 @@ def test_what_is_refused_changes_nothing() -> None:
 def test_it_takes_no_job_where_jobs_share_gpus_without_limit() -> None:
     """Also under a policy that comes later."""
     with engine_of(1, [job(name) for name in "abcdefgh"]) as engine:
-        engine.fail_gpu("n0", 3)
-        engine.set_policy(CROWDED)
+        fail_gpu(engine, "n0", 3)
+        set_policy(engine, CROWDED)
         assert_as_if_fresh(engine)
         plan = engine.place()
         assert sorted(gpus for parts in places(plan).values() for _, gpus in parts) == [[g] for g in (0, 0, 1, 1, 2, 2)]
@@ -76,21 +86,21 @@ def test_it_takes_no_job_where_jobs_share_gpus_without_limit() -> None:
 def test_its_node_fails_goes_or_shrinks() -> None:
     """A failed node keeps its failed GPUs for later; they go with the node, or with hardware that lacks them."""
     with engine_of(busy()) as engine:
-        engine.fail_gpu("n2", 0)
-        engine.fail_gpu("n2", 3)
-        assert engine.fail_node("n2") == ()
-        engine.update(nodes={"n2": "undrain"})
+        fail_gpu(engine, "n2", 0)
+        fail_gpu(engine, "n2", 3)
+        assert fail_node(engine, "n2") == ()
+        update(engine, nodes={"n2": "undrain"})
         assert places(engine.place(["first"])) == {"first": [("n2", [1, 2])]}
         two = AddMachines(do="add_machines", machines=(machine("two", 2),))
         engine.edit([two, RemoveJobs(do="remove_jobs", jobs=("second",))])
-        engine.update(nodes={"n2": node("n2", "two")})
+        update(engine, nodes={"n2": node("n2", "two")})
         assert (failed(engine), runs(engine)) == ([("n2", 0)], ["gang"])
         assert_as_if_fresh(engine)
-        engine.update(nodes={"n2": None})
+        update(engine, nodes={"n2": None})
         assert runs(engine) == ["gang"]
         assert_as_if_fresh(engine)
-        engine.fail_gpu("n1", 1)
-        assert engine.fail_node("n1", remove=True) == ()
+        fail_gpu(engine, "n1", 1)
+        assert fail_node(engine, "n1", remove=True) == ()
         assert failed(engine) == []
         assert_as_if_fresh(engine)
 
@@ -98,7 +108,7 @@ def test_its_node_fails_goes_or_shrinks() -> None:
 def test_the_referee_knows_it() -> None:
     """A plan that uses the GPU is refused, in the whole and by the ledger; a file of the snapshot keeps it."""
     with engine_of(1, [FIRST]) as engine:
-        engine.fail_gpu("n0", 1)
+        fail_gpu(engine, "n0", 1)
         again = loads(Instance, dumps(engine.snapshot), source="file")
         assert again.digest == engine.snapshot.digest
         plan = plan_for(again, {"first": [("n0", [0, 1])]})
@@ -117,7 +127,7 @@ def test_value_and_bound_are_those_without_the_gpus(choice: Choice) -> None:
     jobs = [job(f"j{i}", gpus=size, value=choice.number(1, 8) * size) for i, size in enumerate(sizes)]
     with engine_of(3, jobs) as engine:
         for name, gpu in [(name, gpu) for name, gpus in lost.items() for gpu in gpus]:
-            engine.fail_gpu(name, gpu)
+            fail_gpu(engine, name, gpu)
         assert_as_if_fresh(engine)
         plan = engine.place(time_limit_s=20)
     less = [node(name, f"of{4 - len(gpus)}") for name, gpus in lost.items()]
@@ -132,7 +142,7 @@ def test_a_reading_does_not_repair_it() -> None:
     """The API server lists no GPUs of pods: a new pod gets another; where all GPUs are in use, it works again."""
     objects = [k8s_node("n", gpus="2"), pod("a", "n")]
     with engine_of(read_kubernetes(objects)) as engine:
-        engine.fail_gpu("n", 1)
+        fail_gpu(engine, "n", 1)
         before = engine.snapshot
         assert not changes_between(before, read_kubernetes(objects))
         assert not changes_between(before, read_kubernetes(objects, previous=before))
@@ -149,7 +159,7 @@ def test_long_names() -> None:
     nodes = [node("n" * length) for length in (253, 252)]
     with engine_of(nodes, [FIRST]) as engine:
         for one, gpu in [(one, gpu) for one in nodes for gpu in range(3)]:
-            engine.fail_gpu(one.id, gpu)
+            fail_gpu(engine, one.id, gpu)
         assert len(failed(engine)) == 6
-        engine.repair_gpu(nodes[0].id, 1)
+        repair_gpu(engine, nodes[0].id, 1)
         assert len(failed(engine)) == 5

@@ -7,7 +7,18 @@ from typing import Any
 
 import pytest
 
-from helpers.live_engine import assert_as_if_fresh, engine_of, places, refuses, runs
+from helpers.live_engine import (
+    assert_as_if_fresh,
+    engine_of,
+    fail_node,
+    places,
+    refuses,
+    release,
+    runs,
+    set_policy,
+    undo,
+    update,
+)
 from helpers.plans import plan_for
 from placeopt import Engine, Instance, Policy, StaleSnapshot, Unsupported
 from placeopt.build import instance, job, machine, node, running
@@ -35,41 +46,39 @@ def adopt(
     return lambda engine: engine.edit((*add, start))
 
 
-def update(**fields: Any) -> Callable[[Engine], object]:
-    """Return an update of which one part is wrong, beside a job that could be added."""
-    return lambda engine: engine.update(**{"add_jobs": [job("good")], "now_ms": 9, **fields})
+def wrong(**fields: Any) -> Callable[[Engine], object]:
+    """Return differences of which one part is wrong, beside a job that could be added."""
+    return lambda engine: update(engine, **{"add_jobs": [job("good")], "now_ms": 9, **fields})
 
 
 IN_A_HALL = job("x", splits=(Split(level="hall", domains=1),))
 VAST = [job(f"x{i}", workers=90_000, workers_min=1, value=90_000 * 10**9, value_per_worker=10**9) for i in range(110)]
 REFUSED: list[tuple[str, Callable[[Engine], object]]] = [
-    ("'first' is there already", update(add_jobs=[job("first")])),
-    ("'x' is there already", update(add_jobs=[job("x"), job("x")])),
-    ("hall", update(add_jobs=[NEW, IN_A_HALL])),
-    ("records", update(add_jobs=["good"])),
-    (r"2\*\*53", update(add_jobs=VAST)),
-    ("release", update(remove_jobs=["gang"])),
-    ("no job 'x'", update(remove_jobs=["x"])),
-    ("cannot go; release what runs there first: job 'gang'", update(nodes={"n0": None})),
-    ("no node 'n9'", update(nodes={"n9": "drain"})),
-    ("melt", update(nodes={"n2": "melt"})),
-    ("keys are ids", update(nodes={"n2": node("n3")})),
-    ("machine type", update(nodes={"n2": node("n2", "huge")})),
-    ("domain", update(nodes={"n2": node("n2", domain="hall")})),
-    ("forward", update(now_ms=-1)),
-    ("'nobody' does not run", update(expected_end_ms={"nobody": 1})),
-    ("expected_end_ms: -1 for job", update(expected_end_ms={"small": -1})),
-    ("'first' does not run", update(flags={"first": {"movable": True}})),
-    ("expected movable, shrinkable, preemptible", update(flags={"small": {"moveable": True}})),
-    ("with true or false", update(flags={"small": {"movable": 1}})),
-    ("expected flags by name", update(flags={"small": True})),
-    ("no job 'nobody'", update(priority={"nobody": 1})),
-    ("no job 'first'", update(priority={"first": 1}, remove_jobs=["first"])),
-    ("at most 1000000", update(priority={"first": 10**7})),
-    ("expected an integer", update(priority={"first": True})),
-    ("no node 'n9'", lambda engine: engine.fail_node("n9")),
-    ("'first' does not run", lambda engine: engine.undo("first")),
-    ("does not run", lambda engine: engine.release("first")),
+    ("'first' is there already", wrong(add_jobs=[job("first")])),
+    ("'x' is there already", wrong(add_jobs=[job("x"), job("x")])),
+    ("hall", wrong(add_jobs=[NEW, IN_A_HALL])),
+    ("records", wrong(add_jobs=["good"])),
+    (r"2\*\*53", wrong(add_jobs=VAST)),
+    ("release", wrong(remove_jobs=["gang"])),
+    ("no job 'x'", wrong(remove_jobs=["x"])),
+    ("cannot go; release what runs there first: job 'gang'", wrong(nodes={"n0": None})),
+    ("melt", wrong(nodes={"n2": "melt"})),
+    ("keys are ids", wrong(nodes={"n2": node("n3")})),
+    ("machine type", wrong(nodes={"n2": node("n2", "huge")})),
+    ("domain", wrong(nodes={"n2": node("n2", domain="hall")})),
+    ("'nobody' does not run", wrong(expected_end_ms={"nobody": 1})),
+    ("expected_end_ms: -1 for job", wrong(expected_end_ms={"small": -1})),
+    ("'first' does not run", wrong(flags={"first": {"movable": True}})),
+    ("expected movable, shrinkable, preemptible", wrong(flags={"small": {"moveable": True}})),
+    ("with true or false", wrong(flags={"small": {"movable": 1}})),
+    ("expected flags by name", wrong(flags={"small": True})),
+    ("no job 'nobody'", wrong(priority={"nobody": 1})),
+    ("no job 'first'", wrong(priority={"first": 1}, remove_jobs=["first"])),
+    ("at most 1000000", wrong(priority={"first": 10**7})),
+    ("expected an integer", wrong(priority={"first": True})),
+    ("no node 'n9'", lambda engine: fail_node(engine, "n9")),
+    ("no running job 'first'", lambda engine: undo(engine, "first")),
+    ("does not run", lambda engine: release(engine, "first")),
     ("no waiting job 'small'", adopt(SMALL, [1])),
     ("no waiting job 'new'", adopt(NEW, [1])),
     ("'first' is there already", adopt(FIRST, [1, 2], new=True)),
@@ -78,7 +87,7 @@ REFUSED: list[tuple[str, Callable[[Engine], object]]] = [
     ("1 GPUs, the option's demand is 2", adopt(FIRST, [1])),
     ("contradicts itself.*gpu_share", adopt(FIRST, [0, 1])),
     ("contradicts itself.*gpu_share", adopt(NEW, [0], new=True)),
-    ("no queue 'q'", lambda engine: engine.set_policy(Policy(queues=(Queue(id="other"),)))),
+    ("no queue 'q'", lambda engine: set_policy(engine, Policy(queues=(Queue(id="other"),)))),
 ]
 
 
@@ -88,19 +97,19 @@ def test_what_is_refused_changes_nothing() -> None:
     more = [job("third", nodes_allowed=("n3",)), job("queued", queue="q")]
     with engine_of(busy(*more, nodes=4, policy=queued)) as engine:
         refuses(engine, REFUSED)
-        engine.update(add_jobs=[job("good")])
+        update(engine, add_jobs=[job("good")])
         assert places(engine.place(["good"])).keys() == {"good"}
     with engine_of(1, [SMALL], running=[running(SMALL, [("n0", [0])])]) as engine:
-        refuses(engine, [("0 nodes would be left", lambda one: one.fail_node("n0", remove=True))])
+        refuses(engine, [("no node would be left", lambda one: fail_node(one, "n0", remove=True))])
 
 
 def test_a_job_that_names_a_node_waits_while_it_is_gone() -> None:
     """Names are conditions: the node may go, and a node that comes back under its name takes the job."""
     with engine_of(busy(job("third", nodes_allowed=("n3",)), nodes=4)) as engine:
         there = next(one for one in engine.snapshot.cluster.nodes if one.id == "n3")
-        engine.update(nodes={"n3": None})
+        update(engine, nodes={"n3": None})
         assert places(engine.place(["third"])) == {}
-        engine.update(nodes={"n3": there})
+        update(engine, nodes={"n3": there})
         assert places(engine.place(["third"])).keys() == {"third"}
 
 
@@ -109,23 +118,25 @@ def test_a_node_fails_and_the_whole_gang_waits_again(remove: bool) -> None:
     """Its other node is free, the failed one takes no work, and a plan made before says what happened."""
     with engine_of(busy()) as engine:
         old = engine.place(["first"])
-        assert engine.fail_node("n0", remove=remove) == (GANG,)
+        assert fail_node(engine, "n0", remove=remove) == (GANG,)
         assert (engine.revision, runs(engine)) == (1, ["small"])
         assert [n.id for n in engine.snapshot.cluster.nodes if not n.drained] == ["n1", "n2"]
         assert len(engine.snapshot.cluster.nodes) == (2 if remove else 3)
-        with pytest.raises(StaleSnapshot, match="node 'n0' failed and job 'gang' stopped") as stale:
+        with pytest.raises(
+            StaleSnapshot, match=f"job 'gang' stopped and node 'n0' {'went' if remove else 'changed'}"
+        ) as stale:
             engine.commit(old)
         assert (stale.value.jobs, stale.value.nodes) == (("gang",), ("n0",))
         assert_as_if_fresh(engine)
         assert engine.place(["gang"]).unplaced[0].job == "gang"
-        engine.update(add_jobs=[WIDE])
+        update(engine, add_jobs=[WIDE])
         assert places(engine.place(["wide"]))["wide"][0][0] == "n1"
 
 
 def test_an_idle_node_fails_too() -> None:
     """Nothing waits again."""
     with engine_of(2, [SMALL]) as engine:
-        assert engine.fail_node("n1") == ()
+        assert fail_node(engine, "n1") == ()
         assert_as_if_fresh(engine)
 
 
@@ -141,9 +152,9 @@ def test_a_failure_to_compile_changes_nothing(monkeypatch: pytest.MonkeyPatch) -
             patch.setattr("placeopt.live_cluster.cluster_state.refuse_huge_values", fail)
             before = engine.snapshot.model_dump()
             with pytest.raises(Unsupported):
-                engine.fail_node("n0", remove=True)
+                fail_node(engine, "n0", remove=True)
             assert engine.snapshot.model_dump() == before
-        engine.update(now_ms=1)  # a new snapshot
+        update(engine, now_ms=1)  # a new snapshot
         assert runs(engine) == ["gang", "small"]
         assert_as_if_fresh(engine)
 
@@ -153,15 +164,15 @@ def test_an_undone_job_waits_as_before() -> None:
     with engine_of(busy()) as engine:
         before = engine.snapshot
         engine.commit(engine.place(["first"]))
-        engine.undo("first")
+        undo(engine, "first")
         after = engine.snapshot
         assert (after.jobs, after.running, after.revision) == (before.jobs, before.running, before.revision + 2)
         assert_as_if_fresh(engine)
         old = engine.place(["first"])
         engine.commit(old)
         assert runs(engine) == ["gang", "small", "first"]
-        engine.undo("small")
-        with pytest.raises(StaleSnapshot, match="job 'small' waits again"):
+        undo(engine, "small")
+        with pytest.raises(StaleSnapshot, match="job 'small' stopped"):
             engine.commit(old)
 
 
@@ -170,7 +181,7 @@ def test_a_whole_round_beside_an_undone_job_may_start_it() -> None:
     with engine_of(2, [FIRST, job("other", gpus=2)]) as engine:
         plan = engine.place(method="stranding")
         engine.commit(engine.place(["first"]))
-        engine.undo("first")
+        undo(engine, "first")
         engine.edit(
             [AddMachines(do="add_machines", machines=(machine("big", 8),))]
         )  # compiled anew, what happened before is known
@@ -187,9 +198,9 @@ def preempted(engine: Engine) -> None:
 
 
 STOPS: dict[str, Callable[[Engine], object]] = {
-    "undo": lambda engine: engine.undo("small"),
-    "release": lambda engine: engine.release("small"),
-    "fail_node": lambda engine: engine.fail_node("n0"),
+    "undo": lambda engine: undo(engine, "small"),
+    "release": lambda engine: release(engine, "small"),
+    "fail_node": lambda engine: fail_node(engine, "n0"),
     "preempted": preempted,
 }
 
@@ -200,7 +211,7 @@ def test_stand_ins_go_with_the_job_that_needs_them(how: str) -> None:
     held = running(SMALL, [("n0", [3])], preemptible=True)
     with engine_of(1, [SMALL, job("better", gpus=2, value=9)], running=[held], policy=PREEMPTING) as engine:
         engine.edit([AddMachines(do="add_machines", machines=(machine("two", 2, cpu_millicores=0),))])
-        engine.update(nodes={"n0": node("n0", "two")})
+        update(engine, nodes={"n0": node("n0", "two")})
         assert_as_if_fresh(engine)
         STOPS[how](engine)
         assert "small" not in runs(engine)
@@ -211,7 +222,7 @@ def test_a_job_is_adopted_where_no_plan_could_start_it() -> None:
     """On a drained node, with the flags and times given; a new one with twice the CPU there is, whose time is now."""
     huge = job("huge", gpus=0, kind="cpu", cpu_millicores=64_000)
     with engine_of(busy()) as engine:
-        engine.update(nodes={"n2": "drain"}, now_ms=50)
+        update(engine, nodes={"n2": "drain"}, now_ms=50)
         adopt(FIRST, [1, 2], started_ms=40, expected_end_ms=90, preemptible=True)(engine)
         held = engine.snapshot.running[-1]
         assert (held.job, held.started_ms, held.expected_end_ms) == ("first", 40, 90)
@@ -221,7 +232,7 @@ def test_a_job_is_adopted_where_no_plan_could_start_it() -> None:
         assert (runs(engine)[-1], engine.snapshot.running[-1].started_ms) == ("huge", 50)
         assert_as_if_fresh(engine)
         assert [entry.rule for entry in engine.place(method="stranding").standing] == ["cpu"]
-        assert engine.release("huge") == huge
+        release(engine, "huge")
         assert [one.id for one in engine.snapshot.jobs] == ["gang", "small", "first", "second"]
 
 
@@ -231,12 +242,12 @@ def test_flags_and_priorities_hold_from_then_on() -> None:
     with engine_of(1, jobs, running=[running(SMALL, [("n0", [0])])], policy=PREEMPTING) as engine:
         assert places(engine.place(time_limit_s=2)).keys() == {"small"}
         for _ in range(2):
-            engine.update(flags={"small": {"preemptible": True}}, priority={"better": 5, "small": 7})
+            update(engine, flags={"small": {"preemptible": True}}, priority={"better": 5, "small": 7})
             assert engine.revision == 1
         assert [one.priority for one in engine.snapshot.jobs] == [7, 5]
         assert_as_if_fresh(engine)
         assert places(engine.place(time_limit_s=2)).keys() == {"better"}
-        engine.undo("small")
+        undo(engine, "small")
         assert engine.snapshot.jobs[0].priority == 7
         assert_as_if_fresh(engine)
 
@@ -257,7 +268,7 @@ def test_new_hardware_in_one_revision() -> None:
             engine.commit(old)
         assert_as_if_fresh(engine)
         engine.commit(engine.place(["eight"]))
-        engine.update(nodes={"n2": node("n2", domain="r0")})
+        update(engine, nodes={"n2": node("n2", domain="r0")})
         assert_as_if_fresh(engine)
 
 
@@ -266,7 +277,7 @@ def test_another_policy() -> None:
     with engine_of(busy()) as engine:
         old = engine.place(["first"])
         exclusive = Policy(name="exclusive", share_mode="exclusive")
-        engine.set_policy(exclusive)
+        set_policy(engine, exclusive)
         assert (engine.snapshot.policy, engine.revision) == (exclusive, 1)
         with pytest.raises(StaleSnapshot, match="policy 'exclusive' took the place of"):
             engine.commit(old)
@@ -279,4 +290,4 @@ def test_a_policy_under_which_what_runs_contradicts_itself() -> None:
     jobs = [job(name, gpu_milli=600) for name in "ab"]
     policy = Policy(share_mode="overcommit", jobs_per_gpu_max=2)
     with engine_of(1, jobs, running=[running(held, [("n0", [0])]) for held in jobs], policy=policy) as engine:
-        refuses(engine, [("running placements", lambda one: one.set_policy(Policy()))])
+        refuses(engine, [("running placements", lambda one: set_policy(one, Policy()))])

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 
-from helpers.live_engine import engine_of, places, refuses, runs
+from helpers.live_engine import engine_of, places, refuses, release, runs, update
 from helpers.scenarios import two_sockets
 from placeopt import BadInput, Engine, Instance, Plan, Policy, StaleSnapshot, Unsupported, audit, solve, violations
 from placeopt.build import instance, job, machine, node, option, running
@@ -27,7 +27,7 @@ def test_a_whole_round_is_the_plan_of_the_snapshot(loaded: Instance) -> None:
     with engine_of(loaded) as engine:
         last = None
         for step in range(2):
-            engine.update(add_jobs=[job(f"more-{step}", gpus=1)])
+            update(engine, add_jobs=[job(f"more-{step}", gpus=1)])
             fresh = Instance.model_validate_json(engine.snapshot.model_dump_json())
             options: dict[str, Any] = {"method": "stranding", "deterministic": True}
             assert dumps(engine.place(**options)) == dumps(solve(fresh, previous=last, isolation="thread", **options))
@@ -141,7 +141,7 @@ def test_a_stale_plan_names_what_changed() -> None:
     """Jobs and nodes, by attribute and in words; nothing is committed."""
     with engine_of(2, [job("a"), job("b"), job("c")]) as engine:
         first, whole = engine.place(["a"]), engine.place(method="stranding")
-        engine.update(nodes={"n1": "drain"}, remove_jobs=["c"])
+        update(engine, nodes={"n1": "drain"}, remove_jobs=["c"])
         engine.commit(engine.place(["b"]))
         for plan in (first, whole):
             with pytest.raises(StaleSnapshot, match=r"revision 0.*at 2.*'c' went.*'n1'.*'b' started") as caught:
@@ -230,7 +230,7 @@ def test_nothing_is_loaded() -> None:
             with pytest.raises(BadInput, match="load"):
                 call()
         with pytest.raises(BadInput, match="load"):
-            engine.release("a")
+            release(engine, "a")
         jobs = [job("a"), job("b")]
         with pytest.raises(BadInput, match="running placements"):
             engine.load(instance(1, jobs, running=[running(held, [("n0", [0])]) for held in jobs]))
@@ -239,10 +239,10 @@ def test_nothing_is_loaded() -> None:
 def test_flags_of_jobs_that_start() -> None:
     """All of them, or some by id, of which a string is one and not its letters; and when they started."""
     with engine_of(1, [job("a"), job("ab"), job("b"), job("late")]) as engine:
-        engine.update(now_ms=70)
+        update(engine, now_ms=70)
         engine.commit(engine.place(["a", "b"]), movable=True, preemptible=["b"])
         engine.commit(engine.place(["ab"]), shrinkable="ab", movable="a")
-        engine.update(remove_jobs="late")
+        update(engine, remove_jobs="late")
         held = [(h.job, h.movable, h.shrinkable, h.preemptible, h.started_ms) for h in engine.snapshot.running]
         assert held == [("a", True, False, False, 70), ("b", True, False, True, 70), ("ab", False, True, False, 70)]
         assert [one.id for one in engine.snapshot.jobs] == ["a", "ab", "b"]
@@ -267,7 +267,7 @@ def test_a_decision_for_one_job_keeps_to_minimal_utility() -> None:
         engine.load(one_pair(rule="utility"))
         with pytest.raises(BadInput, match="utility"):
             engine.commit(engine.place(["pair"]).model_copy(update={"placements": across, "unplaced": ()}))
-        engine.release("left")
+        release(engine, "left")
         engine.commit(engine.place(["pair"]))
         assert len(engine.snapshot.running) == 2
 
@@ -279,7 +279,7 @@ def test_look_ahead_decides_whole_rounds_by_expected_ends() -> None:
             engine.place(["pair"])
         assert engine.place(time_limit_s=5).placement_of("pair") is not None
         for soon, waits in ((5_000, True), (500_000, False)):
-            engine.update(expected_end_ms={"left": soon, "right": 900_000})
+            update(engine, expected_end_ms={"left": soon, "right": 900_000})
             assert bool(engine.place(deterministic=True, warm=False).unplaced) == waits
             assert engine.snapshot.running[0].expected_end_ms == soon
 
@@ -289,9 +289,9 @@ def test_ends_that_were_known_are_no_change() -> None:
     held = job("held")
     with engine_of(1, [held], running=[running(held, [("n0", [0])], expected_end_ms=900)]) as engine:
         before = engine.snapshot
-        engine.update(expected_end_ms={"held": 900})
+        update(engine, expected_end_ms={"held": 900})
         assert engine.snapshot is before
-        engine.update(expected_end_ms={"held": 901})
+        update(engine, expected_end_ms={"held": 901})
         assert engine.revision == before.revision + 1
         assert [one.expected_end_ms for one in engine.snapshot.running] == [901]
 

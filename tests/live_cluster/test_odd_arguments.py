@@ -10,25 +10,26 @@ import pytest
 from helpers.live_engine import engine_of
 from placeopt import Engine, PlaceoptError
 from placeopt.build import job, running
+from placeopt.live_cluster import ClusterChanges
 
 ODD: list[Any] = [5, 1.5, True, "x", object(), [1], [None], [["a"]], {3: 4}, {"a": 1}]
 ODD += [{name: value} for name in ("runs", "waits", "n0") for value in ([], 7, "drain?", {"movable": 1}, {3: True})]
 RUNS, WAITS = job("runs", gpus=1), job("waits", gpus=1)
-FIELDS = ["add_jobs", "remove_jobs", "nodes", "expected_end_ms", "flags", "priority"]
+FIELDS = ["release", "remove_jobs", "nodes", "add_jobs", "adopt", "expected_end_ms", "flags", "priorities"]
 CALLS: dict[str, Callable[[Engine, Any], object]] = {
-    **{name: lambda engine, value, name=name: engine.update(**{name: value}) for name in FIELDS},
+    **{name: lambda engine, value, name=name: engine.apply(ClusterChanges(**{name: value})) for name in FIELDS},
     **{
         name: lambda engine, value, name=name: getattr(engine, name)(value)
-        for name in ("release", "undo", "fail_node", "edit", "set_policy", "commit", "rank")
+        for name in ("apply", "edit", "commit", "rank")
     },
-    "now_ms": lambda engine, value: engine.update(now_ms=value if value != 5 else "5"),
+    "now_ms": lambda engine, value: engine.apply(ClusterChanges(now_ms=value if value != 5 else "5")),
     "movable": lambda engine, value: engine.commit(engine.place(["waits"]), movable=value if value is not True else 1),
     "jobs": lambda engine, value: engine.place(value),
     "jobs[]": lambda engine, value: engine.place([value]),
     "nodes to rank": lambda engine, value: engine.rank("waits", value),
     "method to rank": lambda engine, value: engine.rank("waits", method=value),
 }
-TAKEN = {"priority": ({"waits": 7}, {"runs": 7}), "expected_end_ms": ({"runs": 7},)}
+TAKEN = {"priorities": ({"waits": 7}, {"runs": 7}), "expected_end_ms": ({"runs": 7},)}
 """What is not odd there: numbers are priorities and times."""
 IDS = {"remove_jobs", "jobs", "nodes to rank", "movable"}
 """Takes any collection of ids, mappings too."""

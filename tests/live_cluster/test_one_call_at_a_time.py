@@ -35,20 +35,13 @@ def calls(engine: Engine) -> dict[str, Callable[[], Any]]:
         "start": engine.start,
         "close": engine.close,
         "load": lambda: engine.load(instance(1, [job("a")])),
-        "update": lambda: engine.update(add_jobs=[job("new")]),
         "place": engine.place,
         "commit": lambda: engine.commit(plan),
         "rank": lambda: engine.rank("a"),
         "job": lambda: engine.job("a"),
         "numbers": lambda: engine.numbers,
-        "release": lambda: engine.release("a"),
-        "undo": lambda: engine.undo("a"),
-        "fail_node": lambda: engine.fail_node("n0"),
-        "fail_gpu": lambda: engine.fail_gpu("n0", 0),
-        "repair_gpu": lambda: engine.repair_gpu("n0", 0),
         "apply": lambda: engine.apply(ClusterChanges()),
         "edit": lambda: engine.edit(()),
-        "set_policy": lambda: engine.set_policy(placeopt.Policy()),
         "snapshot": lambda: engine.snapshot,
         "revision": lambda: engine.revision,
     }
@@ -73,7 +66,7 @@ def test_every_public_call_is_refused_during_another(first: str) -> None:
         solve = partial(engine.solve, before) if first == "solve" else engine.place
         plan = solve(on_progress=on_progress)
         assert set(refused) == set(others)
-        assert (refused["update"].called, refused["update"].running) == ("update", first)
+        assert (refused["edit"].called, refused["edit"].running) == ("edit", first)
         assert "one call at a time" in str(refused["close"])
         assert engine.snapshot == before  # nothing of what was refused has happened
         assert violations(before, plan) == []

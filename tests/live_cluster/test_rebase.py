@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import event, given, settings
 
-from helpers.live_engine import engine_of, refuses, runs, step
+from helpers.live_engine import engine_of, refuses, runs, step, update
 from helpers.plan_records import at_request, standing
 from helpers.plans import plan_for
 from placeopt import Plan, StaleSnapshot, generate, violations
@@ -73,7 +73,7 @@ def test_a_stop_that_nothing_needs_any_more_is_left_out() -> None:
         stopped = {entry.job for entry in plan.preempted}
         starting = [placement.job for placement in plan.placements if placement.job not in before]
         assert len(stopped) > 1
-        engine.update(remove_jobs=starting)
+        update(engine, remove_jobs=starting)
         done = engine.commit(plan, rebase=True)
         assert done.committed == ()
         assert {entry.job for entry in done.refused} == {*starting, *stopped}
@@ -85,7 +85,7 @@ def test_plans_of_other_clusters_are_refused() -> None:
     """A revision that this cluster never had; without ``rebase`` an earlier one too."""
     with engine_of(2, [job("a")]) as engine:
         plan = engine.place(method="stranding")
-        engine.update(nodes={"n1": "drain"})
+        update(engine, nodes={"n1": "drain"})
         with pytest.raises(StaleSnapshot):
             engine.commit(plan)
         later = plan.model_copy(update={"instance": plan.instance.model_copy(update={"revision": 9})})
@@ -98,7 +98,7 @@ def test_what_changed_since_is_named(nodes: int, words: str) -> None:
     """The first five nodes, and how many more."""
     with engine_of(nodes, [job("a")]) as engine:
         plan = engine.place(method="stranding")
-        engine.update(nodes={f"n{number}": "drain" for number in range(nodes)})
+        update(engine, nodes={f"n{number}": "drain" for number in range(nodes)})
         with pytest.raises(StaleSnapshot, match=words):
             engine.commit(plan)
 

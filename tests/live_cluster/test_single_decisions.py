@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from helpers.live_engine import engine_of, places
+from helpers.live_engine import engine_of, places, release, update
 from helpers.plan_records import plan_of
 from placeopt import Instance, Plan, Policy
 from placeopt.build import job, machine, node
@@ -81,7 +81,7 @@ def test_jobs_that_come_and_go(method: str, mode: str) -> None:
     with engine_of(nodes, machines=kinds, slowdowns=slow, policy=policy) as engine:
         for step in range(40):
             name = f"j{step}"
-            engine.update(add_jobs=[newcomer(name, rng, shares=mode != "exclusive")])
+            update(engine, add_jobs=[newcomer(name, rng, shares=mode != "exclusive")])
             expected = afresh(engine.snapshot, name, method)
             plan = engine.place([name], method=method, explain=False)
             assert where(plan, name) == expected, step
@@ -89,9 +89,9 @@ def test_jobs_that_come_and_go(method: str, mode: str) -> None:
             engine.commit(plan)
             for one in engine.snapshot.running:
                 if rng.random() < 0.1:
-                    engine.release(one.job)
+                    release(engine, one.job)
             if step % 15 == 7:
-                engine.update(
-                    nodes={"n0": "drain" if step < 20 else "undrain", f"new{step}": node(f"new{step}", "two")}
+                update(
+                    engine, nodes={"n0": "drain" if step < 20 else "undrain", f"new{step}": node(f"new{step}", "two")}
                 )
     assert some > 25

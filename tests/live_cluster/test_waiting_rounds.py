@@ -11,7 +11,7 @@ import pytest
 from hypothesis import event, given
 
 from helpers.brute_force import combinations_up_to, optimum
-from helpers.live_engine import engine_of, places, refuses, runs, step
+from helpers.live_engine import engine_of, places, refuses, release, runs, step, update
 from placeopt import Engine, Instance, Plan, Policy, StaleSnapshot, Unsupported, audit, generate, violations
 from placeopt.build import instance, job, machine, node, running
 from placeopt.model import Changes, Interference, Postpone, Queue, Quota, Weights
@@ -86,8 +86,8 @@ def test_the_same_changes_give_the_same_plans() -> None:
                 plan = engine.place(waiting_only=True, deterministic=True)
                 plans.append(plan.model_dump_json())
                 engine.commit(plan)
-                engine.release(runs(engine)[1])
-                engine.update(nodes={CROWDED.cluster.nodes[turn].id: "drain"})
+                release(engine, runs(engine)[1])
+                update(engine, nodes={CROWDED.cluster.nodes[turn].id: "drain"})
         return plans
 
     assert told() == told()
@@ -127,7 +127,7 @@ def test_a_limit_that_running_jobs_exceed_does_not_lower_the_bound() -> None:
     waiting = [job(f"w{i}", cpu_millicores=3000, value=5) for i in range(4)]
     nodes = [node("n0"), node("n1", machine="small")]
     with engine_of(nodes, [*held, *waiting], machines=machines, running=runs) as engine:
-        engine.update(nodes={"n0": engine.snapshot.cluster.nodes[0].model_copy(update={"machine": "small"})})
+        update(engine, nodes={"n0": engine.snapshot.cluster.nodes[0].model_copy(update={"machine": "small"})})
         plan = engine.place(waiting_only=True, time_limit_s=60)
         assert plan.levels[0].objective == 5
         assert plan.levels[0].bound is not None
@@ -171,6 +171,6 @@ def test_errors_are_those_of_other_rounds() -> None:
     with engine_of(CROWDED) as engine:
         refuses(engine, [("no method", lambda one: one.place(waiting_only=True, method="nothing"))])
         plan = engine.place(waiting_only=True)
-        engine.update(add_jobs=[job("late")])
+        update(engine, add_jobs=[job("late")])
         with pytest.raises(StaleSnapshot, match="revision"):
             engine.commit(plan)

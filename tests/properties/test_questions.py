@@ -4,6 +4,7 @@ from collections.abc import Callable
 
 from hypothesis import given, settings
 
+from helpers.live_engine import release
 from placeopt import Engine, Instance, PlaceoptError, solve_in_parts, whatif
 from placeopt.build import job
 from placeopt.check import judge
@@ -19,7 +20,7 @@ def emptied(round_: Instance) -> None:
         live.load(round_)
         live.commit(live.place(time_limit_s=1))
         for running in list(live.snapshot.running):
-            live.release(running.job)
+            release(live, running.job)
         after = live.place(time_limit_s=1)
         found = judge(live.snapshot, after)
         assert [*found.violations, *found.standing] == []

@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 
 from helpers.brute_force import optimum
 from helpers.granted_shares import wrong_shares
-from helpers.live_engine import engine_of, runs
+from helpers.live_engine import engine_of, release, runs
 from placeopt import Engine, Instance, audit, violations
 from placeopt.documents import dumps, loads
 from placeopt.problem import compile_problem
@@ -50,7 +50,7 @@ def test_of_a_live_cluster(engine: Engine, round_: Instance, choice: Choice) -> 
             waiting = [job.id for job in snapshot.jobs if job.id not in held]
             match choice.number(0, 3):
                 case 0 if held:
-                    live.release(choice.pick(held))
+                    release(live, choice.pick(held))
                 case 1:
                     plan = live.place(method="stranding", deterministic=True, warm=False)
                     anew = engine.solve(snapshot, method="stranding", deterministic=True)

@@ -125,7 +125,7 @@ def test_a_policy_changes() -> None:
         ([(1, {"do": "remove_jobs", "jobs": ("x",)})], "no job 'x' among the arrivals"),
         ([(1, {"do": "remove_jobs", "jobs": ("a",)}), (2, {"do": "remove_jobs", "jobs": ("a",)})], "withdrawn once"),
         ([(1, {"do": "set_amount", "resource": "memory_mib", "amount": 1, "at": "machine"})], "machine .m. would"),
-        ([(1, {"do": "fail", "level": "gpu", "domains": ("node-0/gpu0",)})], "node 'node-0' would become another"),
+        ([(1, {"do": "fail", "level": "gpu", "domains": ("node-0/gpu0",)})], "in a simulation nodes fail whole"),
     ],
 )  # fmt: skip
 def test_what_cannot_be_is_refused(events: Any, words: str) -> None:

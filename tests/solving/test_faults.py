@@ -8,6 +8,7 @@ import pytest
 from placeopt import Engine, Instance, InternalFault, Policy, Progress, SolverFault, audit, violations
 from placeopt.build import instance, job
 from placeopt.errors import OutOfTime
+from placeopt.live_cluster import ClusterChanges
 from placeopt.model import Weights
 from placeopt.solving import METHODS
 
@@ -69,18 +70,12 @@ def test_every_call_of_a_live_engine_too(monkeypatch: pytest.MonkeyPatch) -> Non
         engine.load(knapsack())
         plan = engine.place(["a"])
         cause = ZeroDivisionError("by 0")
-        told = ("update", "release", "undo", "fail_node", "set_policy")
-        reports = (f"host_reports.HostReports.{name}" for name in told)
-        for name in ("LiveCluster.place_jobs", "LiveCluster.commit", "edits.Edits.edit", *reports):
+        for name in ("LiveCluster.place_jobs", "LiveCluster.commit", "edits.Edits.edit", "edits.Edits.apply"):
             monkeypatch.setattr("placeopt.live_cluster." + name, failing(cause))
         calls: list[Callable[[], object]] = [
-            lambda: engine.update(now_ms=1),
+            lambda: engine.apply(ClusterChanges(now_ms=1)),
             lambda: engine.place(["a"]),
             lambda: engine.commit(plan),
-            lambda: engine.release("a"),
-            lambda: engine.undo("a"),
-            lambda: engine.fail_node("n0"),
-            lambda: engine.set_policy(Policy()),
             lambda: engine.edit(()),
         ]
         for call in calls:

@@ -212,18 +212,18 @@ def test_a_failing_switch_by_hand() -> None:
     assert [(one.displaced, one.lost, one.gpus) for one in pairs.scenarios] == [(1, 1, 4)]
 
 
-def test_what_stays_beside_a_failed_switch_is_counted_anew() -> None:
-    """GPUs 2 and 3 become 0 and 1, and the job on them keeps its place; links and distances go with them."""
+def test_what_stays_beside_a_failed_switch_keeps_its_place() -> None:
+    """The job on GPUs 2 and 3 runs on; 0 and 1 are held for nobody, and cannot fail again."""
     base = _switches((2, 3))
     step = {"do": "fail", "level": "switch", "domains": ("n0/sw0",)}
     after = apply(base, Patch.model_validate({"steps": (step,)}).steps)
     assert displaced(base, after) == ()
-    [assignment] = after.running[0].assignments
-    assert (dict(assignment.gpus), assignment.workers[0].gpus) == ({"0": 1000, "1": 1000}, (0, 1))
-    box = next(m for m in after.cluster.machines if m.id == after.cluster.nodes[0].machine)
-    assert [gpu.part for gpu in box.gpus] == ["sw1", "sw1"]
-    with pytest.raises(BadInput, match="n0/sw7"):
-        apply(base, Patch.model_validate({"steps": ({**step, "domains": ("n0/sw7",)},)}).steps)
+    assert (after.cluster, after.running) == (base.cluster, base.running)
+    assert list(after.failed_gpus) == [("n0", 0), ("n0", 1)]
+    assert {one.domains[0] for one in fail(after, "switch", limits=SHORT).scenarios} == {"n0/sw1", "n1/sw0", "n1/sw1"}
+    for name in ("n0/sw7", "n0/sw0"):
+        with pytest.raises(BadInput, match=name):
+            apply(after, Patch.model_validate({"steps": ({**step, "domains": (name,)},)}).steps)
 
 
 def test_failures_side_by_side() -> None:

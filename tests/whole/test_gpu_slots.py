@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from helpers.live_engine import assert_as_if_fresh, engine_of, step
+from helpers.live_engine import assert_as_if_fresh, engine_of, set_policy, step
 from helpers.plans import plan_for
 from placeopt import BadInput, solve
 from placeopt.actions import plan_actions
@@ -389,7 +389,7 @@ def test_a_live_cluster_is_what_a_fresh_one_would_be(seed: int) -> None:
             now = engine.snapshot
             fixed = {"moves_max": 0, "preemptions_max": 0, "shrinks_max": 0}
             policy = now.policy.model_copy(update={"changes": now.policy.changes.model_copy(update=fixed)})
-            engine.set_policy(policy)
+            set_policy(engine, policy)
             plan, anew = engine.place(waiting_only=True), solve(engine.snapshot, isolation="thread")
             beside = sum(
                 one.option(held.option).value for held in now.running for one in now.jobs if one.id == held.job

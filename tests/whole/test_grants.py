@@ -9,6 +9,7 @@ from hypothesis import given, settings
 
 from helpers.grant_cases import CASES
 from helpers.granted_shares import wrong_shares
+from helpers.live_engine import release, update
 from helpers.scenarios import policy as scheduling
 from helpers.scenarios import scenario, timed
 from placeopt import BadInput, Engine, audit
@@ -141,7 +142,7 @@ class TestLiveCluster:
             revision = live.revision
             live.commit(whole)
             assert live.revision == revision  # shares alone are no change
-            live.release("b")
+            release(live, "b")
             assert shares(live.snapshot) == {"a": [1000]}
             live.commit(live.place(["c"]))
             assert shares(live.snapshot) == {"a": [400], "c": [600]}
@@ -150,7 +151,7 @@ class TestLiveCluster:
     def test_limits_that_come_with_an_update(self) -> None:
         with Engine(isolation="thread") as live:
             live.load(one_gpu(("a", 250, None)))
-            live.update(add_jobs=[job("b", gpu_milli=250, gpu_milli_limit=1000)])
+            update(live, add_jobs=[job("b", gpu_milli=250, gpu_milli_limit=1000)])
             live.commit(live.place(["a", "b"]))
             assert shares(live.snapshot) == {"a": [250], "b": [750]}
 

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from helpers.live_engine import release, update
 from helpers.plans import plan_for
 from helpers.referee_messages import findings
 from placeopt import solve
@@ -109,11 +110,11 @@ def test_an_engine_knows_when_holds_begin_and_end() -> None:
     with Engine(isolation="thread") as engine:
         engine.load(round_)
         for now_ms, starts in ((400, True), (501, False), (1999, False), (2000, True)):
-            engine.update(now_ms=now_ms)
+            update(engine, now_ms=now_ms)
             plan = engine.place(["w"], time_limit_s=20)
             assert bool(plan.placements) == starts
             assert placed(engine.snapshot) == ({"w", "r"} if starts else {"r"})
-        engine.release("r")
+        release(engine, "r")
         engine.commit(engine.place(["w"], time_limit_s=20))
         assert [one.job for one in engine.snapshot.running] == ["w"]
 

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, model_validator
 
-from placeopt.edits.gpus import without_gpus
+from placeopt.edits.gpus import with_failed_gpus
 from placeopt.edits.levels import INSIDE, joined, lost_hardware
 from placeopt.edits.nodes import copy_of, node_of_type
 from placeopt.edits.records import changed, merged, refusal, refuse_unknown, some
@@ -16,6 +16,8 @@ from placeopt.model import Amounts, Domain, Instance, Machine, Node, Taint
 from placeopt.model.base import Id, Labels, LabelValue, Name
 
 MAX_ADDED = 100_000
+PartId = Annotated[str, Field(min_length=1, max_length=520)]
+"""Id of a domain, or of a node and of a part inside it."""
 BROUGHT = "; a step add_machines brings new ones"
 EMPTY = "expected 'nodes' or 'of'"
 
@@ -122,13 +124,14 @@ class Fail(HardwareStep):
     """
     Remove all nodes under domains of a level: ``node``, ``rack``, or another level of the cluster.
 
-    With the levels inside machines (``gpu``, ``switch``, ``numa``, ``socket``) only the GPUs are removed.
+    With the levels inside machines (``gpu``, ``switch``, ``numa``, ``socket``) the nodes stay, and their GPUs take no
+    work: a hold for nobody (`Instance.failed_gpus`) keeps jobs off each, until a step ``remove_holds``.
     """
 
     do: Literal["fail"]
     level: Id
     """Level of the network, or inside machines."""
-    domains: Ids
+    domains: Annotated[tuple[PartId, ...], Field(min_length=1)]
     """Domains of the level; inside machines such as ``node-7/sw0``."""
 
     def edited(self, before: Instance) -> Instance:
@@ -139,7 +142,7 @@ class Fail(HardwareStep):
         if missing is not None:
             raise refusal("domains", f"no {self.level} {missing!r} with {kind}; there are: {some(losses)}")
         lost = joined(losses[name] for name in self.domains)
-        return without_gpus(before, lost.gpus) if lost.gpus else without_nodes(before, lost.nodes)
+        return with_failed_gpus(before, lost.gpus) if lost.gpus else without_nodes(before, lost.nodes)
 
 
 class ReplaceNodes(HardwareStep):

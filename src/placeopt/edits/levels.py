@@ -73,15 +73,17 @@ def joined(losses: Iterable[LostHardware]) -> LostHardware:
 
 def gpus_under(instance: Instance, level: str) -> dict[str, tuple[str, tuple[int, ...]]]:
     """
-    Return node and GPUs under each part of a level, by ``node/part``; parts without GPUs are left out.
+    Return node and GPUs under each part of a level, by ``node/part``; failed GPUs, and parts without any, are left out.
 
     GPUs themselves are ``node/gpu0``, ``node/gpu1`` and so on.
     """
     of_machine = {machine.id: _parts(machine, level) for machine in instance.cluster.machines}
+    failed = instance.failed_gpus
     return {
-        f"{node.id}/{name}": (node.id, gpus)
+        f"{node.id}/{name}": (node.id, left)
         for node in instance.cluster.nodes
         for name, gpus in of_machine[node.machine].items()
+        if (left := tuple(gpu for gpu in gpus if (node.id, gpu) not in failed) if failed else gpus)
     }
 
 

@@ -8,6 +8,7 @@ from typing import Annotated
 
 from pydantic import Field
 
+from placeopt.edits.gpus import without_gone_gpus
 from placeopt.edits.records import changed, refuse_unknown
 from placeopt.model import Instance, Node, Record
 from placeopt.model.base import Id
@@ -43,8 +44,8 @@ def with_cluster(before: Instance, **fields: object) -> Instance:
 
 
 def with_nodes(before: Instance, nodes: tuple[Node, ...]) -> Instance:
-    """Return the round with other nodes."""
-    return with_cluster(before, nodes=nodes)
+    """Return the round with other nodes, and without the failed GPUs that are no longer there."""
+    return without_gone_gpus(with_cluster(before, nodes=nodes))
 
 
 def on_nodes(before: Instance, nodes: Collection[str] | None, edit: Callable[[Node], Node]) -> Instance:

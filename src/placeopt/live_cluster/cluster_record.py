@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
 
 from placeopt.check import Ledger
 from placeopt.check.case import names
@@ -14,16 +13,13 @@ from placeopt.errors import BadInput, StaleSnapshot, Unsupported
 from placeopt.live_cluster.changes import FLAGS
 from placeopt.model import Cluster, Instance, Job, Node, Policy, Running
 from placeopt.model import Placement as PlacementRecord
-from placeopt.model.base import MAX_JOBS, MAX_NODES
+from placeopt.model.base import MAX_JOBS, MAX_MS, MAX_NODES
 from placeopt.model.instance import job_fault, running_fault
 from placeopt.model.job import MAX_PRIORITY
 from placeopt.problem.grants import Record, granted, has_limit
 
 Ids = bool | Collection[str]
 """All jobs that a plan starts (true), none of them, or some by id."""
-
-NodeChange = Node | Literal["drain", "undrain"] | None
-"""A record to add, or to replace the node of that id by; a word; or None, which removes the node."""
 
 MOST_CHANGES_LISTED = 5
 """Changes that the message of ``StaleSnapshot`` describes; it has the ids of all."""
@@ -274,25 +270,20 @@ class ClusterRecord:
         nodes = tuple(dict.fromkeys(node for change in since for node in change.nodes))
         raise StaleSnapshot(planned, self.revision, jobs, nodes, ", ".join(texts))
 
-    def check_jobs(self, add: tuple[Job, ...], remove: tuple[str, ...]) -> None:
-        """Raise ``BadInput`` unless these jobs can come and go."""
-        odd = next((job_id for job_id in remove if not isinstance(job_id, str)), None)
-        if odd is not None:
-            raise BadInput(f"remove_jobs: {type(odd).__name__}, expected ids")
+    def check_jobs(self, add: tuple[Job, ...], remove: tuple[str, ...], ending: Collection[str] = ()) -> None:
+        """Raise ``BadInput`` unless these jobs can come and go; those in ``ending`` run until then."""
         leaving = set(remove)
         if len(leaving) < len(remove):
             raise BadInput("remove_jobs: a job appears twice")
         for job_id in remove:
             if job_id not in self.jobs:
                 raise BadInput(f"remove_jobs: no job {job_id!r}")
-            if job_id in self.running:
+            if job_id in self.running and job_id not in ending:
                 raise BadInput(f"remove_jobs: job {job_id!r} runs; release it")
         if len(self.jobs) - len(remove) + len(add) > MAX_JOBS:
             raise BadInput(f"add_jobs: more than {MAX_JOBS} jobs would be left")
         coming: set[str] = set()
         for job in add:
-            if not isinstance(job, Job):
-                raise BadInput(f"add_jobs: {type(job).__name__}, expected records of placeopt.model.Job")
             if job.id in coming or (job.id in self.jobs and job.id not in leaving):
                 raise BadInput(f"add_jobs: job {job.id!r} is there already; remove it first, or choose another id")
             coming.add(job.id)
@@ -313,11 +304,20 @@ class ClusterRecord:
                 )
         return {job: number for job, number in priority.items() if self.jobs[job].priority != number}
 
-    def new_flags(self, flags: Mapping[str, Mapping[str, bool]]) -> dict[str, dict[str, bool]]:
-        """Return the flags that change, or raise ``BadInput`` unless all are flags of running jobs."""
+    def new_ends(self, ends: Mapping[str, int], halted: Collection[str]) -> dict[str, int]:
+        """Return the ends that change, or raise ``BadInput`` unless all are times of jobs that run on."""
+        for job_id, end in ends.items():
+            if job_id not in self.running or job_id in halted:
+                raise BadInput(f"expected_end_ms: job {job_id!r} does not run")
+            if type(end) is not int or not 0 <= end <= MAX_MS:
+                raise BadInput(f"expected_end_ms: {end!r} for job {job_id!r}, expected ms from 0 to {MAX_MS}")
+        return {job: end for job, end in ends.items() if self.running[job].expected_end_ms != end}
+
+    def new_flags(self, flags: Mapping[str, Mapping[str, bool]], halted: Collection[str]) -> dict[str, dict[str, bool]]:
+        """Return the flags that change, or raise ``BadInput`` unless all are flags of jobs that run on."""
         changed: dict[str, dict[str, bool]] = {}
         for job_id, values in flags.items():
-            if job_id not in self.running:
+            if job_id not in self.running or job_id in halted:
                 raise BadInput(f"flags: job {job_id!r} does not run")
             if not isinstance(values, Mapping):
                 raise BadInput(f"flags: {values!r} for job {job_id!r}, expected flags by name")
@@ -348,26 +348,18 @@ class ClusterRecord:
             if beyond:
                 raise BadInput(f"{where}.gpus: node {assignment.node!r} has {size} GPUs, but no GPU {beyond[0]}")
 
-    def check_nodes(self, nodes: Mapping[str, NodeChange], stopping: Collection[str] = ()) -> dict[str, Node | None]:
+    def check_nodes(self, nodes: Mapping[str, Node | None], stopping: Collection[str]) -> dict[str, Node | None]:
         """Return the new records by node id, or raise ``BadInput`` unless they can come, go and change."""
-        records: dict[str, Node | None] = {}
-        for name, change in nodes.items():
-            if name not in self.nodes and not isinstance(change, Node):
-                raise BadInput(f"nodes: no node {name!r}")
+        records = dict(nodes)
+        for name, change in records.items():
             if isinstance(change, Node):
                 self._check_node(name, change)
-                records[name] = change
-            elif change is None:
-                held = [job for job in self.ledger.on_node(name) if job not in stopping]
-                if held:
-                    raise BadInput(f"nodes: {name!r} cannot go; release what runs there first: {names(held)}")
-                records[name] = None
-            elif change in ("drain", "undrain"):
-                records[name] = self.nodes[name].model_copy(update={"drained": change == "drain"})
-            else:
-                raise BadInput(
-                    f"nodes: {name!r}: {change!r}, expected a record of placeopt.model.Node, 'drain', 'undrain' or None"
-                )
+            elif change is not None:
+                raise BadInput(f"nodes: {name!r}: {change!r}, expected a record of placeopt.model.Node or None")
+            elif name not in self.nodes:
+                raise BadInput(f"nodes: no node {name!r}")
+            elif held := [job for job in self.ledger.on_node(name) if job not in stopping]:
+                raise BadInput(f"nodes: {name!r} cannot go; release what runs there first: {names(held)}")
         left = len(self.nodes) + sum((record is not None) - (name in self.nodes) for name, record in records.items())
         if not left or left > MAX_NODES:
             raise BadInput(f"nodes: {left} nodes would be left, expected 1 to {MAX_NODES}")

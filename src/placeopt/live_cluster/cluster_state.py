@@ -8,6 +8,7 @@ from contextlib import contextmanager
 import numpy as np
 
 from placeopt.check import Ledger
+from placeopt.edits.gpus import without_gone_gpus
 from placeopt.errors import BadInput, PlaceoptError
 from placeopt.live_cluster.cluster_record import ClusterRecord
 from placeopt.live_cluster.incremental_placer import IncrementalPlacer
@@ -107,10 +108,9 @@ class ClusterState:
 
     def drop_gone_gpus(self) -> None:
         """Forget that GPUs have failed which are no longer there."""
-        now, sizes = self.snapshot, self.snapshot.cluster.gpus_by_node
-        gone = [hold.id for (node, gpu), hold in now.failed_gpus.items() if gpu >= sizes.get(node, 0)]
-        if gone:
-            self.hold(tuple(hold for hold in now.holds if hold.id not in gone))
+        left = without_gone_gpus(self.snapshot)
+        if left is not self.snapshot:
+            self.recompile(left, self.policy)
 
     def _contents(self) -> tuple[Policy, ClusterRecord, Parts, IncrementalPlacer, dict[str, int]]:
         return self.policy, self.record, self.parts, self.placer, self.node_number
@@ -131,7 +131,7 @@ class ClusterState:
         before = {name: self.record.nodes[name] for name in records if name in self.record.nodes}
         order = list(self.record.nodes) if None in records.values() else None
         hardware, known = self.parts.hardware, len(self.parts.table.members)
-        running = dict(self.record.running) if stop else {}
+        running = dict(self.record.running) if stop and (add or records) else {}  # to go back
         for job_id in stop:
             self.stop(job_id)
         self._put_nodes(records)
@@ -184,30 +184,16 @@ class ClusterState:
         if any(held.node in nodes for running in gone for held in running.assignments):
             self._compile(self.snapshot)
 
-    def adopt(self, running: Running, job: Job | None) -> None:
-        """Let a waiting job, or a new one, run where it does, whatever limits that exceeds."""
-        if job is not None:
-            self.change(add=(job,))
-        started = False
+    def adopt(self, running: Running) -> None:
+        """Let a waiting job run where it does, whatever limits that exceeds."""
+        self.start(running)
         try:
-            self.start(running)
-            started = True
             self._refuse_impossible([held.node for held in running.assignments], self.record.bare(), "placement")
             counts = self.parts.table.count
             refuse_huge_values(self.placer.problem.options, counts, self.policy, len(self.record.running))
         except PlaceoptError:
-            if started:
-                self.stop(running.job)
-            if job is not None:
-                self.parts.table.remove(job.id)
-                del self.record.jobs[job.id]
+            self.stop(running.job)
             raise
-
-    def release(self, job_id: str) -> Job:
-        """Stop a running job, remove it and return its record."""
-        self.stop(job_id)
-        self.parts.table.remove(job_id)
-        return self.record.jobs.pop(job_id)
 
     def start(self, running: Running) -> None:
         """Place a job, instead of any placement that it held before."""

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from functools import partial
+from collections.abc import Sequence
 
 from placeopt.arguments import checked
 from placeopt.edits import (
@@ -23,13 +22,14 @@ from placeopt.edits import (
     at_step,
     checked_round,
     displaced,
+    edit_instance,
 )
 from placeopt.errors import BadInput
-from placeopt.live_cluster.changes import changed_nodes
+from placeopt.live_cluster.changes import ClusterChanges, changed_nodes
 from placeopt.live_cluster.host_reports import HostReports
-from placeopt.model import Cluster, Node
+from placeopt.model import Cluster
 
-Calls = list[Callable[[], object]]
+NOTHING = ClusterChanges()
 BESIDE_NODES = tuple(name for name in Cluster.model_fields if name != "nodes")
 
 
@@ -72,13 +72,7 @@ class Edits(HostReports):
 
     def _edit(self, number: int, step: Step) -> None:
         try:
-            calls = self._calls(step)
-            if len(calls) == 1:
-                calls[0]()
-            elif calls:
-                with self._state.as_one_revision(step.words):
-                    for call in calls:
-                        call()
+            self._carry_out(step)
         except BadInput as error:
             try:
                 step.edited(self._state.snapshot)  # what a patch would be refused for is said in the same words
@@ -86,42 +80,62 @@ class Edits(HostReports):
                 raise at_step(number, step, refused) from None
             raise at_step(number, step, error) from None
 
-    def _calls(self, step: Step) -> Calls:
-        """Return the changes of the cluster that carry out a step."""
+    def _carry_out(self, step: Step) -> None:
+        """Change what a step about some jobs or nodes names, or compile everything again."""
         record = self._state.record
         match step:
             case AddJobs():
-                return [partial(self.update, add_jobs=step.jobs)]
+                self._change(ClusterChanges(add_jobs=step.jobs))
             case RemoveJobs():
-                waiting = tuple(job for job in step.jobs if job not in record.running)
-                gone: Calls = [partial(self.update, remove_jobs=waiting)] if waiting else []
-                return [*gone, *(partial(self.release, job) for job in step.jobs if job in record.running)]
+                ended = tuple(job for job in step.jobs if job in record.running)
+                waiting = tuple(job for job in dict.fromkeys(step.jobs) if job not in record.running)
+                self._change(ClusterChanges(release=ended, remove_jobs=waiting))
             case ChangeJob(fields={"priority": int(priority), **others}) if not others:
-                return [partial(self.update, priority={step.job: priority})]
+                self._change(ClusterChanges(priorities={step.job: priority}))
             case Start():
-                return [partial(self._start, held) for held in step.running]
+                self._start_each(step)
             case Stop():
-                return [partial(self.undo, job) for job in step.jobs]
+                self._change(NOTHING, stop=step.jobs)
             case ChangeRunning():
-                return [partial(self._change_running, step)]
-            case SetTime():
-                return [partial(self.update, now_ms=step.now_ms)]
+                self._change_running(step)
+            case SetTime() if step.now_ms >= record.now_ms:
+                self._change(ClusterChanges(now_ms=step.now_ms))
             case SetPolicy() | ChangeQueue():
-                return [partial(self.set_policy, step.edited(record.bare()).policy)]
-        if isinstance(step, HardwareStep) and not isinstance(step, ReplaceNodes):
-            before = record.bare()
-            after = step.edited(before)
-            if all(getattr(after.cluster, name) is getattr(before.cluster, name) for name in BESIDE_NODES):
-                return self._calls_of_nodes(step, changed_nodes(before, after))
-        return [partial(self._compile, step)]
+                self._set_policy(step)
+            case HardwareStep():
+                self._change_hardware(step)
+            case _:
+                self._compile(step)
 
-    def _calls_of_nodes(self, step: Step, nodes: Mapping[str, Node | None]) -> Calls:
-        gone = [name for name, node in nodes.items() if node is None]
-        if gone:
-            return [partial(self.fail_node, name, remove=True) for name in gone]
+    def _change_hardware(self, step: HardwareStep) -> None:
+        record = self._state.record
+        before = record.bare()
+        after = step.edited(before)
+        beside = any(getattr(after.cluster, name) is not getattr(before.cluster, name) for name in BESIDE_NODES)
+        if beside or after.holds is not before.holds or isinstance(step, ReplaceNodes):
+            self._compile(step)
+            return
+        nodes = changed_nodes(before, after)
+        left = [name for name, node in nodes.items() if node is None]
         if isinstance(step, Drain) and step.stop:
-            return [partial(self.fail_node, name) for name in step.nodes or self._state.record.nodes]
-        return [partial(self.update, nodes=nodes)] if nodes else []
+            left = list(step.nodes or record.nodes)
+        self._change(ClusterChanges(nodes=nodes), stop=[job for name in left for job in record.ledger.on_node(name)])
+
+    def _start_each(self, step: Start) -> None:
+        if len(step.running) == 1:
+            self._start(step.running[0])
+            return
+        with self._state.as_one_revision(step.words):
+            for held in step.running:
+                self._start(held)
+
+    def _set_policy(self, step: SetPolicy | ChangeQueue) -> None:
+        state = self._state
+        before = state.policy.name
+        now = edit_instance(state.snapshot, policy=step.edited(state.record.bare()).policy)
+        with state.kept():
+            state.recompile(now, now.policy)
+            state.record.note(f"policy {now.policy.name!r} took the place of {before!r}")
 
     def _change_running(self, step: ChangeRunning) -> None:
         record = self._state.record

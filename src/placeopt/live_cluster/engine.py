@@ -196,14 +196,7 @@ class Engine:
         self._cluster = cluster
 
     edit = exclusive(only_documented(_by_reports(Edits.edit)))
-    update = exclusive(only_documented(_by_reports(Edits.update)))
-    set_policy = exclusive(only_documented(_by_reports(Edits.set_policy)))
     apply = exclusive(only_documented(_by_reports(Edits.apply)))
-    release = exclusive(only_documented(_by_reports(Edits.release)))
-    undo = exclusive(only_documented(_by_reports(Edits.undo)))
-    fail_node = exclusive(only_documented(_by_reports(Edits.fail_node)))
-    fail_gpu = exclusive(only_documented(_by_reports(Edits.fail_gpu)))
-    repair_gpu = exclusive(only_documented(_by_reports(Edits.repair_gpu)))
 
     @exclusive
     @only_documented

@@ -73,7 +73,7 @@ class LiveCluster:
             if job_id in self.state.record.running:
                 raise BadInput(f"jobs: job {job_id!r} runs already")
             if job_id not in self.state.record.jobs:
-                raise BadInput(f"jobs: no job {job_id!r}; add it with update(add_jobs=...)")
+                raise BadInput(f"jobs: no job {job_id!r}; a step add_jobs brings it")
             numbers[job_id] = self.state.parts.table.number(job_id)
         if nodes is not None and chosen.greedy.chooser is not None:
             raise Unsupported(f"method: {method!r} decides over all nodes; with nodes take 'stranding' or 'best-fit'")

@@ -175,9 +175,9 @@ def _failure(
 
 
 def _size(instance: Instance) -> tuple[int, int]:
-    """Return the number of nodes and of their GPUs."""
+    """Return the number of nodes and of their GPUs that work."""
     gpus = instance.cluster.gpus_by_node
-    return len(gpus), sum(gpus.values())
+    return len(gpus), sum(gpus.values()) - len(instance.failed_gpus)
 
 
 def _worth(job: Job) -> int:

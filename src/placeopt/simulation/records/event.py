@@ -42,6 +42,8 @@ def clusters_of(cluster: Cluster, events: Iterable[ScenarioEvent]) -> Iterator[t
                 if not isinstance(step, SEEN):
                     raise at_step(place, step, BadInput(EXPECTED))
             now = apply(now, [step for step in event.steps if isinstance(step, HardwareStep)])
+            if now.holds:
+                raise BadInput("steps: GPUs fail; in a simulation nodes fail whole, or come with fewer GPUs")
             for (kind, name), record in _by_id(now.cluster).items():
                 if _fixed(kept.setdefault((kind, name), record)) != _fixed(record):
                     raise BadInput(f"steps: {kind} {name!r} would become another; give the new one an id of its own")

@@ -176,9 +176,9 @@ class JobByJob(QueueState):
         self._requeue([job for job in decision.stop if job not in disturbing], view)
         start = decision.start
         if self._elastic_rule.resizes:
-            sizes = [self._sized(placement) for placement in start]
-            self._engine.update(remove_jobs=[placement.job for placement in start], add_jobs=sizes)
-        self._engine.update(add_jobs=[self._sized(placement) for placement in decision.resize])
+            sizes = tuple(self._sized(placement) for placement in start)
+            self._report(remove_jobs=tuple(placement.job for placement in start), add_jobs=sizes)
+        self._report(add_jobs=tuple(self._sized(placement) for placement in decision.resize))
         self._put((*decision.resize, *start))
         for placement in decision.resize:
             self._occupy(placement)
@@ -280,10 +280,10 @@ class JobByJob(QueueState):
 
     def _try_as(self, job: str, record: Job) -> Placement | None:
         """Place a waiting job in another form; on failure the engine has it as before."""
-        self._engine.update(remove_jobs=[job], add_jobs=[record])
+        self._report(remove_jobs=(job,), add_jobs=(record,))
         placement = self._try(job)
         if placement is None:
-            self._engine.update(remove_jobs=[job], add_jobs=[self._gang(job)])
+            self._report(remove_jobs=(job,), add_jobs=(self._gang(job),))
         return placement
 
     def _place_with_evictions(self, job: str, preemption: PreemptionPolicy, view: RoundView) -> Placement | None:
@@ -358,5 +358,4 @@ class JobByJob(QueueState):
             record = view.if_stopped(job)
             self.arrive(record.model_copy(update={"arrival_ms": view.now_ms}) if at_the_end else record)
         if self._arriving:
-            self._engine.update(add_jobs=self._arriving.values())
-            self._arriving.clear()
+            self._catch_up()

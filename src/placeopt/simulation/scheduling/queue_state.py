@@ -92,7 +92,7 @@ class QueueState(Scheduler):
 
     def _begin(self, view: RoundView) -> None:
         self._now_ms = view.now_ms
-        self._catch_up(view.now_ms, {})
+        self._catch_up(view.now_ms)
         self._placed_before.clear()
         self._started.clear()
 
@@ -128,19 +128,20 @@ class QueueState(Scheduler):
 
     def _stop(self, job: str) -> None:
         self._touch(job)
-        self._engine.release(job)
+        self._report(release=(job,))
         self._vacate(job)
 
     def _resize(self, placement: Placement) -> bool:
         """Give a running job another number of workers; return False, with nothing changed, if the referee refuses."""
         job = placement.job
         before = self._running[job]
-        self._stop(job)
-        self._engine.update(add_jobs=[self._sized(placement)])
+        self._touch(job)
+        self._report(release=(job,), add_jobs=(self._sized(placement),))
+        self._vacate(job)
         try:
             self._put((placement,))
         except BadInput:
-            self._engine.update(remove_jobs=[job], add_jobs=[self._sized(before)])
+            self._report(remove_jobs=(job,), add_jobs=(self._sized(before),))
             self._put((before,))
             placement = before
         self._occupy(placement)
@@ -149,10 +150,10 @@ class QueueState(Scheduler):
     def _restore(self, placement: Placement) -> None:
         """Put an evicted job back where it was."""
         job = placement.job
-        if job in self._running:
-            self._engine.release(job)
+        runs = job in self._running
+        self._report(release=(job,) * runs, add_jobs=(self._sized(placement),))
+        if runs:
             self._vacate(job)
-        self._engine.update(add_jobs=[self._sized(placement)])
         self._put((placement,))
         self._occupy(placement)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 
+from placeopt.edits import SetPolicy
 from placeopt.model import Instance, Policy
 
 
@@ -20,8 +21,8 @@ class QueueUsage:
         self._held: Counter[str | None] = Counter()
         self._since_ms = 0
 
-    def policy_at(self, now: Instance) -> Policy:
-        """Return the policy with the usage at the time of a cluster, and count from now on what it shows running."""
+    def step_at(self, now: Instance) -> SetPolicy:
+        """Return the step that states the usage at the time of a cluster; what runs there counts from now on."""
         kept = 2.0 ** (-(now.now_ms - self._since_ms) / self._half_life_ms)
         self._usage = {name: kept * mean + (1 - kept) * self._held[name] for name, mean in self._usage.items()}
         self._since_ms = now.now_ms
@@ -29,8 +30,8 @@ class QueueUsage:
         self._held = Counter()
         for held in now.running:
             self._held[queue_of[held.job]] += sum(sum(part.gpus.values()) for part in held.assignments)
-        queues = tuple(
-            queue.model_copy(update={"usage_gpu_milli": round(self._usage.setdefault(queue.id, 0.0))})
+        queues = [
+            {**queue.model_dump(mode="json"), "usage_gpu_milli": round(self._usage.setdefault(queue.id, 0.0))}
             for queue in now.policy.queues
-        )
-        return now.policy.model_copy(update={"queues": queues})
+        ]
+        return SetPolicy(do="set_policy", fields={"queues": queues})

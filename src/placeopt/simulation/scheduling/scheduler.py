@@ -10,6 +10,7 @@ from typing import Any
 
 from placeopt.edits import ChangeQueue, SetPolicy, Step, apply
 from placeopt.errors import BadInput
+from placeopt.live_cluster.changes import ClusterChanges
 from placeopt.live_cluster.engine import Engine
 from placeopt.model import Instance, Job, Option, Placement, Plan, Policy
 from placeopt.model.base import MAX_VALUE, trusted
@@ -146,14 +147,14 @@ class Scheduler(ABC):
     def end(self, placement: Placement, now_ms: int) -> None:
         """Free what a job held that has ended or failed."""
         del now_ms
-        self._engine.release(placement.job)
+        self._report(release=(placement.job,))
 
     def edit(self, steps: Sequence[Step], view: RoundView) -> tuple[str, ...]:
         """Carry out steps on the cluster; return the jobs that they stop, which wait with the work that is left."""
-        self._catch_up(view.now_ms, {})
+        self._catch_up(view.now_ms)
         stopped = self._engine.edit(steps)
         if stopped:
-            self._engine.update(remove_jobs=stopped)
+            self._report(remove_jobs=stopped)
         return stopped
 
     @abstractmethod
@@ -201,7 +202,7 @@ class Scheduler(ABC):
     def _withdraw(self, job: str) -> None:
         """Remove a waiting job from the cluster."""
         if self._arriving.pop(job, None) is None:
-            self._engine.update(remove_jobs=[job])
+            self._report(remove_jobs=(job,))
 
     def engine_job(self, job: Job) -> Job:
         """Return the job as the engine gets it: with chosen cores and option, without fields that no rule reads."""
@@ -228,9 +229,13 @@ class Scheduler(ABC):
             options = self._options[read] = tuple(option.model_copy(update=bare) for option in job.options)
         return trusted(Job, {**job.__dict__, "options": options})
 
-    def _catch_up(self, now_ms: int, ends: Mapping[str, int]) -> None:
+    def _report(self, **changes: Any) -> None:
+        """Report changes to the engine; fields of ``ClusterChanges``."""
+        self._engine.apply(ClusterChanges(**changes))
+
+    def _catch_up(self, now_ms: int = 0, ends: Mapping[str, int] | None = None) -> None:
         """Bring the engine up to date with arrivals, time and expected ends."""
-        self._engine.update(add_jobs=self._arriving.values(), now_ms=now_ms, expected_end_ms=ends)
+        self._report(add_jobs=tuple(self._arriving.values()), now_ms=now_ms, expected_end_ms=ends or {})
         self._arriving.clear()
 
 

@@ -104,7 +104,7 @@ class WholeRounds(Scheduler):
     def _prepare(self) -> None:
         """State what queues have used, and hold room for the job that has waited longest, as the policy asks."""
         if self._usage is not None:
-            self._engine.set_policy(self._usage.policy_at(self._engine.snapshot))
+            self._engine.edit((self._usage.step_at(self._engine.snapshot),))
         if self._scheduling.hold_after_ms is not None:
             now = self._engine.snapshot
             held = hold_room(now, after_ms=self._scheduling.hold_after_ms)
@@ -112,9 +112,9 @@ class WholeRounds(Scheduler):
                 self._engine.load(held)
 
     def repeat(self, view: RoundView, decision: Decision) -> None:
-        self._catch_up(view.now_ms, {})
+        self._catch_up(view.now_ms)
         if self._usage is not None:
-            self._usage.policy_at(self._engine.snapshot)
+            self._usage.step_at(self._engine.snapshot)
         if decision.changes:
             self._commit(self._plan_of(decision), decision, view)
         elif decision.start:
@@ -135,7 +135,7 @@ class WholeRounds(Scheduler):
             if any(option.workers_min for option in self._arrivals[placement.job].job.options):
                 self._elastic.add(placement.job)
         if decision.stop:
-            self._engine.update(remove_jobs=decision.stop)
+            self._report(remove_jobs=decision.stop)
         self._wait_again(decision.stop, view)
 
     def _wait_again(self, jobs: Iterable[str], view: RoundView) -> None:
