@@ -31,7 +31,7 @@ CALLS: dict[str, Callable[[Engine, Any], object]] = {
 }
 TAKEN = {"priorities": ({"waits": 7}, {"runs": 7}), "expected_end_ms": ({"runs": 7},)}
 """What is not odd there: numbers are priorities and times."""
-IDS = {"remove_jobs", "jobs", "nodes to rank", "movable"}
+IDS = {"release", "remove_jobs", "jobs", "nodes to rank", "movable"}
 """Takes any collection of ids, mappings too."""
 
 
