@@ -108,8 +108,9 @@ def _step(state: State, step: Json) -> None:
                 state.priority[job["id"]] = job.get("priority", 0)
         case {"do": "remove_jobs", "jobs": jobs}:
             for job in jobs:
+                if state.priority.pop(job, None) is None:
+                    raise Contradiction(f"job {job!r} was removed and was not there")
                 state.running.pop(job, None)
-                del state.priority[job]
         case {"do": "change_job", "job": job, "fields": {"priority": priority}}:
             state.expect(job, "changed", waits=True)
             state.priority[job] = priority

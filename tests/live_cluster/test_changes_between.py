@@ -12,10 +12,10 @@ from hypothesis import given
 from helpers.kubernetes_objects import node as k8s_node
 from helpers.kubernetes_objects import pod
 from helpers.live_engine import assert_as_if_fresh, engine_of, step, update
-from placeopt import BadInput, Engine, StaleSnapshot
+from placeopt import BadInput, Engine, StaleSnapshot, build
 from placeopt.importers import read_kubernetes, read_slurm
 from placeopt.live_cluster import changes_between, without_groups
-from placeopt.model import Instance, Node
+from placeopt.model import Instance, Node, ReadingNote
 from strategies import Choice, choices, rounds, seeded
 
 KUBERNETES = json.loads((Path(__file__).parents[2] / "examples" / "kubernetes.json").read_text())
@@ -76,10 +76,31 @@ def agrees(engine: Engine, after: Instance) -> None:
     state = engine.snapshot
     assert {job.id: job for job in state.jobs} == {job.id: job for job in after.jobs}
     assert {node.id: node for node in state.cluster.nodes} == {node.id: node for node in after.cluster.nodes}
+    assert ({*state.holds}, state.reading) == ({*after.holds}, after.reading)
     assert {held.job: held.model_copy(update={"started_ms": 0}) for held in state.running} == {
         held.job: held.model_copy(update={"started_ms": 0}) for held in after.running
     }
     assert_as_if_fresh(engine)
+
+
+def test_notes_follow_the_reading() -> None:
+    """What a plan is true of goes by the last reading, not by the first, in plans for some jobs and for all."""
+    here = build.instance(build.nodes(2), [build.job("w", gpus=4, workers=2)])
+    cluster = here.cluster.model_copy(update={"nodes": (build.node("n0"), build.node("n1", drained=True))})
+    note = ReadingNote(kind="drained", reason="state 'odd'", names=("n1",))
+    odd = here.model_copy(update={"cluster": cluster, "reading": (note,)})
+    left = here.model_copy(update={"reading": (ReadingNote(kind="left out", reason="odd field", names=("v",)),)})
+    with engine_of(odd) as engine:
+        for after, some, all_ in (
+            (odd, ("reading", ("n1",)), ("reading", ("n1",))),
+            (here, ("cluster", ()), ("cluster", ())),
+            (left, ("cluster", ()), ("reading", ("v",))),
+            (odd, ("reading", ("n1",)), ("reading", ("n1",))),
+        ):
+            engine.apply(changes_between(engine.snapshot, after))
+            agrees(engine, after)
+            plans = engine.place(["w"]), engine.place()
+            assert [(plan.of, plan.unread) for plan in plans] == [some, all_]
 
 
 def test_an_engine_takes_random_differences() -> None:

@@ -43,7 +43,7 @@ def test_the_whole_gang_waits_again() -> None:
         old = engine.place(["first"])
         assert fail_gpu(engine, "n0", 2) == (GANG,)
         assert engine.revision == 1
-        with pytest.raises(StaleSnapshot, match="fail 'gpu', 'n0/gpu2'"):
+        with pytest.raises(StaleSnapshot, match="job 'gang' stopped and hold 'failed-gpu-0' came"):
             engine.commit(old)
         assert_as_if_fresh(engine)
         assert engine.place(["gang"]).unplaced[0].job == "gang"

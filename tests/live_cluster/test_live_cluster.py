@@ -226,7 +226,7 @@ def test_shares_of_queues_and_uplinks_count_what_runs() -> None:
 def test_nothing_is_loaded() -> None:
     """Every call says so; what runs must be lawful."""
     with Engine(isolation="thread") as engine:
-        for call in (lambda: engine.snapshot, lambda: engine.revision, engine.update, engine.place):
+        for call in (lambda: engine.snapshot, lambda: engine.revision, lambda: update(engine), engine.place):
             with pytest.raises(BadInput, match="load"):
                 call()
         with pytest.raises(BadInput, match="load"):
@@ -242,7 +242,7 @@ def test_flags_of_jobs_that_start() -> None:
         update(engine, now_ms=70)
         engine.commit(engine.place(["a", "b"]), movable=True, preemptible=["b"])
         engine.commit(engine.place(["ab"]), shrinkable="ab", movable="a")
-        update(engine, remove_jobs="late")
+        update(engine, remove_jobs=["late"])
         held = [(h.job, h.movable, h.shrinkable, h.preemptible, h.started_ms) for h in engine.snapshot.running]
         assert held == [("a", True, False, False, 70), ("b", True, False, True, 70), ("ab", False, True, False, 70)]
         assert [one.id for one in engine.snapshot.jobs] == ["a", "ab", "b"]

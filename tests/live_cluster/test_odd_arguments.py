@@ -15,7 +15,18 @@ from placeopt.live_cluster import ClusterChanges
 ODD: list[Any] = [5, 1.5, True, "x", object(), [1], [None], [["a"]], {3: 4}, {"a": 1}]
 ODD += [{name: value} for name in ("runs", "waits", "n0") for value in ([], 7, "drain?", {"movable": 1}, {3: True})]
 RUNS, WAITS = job("runs", gpus=1), job("waits", gpus=1)
-FIELDS = ["release", "remove_jobs", "nodes", "add_jobs", "adopt", "expected_end_ms", "flags", "priorities"]
+FIELDS = [
+    "release",
+    "remove_jobs",
+    "nodes",
+    "add_jobs",
+    "adopt",
+    "expected_end_ms",
+    "flags",
+    "priorities",
+    "holds",
+    "reading",
+]
 CALLS: dict[str, Callable[[Engine, Any], object]] = {
     **{name: lambda engine, value, name=name: engine.apply(ClusterChanges(**{name: value})) for name in FIELDS},
     **{

@@ -5,6 +5,7 @@ import sys
 import pytest
 
 from helpers.service_kills import Kills
+from helpers.service_model import Contradiction, Effect, State, after
 from placeopt import generate
 
 INSTANCE = generate("preempt", jobs=20, nodes=6, gpus=4, seed=0)
@@ -47,6 +48,15 @@ def test_six_kills_lose_nothing_and_do_nothing_twice(tmp_path):
     found = Kills(tmp_path, INSTANCE, seed=0).run(moments)
     assert found.faults == []
     assert (found.kills, found.answered > 5, found.entries >= 5) == (6, True, True)
+
+
+@pytest.mark.parametrize("do", ["remove_jobs", "stop", "change_job"])
+def test_a_change_of_a_job_that_comes_later_is_a_contradiction(do):
+    """A request whose answer was lost is tried at every revision, also at one before its jobs came."""
+    about = {"job": "a", "fields": {"priority": 3}} if do == "change_job" else {"jobs": ["a"]}
+    early = [Effect(1, [{"do": do, **about}]), Effect(2, [{"do": "add_jobs", "jobs": [{"id": "a"}]}])]
+    with pytest.raises(Contradiction, match="job 'a'"):
+        after(State(), early)
 
 
 @pytest.mark.parametrize(

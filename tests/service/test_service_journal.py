@@ -108,6 +108,23 @@ def test_random_calls_lead_to_the_same_bytes_after_a_restart(tmp_path, seed, mon
         random_calls(service, draw, 10)  # and it goes on
 
 
+def test_steps_that_change_nothing_are_done_again(tmp_path):
+    """The time that it is already, and what nodes and jobs are already, begin no revision, and a start takes them."""
+    with Service(tmp_path) as service:
+        service.call("put_cluster", dumps(ROUND))
+        waits = next(job for job in ROUND.jobs if job.id not in {held.job for held in ROUND.running})
+        for step in (
+            {"do": "set_time", "now_ms": ROUND.now_ms},
+            {"do": "undrain", "nodes": [ROUND.cluster.nodes[0].id]},
+            {"do": "change_job", "job": waits.id, "fields": {"priority": waits.priority}},
+        ):
+            assert ask(service, "changes", {"steps": [step]})["revision"] == ROUND.revision
+        expected = state_of(service)
+    with Service(tmp_path) as service:
+        assert state_of(service) == expected
+        assert ask(service, "changes", {"steps": [{"do": "set_time", "now_ms": 1 + ROUND.now_ms}]})["revision"] == 1
+
+
 def test_a_round_with_stops_is_done_again(tmp_path):
     with Service(tmp_path) as service:
         service.call("put_cluster", dumps(ROUND))

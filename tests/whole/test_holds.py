@@ -1,18 +1,28 @@
 """Room held without a job, and named amounts of domains and of the cluster: referee, solver and brute force."""
 
+from contextlib import nullcontext
 from itertools import combinations, product
 from typing import Any
 
 import pytest
 
-from helpers.live_engine import release, update
+from helpers.live_engine import (
+    assert_as_if_fresh,
+    engine_of,
+    fail_gpu,
+    fail_or_repair,
+    places,
+    refuses,
+    release,
+    update,
+)
 from helpers.plans import plan_for
 from helpers.referee_messages import findings
-from placeopt import solve
+from placeopt import BadInput, StaleSnapshot, solve
 from placeopt.build import cluster, instance, job, machine, node, running
 from placeopt.check import Ledger, judge, violations
 from placeopt.explain import explain, explain_all
-from placeopt.live_cluster import Engine, changes_between
+from placeopt.live_cluster import ClusterChanges, Engine, changes_between
 from placeopt.model import Domain, Hold, Instance, Job, Policy, Queue, Quota
 from strategies.choice import Choice, seeded
 
@@ -205,10 +215,73 @@ def test_the_referee_names_domain_and_licence() -> None:
     ]
 
 
-def test_a_reading_with_other_holds_is_read_anew() -> None:
-    before = instance(1, holds=[hold()])
-    assert changes_between(before, before).reload == ()
-    assert changes_between(before, instance(1)).reload == ("holds: they changed",)
+def test_a_reading_with_other_holds_is_a_difference() -> None:
+    """An engine holds other room without a load; what was held for nobody since, because a GPU failed, stays."""
+    before = instance(1, [job("w", gpus=3)], holds=[hold(gpus=(0, 1))])
+    after = instance(1, before.jobs, holds=[hold(gpus=(0,)), hold("of-w", gpus=(1,), of=["w"])])
+    assert not changes_between(before, before)
+    with engine_of(before) as engine:
+        assert not engine.place(["w"]).placements
+        engine.apply(changes_between(before, after))
+        assert [one.id for one in engine.snapshot.holds] == ["h", "of-w"]
+        assert places(engine.place(["w"])) == {"w": [("n0", [1, 2, 3])]}
+        old = engine.place()
+        fail_gpu(engine, "n0", 3)
+        with pytest.raises(StaleSnapshot, match="hold 'failed-gpu-0' came") as stale:
+            engine.commit(old)
+        assert stale.value.nodes == ("n0",)
+        engine.apply(changes_between(engine.snapshot, after))
+        assert engine.revision == 2
+        engine.apply(changes_between(engine.snapshot, instance(1, before.jobs)))
+        assert engine.snapshot.failed_gpus.keys() == {("n0", 3)}
+        assert places(engine.place(["w"])) == {"w": [("n0", [0, 1, 2])]}
+        refuses(engine, [("a hold appears twice", lambda e: e.apply(ClusterChanges(holds=(hold(), hold()))))])
+
+
+def change_something(choice: Choice, engine: Engine) -> None:
+    """Hold other room, or let time go on, priorities change, a GPU fail or be repaired, nodes and jobs come and go."""
+    now, other = engine.snapshot, make_small(choice)
+    runs = [one.job for one in now.running]
+    match choice.number(0, 6):
+        case 0:
+            more = [one.model_copy(update={"id": f"{one.id}-{now.revision}"}) for one in other.holds]
+            update(engine, holds=(*choice.some(now.holds, 0.6), *more))
+        case 1:
+            update(engine, now_ms=now.now_ms + choice.number(1, 2))
+        case 2:
+            update(engine, priority={one.id: choice.number(0, 3) for one in choice.some(now.jobs, 0.5)})
+        case 3:
+            fail_or_repair(choice, engine)
+        case 4:
+            changed = choice.pick(now.cluster.nodes).model_copy(update={"drained": choice.chance(0.3)})
+            holds = choice.some(now.holds, 0.5) if choice.chance(0.5) else None
+            update(engine, nodes={changed.id: changed}, holds=holds, release=choice.some(runs, 0.5))
+        case 5:
+            new = [one.model_copy(update={"id": f"{one.id}-{now.revision}"}) for one in choice.some(other.jobs, 0.6)]
+            update(engine, add_jobs=new, holds=choice.some(now.holds, 0.5) if choice.chance(0.3) else None)
+        case _:
+            engine.commit(engine.place())
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_holds_that_change_in_a_live_cluster(seed: int) -> None:
+    """Whatever changes, it decides as a fresh load of its snapshot does, and takes the plans that the referee takes."""
+    choice = seeded(f"changing-{seed}")
+    with engine_of(make_small(choice)) as engine:
+        for _ in range(5):
+            change_something(choice, engine)
+            assert_as_if_fresh(engine)
+            now = engine.snapshot
+            waits = [one for one in now.jobs if one.id not in {held.job for held in now.running}]
+            for one in choice.some(waits, 0.4):
+                ways = [way for way in all_ways(one) if way]
+                if not ways:
+                    continue
+                made = plan_for(engine.snapshot, {one.id: choice.pick(ways)}).placements[-1:]
+                plan = engine.place([one.id]).model_copy(update={"placements": made, "unplaced": ()})
+                lawful = not violations(engine.snapshot, plan)
+                with nullcontext() if lawful else pytest.raises(BadInput, match="plan: "):
+                    engine.commit(plan)
 
 
 def make_small(choice: Choice) -> Instance:

@@ -47,14 +47,15 @@ class Limits:
         self._jobs_rule = "gpu_exclusive" if policy.share_mode == "exclusive" else "gpu_jobs"
         self._jobs_per_gpu = 1 if policy.share_mode == "exclusive" else policy.jobs_per_gpu_max
         self.queues = QueueLimits(directory, policy)
-        self._groups: dict[str, dict[str, tuple[Hold, ...]]] = {
-            node: {
-                " and ".join(repr(hold.id) for hold in group): group
-                for group in hold_groups(tuple(holds), directory.now_ms)
-            }
-            for node, holds in directory.holds.items()
-        }
+        self._groups: dict[str, dict[str, tuple[Hold, ...]]] = {}
         """By node: the holds that jobs leave free together, by their names."""
+        for node in directory.holds:
+            self.hold(node)
+
+    def hold(self, node: str) -> None:
+        """Limit what jobs take beside the holds on a node, as the directory has them now."""
+        groups = hold_groups(tuple(self._directory.holds.get(node, ())), self._directory.now_ms)
+        self._groups[node] = {" and ".join(repr(hold.id) for hold in group): group for group in groups}
 
     def of_placement(self, job: Job, option: Option, placement: Placement) -> Amounts:
         """Return what all groups of a job take."""

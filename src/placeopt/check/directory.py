@@ -55,9 +55,7 @@ class Directory:
         self.named = {name for machine in self.machines.values() for name in machine.resources}
         """Named resources that nodes state; those that only domains or the cluster state are no limit of a node."""
         self.named_beyond = beyond
-        self.holds: dict[str, list[Hold]] = {}
-        for hold in instance.holds_now:
-            self.holds.setdefault(hold.node, []).append(hold)
+        self.holds = by_nodes(instance.holds_now)
         self.domains_above = _domains_above(instance)
 
     @cached_property
@@ -115,6 +113,14 @@ class Directory:
         if level == "node":
             return node
         return self.domains_of(node).get(level) if node in self.nodes else None
+
+
+def by_nodes(holds: Iterable[Hold]) -> dict[str, list[Hold]]:
+    """Return the holds on each node."""
+    there: dict[str, list[Hold]] = {}
+    for hold in holds:
+        there.setdefault(hold.node, []).append(hold)
+    return there
 
 
 def option_of(job: Job, option: str) -> Option | None:

@@ -10,13 +10,13 @@ not touch, and running jobs, which a plan for some jobs leaves as they are. Of t
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 
 from placeopt.check.amounts import Amounts, Limits
 from placeopt.check.case import CheckCase, Reference, Violation
-from placeopt.check.directory import Directory, PlacedJob, leaves_of, option_of
+from placeopt.check.directory import Directory, PlacedJob, by_nodes, leaves_of, option_of
 from placeopt.check.rules import BY_THEMSELVES, RULES
-from placeopt.model import Assignment, Instance, Node, Plan, Policy, Running
+from placeopt.model import Assignment, Hold, Instance, Job, Node, Plan, Policy, Running
 
 
 class Ledger:
@@ -49,6 +49,15 @@ class Ledger:
         self._count(running, -1)
         return running
 
+    def put_job(self, job: Job) -> None:
+        """Replace the record of a job by another one that asks for the same."""
+        running = self.directory.running.get(job.id)
+        if running is not None:  # its priority decides what it may take of holds
+            self._count(running, -1)
+        self.directory.jobs[job.id] = job
+        if running is not None:
+            self._count(running, 1)
+
     def on_node(self, node: str) -> tuple[str, ...]:
         """Return the jobs that hold anything on a node."""
         return tuple(dict.fromkeys(job for job, _ in self._on_node.get(node, ())))
@@ -67,6 +76,22 @@ class Ledger:
         """Take away a node on which nothing runs."""
         self.directory.remove_node(name)
         self._on_node.pop(name, None)
+
+    def hold(self, holds: Sequence[Hold], now_ms: int) -> None:
+        """Hold this room instead, ``holds`` as in `Instance.holds_now`; what runs there stays."""
+        directory, by_node = self.directory, by_nodes(holds)
+        other = {node for node in {**directory.holds, **by_node} if directory.holds.get(node) != by_node.get(node)}
+        if now_ms != directory.now_ms:  # holds that have not begun count against some jobs alone
+            other |= {hold.node for hold in holds if hold.from_ms > directory.now_ms}
+        jobs = dict.fromkeys(job for node in other for job in self.on_node(node))
+        there = [directory.running[job] for job in jobs]
+        for running in there:
+            self._count(running, -1)
+        directory.holds, directory.now_ms = by_node, now_ms
+        for node in other:
+            self._limits.hold(node)
+        for running in there:
+            self._count(running, 1)
 
     def violations(self, instance: Reference, plan: Plan) -> list[Violation]:
         """

@@ -136,11 +136,12 @@ class Fail(HardwareStep):
 
     def edited(self, before: Instance) -> Instance:
         """Return the round without the hardware."""
-        losses = lost_hardware(before, self.level)
+        losses = lost_hardware(before, self.level, self.domains)
         kind = "GPUs" if self.level in INSIDE else "nodes"
         missing = next((name for name in self.domains if name not in losses), None)
         if missing is not None:
-            raise refusal("domains", f"no {self.level} {missing!r} with {kind}; there are: {some(losses)}")
+            there = some(lost_hardware(before, self.level))
+            raise refusal("domains", f"no {self.level} {missing!r} with {kind}; there are: {there}")
         lost = joined(losses[name] for name in self.domains)
         return with_failed_gpus(before, lost.gpus) if lost.gpus else without_nodes(before, lost.nodes)
 

@@ -53,11 +53,25 @@ class LostHardware:
     gpus: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
 
 
-def lost_hardware(instance: Instance, level: str) -> dict[str, LostHardware]:
-    """Return the hardware that fails with each domain of a level; raises `BadInput` where there is no such level."""
+def lost_hardware(instance: Instance, level: str, names: Iterable[str] | None = None) -> dict[str, LostHardware]:
+    """
+    Return the hardware that fails with each domain of a level, or at least with those that are named.
+
+    Parts of a level inside machines have names such as ``node-7/sw0``, GPUs ``node-7/gpu0``, ``node-7/gpu1`` and so on;
+    failed GPUs, and parts without any other, are left out. Raises `BadInput` where there is no such level.
+    """
     if level not in INSIDE:
         return {name: LostHardware(nodes) for name, nodes in nodes_under(instance, level, also=INSIDE).items()}
-    return {name: LostHardware(gpus={node: gpus}) for name, (node, gpus) in gpus_under(instance, level).items()}
+    of_machine = {machine.id: _parts(machine, level) for machine in instance.cluster.machines}
+    ids = None if names is None else {name[:i] for name in names for i, letter in enumerate(name) if letter == "/"}
+    failed = instance.failed_gpus
+    return {
+        f"{node.id}/{name}": LostHardware(gpus={node.id: left})
+        for node in instance.cluster.nodes
+        if ids is None or node.id in ids
+        for name, gpus in of_machine[node.machine].items()
+        if (left := tuple(gpu for gpu in gpus if (node.id, gpu) not in failed) if failed else gpus)
+    }
 
 
 def joined(losses: Iterable[LostHardware]) -> LostHardware:
@@ -69,22 +83,6 @@ def joined(losses: Iterable[LostHardware]) -> LostHardware:
         for node, more in loss.gpus.items():
             gpus[node] = tuple(dict.fromkeys((*gpus.get(node, ()), *more)))
     return LostHardware(tuple(nodes), gpus)
-
-
-def gpus_under(instance: Instance, level: str) -> dict[str, tuple[str, tuple[int, ...]]]:
-    """
-    Return node and GPUs under each part of a level, by ``node/part``; failed GPUs, and parts without any, are left out.
-
-    GPUs themselves are ``node/gpu0``, ``node/gpu1`` and so on.
-    """
-    of_machine = {machine.id: _parts(machine, level) for machine in instance.cluster.machines}
-    failed = instance.failed_gpus
-    return {
-        f"{node.id}/{name}": (node.id, left)
-        for node in instance.cluster.nodes
-        for name, gpus in of_machine[node.machine].items()
-        if (left := tuple(gpu for gpu in gpus if (node.id, gpu) not in failed) if failed else gpus)
-    }
 
 
 def _parts(machine: Machine, level: str) -> dict[str, tuple[int, ...]]:

@@ -8,7 +8,7 @@ from operator import attrgetter
 from typing import TypeVar
 
 from placeopt.arguments import checked
-from placeopt.model import Instance, Job, Node, Running
+from placeopt.model import Hold, Instance, Job, Node, ReadingNote, Running
 from placeopt.model.base import Record
 
 _id, _job = attrgetter("id"), attrgetter("job")
@@ -28,7 +28,8 @@ class ClusterChanges:
     Jobs that ran and no longer run as they did: they ended, wait again, run elsewhere or differently, or have another
     record. ``remove_jobs``: Jobs that waited, and are gone, started or have another record. ``nodes``: Nodes that came
     or changed; None: it went. ``add_jobs``: Records of jobs that are new, or changed; those that run are among them.
-    ``adopt``: What runs that did not, each with the resources that it holds. ``priorities``, ``expected_end_ms``,
+    ``adopt``: What runs that did not, each with the resources that it holds. ``holds``: All room that is held without a
+    job; None: as before. ``reading``: All notes of the reading; None: as before. ``priorities``, ``expected_end_ms``,
     ``flags``: Of jobs that changed in these alone. ``now_ms``: Time of the later instance. ``Engine.apply`` carries
     them out.
     """
@@ -39,6 +40,8 @@ class ClusterChanges:
     nodes: Mapping[str, Node | None] = field(default_factory=dict)
     add_jobs: tuple[Job, ...] = ()
     adopt: tuple[Running, ...] = ()
+    holds: tuple[Hold, ...] | None = None
+    reading: tuple[ReadingNote, ...] | None = None
     priorities: Mapping[str, int] = field(default_factory=dict)
     expected_end_ms: Mapping[str, int] = field(default_factory=dict)
     flags: Mapping[str, Mapping[str, bool]] = field(default_factory=dict)
@@ -54,6 +57,8 @@ class ClusterChanges:
                 self.nodes,
                 self.add_jobs,
                 self.adopt,
+                self.holds is not None,
+                self.reading is not None,
                 self.priorities,
                 self.expected_end_ms,
                 self.flags,
@@ -109,6 +114,8 @@ def changes_between(before: Instance, after: Instance, *, flags: bool = False) -
         nodes=nodes,
         add_jobs=tuple(record for job, record in have.items() if job in anew),
         adopt=adopt,
+        holds=_holds(before, after),
+        reading=None if after.reading == before.reading else after.reading,
         priorities={
             job: have[job].priority for job in again if have[job].priority != had[job].priority and job not in anew
         },
@@ -171,6 +178,13 @@ def _unlisted(
                 yield f"running: job {held.job!r} is on node {there.node!r}, which is no longer listed"
 
 
+def _holds(before: Instance, after: Instance) -> tuple[Hold, ...] | None:
+    """Return all holds after a change of some, None where none changed; no resource manager lists failed GPUs."""
+    failed = {hold.id: hold for hold in before.failed_gpus.values()}
+    others = [tuple(hold for hold in one.holds if hold.id not in failed) for one in (before, after)]
+    return None if others[0] == others[1] else (*others[1], *failed.values())
+
+
 def _by(key: Callable[[R], str], records: Sequence[R]) -> dict[str, R]:
     return dict(zip(map(key, records), records, strict=True))
 
@@ -187,10 +201,6 @@ def _reload(before: Instance, after: Instance) -> tuple[str, ...]:
                 reasons.append(f"cluster.{kind}: {name!r} is another")
     if before.slowdowns != after.slowdowns:
         reasons.append("slowdowns: they changed")
-    failed = [hold.id for hold in before.failed_gpus.values()]  # which no resource manager lists
-    holds = [[hold for hold in round_.holds if hold.id not in failed] for round_ in (before, after)]
-    if holds[0] != holds[1]:
-        reasons.append("holds: they changed")
     if before.cluster.resources != after.cluster.resources:
         reasons.append("cluster.resources: they changed")
     return tuple(reasons)
@@ -205,6 +215,10 @@ def _agree(one: R, other: R, ignored: Iterable[str]) -> bool:
 
 def changed_nodes(before: Instance, after: Instance) -> dict[str, Node | None]:
     """Return the nodes that came or changed, by id; None: it went."""
+    if before.cluster.nodes is after.cluster.nodes:
+        return {}
     old, new = _by(_id, before.cluster.nodes), _by(_id, after.cluster.nodes)
     changes: dict[str, Node | None] = {node: None for node in old if node not in new}
-    return changes | {node: record for node, record in new.items() if old.get(node) != record}
+    return changes | {
+        node: record for node, record in new.items() if (was := old.get(node)) is not record and was != record
+    }

@@ -9,9 +9,11 @@ from dataclasses import dataclass
 from placeopt.check import Ledger
 from placeopt.check.case import names
 from placeopt.edits import unread_in
+from placeopt.edits.gpus import without_gone_gpus
+from placeopt.edits.records import changed
 from placeopt.errors import BadInput, StaleSnapshot, Unsupported
 from placeopt.live_cluster.changes import FLAGS
-from placeopt.model import Cluster, Instance, Job, Node, Policy, Running
+from placeopt.model import Cluster, Hold, Instance, Job, Node, Policy, ReadingNote, Running
 from placeopt.model import Placement as PlacementRecord
 from placeopt.model.base import MAX_JOBS, MAX_MS, MAX_NODES
 from placeopt.model.instance import job_fault, running_fault
@@ -65,9 +67,7 @@ class ClusterRecord:
         self._changes: deque[RecordChange] = deque(maxlen=MOST_CHANGES_KEPT)
         self.has_limits = False
         """Whether any job so far may be granted more than its request."""
-        self.unread = unread_in(instance, waiting=False).names
-        """What was not read when the cluster was loaded, and could change an answer."""
-        self.has_timed_holds = any(hold.from_ms or hold.until_ms is not None for hold in instance.holds)
+        self._unread: tuple[str, ...] | None = None
         self.look_for_limits(instance.jobs)
         for job in instance.jobs:
             refuse_groups(job)
@@ -92,6 +92,53 @@ class ClusterRecord:
     def running(self) -> dict[str, Running]:
         """What runs, by id of the job."""
         return self.ledger.directory.running
+
+    @property
+    def holds(self) -> tuple[Hold, ...]:
+        """Room that is held without a job."""
+        return self._loaded.holds
+
+    @property
+    def reading(self) -> tuple[ReadingNote, ...]:
+        """What an importer left out, kept in doubt, drained or assumed."""
+        return self._loaded.reading
+
+    @property
+    def unread(self) -> tuple[str, ...]:
+        """What was not read when its notes came, and could change an answer."""
+        if self._unread is None:
+            self._unread = unread_in(self.snapshot(), waiting=False).names
+        return self._unread
+
+    def read(self, reading: tuple[ReadingNote, ...]) -> None:
+        """Replace the notes of the reading."""
+        self._loaded, self._snapshot, self._unread = changed(self._loaded, reading=reading), None, None
+
+    @property
+    def has_timed_holds(self) -> bool:
+        """Whether any hold begins or ends at a time."""
+        return any(hold.from_ms or hold.until_ms is not None for hold in self.holds)
+
+    @property
+    def holds_for_some(self) -> set[tuple[object, int]]:
+        """What decides whether a job may take of holds: classes of jobs stay as they are while it does."""
+        now, kinds = self.now_ms, self.bare().hold_kinds
+        return {(kind, now * (hold.from_ms > now)) for kind, hold in kinds.items() if not hold.counts_against_all(now)}
+
+    def hold(self, holds: tuple[Hold, ...] | None, now_ms: int | None) -> bool:
+        """
+        Hold this room, at this time, and return whether the room that is held changes; None: as before.
+
+        Failed GPUs that are no longer there are not held.
+        """
+        before = self.bare()
+        self.now_ms = self.now_ms if now_ms is None else now_ms
+        held = self.holds if holds is None else holds
+        after = without_gone_gpus(changed(before, holds=held, now_ms=self.now_ms))
+        if after.holds != self.holds:
+            self._loaded, self._snapshot = changed(self._loaded, holds=after.holds), None
+        self.ledger.hold(after.holds_now, self.now_ms)
+        return after.holds_now != before.holds_now
 
     def note(
         self,
@@ -329,6 +376,16 @@ class ClusterRecord:
                 if getattr(self.running[job_id], flag) != value:
                     changed.setdefault(job_id, {})[flag] = value
         return changed
+
+    def new_holds(self, holds: Collection[Hold] | None) -> tuple[dict[str, Hold], dict[str, Hold | None]]:
+        """Return the holds by id, and those that change (None: it goes); raise ``BadInput`` for a repeated id."""
+        if holds is None:
+            return {}, {}
+        before, after = ({hold.id: hold for hold in those} for those in (self.holds, holds))
+        if len(after) < len(holds):
+            raise BadInput("holds: a hold appears twice")
+        changes = {name: after.get(name) for name in {**before, **after} if before.get(name) != after.get(name)}
+        return before, changes
 
     def check_place(self, placement: PlacementRecord) -> None:
         """Raise ``BadInput`` unless the waiting job of that id can be said to run there."""

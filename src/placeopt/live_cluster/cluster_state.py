@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 
 import numpy as np
 
-from placeopt.check import Ledger
-from placeopt.edits.gpus import without_gone_gpus
 from placeopt.errors import BadInput, PlaceoptError
 from placeopt.live_cluster.cluster_record import ClusterRecord
 from placeopt.live_cluster.incremental_placer import IncrementalPlacer
@@ -102,16 +100,6 @@ class ClusterState:
         other.record.continue_history(self.record)
         self.policy, self.record, self.parts, self.placer, self.node_number = other._contents()
 
-    def hold(self, holds: tuple[Hold, ...]) -> None:
-        """Hold this room instead, and compile everything again."""
-        self.recompile(self.snapshot.model_copy(update={"holds": holds}), self.policy)
-
-    def drop_gone_gpus(self) -> None:
-        """Forget that GPUs have failed which are no longer there."""
-        left = without_gone_gpus(self.snapshot)
-        if left is not self.snapshot:
-            self.recompile(left, self.policy)
-
     def _contents(self) -> tuple[Policy, ClusterRecord, Parts, IncrementalPlacer, dict[str, int]]:
         return self.policy, self.record, self.parts, self.placer, self.node_number
 
@@ -121,13 +109,17 @@ class ClusterState:
         remove: tuple[str, ...] = (),
         records: Mapping[str, Node | None] | None = None,
         stop: tuple[str, ...] = (),
+        holds: tuple[Hold, ...] | None = None,
+        now_ms: int | None = None,
     ) -> None:
         """
         Stop running jobs, put other records of nodes (None removes one), remove waiting jobs, and add some.
 
-        All of it has been checked as far as the records can tell.
+        ``holds``: All room that is held from now on, None as before. All of it has been checked as far as the records
+        can tell.
         """
         records = records or {}
+        held_before, other_holds, other_classes = (self.record.holds, self.record.now_ms), False, False
         before = {name: self.record.nodes[name] for name in records if name in self.record.nodes}
         order = list(self.record.nodes) if None in records.values() else None
         hardware, known = self.parts.hardware, len(self.parts.table.members)
@@ -135,15 +127,20 @@ class ClusterState:
         for job_id in stop:
             self.stop(job_id)
         self._put_nodes(records)
+        if records or holds is not None or now_ms is not None:
+            known_holds = self.record.holds_for_some
+            other_holds = self.record.hold(holds, now_ms)
+            other_classes = self.record.holds_for_some != known_holds
         try:
-            anew = (bool(records) and self._changes_lost()) or not self.parts.table.tells_apart(add)
+            anew = other_classes or not self.parts.table.tells_apart(add) or self._changes_lost(records)
             if anew:
                 self._compile_anew(add, remove)
             else:
                 numbers = self.parts.table.classes_of(add)
-                problem = self._compile_changes(numbers, before, records)
+                problem = self._compile_changes(numbers, before, records, other_holds=other_holds)
         except PlaceoptError:
             self._put_nodes({name: before.get(name) for name in records}, order)
+            self.record.hold(*held_before)
             self.parts.table.forget_classes(known)
             self.parts.go_back(hardware)
             self._start_again(stop, running)
@@ -160,21 +157,20 @@ class ClusterState:
         self._take_over(problem, same_hardware=self.parts.hardware is hardware)
 
     def prioritise(self, priority: Mapping[str, int]) -> None:
-        """Set the priority of waiting jobs."""
+        """Set the priority of jobs."""
         for job_id, number in priority.items():
-            self.record.jobs[job_id] = self.record.jobs[job_id].model_copy(update={"priority": number})
+            self.record.ledger.put_job(self.record.jobs[job_id].model_copy(update={"priority": number}))
             self.parts.table.prioritise(job_id, number)
 
     def set_time(self, now_ms: int) -> None:
-        """Let time go on; where holds begin or end, compile everything again."""
-        before, self.record.now_ms = self.record.now_ms, now_ms
-        if now_ms > before and self.record.has_timed_holds:
-            self.record.ledger = Ledger(self.record.snapshot(), self.policy)
-            self._compile(self.snapshot)
+        """Let time go on; holds begin and end."""
+        if now_ms > self.record.now_ms and self.record.has_timed_holds:
+            self.change(now_ms=now_ms)
+        self.record.now_ms = now_ms
 
     def number_classes_anew(self) -> None:
-        """Compile everything again where most classes of jobs are empty."""
-        if self.parts.table.mostly_empty:
+        """Compile everything again where jobs have other classes now, or most classes are empty."""
+        if self.parts.table.is_stale:
             self._compile(self.snapshot)
 
     def drop_stand_ins(self, gone: Iterable[Running]) -> None:
@@ -233,11 +229,13 @@ class ClusterState:
         if records:
             self.record.nodes_changed()
 
-    def _changes_lost(self) -> bool:
-        """Whether jobs run on GPUs that are no longer listed, or did before nodes changed."""
-        running = tuple(self.record.running.values())
-        now = self.record.bare().model_copy(update={"running": running})
-        return bool(self.parts.lost or find_lost(now))
+    def _changes_lost(self, nodes: Collection[str]) -> bool:
+        """Whether jobs run on GPUs of ``nodes`` that are no longer listed, or ran on such GPUs before nodes changed."""
+        if not nodes:
+            return False
+        jobs = dict.fromkeys(job for node in nodes for job in self.record.ledger.on_node(node))
+        running = tuple(self.record.running[job] for job in jobs)
+        return bool(self.parts.lost or find_lost(self.record.bare().model_copy(update={"running": running})))
 
     def _compile_anew(self, add: tuple[Job, ...], remove: tuple[str, ...]) -> None:
         """Remove jobs, add some, and compile everything again; nothing is changed if that fails."""
@@ -264,21 +262,20 @@ class ClusterState:
             raise BadInput(f"{argument}: what runs there contradicts itself: {broken[0]}")
 
     def _compile_changes(
-        self, numbers: list[int], before: Mapping[str, Node], records: Mapping[str, Node | None]
+        self, numbers: list[int], before: Mapping[str, Node], records: Mapping[str, Node | None], *, other_holds: bool
     ) -> Problem:
         """Return the class problem after a change; raise if the change is not possible."""
-        if not (numbers or records):
+        hardware = bool(records) or other_holds
+        if not (numbers or hardware):
             return self.placer.problem
-        parts, table = self.parts, self.parts.table
-        if records:
-            bare = self.record.bare()
-            changed = [name for name, node in records.items() if node is not None]
-            self._refuse_impossible(changed, bare)
-            parts.nodes_changed(bare, before)
+        parts, table, bare = self.parts, self.parts.table, self.record.bare()
+        if hardware:
+            self._refuse_impossible([name for name, node in records.items() if node is not None], bare)
+            parts.hardware_changed(bare, before, other_holds=other_holds)
         grown = len(table.members) > self.placer.problem.num_jobs
         mix_is_old = len(table) + len(numbers) > 2 * max(self.placer.jobs_known, 1)
-        anew = records or grown or mix_is_old
-        problem = parts.class_problem(self.record.bare()) if anew else self.placer.problem
+        anew = hardware or grown or mix_is_old
+        problem = parts.class_problem(bare) if anew else self.placer.problem
         counts = table.count + np.bincount(np.array(numbers, dtype=np.int64), minlength=len(table.members))
         refuse_huge_values(problem.options, counts, self.policy, len(self.record.running))
         return problem

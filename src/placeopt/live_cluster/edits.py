@@ -12,6 +12,7 @@ from placeopt.edits import (
     ChangeRunning,
     Drain,
     HardwareStep,
+    RemoveHolds,
     RemoveJobs,
     ReplaceNodes,
     SetPolicy,
@@ -25,7 +26,7 @@ from placeopt.edits import (
     edit_instance,
 )
 from placeopt.errors import BadInput
-from placeopt.live_cluster.changes import ClusterChanges, changed_nodes
+from placeopt.live_cluster.changes import ClusterChanges, changed_nodes, held_gpus
 from placeopt.live_cluster.host_reports import HostReports
 from placeopt.model import Cluster
 
@@ -41,8 +42,8 @@ class Edits(HostReports):
         """
         Carry out steps, in order: one new revision, or none if nothing changes. All of them, or none and an error.
 
-        The cluster is then that of `placeopt.edits.apply` on the snapshot. A single step about jobs, nodes, the time or
-        the policy changes what it names; any other, and several together, may take as long as ``load``.
+        The cluster is then that of `placeopt.edits.apply` on the snapshot. A single step about jobs, nodes, holds, GPUs
+        or the time changes what it names; any other, and several together, may take as long as ``load``.
 
         Parameters
         ----------
@@ -102,24 +103,28 @@ class Edits(HostReports):
                 self._change(ClusterChanges(now_ms=step.now_ms))
             case SetPolicy() | ChangeQueue():
                 self._set_policy(step)
-            case HardwareStep():
+            case HardwareStep() | RemoveHolds():
                 self._change_hardware(step)
             case _:
                 self._compile(step)
 
-    def _change_hardware(self, step: HardwareStep) -> None:
+    def _change_hardware(self, step: HardwareStep | RemoveHolds) -> None:
         record = self._state.record
         before = record.bare()
         after = step.edited(before)
         beside = any(getattr(after.cluster, name) is not getattr(before.cluster, name) for name in BESIDE_NODES)
-        if beside or after.holds is not before.holds or isinstance(step, ReplaceNodes):
+        if beside or isinstance(step, ReplaceNodes):
             self._compile(step)
             return
         nodes = changed_nodes(before, after)
         left = [name for name, node in nodes.items() if node is None]
         if isinstance(step, Drain) and step.stop:
             left = list(step.nodes or record.nodes)
-        self._change(ClusterChanges(nodes=nodes), stop=[job for name in left for job in record.ledger.on_node(name)])
+        stop = [job for name in left for job in record.ledger.on_node(name)]
+        failed = after.failed_gpus.keys() - before.failed_gpus.keys()
+        there = dict.fromkeys(job for name, _ in sorted(failed) for job in record.ledger.on_node(name))
+        stop += [job for job in there if failed & held_gpus([record.running[job]])]
+        self._change(ClusterChanges(nodes=nodes, holds=after.holds), stop=stop)
 
     def _start_each(self, step: Start) -> None:
         if len(step.running) == 1:

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
+from dataclasses import replace
 
 from placeopt.arguments import checked, expect, listed, mapped
 from placeopt.check.case import names
 from placeopt.errors import BadInput
 from placeopt.live_cluster.changes import ClusterChanges, held_gpus
 from placeopt.live_cluster.cluster_state import ClusterState
-from placeopt.model import Job, Node, Running
+from placeopt.model import Hold, Job, Node, ReadingNote, Running
 
-LISTS = {"release": str, "remove_jobs": str, "add_jobs": Job, "adopt": Running}
+LISTS = {"release": str, "remove_jobs": str, "add_jobs": Job, "adopt": Running, "holds": Hold, "reading": ReadingNote}
 MAPS = ("nodes", "priorities", "expected_end_ms", "flags")
 
 
@@ -45,9 +46,9 @@ class HostReports:
         """
         for name, kind in LISTS.items():
             words = "ids" if kind is str else f"records of placeopt.model.{kind.__name__}"
-            given: Collection[object] = getattr(changes, name)
+            given: Collection[object] = () if getattr(changes, name) is None else getattr(changes, name)
             listed(name, given, words)
-            if not all(isinstance(one, kind) for one in given):
+            if isinstance(given, str) or not all(isinstance(one, kind) for one in given):
                 raise BadInput(f"{name}: expected {words}")
         for name in MAPS:
             mapped(name, getattr(changes, name))
@@ -61,10 +62,9 @@ class HostReports:
         now = state.snapshot
         with state.as_one_revision():
             repaired = {now.failed_gpus[gpu].id for gpu in now.failed_gpus.keys() & held_gpus(changes.adopt)}
-            if repaired:
-                state.hold(tuple(hold for hold in now.holds if hold.id not in repaired))
-                state.record.note(f"{', '.join(sorted(repaired))} ended")
-            self._change(changes)
+            holds = now.holds if changes.holds is None else changes.holds
+            left = tuple(hold for hold in holds if hold.id not in repaired)
+            self._change(replace(changes, holds=left) if repaired else changes)
             for held in changes.adopt:
                 self._start(held)
 
@@ -79,6 +79,7 @@ class HostReports:
         halted = (*ended, *stopped)
         add, remove = tuple(changes.add_jobs), (*changes.remove_jobs, *ended)
         records = record.check_nodes(changes.nodes, halted)
+        held, holds = record.new_holds(changes.holds)
         record.check_jobs(add, remove, ended)
         ends = record.new_ends(changes.expected_end_ms, halted)
         flags = record.new_flags(changes.flags, halted)
@@ -94,21 +95,24 @@ class HostReports:
             (priority, "got another priority"),
         )
         told = [f"{names(list(jobs))} {did}" for jobs, did in kinds if jobs]
-        told += [_nodes_text(records)] if records else []
+        notes = None if changes.reading is None or tuple(changes.reading) == record.reading else tuple(changes.reading)
+        told += ["notes of the reading changed"] if notes is not None else []
+        told += [*_text("node", record.nodes, records), *_text("hold", held, holds)]
         if not told and changes.now_ms <= record.now_ms:
             return
+        where = [hold.node for name, one in holds.items() for hold in (held.get(name), one) if hold]
         gone = [running[job_id] for job_id in halted]
-        state.change(add, remove, records, halted)
+        state.change(add, remove, records, halted, tuple(changes.holds or ()) if holds else None)
         state.prioritise(priority)
         record.expect(ends)
         record.allow(flags)
+        if notes is not None:
+            record.read(notes)
         changed = dict.fromkeys([*come, *changes.remove_jobs, *ends, *flags, *priority])
-        record.note(" and ".join(told) or "time went on", changed, records, stopped=halted)
+        record.note(" and ".join(told) or "time went on", changed, (*records, *where), stopped=halted)
         state.set_time(max(changes.now_ms, record.now_ms))
         state.number_classes_anew()
         state.drop_stand_ins(gone)
-        if records:
-            state.drop_gone_gpus()
 
     def _start(self, held: Running) -> None:
         """Count a waiting job as running where another system started it, whatever keeps jobs from starting there."""
@@ -118,14 +122,14 @@ class HostReports:
         record.note(f"{names([held.job])} started elsewhere", started=[held.job])
 
 
-def _nodes_text(records: Mapping[str, Node | None]) -> str:
-    """Say which nodes changed, and which went."""
-    gone = [name for name, node in records.items() if node is None]
-    changed = [name for name in records if name not in gone]
-    return " and ".join(
-        f"node{'s' * (len(ids) > 1)} {', '.join(map(repr, ids[:5]))}"
+def _text(kind: str, before: Mapping[str, Node | Hold], after: Mapping[str, Node | Hold | None]) -> list[str]:
+    """Say which nodes or holds came, changed and went; ``after``: None of those that went, else the new record."""
+    did: dict[str, list[str]] = {}
+    for name, record in after.items():
+        did.setdefault("went" if record is None else "changed" if name in before else "came", []).append(name)
+    return [
+        f"{kind}{'s' * (len(ids) > 1)} {', '.join(map(repr, ids[:5]))}"
         + f" and {len(ids) - 5} more" * (len(ids) > 5)
-        + f" {did}"
-        for ids, did in ((changed, "changed"), (gone, "went"))
-        if ids
-    )
+        + f" {what}"
+        for what, ids in did.items()
+    ]

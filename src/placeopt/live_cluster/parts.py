@@ -13,7 +13,7 @@ from placeopt.problem import BoolArray, IntArray, Placement, Problem
 from placeopt.problem.changes import without_fixed
 from placeopt.problem.classes import choices_of, class_key, job_classes, label_keys, node_classes
 from placeopt.problem.compile import assemble, compile_classes, may_change
-from placeopt.problem.hardware import Hardware, compile_hardware
+from placeopt.problem.hardware import Hardware, compile_hardware, with_holds
 from placeopt.problem.lost import find_lost, with_lost
 from placeopt.problem.problem import Classes, Jobs
 
@@ -48,6 +48,7 @@ class JobTable:
         now_ms: int,
     ) -> None:
         self._policy, self._holds, self._now_ms = policy, holds, now_ms
+        self._other_priorities = False
         self._row = {job.id: row for row, job in enumerate(jobs)}
         self._columns: IntArray = np.empty((3, max(len(jobs), 16)), dtype=np.int64)
         self._there: BoolArray = np.zeros(self._columns.shape[1], dtype=bool)
@@ -90,10 +91,10 @@ class JobTable:
         return int(self._columns[NUMBER, self._row[job_id]])
 
     @property
-    def mostly_empty(self) -> bool:
-        """Whether most classes have no jobs any more, so that all should be numbered again."""
+    def is_stale(self) -> bool:
+        """Whether jobs have to be told apart anew, or most classes have no jobs any more."""
         used = sum(count > 0 for count in self._count)
-        return len(self.members) > 2 * used + 64
+        return self._other_priorities or len(self.members) > 2 * used + 64
 
     def tells_apart(self, jobs: Iterable[Job]) -> bool:
         """Return whether classes tell apart all that relations of more jobs look at."""
@@ -146,7 +147,8 @@ class JobTable:
         self._count[int(self._columns[NUMBER, row])] -= 1
 
     def prioritise(self, job_id: str, priority: int) -> None:
-        """Set the priority of a job."""
+        """Set the priority of a job, which may decide whether it can take of holds."""
+        self._other_priorities |= any(hold.priority is not None for hold in self._holds)
         self._columns[PRIORITY, self._row[job_id]] = priority
 
     def _make_room(self) -> None:
@@ -239,17 +241,20 @@ class Parts:
         self.placed, self._option = placed, []
         self._version += 1
 
-    def nodes_changed(self, instance: Instance, before: Mapping[str, Node]) -> None:
-        """Compile what depends on nodes that changed; ``before`` has their former records."""
+    def hardware_changed(self, instance: Instance, before: Mapping[str, Node], *, other_holds: bool) -> None:
+        """Compile what depends on nodes that changed, and on holds; ``before`` has the former records of nodes."""
         # A change of labels, taints or drain leaves the hardware as it is.
         now = {node.id: node for node in instance.cluster.nodes if node.id in before}
+        instance = with_lost(instance, self.lost)
         same = len(now) == len(before) and len(instance.cluster.nodes) == len(self.hardware.node_ids)
         if not same or any((now[n].machine, now[n].domain) != (b.machine, b.domain) for n, b in before.items()):
             self.hardware = compile_hardware(instance, self.policy, self.hardware.topology)
+        elif other_holds:
+            self.hardware = with_holds(self.hardware, instance)
         self._clear()
 
     def go_back(self, hardware: Hardware) -> None:
-        """Undo ``nodes_changed``: ``hardware`` was there before."""
+        """Undo ``hardware_changed``: ``hardware`` was there before."""
         self.hardware = hardware
         self._clear()
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -118,11 +118,11 @@ def compile_hardware(instance: Instance, policy: Policy, before: ClusterTopology
     """
     cluster = instance.cluster
     topology = ClusterTopology(cluster, before)
-    types: dict[tuple[str, int, frozenset[str], tuple[Profile, ...]], int] = {}
+    types: dict[tuple[str, int, tuple[Profile, ...]], int] = {}
     present = {node.machine for node in cluster.nodes}  # a machine that is only listed must not enter any worst case
     per_machine = [
         [
-            types.setdefault((gpu.model, gpu.memory_mib, FREE, gpu.profiles), len(types))
+            types.setdefault((gpu.model, gpu.memory_mib, gpu.profiles), len(types))
             for gpu in machine.gpus * (machine.id in present)
         ]
         for machine in cluster.machines
@@ -133,36 +133,57 @@ def compile_hardware(instance: Instance, policy: Policy, before: ClusterTopology
     amounts = [machine.resources for machine in cluster.machines] + [domain.resources for domain in cluster.domains]
     named = tuple(sorted({name for resources in (*amounts, cluster.resources) for name in resources}))
     capacity = _machine_capacity(instance, policy, named)[topology.node_machine]
-    held_gpus, held = _held(instance, topology, named)
-    kinds = list(types)
-    for gpu, by in held_gpus.items():  # a GPU that is held is of a type of its own
-        kind = (*kinds[gpu_type[gpu]][:2], by, kinds[gpu_type[gpu]][3])
-        gpu_type[gpu] = types.setdefault(kind, len(types))
-    model, memory, holds, geometry = zip(*types, strict=True) if types else ((), (), (), ())
+    model, memory, geometry = zip(*types, strict=True) if types else ((), (), ())
     type_memory = np.array(memory, dtype=np.int64)
     type_lost = np.array([name == LOST_MODEL for name in model], dtype=bool)
     parts = (policy.usable.network_gpu_jobs_percent, policy.usable.network_cpu_jobs_percent)
     stated = [machine.network_bandwidth_mbps for machine in cluster.machines] + [d.uplink_mbps for d in cluster.domains]
     links = np.array([[_part(mbps, percent) for percent in parts] for mbps in stated], dtype=np.int64).reshape(-1, 2)
     of_domains = np.arange(len(cluster.machines), len(stated))
-    return Hardware(
+    free = Hardware(
         topology=topology,
         node_ids=tuple(node.id for node in cluster.nodes),
         named_resources=named,
-        node_capacity=np.maximum(capacity - held, 0),
-        node_held=np.minimum(capacity, held),
+        node_capacity=capacity,
+        node_held=np.zeros_like(capacity),
         node_flavor=np.array(flavors_of_nodes(instance, policy), dtype=np.int64),
         gpu_type=gpu_type,
         gpu_memory_mib=type_memory[gpu_type],
         type_model=model,
         type_memory_mib=type_memory,
         type_lost=type_lost,
-        type_holds=holds,
+        type_holds=(FREE,) * len(types),
         type_geometry=geometry,
         gpu_switch=gpu_parts(instance, topology, "switch"),
         gpu_socket=gpu_parts(instance, topology, "socket"),
         levels=fragmentation_levels(instance, policy, topology, ~type_lost[gpu_type]),
         link_mbps=links[np.append(topology.node_machine, of_domains)],
+    )
+    return with_holds(free, instance)
+
+
+def with_holds(hardware: Hardware, instance: Instance) -> Hardware:
+    """Return the hardware with the holds of ``instance`` instead of its own: other amounts, and other types of GPUs."""
+    by_gpu, held = _held(instance, hardware.topology, hardware.named_resources)
+    capacity = hardware.node_capacity + hardware.node_held
+    of_types = hardware.type_model, hardware.type_memory_mib.tolist(), hardware.type_geometry, hardware.type_holds
+    kinds = list(zip(*of_types, strict=True))
+    types = {kind: t for t, kind in enumerate(kinds) if not kind[-1]}
+    plain = np.array([types[(*kind[:-1], FREE)] for kind in kinds], dtype=np.int64)
+    gpu_type = plain[hardware.gpu_type]
+    for gpu, by in by_gpu.items():  # a GPU that is held is of a type of its own
+        gpu_type[gpu] = types.setdefault((*kinds[gpu_type[gpu]][:-1], by), len(types))
+    model, memory, geometry, holds = zip(*types, strict=True) if types else ((), (), (), ())
+    return replace(
+        hardware,
+        node_capacity=np.maximum(capacity - held, 0),
+        node_held=np.minimum(capacity, held),
+        gpu_type=gpu_type,
+        type_model=model,
+        type_memory_mib=np.array(memory, dtype=np.int64),
+        type_lost=np.array([name == LOST_MODEL for name in model], dtype=bool),
+        type_holds=holds,
+        type_geometry=geometry,
     )
 
 
