@@ -220,7 +220,7 @@ def test_what_stays_beside_a_failed_switch_keeps_its_place() -> None:
     assert displaced(base, after) == ()
     assert (after.cluster, after.running) == (base.cluster, base.running)
     assert list(after.failed_gpus) == [("n0", 0), ("n0", 1)]
-    assert {one.domains[0] for one in fail(after, "switch", limits=SHORT).scenarios} == {"n0/sw1", "n1/sw0", "n1/sw1"}
+    assert [one.domains for one in fail(after, "switch", limits=SHORT).scenarios] == [("n0/sw1",)]
     for name in ("n0/sw7", "n0/sw0"):
         with pytest.raises(BadInput, match=name):
             apply(after, Patch.model_validate({"steps": ({**step, "domains": (name,)},)}).steps)

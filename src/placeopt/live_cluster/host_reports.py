@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import replace
+from typing import Any
 
 from placeopt.arguments import checked, expect, listed, mapped
 from placeopt.check.case import names
@@ -13,7 +14,7 @@ from placeopt.live_cluster.cluster_state import ClusterState
 from placeopt.model import Hold, Job, Node, ReadingNote, Running
 
 LISTS = {"release": str, "remove_jobs": str, "add_jobs": Job, "adopt": Running, "holds": Hold, "reading": ReadingNote}
-MAPS = ("nodes", "priorities", "expected_end_ms", "flags")
+NOTHING = vars(ClusterChanges())
 
 
 class HostReports:
@@ -44,15 +45,9 @@ class HostReports:
         Unsupported
             If the jobs can be worth more than 2^53 together.
         """
-        for name, kind in LISTS.items():
-            words = "ids" if kind is str else f"records of placeopt.model.{kind.__name__}"
-            given: Collection[object] = () if getattr(changes, name) is None else getattr(changes, name)
-            listed(name, given, words)
-            if isinstance(given, str) or not all(isinstance(one, kind) for one in given):
-                raise BadInput(f"{name}: expected {words}")
-        for name in MAPS:
-            mapped(name, getattr(changes, name))
-        expect("now_ms", changes.now_ms, int, "a whole number")
+        for name, given in vars(changes).items():
+            if given != NOTHING[name]:
+                _refuse_odd(name, given)
         if changes.reload:
             raise BadInput(f"changes: load the later reading as a whole: {changes.reload[0]}")
         if not changes.adopt:
@@ -95,9 +90,10 @@ class HostReports:
             (priority, "got another priority"),
         )
         told = [f"{names(list(jobs))} {did}" for jobs, did in kinds if jobs]
-        notes = None if changes.reading is None or tuple(changes.reading) == record.reading else tuple(changes.reading)
-        told += ["notes of the reading changed"] if notes is not None else []
-        told += [*_text("node", record.nodes, records), *_text("hold", held, holds)]
+        told += _text("node", record.nodes, records) if records else []
+        told += _text("hold", held, holds) if holds else []
+        notes = record.reading if changes.reading is None else tuple(changes.reading)
+        told += ["notes of the reading changed"] if notes != record.reading else []
         if not told and changes.now_ms <= record.now_ms:
             return
         where = [hold.node for name, one in holds.items() for hold in (held.get(name), one) if hold]
@@ -106,7 +102,7 @@ class HostReports:
         state.prioritise(priority)
         record.expect(ends)
         record.allow(flags)
-        if notes is not None:
+        if notes is not record.reading:
             record.read(notes)
         changed = dict.fromkeys([*come, *changes.remove_jobs, *ends, *flags, *priority])
         record.note(" and ".join(told) or "time went on", changed, (*records, *where), stopped=halted)
@@ -120,6 +116,20 @@ class HostReports:
         record.check_place(held)
         self._state.adopt(held)
         record.note(f"{names([held.job])} started elsewhere", started=[held.job])
+
+
+def _refuse_odd(name: str, given: Any) -> None:
+    """Raise ``BadInput`` unless a field of differences has values of its kind."""
+    if name in LISTS:
+        kind = LISTS[name]
+        words = "ids" if kind is str else f"records of placeopt.model.{kind.__name__}"
+        listed(name, given, words)
+        if isinstance(given, str) or not all(isinstance(one, kind) for one in given):
+            raise BadInput(f"{name}: expected {words}")
+    elif name == "now_ms":
+        expect(name, given, int, "a whole number")
+    elif name != "reload":
+        mapped(name, given)
 
 
 def _text(kind: str, before: Mapping[str, Node | Hold], after: Mapping[str, Node | Hold | None]) -> list[str]:

@@ -65,6 +65,8 @@ class JobTable:
         self._label_keys = label_keys(members)
         self._numbers = {self._key(job): k for k, job in enumerate(members)}
         self._count: list[int] = np.bincount(job_class, minlength=len(members)).tolist()
+        self._used = len(members)
+        """Number of classes that have jobs."""
 
     @classmethod
     def of(cls, jobs: Iterable[Job], policy: Policy, holds: Iterable[Hold], now_ms: int) -> JobTable:
@@ -93,8 +95,7 @@ class JobTable:
     @property
     def is_stale(self) -> bool:
         """Whether jobs have to be told apart anew, or most classes have no jobs any more."""
-        used = sum(count > 0 for count in self._count)
-        return self._other_priorities or len(self.members) > 2 * used + 64
+        return self._other_priorities or len(self.members) > 2 * self._used + 64
 
     def tells_apart(self, jobs: Iterable[Job]) -> bool:
         """Return whether classes tell apart all that relations of more jobs look at."""
@@ -122,6 +123,7 @@ class JobTable:
 
     def add(self, job: Job, number: int) -> None:
         """Add a job of class ``number`` at the end."""
+        self._used += not self._count[number]
         self._count[number] += 1
         if self._end == self._columns.shape[1]:
             self._make_room()
@@ -144,7 +146,9 @@ class JobTable:
         self.waiting.discard(job_id)
         self.removals += 1
         self._there[row] = False
-        self._count[int(self._columns[NUMBER, row])] -= 1
+        number = int(self._columns[NUMBER, row])
+        self._count[number] -= 1
+        self._used -= not self._count[number]
 
     def prioritise(self, job_id: str, priority: int) -> None:
         """Set the priority of a job, which may decide whether it can take of holds."""
