@@ -110,20 +110,11 @@ class State(Room):
         busy &= self.gpu_jobs > 0  # by these jobs
         for level, free in zip(problem.levels, self.level_free, strict=True):
             free -= np.bincount(level.gpu_to_domain[busy & (level.gpu_to_domain >= 0)], minlength=len(free))
-        queues, links = bool(problem.policy.queues), bool(options.network_mbps.any())
         for job, placement in placed:
             self.placements[job] = placement
-            if placement.gpus:
-                for node in dict.fromkeys(placement.nodes):
-                    self.node_jobs[node][job] = None
-            if problem.has_geometry:
-                self._change_slots(placement, 1)
-            if queues:
-                self._change_queue(job, placement, 1)
-            if links:
-                self.load_links(placement)
-            if self.relations:
-                self._change_relations(job, placement, 1)
+            for node in dict.fromkeys(placement.nodes) if placement.gpus else ():
+                self.node_jobs[node][job] = None
+            self._change_shared(job, placement, 1)
 
     def apply(self, move: Move) -> Move:
         """Carry out ``move`` and return the one that takes it back."""
@@ -172,13 +163,19 @@ class State(Room):
             free -= demand
         if placement.gpus:
             self._change_gpus(placement, sign)
-            if self.problem.has_geometry:
-                self._change_slots(placement, sign)
             if self._tenants:
                 self._change_tenants(placement, sign)
-        if len(self.queue_used):
-            self._change_queue(job, placement, sign)
-        if options.network_mbps[option]:
+        self._change_shared(job, placement, sign)
+
+    def _change_shared(self, job: int, placement: Placement, sign: int) -> None:
+        """Change what is counted of slots, queues, uplinks and relations, of which most rounds have none."""
+        problem, option = self.problem, placement.option
+        if problem.has_geometry:
+            for gpu, load in slot_loads(problem, placement):
+                self.gpu_slots[gpu] += sign * load
+        if len(self.queue_used) and (queue := problem.class_queue[problem.job_class[job]]) >= 0:
+            problem.queue_tree.change(self.queue_used, queue, sign * problem.queue_use[option])
+        if problem.options.network_mbps[option]:
             self.load_links(placement, sign)
         if self.relations:
             self._change_relations(job, placement, sign)
@@ -230,15 +227,6 @@ class State(Room):
             here[key] = here.get(key, 0) + sign
             if not here[key]:
                 del here[key]
-
-    def _change_slots(self, placement: Placement, sign: int) -> None:
-        for gpu, load in slot_loads(self.problem, placement):
-            self.gpu_slots[gpu] += sign * load
-
-    def _change_queue(self, job: int, placement: Placement, sign: int) -> None:
-        queue = self.problem.class_queue[self.problem.job_class[job]]
-        if queue >= 0:
-            self.problem.queue_tree.change(self.queue_used, queue, sign * self.problem.queue_use[placement.option])
 
     def _change_relations(self, job: int, placement: Placement, sign: int) -> None:
         k = int(self.problem.job_class[job])
