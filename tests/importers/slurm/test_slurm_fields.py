@@ -50,14 +50,14 @@ def test_words() -> None:
     assert parse_tres("cpu=8,mem=1.5G,node=2,billing=9,gres/gpu:a100=4,gres/gpumem=4G").gpus == 4
     assert [parse_memory(text) for text in ("512", "1G", "1.5G", "2048K", "500Mn")] == [512, 1024, 1536, 2, 500]
     assert parse_tres("gres:gpu:a100:2") == Tres(2, ("a100",))
-    assert parse_tres("gres/gpu=4,gres/shard=2") == Tres(4, shares=(("gres/shard", 2),))
+    assert parse_tres("gres/gpu=4,gres/shard=2") == Tres(4, named=(("gres/shard", 2),))
     assert parse_tres("gres/gpu:a:1,gres/gpu:b:1") == Tres(2, ("a", "b"))
     assert parse_tres("gres/gpu:1g.5gb:2") == Tres(2, ("1g.5gb",))
     assert parse_gres_detail("gpu:a100:2(IDX:0,3),gpu:l40s:0(IDX:N/A)") == Tres(2, indices=(0, 3))
     held = {
         text: parse_gres_detail(text) for text in ("shard:2(IDX:1)", "shard:t4:2(0/4,2/4,-/4)", "mps:50(50/100,-/100)")
     }
-    assert [(one.gpus, one.indices, one.shares) for one in held.values()] == [
+    assert [(one.gpus, one.indices, one.named) for one in held.values()] == [
         (1, (1,), (("gres/shard", 2),)),
         (1, (1,), (("gres/shard", 2),)),
         (1, (0,), (("gres/mps", 50),)),

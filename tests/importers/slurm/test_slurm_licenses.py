@@ -6,7 +6,7 @@ import pytest
 
 from helpers.imported_rounds import left_out
 from helpers.slurm_files import RUNS, WAITS, replies
-from placeopt import Instance, Unsupported, solve
+from placeopt import Instance, Unsupported, solve, violations
 from placeopt.importers import read_slurm
 
 PAIR = {"tasks": 2, "max_nodes": 2, "tres_req_str": "cpu=2,mem=2G,node=2,license/a=2", "tres_per_node": "gres:gpu:1"}
@@ -44,9 +44,9 @@ def test_as_many_jobs_start_as_licences_are_left(fields: dict[str, int], running
     [
         ("a:2", 1, None),
         ("a:1,a:1", 1, None),
-        ("a:3", None, "asks for licenses that its workers cannot share evenly"),
         ("b:2", None, "asks for license/b, which is not listed"),
-        ("a:2|b:2", None, "cannot be read: licenses"),
+        ("a:2|b:2", None, "asks for license/b, which is not listed"),
+        ("a:2|b:2,c", None, "cannot be read: licenses"),
     ],
 )
 def test_workers_share_licences_evenly(licenses: str, of_each: int | None, reason: str | None) -> None:
@@ -54,6 +54,26 @@ def test_workers_share_licences_evenly(licenses: str, of_each: int | None, reaso
     assert left_out(found) == ([] if reason is None else [f"{reason}: 1 (2)."])
     shares = {job.id: job.options[0].demand.resources.get("license/a") for job in found.jobs}
     assert shares == {"9": None} | ({} if of_each is None else {"2": of_each})
+
+
+@pytest.mark.parametrize(
+    ("asked", "running", "starts"),
+    [
+        ("a:3", "", True),  # of two workers: one takes all
+        ("a:3", "a:1", False),
+        ("a:1", "a:2", True),
+        ("a:4", "", False),
+        ("a:4|b:1", "", True),
+        ("a:3|b:2", "a:1", False),
+        ("b:1|a:3", "a:0", True),
+    ],
+)
+def test_a_job_starts_where_the_licences_of_one_way_are_left(asked: str, running: str, starts: bool) -> None:
+    lists = listed()
+    lists["licenses"].append(lists["licenses"][0] | {"LicenseName": "b", "Total": 1})
+    found = read_slurm(*replies(RUNS | {"licenses": running}, WAITS | PAIR | {"licenses": asked}), licenses=lists)
+    plan = solve(found, time_limit_s=5, isolation="thread")
+    assert (left_out(found), len(plan.placements), violations(found, plan)) == ([], 1 + starts, [])
 
 
 def test_another_list_is_refused() -> None:

@@ -125,7 +125,7 @@ LEFT = {
     **dict.fromkeys(("18", "37"), "waiting for BeginTime"),
     "36": "waiting for JobHeldUser",
     "38": "waiting for Dependency",
-    "49": "states sockets_per_node, which is not read",
+    "49": "states tres_per_socket, which is not read",
 }
 WAITING = {  # job: workers, GPUs, CPUs, MiB of each, and on which nodes, as submit2.sh asks (tests/data/snapshots)
     "22": ([4], 8, 64, 819_200, None),  # -N4 --gres=gpu:a100:8 --ntasks-per-node=8 -c 8 --mem=800G

@@ -50,12 +50,12 @@ def test_only_reasons_that_room_ends_let_a_job_start(fields: dict[str, Any], rea
     ("fields", "kind"),
     [
         *(({"state_reason": word}, "not eligible") for word in ("JobHeldUser", "Dependency", "BeginTime")),
-        ({"state_reason": "BeginTime", "sockets_per_node": 2}, "not eligible"),  # whatever it asks for
+        ({"state_reason": "BeginTime", "contiguous": True}, "not eligible"),  # whatever it asks for
         ({"priority": 0}, "not eligible"),
         ({"job_state": ["PENDING", "REQUEUE_HOLD"]}, "not eligible"),
         ({"state_reason": "QOSGrpCpuLimit"}, "left out"),  # it starts as others end
         ({"state_reason": "MoonPhase"}, "left out"),
-        ({"sockets_per_node": 2}, "left out"),
+        ({"contiguous": True}, "left out"),
         ({"job_state": ["PENDING", "WOBBLING"]}, "left out"),
     ],
 )
@@ -68,6 +68,8 @@ def test_what_no_room_starts_is_told_from_what_is_not_read(fields: dict[str, Any
 
 TWO = {"max_nodes": 2, "tres_req_str": "cpu=4,mem=2G,node=2"}
 BY_CPU = {"memory_per_node": None, "memory_per_cpu": 10}
+PAIR = TWO | {"tasks": 2, "tres_req_str": "cpu=2,node=2"}
+MORE = "asks for more nodes by name, or with a feature, than it has"
 BY_NODE = "asks for memory by node, and any number of nodes or of tasks a node"
 NO_CPUS = "asks for --gpus without --cpus-per-gpu, and not for one node or one CPU a task"
 
@@ -78,18 +80,22 @@ NO_CPUS = "asks for --gpus without --cpus-per-gpu, and not for one node or one C
         ({"contiguous": True}, "states contiguous, which is not read"),
         ({"het_job_id": 2, "het_job_id_set": "2-3"}, "a component of the heterogeneous job does not wait"),
         ({"tres_per_socket": "gres:gpu:2"}, "states tres_per_socket, which is not read"),
-        (TWO | {"tasks": 2, "required_switches": 1}, "asks for --switches, and not for one of a tree of switches"),
-        ({"licenses": "matlab:1"}, "states licenses, which is not read"),
-        ({"minimum_tmp_disk_per_node": 10}, "states minimum_tmp_disk_per_node, which is not read"),
-        (
-            {"threads_per_core": {"set": True, "infinite": False, "number": 1}},
-            "states threads_per_core, which is not read",
-        ),
-        ({"sockets_per_node": 2}, "states sockets_per_node, which is not read"),
+        (TWO | {"tasks": 2, "required_switches": 1}, "asks for --switches, and no topology is given"),
+        ({"licenses": "matlab:1"}, "asks for license/matlab, which is not listed"),
+        ({"minimum_tmp_disk_per_node": 10}, "states minimum_tmp_disk_per_node, and nodes do not"),
+        ({"core_spec": 1}, "states core_spec, which is not read"),
         ({"tres_per_node": "gres:shard:2"}, "asks for gres/shard, and not for an equal part of a GPU"),
         ({"tres_per_task": "gres:shard:2"}, "asks for gres/shard, and not by node"),
         ({"tres_per_node": "gres:nic:cx7:1"}, "asks for gres/nic:cx7"),
-        ({"tres_per_task": "gres:nic:1"}, "asks for gres/nic, and not by node"),
+        ({"tres_per_job": "gres:nic:1"}, "asks for gres/nic, and not by node"),
+        (
+            {"tres_per_job": "gres:gpu:4", "tres_per_task": "gres:nic:1"},
+            "--gpus, and for other resources by node or task",
+        ),
+        (
+            {"tasks": 4, "tres_per_job": "gres:gpu:4", "tasks_per_tres": 2},
+            "--ntasks-per-gpu, and not for as many tasks",
+        ),
         ({"tres_req_str": "cpu=1,mem=1G,node=1,license/matlab=1"}, "asks for license/matlab"),
         ({"tres_per_task": "license/x:1"}, "asks for license/x"),
         ({"tres_per_node": "gres:gpu:a100:1,gres:gpu:l40s:1"}, "asks for several types of GPUs"),
@@ -105,14 +111,22 @@ NO_CPUS = "asks for --gpus without --cpus-per-gpu, and not for one node or one C
         ({"tasks": 4}, BY_NODE),
         (BY_CPU | {"tasks": 2, "max_nodes": 3, "tres_req_str": "cpu=2,node=3"}, "more nodes than it has tasks or GPUs"),
         ({"tres_per_job": "gres:gpu:6", "cpus_per_tres": "gres:gpu:4"}, BY_NODE),
-        ({"shared": "user"}, "asks for --exclusive=user"),
-        ({"exclusive": ["mcs"]}, "asks for --exclusive=mcs"),
+        ({"shared": "user"}, "asks for --exclusive=user, and states none"),
+        ({"exclusive": ["mcs"]}, "asks for --exclusive=mcs, and states none"),
+        ({"exclusive": ["topo"]}, "asks for --exclusive=topo"),
         ({"shared": "none", "tres_per_node": "gres:gpu:9"}, "--exclusive with more than its nodes have"),
         ({"shared": "none", "features": "none-has-it"}, "--exclusive with more than its nodes have"),
         (BY_CPU | {"shared": "none", "tasks": 4}, "--exclusive on any number of nodes"),
-        (TWO | {"required_nodes": "gpu01", "tasks": 2, "tres_req_str": "cpu=2,node=2"}, "(--nodelist)"),
-        ({"features": "a100*2"}, "a constraint about several nodes together, or one that cannot be read"),
-        (TWO | {"features": "[a100*1&l40s*1]", "tasks": 2, "tres_req_str": "cpu=2,node=2"}, "about several nodes"),
+        (PAIR | {"required_nodes": "gpu[01-03]"}, MORE),
+        ({"features": "a100*2"}, MORE),
+        (PAIR | {"features": "[a100*2&l40s*1]"}, MORE),
+        (PAIR | {"features": "[a100*1&l40s]"}, "a constraint about several nodes together, or one that cannot be read"),
+        (PAIR | {"features": "a100*1&l40s*1"}, "a constraint about several nodes together, or one that cannot be read"),
+        (PAIR | {"features": "a100*1", "prefer": "ib"}, "--prefer, and for so many nodes with a feature"),
+        (
+            TWO | BY_CPU | {"features": "[a100*1&l40s*1]", "tasks": 4},
+            "asks for several kinds of nodes, and not for one worker on each",
+        ),
         ({"resv_name": "course"}, "waits in a reservation whose nodes are not listed"),
         ({"tres_req_str": "cpu=x"}, "cannot be read: tres_req_str"),
         ({"tres_req_str": "cpu"}, "cannot be read: tres_req_str"),
@@ -151,7 +165,7 @@ ODD = {"flavour": "mint"}
         ({"flavour": {"set": False, "infinite": False, "number": 3}}, None),
         ({"flavour": {"set": True, "infinite": True, "number": 0}}, None),
         ({"flavour": {"mint": {"leaves": 0}}}, None),
-        ({"flags": ["CRON_JOB"], "prefer": "a100", "wckey": "a", "nice": 7}, None),
+        ({"flags": ["CRON_JOB"], "wckey": "a", "nice": 7}, None),
         ({"extra": "rank=3"}, None),
     ],
 )
@@ -182,6 +196,7 @@ def test_a_field_that_all_jobs_state_alike_is_the_setting_of_the_cluster() -> No
         ({"segment_size": 2}, True),
         ({"flags": ["GRES_BINDING_ENFORCED"]}, True),
         ({"features": "[a100|l40s]*2"}, True),
+        ({"features": "a100*1", "sockets_per_node": 1}, False),
         ({"het_job_id": 1, "het_job_id_set": "1-2"}, True),
     ],
 )
@@ -201,7 +216,6 @@ def test_a_filter_by_values_of_nodes() -> None:
     ("fields", "drained"),
     [
         ({"flavour": "mint"}, ["gpu01"]),
-        ({"owner": "ada"}, ["gpu01"]),
         ({"owner": "", "flavour": "", "comment": "rack 3", "weight": 7}, []),
     ],
 )
@@ -283,6 +297,11 @@ A100 = ("a100",)
         (FIVE | {"tres_req_str": "cpu=1"}, [(5, 1, 1, 0, None, None, ())]),
         (FIVE | {"cpus_per_tres": "gres:gpu:1", "tres_req_str": "cpu=5"}, [(5, 1, 1, 0, None, None, ())]),
         (FIVE | {"max_nodes": 1, "tres_req_str": "cpu=5,gres/gpu=5"}, [(1, 5, 5, 0, None, None, ())]),
+        (FIVE | {"tasks": 10, "tasks_per_tres": 2, "tres_req_str": "cpu=30"}, [(5, 1, 6, 0, None, None, ())]),
+        (
+            TWO | {"tasks": 8, "tasks_per_tres": 2, "tres_per_node": "gres:gpu:2", "tres_req_str": "cpu=8,node=2"},
+            [(2, 2, 4, 1024, 1, None, ())],
+        ),
         (EXCLUSIVE, [(1, 4, 64, 1024, None, None, ())]),
         (EXCLUSIVE | {"exclusive": ["true"], "shared": None}, [(1, 4, 64, 1024, None, None, ())]),
         (TWO | EXCLUSIVE | {"shared": ["none"], "tasks": 2}, [(2, 4, 64, 1024, 1, None, ())]),

@@ -141,7 +141,7 @@ def test_a_job_in_an_unknown_state_with_nodes_runs() -> None:
         {},
         {"gres_detail": ["gpu:a100:2(IDX:0-1)"]},
         {"tres_alloc_str": "cpu=2,mem=8G"},
-        {"shared": "user", "gres_detail": []},
+        {"shared": "topo", "gres_detail": []},
     ],
 )
 def test_exclusive_jobs_that_run_hold_whole_nodes(less: dict[str, Any]) -> None:

@@ -40,7 +40,7 @@ def test_a_job_that_cannot_be_read_holds_all_of_its_nodes() -> None:
     """Also one that was released on another number of nodes than it asks for."""
     found = read({"3": ("n0", "n1")}, {**GANG, "licenses": "matlab:1"})
     assert (held(found), drained(found)) == ({"3": {"n0": ALL, "n1": ALL}}, ["n0", "n1"])
-    assert "states licenses, which is not read" in notes_of(found)
+    assert "asks for license/matlab, which is not listed" in notes_of(found)
     assert held(read({"3": ("n0",)}, GANG)) == {"3": {"n0": ALL}}
 
 

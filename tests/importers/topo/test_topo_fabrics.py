@@ -230,7 +230,7 @@ def test_slurm_nodes(tmp_path: Path) -> None:
     kinds = [machine.id for machine in inventory.machines]
     assert kinds == ["type0-32cpu-2xh100-4xh200", "type1-32cpu-2xa100", "type2-32cpu"]
     assert [node.drained for node in inventory.nodes] == [False, True, True, False]
-    assert inventory.nodes[0].labels == {"partition:ia": "yes"}
+    assert inventory.nodes[0].labels == {"partition:ia": "yes", "sockets": "2"}
     assert [gpu.part for gpu in inventory.machines[1].gpus] == ["socket1", "socket1"]
     assert (inventory.machines[0].cpu_millicores, inventory.machines[0].memory_mib) == (32_000, 524_288)
 

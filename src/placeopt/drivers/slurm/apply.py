@@ -18,7 +18,7 @@ from placeopt.drivers.slurm.commands import Slurm, SlurmRefused
 from placeopt.drivers.slurm.job_view import JobView
 from placeopt.drivers.slurm.note import Note, host_list, with_note
 from placeopt.importers.slurm.fields import parse_tres
-from placeopt.importers.slurm.job_requests import slurm_number
+from placeopt.importers.slurm.lists import slurm_number
 
 _DENIED = re.compile(r"permission|denied|privilege", re.IGNORECASE)
 _BUSY = re.compile(r"not available right now", re.IGNORECASE)

@@ -10,8 +10,8 @@ from typing import Any
 from placeopt.drivers.slurm.note import Note, read_note
 from placeopt.errors import BadArgument
 from placeopt.importers.json_entry import JsonEntry
-from placeopt.importers.slurm.job_requests import expand_node_list, slurm_number
 from placeopt.importers.slurm.jobs import ENDED, HELD_FLAGS, HOLDS
+from placeopt.importers.slurm.lists import expand_node_list, slurm_number
 
 CONSENT = re.compile(r"(?<![\w/.-])placeopt(?![\w/.-])")
 """The word in a job's comment by which its owner gives the job to placeopt."""

@@ -11,7 +11,7 @@ from typing import Literal
 from placeopt.drivers.backoff import Backoff
 from placeopt.drivers.slurm.job_view import JobView, Standing
 from placeopt.drivers.slurm.note import Note
-from placeopt.importers.slurm.job_requests import slurm_number
+from placeopt.importers.slurm.lists import slurm_number
 
 OutcomeKind = Literal["as-planned", "elsewhere", "failed", "gone", "requeued", "not-started", "not-released"]
 LIMITS = re.compile(

@@ -15,7 +15,7 @@ from placeopt.errors import BadInput
 from placeopt.importers.import_notes import LEFT_OUT, NOT_ELIGIBLE
 from placeopt.importers.json_entry import JsonEntry
 from placeopt.importers.priority_rule import DEFAULT_RULE, PriorityRule
-from placeopt.importers.slurm.job_requests import slurm_number
+from placeopt.importers.slurm.lists import slurm_number
 from placeopt.importers.slurm.snapshot import read_slurm
 from placeopt.model import Instance, ReadingNote, Running
 

@@ -105,9 +105,7 @@ class Tres:
     models: tuple[str, ...] = ()
     """GPU types, where each GPU has one; empty: any."""
     named: tuple[tuple[str, int], ...] = ()
-    """Other generic resources and their counts, as ``gres/nic``."""
-    shares: tuple[tuple[str, int], ...] = ()
-    """Parts of GPUs and their counts, as ``gres/shard``."""
+    """Other generic resources and their counts, as ``gres/nic``; parts of GPUs too, as ``gres/shard``."""
     others: tuple[str, ...] = ()
     """Names of what is not read: other resources by type, what is not a generic resource."""
     cpus: int = 0
@@ -115,6 +113,11 @@ class Tres:
     nodes: int = 0
     indices: tuple[int, ...] | None = ()
     """Of the GPUs; None if Slurm does not list them."""
+
+    @property
+    def shares(self) -> list[tuple[str, int]]:
+        """The named resources that are parts of GPUs."""
+        return [(name, count) for name, count in self.named if name in SHARES_OF_GPUS]
 
 
 def parse_gres(text: str) -> list[Gres]:
@@ -147,28 +150,29 @@ def parse_tres(text: str) -> Tres:
     A count without a model is the sum over all models. Raises `ValueError` if a count is none.
     """
     amounts = {"cpu": 0, "mem": 0, "node": 0}
-    gpus, named, shares, others = Counter[str | None](), Counter[str](), Counter[str](), dict[str, None]()
+    gpus, named, others = Counter[str | None](), Counter[str](), dict[str, None]()
     for item in filter(None, text.split(",")):
         key, _, value = item.partition("=")
         if key in amounts:
             if key != "mem" and not re.fullmatch(r"[0-9]{1,9}", value):
                 raise ValueError(f"{item[:60]!r}, expected NAME=COUNT")
             amounts[key] = parse_memory(value) if key == "mem" else int(value)
+        elif _COUNTED_ELSEWHERE.match(item):
+            continue
         elif not item.startswith(("gres/", "gres:")):
-            others |= {} if _COUNTED_ELSEWHERE.match(item) else {re.split("[:=]", item)[0]: None}
-        elif not _COUNTED_ELSEWHERE.match(item):
+            others[re.split("[:=]", item)[0]] = None
+        else:
             (gres,) = parse_gres(item)
             if gres.name == "gpu":
                 gpus[gres.type] += gres.count
             elif gres.count and gres.type is not None:
                 others[f"gres/{gres.name}:{gres.type}"] = None
             else:
-                (shares if "gres/" + gres.name in SHARES_OF_GPUS else named)["gres/" + gres.name] += gres.count
+                named["gres/" + gres.name] += gres.count
     plain, typed = gpus.pop(None, 0), +gpus
     models = tuple(filter(None, typed)) if typed.total() >= plain else ()
-    counted, parts = tuple((+named).items()), tuple((+shares).items())
-    total, all_others = max(plain, typed.total()), tuple(others)
-    return Tres(total, models, counted, parts, all_others, amounts["cpu"], amounts["mem"], amounts["node"])
+    cpus, memory_mib, nodes = amounts.values()
+    return Tres(max(plain, typed.total()), models, tuple((+named).items()), tuple(others), cpus, memory_mib, nodes)
 
 
 def named_gres(listed: Iterable[Gres]) -> dict[str, int]:
@@ -196,11 +200,9 @@ def parse_gres_detail(text: str) -> Tres:
     told = [gres.count for gres in gpus if gres.indices is not None]
     if [len(own) for own in indices] != told:
         raise ValueError(f"{text[:60]!r}: {told} GPUs, but not as many indices")
-    named = named_gres(gres for gres in listed if gres.type != "no_consume" and gres not in parts)
     return Tres(
         gpus=count + len(parts),
-        named=tuple(named.items()),
-        shares=tuple(("gres/" + gres.name, gres.count) for gres in parts),
+        named=tuple(named_gres(gres for gres in listed if gres.type != "no_consume").items()),
         indices=tuple(sorted(chain(*indices, *(gres.shared for gres in parts)))) if len(indices) == len(gpus) else None,
     )
 

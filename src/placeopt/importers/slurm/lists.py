@@ -1,9 +1,12 @@
-"""Lists that Slurm's commands print as JSON, and what of their fields is understood, or asks for nothing."""
+"""Lists that Slurm's commands print as JSON: their fields and numbers, and jobs that are left out of them."""
 
 from __future__ import annotations
 
+import csv
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from functools import cache
+from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +14,8 @@ from placeopt.documents.files import read_bytes
 from placeopt.errors import BadInput, Unsupported
 from placeopt.importers.import_notes import ImportNotes
 from placeopt.importers.json_entry import JsonEntry, read_json
+from placeopt.importers.slurm.fields import expand_hosts
+from placeopt.model.base import MAX_MS
 
 
 def names(text: str) -> frozenset[str]:
@@ -18,54 +23,18 @@ def names(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
-JOB_FIELDS = names(
+@cache
+def known_fields(of: str, *uses: str) -> frozenset[str]:
     """
-    array_job_id array_max_tasks array_task_id array_task_string comment admin_comment cpus cpus_per_task
-    cpus_per_tres end_time excluded_nodes exclusive features flags gres_detail hold job_id job_resources job_size_str
-    job_state max_nodes memory_per_cpu memory_per_node memory_per_tres minimum_cpus_per_node name node_count nodes
-    partition preemptable_time priority qos requeue required_nodes required_switches resv_name segment_size shared
-    start_time state_description state_reason submit_time tasks tasks_per_node time_limit tres_alloc_str tres_per_job
-    tres_per_node tres_per_task tres_req_str user_name
+    Return fields ``of`` a ``job`` (``squeue --json``), its ``flag`` or a ``node`` (``scontrol show nodes --json``).
 
-    account accrue_time allocating_node association_id batch_flag batch_host billable_tres burst_buffer_state cluster
-    cluster_features command container container_id container_type cpu_frequency_governor cpu_frequency_maximum
-    cpu_frequency_minimum cron current_working_directory deadline delay_boot derived_exit_code eligible_time exit_code
-    failed_node federation_origin federation_siblings_active federation_siblings_viable group_id group_name
-    het_job_id_set het_job_offset last_sched_evaluation licenses_allocated mail_type mail_user max_cpus
-    maximum_switch_wait_time memory_update_delay memory_update_margin nice oversubscribe power/flags pre_sus_time
-    preempt_time prefer priority_by_partition profile reboot resize_time restart_cnt runtime scheduled_nodes
-    selinux_context show_flags standard_error standard_input standard_output stderr_expanded stdin_expanded
-    stdout_expanded step_id submit_line suspend_time system_comment time_minimum tres_bind tres_freq user_id wckey
+    Those of data parsers v0.0.37 to v0.0.46. ``uses``: ``read``; ``harmless``: no request for places, no limit of what
+    a node takes; ``request``: one that a round cannot state, also where all jobs make it.
     """
-)
-"""Of ``squeue --json``, data parser v0.0.37 to v0.0.46: read, and (from ``account`` on) no request for places."""
-JOB_REQUESTS = names(
-    """
-    batch_features burst_buffer contiguous core_spec cores_per_socket dependency het_job_id licenses minimum_switches
-    minimum_tmp_disk_per_node network sockets_per_board sockets_per_node tasks_per_board
-    tasks_per_core tasks_per_socket tasks_per_tres thread_spec threads_per_core tres_per_socket
-    """
-)
-"""Requests that a round cannot state; they are requests also where all jobs make them."""
-UNREAD_FLAGS = ("GRES_BINDING_ENFORCED", "GRES_ENFORCE_BIND")
-"""Of ``flags`` of a job: CPUs beside its GPUs (``--gres-flags=enforce-binding``), which a round cannot state."""
-NODE_FIELDS = names(
-    """
-    active_features alloc_cpus cpus effective_cpus gpu_spec gres gres_drained gres_used name partitions real_memory
-    res_cores_per_gpu reservation sockets specialized_cores specialized_cpus specialized_memory state state_flags
-    threads
+    text = files("placeopt.importers.slurm").joinpath("known_fields.csv").read_text(encoding="utf-8")
+    rows = csv.DictReader(text.splitlines())
+    return frozenset(row["field"] for row in rows if row["of"] == of and row["use"] in uses)
 
-    address alloc_idle_cpus alloc_memory architecture boards boot_time burstbuffer_network_address cert_flags
-    cluster_name comment cores cpu_binding cpu_load energy external_sensors extra features free_mem free_memory
-    hostname idle_cpus instance_id instance_type last_busy next_state_after_reboot next_state_after_reboot_flags
-    operating_system port power reason reason_changed_at reason_set_by_user resume_after slurmd_start_time
-    slurmd_version suspend_time temporary_disk tls_cert_last_renewal topology tres tres_used tres_weighted version
-    weight
-    """
-)
-"""Of ``scontrol show nodes --json``, the same versions: read, and (from ``address`` on) no limit of what it takes."""
-NODE_LIMITS = frozenset(("owner",))
-"""Limits of what a node takes that a round cannot state."""
 
 UNSET_TEXTS = frozenset(("", "(null)", "N/A", "None", "none"))
 UNSET_NUMBERS = frozenset((0, 0x7FFE, 0xFFFE, 0xFFFF, 0xFFFFFFFE, 0xFFFFFFFF, 2**64 - 2, 2**64 - 1))
@@ -110,33 +79,75 @@ def entries_of(document: JsonEntry, key: str, command: str) -> list[JsonEntry]:
     raise BadInput(f"{document.where}: no list {key!r}; expected the output of {command}")
 
 
-class UnreadFields:
+def fields_read(
+    entries: Sequence[JsonEntry], read: frozenset[str], requests: frozenset[str], notes: ImportNotes, called: str
+) -> frozenset[str]:
     """
-    Finds what entries of one list set beside the fields that are read.
+    Return the fields that are read, and those that all entries set alike, which ``notes`` name once.
 
-    A field that all entries set alike, but for ``requests``, is taken as the cluster's own setting: ``notes`` names it
-    once. One entry alone is no evidence of that.
+    Those count as the cluster's own setting, but for ``requests``. One entry alone is no evidence of that.
     """
+    first = entries[0] if len(entries) > 1 else JsonEntry("", {})
+    alike = [
+        name
+        for name in first.others(read | requests)
+        if is_set(value := first.raw(name)) and all(entry.raw(name) == value for entry in entries)
+    ]
+    for name in alike:
+        notes.assume(f"All {called} state the same {name[:60]}, which is not read.")
+    return read.union(alike)
 
-    def __init__(
-        self,
-        entries: Sequence[JsonEntry],
-        read: frozenset[str],
-        requests: frozenset[str],
-        notes: ImportNotes,
-        called: str,
-    ) -> None:
-        first = entries[0] if len(entries) > 1 else JsonEntry("", {})
-        alike = [
-            name
-            for name in first.others(read | requests)
-            if is_set(value := first.raw(name)) and all(entry.raw(name) == value for entry in entries)
-        ]
-        for name in alike:
-            notes.assume(f"All {called} state the same {name[:60]}, which is not read.")
-        self._read = read.union(alike)
 
-    def of(self, entry: JsonEntry, read: frozenset[str] = frozenset()) -> str | None:
-        """Return the first field, or flag of a job, that an entry sets and that is not read, if any."""
-        names = (name for name in entry.others(self._read | read) if is_set(entry.raw(name)))
-        return next(names, None) or next((word for word in entry.words("flags") if word in UNREAD_FLAGS), None)
+def first_set(entry: JsonEntry, read: frozenset[str]) -> str | None:
+    """Return the first field, or flag of a job, that an entry sets and that is not read, if any."""
+    names = (name for name in entry.others(read) if is_set(entry.raw(name)))
+    return next(names, None) or next(
+        (word for word in entry.words("flags") if word in known_fields("flag", "request")), None
+    )
+
+
+class JobLeftOut(Exception):
+    """A waiting job has a request that is not read; the text is the reason."""
+
+
+class NotEligible(JobLeftOut):
+    """A waiting job is held, or waits for a time or for other jobs, whatever it asks for."""
+
+
+def reason_of(entry: JsonEntry, error: JobLeftOut | BadInput) -> str:
+    """Return the reason for a job that is not read: the text, or the name of the field that cannot be read."""
+    text = str(error)
+    if isinstance(error, JobLeftOut):
+        return text
+    text = text[text.index(entry.where) + len(entry.where) :] if entry.where in text else text
+    return f"cannot be read: {text.lstrip('.: ').split(':')[0][:60]}"
+
+
+def leave_out(notes: ImportNotes, entry: JsonEntry, error: JobLeftOut | BadInput, jobs: Iterable[str]) -> None:
+    """Record that jobs are left out for an error."""
+    note = notes.not_eligible if isinstance(error, NotEligible) else notes.leave_out
+    for job in jobs:
+        note(reason_of(entry, error), job)
+
+
+def slurm_number(entry: JsonEntry, key: str) -> int | None:
+    """Return a number as Slurm writes it: plain, or ``{"set": ..., "infinite": ..., "number": ...}``; None if unset."""
+    value = entry.raw(key)
+    if isinstance(value, dict):
+        inner = entry.entry(key)
+        return inner.integer("number", 0, 2**64) if inner.flag("set") and not inner.flag("infinite") else None
+    if value is None:
+        return None
+    count = entry.integer(key, 0, 2**64)
+    return None if count in (0xFFFFFFFE, 0xFFFFFFFF, 2**64 - 2, 2**64 - 1) else count
+
+
+def expand_node_list(entry: JsonEntry, key: str) -> list[str]:
+    """Return the names of a list of nodes; `BadInput` where it cannot be read."""
+    return entry.parsed(key, lambda text: [] if text in ("(null)", "N/A", "None assigned") else expand_hosts(text))
+
+
+def milliseconds(entry: JsonEntry, key: str, unit: int) -> int | None:
+    """Return a time in ms, from a number of ``unit`` ms each; None if it is unset or beyond the model's range."""
+    count = slurm_number(entry, key)
+    return None if count is None or unit * count > MAX_MS else unit * count

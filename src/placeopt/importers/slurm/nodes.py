@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -15,12 +16,12 @@ from placeopt.importers.json_entry import JsonEntry
 from placeopt.importers.observed_round import ObservedJob
 from placeopt.importers.slurm.fields import SHARES_OF_GPUS, named_gres, parse_gres
 from placeopt.importers.slurm.lists import (
-    NODE_FIELDS,
-    NODE_LIMITS,
     UNSET_TEXTS,
-    UnreadFields,
     entries_of,
+    fields_read,
+    first_set,
     is_set,
+    known_fields,
     names,
     read_list,
 )
@@ -73,33 +74,21 @@ def why_drained(flags: Collection[str]) -> list[str]:
     return [f"state {flag}" for flag in flags if flag not in TAKES_WORK] if flags else ["no state"]
 
 
-class NodeShape(NamedTuple):
-    """What two nodes of one machine type have in common."""
+@cache
+def shares_of(machine: Machine) -> dict[str, int]:
+    """Return how many parts a GPU has, as ``gres/shard``, where all GPUs are alike."""
+    named, gpus = machine.resources, len(machine.gpus) if len(set(models_of(machine))) == 1 else 0
+    return {name: named[name] // gpus for name in SHARES_OF_GPUS & named.keys() if gpus and not named[name] % gpus}
 
-    cpus: int = 0
-    memory_mib: int = 0
-    sockets: int = 0
-    gpus: tuple[tuple[str, int], ...] = ()
-    """Model and socket of each GPU; -1: unknown socket."""
-    named: tuple[tuple[str, int], ...] = ()
-    """Other generic resources."""
 
-    @property
-    def models(self) -> tuple[str, ...]:
-        """Of the GPUs, by index."""
-        return tuple(model for model, _ in self.gpus)
+def models_of(machine: Machine | None) -> tuple[str, ...]:
+    """Return the models of the GPUs, by index."""
+    return () if machine is None else tuple(gpu.model for gpu in machine.gpus)
 
-    @property
-    def shares(self) -> dict[str, int]:
-        """How many parts a GPU has, as ``gres/shard``, where all GPUs are alike."""
-        named, gpus = dict(self.named), len(self.gpus) if len(set(self.models)) == 1 else 0
-        return {name: named[name] // gpus for name in SHARES_OF_GPUS & named.keys() if gpus and not named[name] % gpus}
 
-    @property
-    def kind(self) -> str:
-        """The CPUs and GPUs, such as ``64cpu-4xa100``."""
-        counts = Counter(self.models)
-        return "-".join([f"{self.cpus}cpu", *(f"{count}x{model}" for model, count in counts.items())])
+def kind_of(machine: Machine) -> str:
+    """Return the CPUs and GPUs, such as ``64cpu-4xa100``."""
+    return machine.id.partition("-")[2]
 
 
 COMMANDS = "'scontrol show nodes --json', of Slurm before 23.02 'sinfo --json', or slurmrestd's reply of .../nodes"
@@ -107,20 +96,29 @@ RESERVED = Taint(key="reservation")
 """Taint of a node that is kept for a reservation."""
 YES = "yes"
 """Value of the labels of nodes."""
+AT_LEAST = {
+    "sockets_per_node": ("sockets", "sockets"),
+    "cores_per_socket": ("cores_per_socket", "cores"),
+    "threads_per_core": ("threads_per_core", "threads"),
+    "minimum_tmp_disk_per_node": ("tmp_disk_mib", "temporary_disk"),
+}
+"""Request of a job -> label of nodes, an integer that must be as large, and the field that states it."""
 FOR_ALL = "cpu/unrestricted"
 """Named resource: CPUs that jobs without GPUs may have, too (``RestrictedCoresPerGPU`` keeps the others)."""
 
 
 class SlurmNode(NamedTuple):
-    """Properties of a node that requests of jobs refer to."""
+    """A node of the round, and what else requests of jobs refer to."""
 
-    shape: NodeShape
-    labels: frozenset[str]
+    node: Node
+    machine: Machine
     threads: int
     used_cpus: int
     used_gpus: int
     cpus_per_gpu: int
     """CPUs that are kept for the job that has a GPU."""
+    owner: str
+    """User whose jobs alone it takes, while one of them is there; empty: none."""
     extra: bool
     """Whether it states values that jobs may filter by (``--extra``)."""
 
@@ -140,8 +138,8 @@ def make_nodes(
     ``effective_cpus``, else ``cpus`` without specialized cores, are logical CPUs of 1000 millicores; ``real_memory``
     without ``specialized_memory`` is MiB; ``gres`` lists the GPUs and, with ``(S:n)``, their socket, and other
     resources, which become named ones (``gres/nic``). Nodes of equal shape share a machine type. Partitions and active
-    features become labels ``partition:NAME`` and ``feature:NAME`` = ``yes``; a reservation is a label, too, and the
-    taint `RESERVED` while it lasts. Slurm reports no GPU memory, links or network.
+    features become labels ``partition:NAME`` and ``feature:NAME`` = ``yes``, and what `AT_LEAST` lists one each; a
+    reservation is a label, too, and the taint `RESERVED` while it lasts. Slurm reports no GPU memory, links or network.
 
     A node is ``drained`` if a word of ``state`` or ``state_flags`` means so, or is unknown (`TAKES_WORK`), if some of
     its resources are drained, or if a field is set that is not read. ``notes`` list these nodes with the reason; None:
@@ -149,103 +147,103 @@ def make_nodes(
     """
     if not 1 <= len(entries) <= MAX_NODES:
         raise BadInput(f"{source}: {len(entries)} nodes, expected 1 to {MAX_NODES}")
-    machines: dict[NodeShape, Machine] = {}
-    nodes: dict[str, Node] = {}
-    slurm_nodes: dict[str, SlurmNode] = {}
+    machines: dict[Machine, Machine] = {}
+    nodes: dict[str, SlurmNode] = {}
     told = ImportNotes() if notes is None else notes
-    unread = UnreadFields(entries, NODE_FIELDS, NODE_LIMITS, told, "nodes")
+    read = fields_read(entries, known_fields("node", "read", "harmless"), frozenset(), told, "nodes")
     keeps = any(map(_kept_per_gpu, entries))
+    called = f"slurmrestd nodes: {source.rsplit('/', 1)[-1]}"[:253]
     for entry in entries:
         name = entry.text("name")
         if name in nodes:
             raise BadInput(f"{entry.where}.name: {name!r} appears twice; names are unique")
         flags = node_flags([*entry.words("state"), *entry.words("state_flags")])
         reasons = why_drained(flags)
-        if field := unread.of(entry):
+        if field := first_set(entry, read):
             reasons.append(f"{field[:60]} is set, which is not read")
         if entry.text("gres_drained", "") not in UNSET_TEXTS:
             reasons.append("some of its generic resources are drained")
-        shape, used_gpus = NodeShape(), 0
+        plain, used_gpus = Machine(id="0cpu", cpu_millicores=0, memory_mib=0, source=called), 0
         try:
-            shape = _shape(entry, keeps=keeps)
+            plain = _machine(entry, called, keeps=keeps)
             used_gpus = sum(gres.count for gres in entry.parsed("gres_used", parse_gres) if gres.name == "gpu")
         except BadInput:
             if notes is None:
                 raise
             reasons.append("its hardware, or what is used of it, cannot be read")
-        if shape not in machines:
-            machines[shape] = _machine(source, entry.where, shape, len(machines))
+        if plain not in machines:
+            machines[plain] = plain.model_copy(update={"id": f"type{len(machines)}-{plain.id}"})
         for reason in reasons:
             told.drain(reason, name)
         features = [word for text in entry.words("active_features") for word in text.split(",") if word]
         reservation = [entry.text("reservation", "")] if is_set(entry.raw("reservation")) else []
         marks = {"partition": entry.words("partitions"), "feature": features, "reservation": reservation}
-        labels = [f"{kind}:{word}" for kind, listed in marks.items() for word in listed]
-        slurm_nodes[name] = SlurmNode(
-            shape,
-            frozenset(labels),
+        labels = {f"{kind}:{word}": YES for kind, listed in marks.items() for word in listed}
+        sizes = {label: entry.integer(field, 0, 2**31) for label, field in AT_LEAST.values() if field in entry}
+        node = make_record(
+            Node,
+            entry.where,
+            id=name,
+            machine=machines[plain].id,
+            labels={**labels, **{label: str(size) for label, size in sizes.items()}},
+            taints=(RESERVED,) if {"RESERVED", "RESV"}.intersection(flags) else (),
+            drained=bool(reasons),
+        )
+        nodes[name] = SlurmNode(
+            node,
+            machines[plain],
             threads=entry.integer("threads", 0, 2**31, 1),
             used_cpus=entry.integer("alloc_cpus", 0, 2**31, 0),
             used_gpus=used_gpus,
             cpus_per_gpu=_kept_per_gpu(entry),
+            owner=entry.text("owner", ""),
             extra=is_set(entry.raw("extra")),
         )
-        nodes[name] = make_record(
-            Node,
-            entry.where,
-            id=name,
-            machine=machines[shape].id,
-            labels=dict.fromkeys(labels, YES),
-            taints=(RESERVED,) if {"RESERVED", "RESV"}.intersection(flags) else (),
-            drained=bool(reasons),
-        )
-    cluster = make_record(Cluster, source, machines=tuple(machines.values()), nodes=tuple(nodes.values()))
-    return cluster, slurm_nodes
+    listed = tuple(one.node for one in nodes.values())
+    return make_record(Cluster, source, machines=tuple(machines.values()), nodes=listed), nodes
 
 
 def _kept_per_gpu(entry: JsonEntry) -> int:
     return entry.integer("res_cores_per_gpu", 0, MAX_CPUS, 0) * entry.integer("threads", 0, MAX_CPUS, 1)
 
 
-def _shape(entry: JsonEntry, *, keeps: bool) -> NodeShape:
+def _machine(entry: JsonEntry, source: str, *, keeps: bool) -> Machine:
+    """Return the machine type of a node, called by its CPUs and GPUs; ``keeps``: whether nodes keep CPUs for GPUs."""
     listed = entry.parsed("gres", parse_gres) if entry.raw("gres") else []
     gres = [item for item in listed if item.name == "gpu"]
-    if sum(item.count for item in gres) > MAX_GPUS:
+    counts = Counter[str]()
+    for item in gres:
+        counts[item.type or "gpu"] += item.count
+    if counts.total() > MAX_GPUS:
         raise BadInput(f"{entry.path('gres')}: {entry.text('gres')[:60]!r}; expected at most {MAX_GPUS} GPUs")
-    gpus = [
-        (item.type or "gpu", -1 if item.socket is None else item.socket) for item in gres for _ in range(item.count)
-    ]
-    sockets = entry.integer("sockets", 0, MAX_SOCKETS, 0)
     cpus, memory = entry.integer("cpus", 0, MAX_CPUS), entry.integer("real_memory", 0, MAX_MEMORY_MIB)
     of_system = entry.integer("specialized_cores", 0, MAX_CPUS, 0) * entry.integer("threads", 0, MAX_CPUS, 1)
     cpus = entry.integer("effective_cpus", 0, MAX_CPUS, 0) or max(0, cpus - of_system)
+    sockets = max(
+        [
+            entry.integer("sockets", 0, MAX_SOCKETS, 0),
+            *(item.socket + 1 for item in gres if item.socket is not None and item.count),
+        ]
+    )
     named = named_gres(listed)
     if keeps:
-        named[FOR_ALL] = max(0, cpus - len(gpus) * _kept_per_gpu(entry))
-    return NodeShape(
-        cpus,
-        max(0, memory - entry.integer("specialized_memory", 0, MAX_MEMORY_MIB, 0)),
-        max([sockets, *(socket + 1 for _, socket in gpus)]),
-        tuple(gpus),
-        tuple(sorted(named.items())),
-    )
-
-
-def _machine(source: str, where: str, shape: NodeShape, number: int) -> Machine:
+        named[FOR_ALL] = max(0, cpus - counts.total() * _kept_per_gpu(entry))
     return make_record(
         Machine,
-        where,
-        id=f"type{number}-{shape.kind}",
-        cpu_millicores=1000 * shape.cpus,
-        memory_mib=shape.memory_mib,
-        parts=tuple(Part(id=f"socket{s}", level="socket") for s in range(shape.sockets)),
-        gpus=tuple(
-            make_record(Gpu, where, model=model, part=f"socket{socket}" if socket >= 0 else None)
-            for model, socket in shape.gpus
-        ),
-        resources=dict(shape.named),
-        source=f"slurmrestd nodes: {source.rsplit('/', 1)[-1]}"[:253],
+        entry.where,
+        id="-".join([f"{cpus}cpu", *(f"{count}x{model}" for model, count in counts.items() if count)]),
+        cpu_millicores=1000 * cpus,
+        memory_mib=max(0, memory - entry.integer("specialized_memory", 0, MAX_MEMORY_MIB, 0)),
+        parts=tuple(Part(id=f"socket{s}", level="socket") for s in range(sockets)),
+        gpus=tuple(gpu for item in gres for gpu in item.count * (_gpu(entry.where, item.type, item.socket),)),
+        resources=named,
+        source=source,
     )
+
+
+@cache
+def _gpu(where: str, model: str | None, socket: int | None) -> Gpu:
+    return make_record(Gpu, where, model=model or "gpu", part=None if socket is None else f"socket{socket}")
 
 
 def read_nodes(
@@ -258,7 +256,7 @@ def read_nodes(
     """
     document, entries = read_list(listed, "nodes", COMMANDS)
     cluster, slurm_nodes = make_nodes(document.where, entries, notes)
-    if any(node.threads > 1 for node in slurm_nodes.values()):
+    if any(one.threads > 1 for one in slurm_nodes.values()):
         notes.assume(
             "Nodes have several threads a core: waiting jobs count CPUs one by one, though Slurm may give whole cores."
         )
@@ -283,10 +281,9 @@ def read_nodes(
 
 def with_whole_nodes(cluster: Cluster, kinds: Collection[str]) -> Cluster:
     """Return a cluster in which each node of some kinds has one ``node/KIND``, which is the whole node."""
-    named = {machine.id: machine.id.partition("-")[2] for machine in cluster.machines}
     machines = tuple(
-        machine.model_copy(update={"resources": Amounts({**machine.resources, f"node/{named[machine.id]}": 1})})
-        if named[machine.id] in kinds
+        machine.model_copy(update={"resources": Amounts({**machine.resources, f"node/{kind_of(machine)}": 1})})
+        if kind_of(machine) in kinds
         else machine
         for machine in cluster.machines
     )
@@ -300,15 +297,19 @@ def without_taints(cluster: Cluster, held: Collection[str]) -> Cluster:
 
 
 def drain_unaccounted(nodes: Mapping[str, SlurmNode], seen: Sequence[ObservedJob], notes: ImportNotes) -> None:
-    """Drain nodes of which more CPUs or GPUs are in use than the listed jobs hold: another user's job may be hidden."""
+    """Drain nodes of which more is in use than the listed jobs hold, or that a user owns without a listed job."""
     millicores: Counter[str] = Counter()
     gpus: Counter[str] = Counter()
+    users: set[tuple[str, str | None]] = set()
     for observed in seen:
         demand = observed.job.options[0].demand
         for worker in observed.workers:
             millicores[worker.node] += demand.cpu_millicores
             gpus[worker.node] += demand.gpus
+            users.add((worker.node, observed.job.user))
     unread = {worker.node for observed in seen if observed.unreadable_reason is not None for worker in observed.workers}
     for name, node in nodes.items():
         if name not in unread and (1000 * node.used_cpus > millicores[name] or node.used_gpus > gpus[name]):
             notes.drain("more is in use there than the listed jobs hold", name)
+        elif name not in unread and node.owner not in UNSET_TEXTS and (name, node.owner) not in users:
+            notes.drain("a user owns it whose jobs are not listed", name)

@@ -14,17 +14,11 @@ from placeopt.importers.json_entry import JsonEntry
 from placeopt.importers.observed_round import ObservedJob, ObservedWorker
 from placeopt.importers.priority_rule import comment_marks, flags_of
 from placeopt.importers.slurm.fields import Tres, gpu_milli, parse_gres_detail, parse_tres
-from placeopt.importers.slurm.job_requests import (
-    JobLeftOut,
-    Request,
-    expand_node_list,
-    make_option,
-    milliseconds,
-    slurm_number,
-)
-from placeopt.importers.slurm.jobs import JobContext, job_classes, make_job, node_conditions, unreadable_job
-from placeopt.importers.slurm.lists import is_set
-from placeopt.importers.slurm.nodes import FOR_ALL
+from placeopt.importers.slurm.job_requests import Request, exclusive_of, make_option
+from placeopt.importers.slurm.jobs import JobContext, job_classes, make_job, unreadable_job
+from placeopt.importers.slurm.lists import JobLeftOut, expand_node_list, is_set, milliseconds, slurm_number
+from placeopt.importers.slurm.node_conditions import asked_of_nodes, beside
+from placeopt.importers.slurm.nodes import FOR_ALL, models_of, shares_of
 from placeopt.model import Demand, NodeConditions
 
 PARTS = "Jobs that hold more on one of their nodes than on another are a job for each kind of node."
@@ -73,13 +67,15 @@ def _exact(context: JobContext, entry: JsonEntry, name: str, nodes: Sequence[str
     asked, holdings = Request(entry), []
     held = _gres(context, entry, asked, nodes)
     for node, have, count, mib in zip(nodes, held, *_cpus(context, entry, nodes), strict=True):
-        listed, named, milli = context.nodes.get(node), dict((*have.named, *have.shares)), 1000
+        listed, named, milli = context.nodes.get(node), dict(have.named), 1000
         for share, count_of in have.shares:
-            milli = gpu_milli(count_of, 0 if listed is None else listed.shape.shares.get(share, 0))
+            milli = gpu_milli(count_of, 0 if listed is None else shares_of(listed.machine).get(share, 0))
             if not milli or have.gpus > 1 or len(have.indices or ()) != 1:
                 raise JobLeftOut("holds a share of GPUs (shard, mps) that is not an equal part of one")
-        if asked.exclusive and listed is not None and (have.gpus < len(listed.shape.gpus) or count < listed.shape.cpus):
-            context.notes.drain("held by an exclusive job that has not all of it", node)
+        if asked.exclusive in ("none", "topo") and listed is not None:
+            machine = listed.machine
+            if have.gpus < len(machine.gpus) or 1000 * count < machine.cpu_millicores:
+                context.notes.drain("held by an exclusive job that has not all of it", node)
         if context.kept_cpus:  # CPUs that are not kept for its GPUs
             named[FOR_ALL] = max(0, count - have.gpus * (0 if listed is None else listed.cpus_per_gpu))
         holdings.append(NodeHolding(have.gpus, 1000 * count, mib, frozenset(named.items()), milli, node, have.indices))
@@ -119,7 +115,7 @@ def _by_task(asked: Request, holdings: list[NodeHolding]) -> list[NodeHolding]:
 def _flags(context: JobContext, entry: JsonEntry, name: str, nodes: Sequence[str]) -> tuple[bool, bool]:
     """Return whether a job may be moved, and preempted: by its comment, the rule, or Slurm's settings."""
     classes, settings = job_classes(entry), context.preemption
-    labels = {label for node in nodes if node in context.nodes for label in context.nodes[node].labels}
+    labels = {label for node in nodes if node in context.nodes for label in context.nodes[node].node.labels}
     beside = {label.removeprefix("partition:") for label in labels if label.startswith("partition:")}
     qos = entry.text("qos", "")
     protected_ms = (milliseconds(entry, "start_time", 1000) or 0) + settings.protects_ms(qos)
@@ -134,7 +130,7 @@ def _part(context: JobContext, entry: JsonEntry, name: str, holdings: Sequence[N
     """Return the job, or part of one, that holds equal amounts with each worker."""
     first, models = holdings[0], set[str]()
     for holding in holdings:
-        listed = context.nodes[holding.node].shape.models if holding.node in context.nodes else ()
+        listed = models_of(context.nodes[holding.node].machine if holding.node in context.nodes else None)
         models |= {listed[i] for i in holding.indices or range(len(listed)) if i < len(listed)}
     count = sum(holding.workers for holding in holdings)
     asked = Request(entry).models
@@ -158,14 +154,25 @@ def _part(context: JobContext, entry: JsonEntry, name: str, holdings: Sequence[N
     ]
     started, ends = milliseconds(entry, "start_time", 1000) or 0, milliseconds(entry, "end_time", 1000)
     nodes = tuple(dict.fromkeys(holding.node for holding in holdings))
+    others = beside(
+        entry,
+        labelled=context.by_user,
+        owned=any(is_set(context.nodes[one].owner) for one in nodes if one in context.nodes),
+    )
     try:
-        if context.unread.of(entry) or any(is_set(entry.raw(key)) for key in ("segment_size", "required_switches")):
+        context.check_read(entry, "mcs_label" if exclusive_of(entry) == "mcs" else "")
+        if any(is_set(entry.raw(key)) for key in ("segment_size", "required_switches")):
             raise JobLeftOut("a request that is not read of a running job")
-        where, unread = node_conditions(entry, context.nodes, entry.text("features", ""), {len(nodes)}), False
+        ways, some = asked_of_nodes(entry, context.nodes, one_node=len(nodes) == 1)
+        if len(ways) > 1 or any(number != len(nodes) for number, _ in some):
+            raise JobLeftOut("a request about several nodes of a running job")
+        for conditions in (*ways.values(), *(one for _, one in some)):
+            option = option.model_copy(update={"conditions": option.conditions & conditions})
     except JobLeftOut:
-        where, unread = NodeConditions(nodes_allowed=nodes), True
+        option = option.model_copy(update={"conditions": NodeConditions(nodes_allowed=nodes)})
+        others["conditions_unread"] = True
     return ObservedJob(
-        make_job(entry, name, (option,), where, unread=unread),
+        make_job(entry, name, [option], **others),
         workers=tuple(workers),
         started_ms=started,
         expected_end_ms=ends if ends and ends >= started else None,
@@ -197,7 +204,7 @@ def _gres(context: JobContext, entry: JsonEntry, asked: Request, nodes: Sequence
         raise JobLeftOut("the GPUs that it holds are listed for other nodes than its own")
     for node, gres in zip(nodes, held, strict=True):
         listed = context.nodes.get(node)
-        if gres.gpus and gres.indices is None and listed is not None and len(set(listed.shape.models)) > 1:
+        if gres.gpus and gres.indices is None and listed is not None and len(set(models_of(listed.machine))) > 1:
             raise JobLeftOut("which GPUs it holds is not listed, on a node that has several types")
     return held
 

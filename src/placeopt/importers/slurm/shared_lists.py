@@ -13,8 +13,7 @@ from placeopt.importers.import_notes import ImportNotes
 from placeopt.importers.json_entry import JsonEntry
 from placeopt.importers.observed_round import ObservedHold
 from placeopt.importers.slurm.fields import MOST_NAMED, parse_indices, parse_tres
-from placeopt.importers.slurm.job_requests import JobLeftOut, expand_node_list, milliseconds
-from placeopt.importers.slurm.lists import read_list
+from placeopt.importers.slurm.lists import JobLeftOut, expand_node_list, milliseconds, read_list
 from placeopt.model import Cluster
 from placeopt.model.base import Amounts
 
@@ -27,8 +26,8 @@ class Licenses:
     """
     The licences of a cluster, as ``scontrol show licenses --json`` lists them (None: none), and what jobs take of them.
 
-    Workers share a job's licences evenly. A running job whose licences cannot be divided has none of its own: they are
-    missing in `left`, as those are that hidden jobs hold.
+    A running job whose licences its workers cannot share evenly has none of its own: they are missing in `left`, as
+    those are that hidden jobs hold.
     """
 
     def __init__(self, source: str | Path | dict[str, Any] | None) -> None:
@@ -41,23 +40,23 @@ class Licenses:
             total, used, reserved = (entry.integer(key, 0, 2**32, 0) for key in ("Total", "Used", "Reserved"))
             self._total[name], self._used[name] = min(total, MOST_NAMED) - reserved, used
 
-    def asked(self, entry: JsonEntry, workers: int) -> dict[str, int]:
-        """Return what each worker takes that waits; raises `JobLeftOut` if one is not listed, or they are not even."""
-        asked = entry.parsed("licenses", parse_licenses)
-        if unknown := asked.keys() - self._total.keys():
+    def asked(self, entry: JsonEntry) -> list[dict[str, int]]:
+        """Return what a job takes, in each of the ways that it allows; raises `JobLeftOut` if one is not listed."""
+        ways = entry.parsed("licenses", parse_licenses)
+        if unknown := set().union(*ways) - self._total.keys():
             raise JobLeftOut(f"asks for {min(unknown)[:60]}, which is not listed")
-        if any(count % workers for count in asked.values()):
-            raise JobLeftOut("asks for licenses that its workers cannot share evenly")
-        return {name: count // workers for name, count in asked.items()}
+        return ways
 
     def held(self, entry: JsonEntry, workers: int) -> dict[str, int]:
-        """Return what each worker takes that runs: nothing where it cannot be divided."""
+        """Return what each worker takes that runs: nothing where it cannot be divided evenly."""
         try:
-            shares = self.asked(entry, workers)
-        except (BadInput, JobLeftOut):  # one of several, say
+            (held,) = self.asked(entry)
+        except (BadInput, JobLeftOut, ValueError):  # one of several, say
             return {}
-        self._held.update({name: workers * count for name, count in shares.items()})
-        return shares
+        if any(count % workers for count in held.values()):
+            return {}
+        self._held.update(held)
+        return {name: count // workers for name, count in held.items()}
 
     def left(self) -> Amounts:
         """Return the licences that the jobs which were read may hold together."""
@@ -65,15 +64,18 @@ class Licenses:
         return Amounts((name, max(0, total - hidden[name])) for name, total in sorted(self._total.items()))
 
 
-def parse_licenses(text: str) -> dict[str, int]:
-    """Return how many of each licence a job asks for: ``a:2,b``; raises ``ValueError`` for alternatives (``a|b``)."""
-    asked: Counter[str] = Counter()
-    for item in filter(None, text.split(",")) if text != "(null)" else ():
-        match = _ITEM.match(item)
-        if match is None:
-            raise ValueError(f"{item[:60]!r}, expected a licence such as matlab:2")
-        asked[LICENSE + match[1]] += int(match[2] or 1)
-    return dict(asked)
+def parse_licenses(text: str) -> list[dict[str, int]]:
+    """Return how many of each licence a job asks for, ``a:2,b``; of alternatives, ``a:2|b``, one of them."""
+    ways = []
+    for way in text.split("|") if text != "(null)" else [""]:
+        asked: Counter[str] = Counter()
+        for item in filter(None, way.split(",")):
+            match = _ITEM.match(item)
+            if match is None or ("|" in text and "," in text):
+                raise ValueError(f"{item[:60]!r}, expected a licence such as matlab:2")
+            asked[LICENSE + match[1]] += int(match[2] or 1)
+        ways.append(dict(asked))
+    return ways
 
 
 class _Reservation(NamedTuple):

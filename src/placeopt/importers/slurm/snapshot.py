@@ -16,14 +16,23 @@ from placeopt.importers.json_entry import JsonEntry
 from placeopt.importers.observed_round import ObservedJob, observed_instance, snapshot_policy
 from placeopt.importers.priority_rule import PriorityRule, priority_rule
 from placeopt.importers.slurm.fields import is_mig
-from placeopt.importers.slurm.job_requests import milliseconds, slurm_number
-from placeopt.importers.slurm.jobs import ENDED, HELD_FLAGS, HOLDS, WAITS, JobContext, job_name
-from placeopt.importers.slurm.lists import JOB_FIELDS, JOB_REQUESTS, UnreadFields, read_list
+from placeopt.importers.slurm.job_requests import exclusive_of
+from placeopt.importers.slurm.jobs import (
+    ENDED,
+    HELD_FLAGS,
+    HOLDS,
+    WAITS,
+    JobContext,
+    het_jobs,
+    job_name,
+    starting_job,
+    waiting_jobs,
+)
+from placeopt.importers.slurm.lists import fields_read, is_set, known_fields, milliseconds, read_list, slurm_number
 from placeopt.importers.slurm.nodes import drain_unaccounted, read_nodes, with_whole_nodes, without_taints
 from placeopt.importers.slurm.preemption import SlurmPreemption
 from placeopt.importers.slurm.running_jobs import running_jobs
 from placeopt.importers.slurm.shared_lists import Licenses, Reservations
-from placeopt.importers.slurm.waiting_jobs import het_jobs, starting_job, waiting_jobs
 from placeopt.model import Instance
 from placeopt.model.base import MAX_JOBS
 
@@ -154,9 +163,10 @@ def read_slurm(
     now_ms = _time_of_list_ms(document, entries)
     reserved = Reservations(reservations)
     filtered = any(node.extra for node in listed.values())
-    read = JOB_FIELDS | {key for key, known in (("licenses", licenses is not None), ("extra", not filtered)) if known}
-    unread = UnreadFields(entries, read, JOB_REQUESTS, notes, "jobs")
-    known = (priority_rule(rule), SlurmPreemption(preemption), unread, now_ms, Licenses(licenses))
+    read = known_fields("job", "read", "harmless").union(() if filtered else ("extra",))
+    read = fields_read(entries, read, known_fields("job", "request"), notes, "jobs")
+    by_user = any(is_set(node.owner) for node in listed.values()) or "user" in map(exclusive_of, entries)
+    known = (priority_rule(rule), SlurmPreemption(preemption), read, now_ms, Licenses(licenses), by_user)
     context = JobContext(listed, cluster, notes, *known)
     for entry, observed in _jobs(context, entries, starting or {}):
         jobs_seen.append(observed)
