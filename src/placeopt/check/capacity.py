@@ -1,9 +1,8 @@
 """Does each GPU, node, uplink and queue hold no more than it can, and has each job the shares of GPUs that it may?"""
 
-from placeopt.check.amounts import NEVER_EXCEEDED, RULES, Amounts
+from placeopt.check.amounts import NEVER_EXCEEDED, RULES, Amounts, Resource
 from placeopt.check.case import CheckCase, names
 from placeopt.check.directory import PlacedJob, gpu_number
-from placeopt.check.queues import Resource
 from placeopt.model import Assignment, Demand
 from placeopt.model.machine import Profile
 

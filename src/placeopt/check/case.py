@@ -6,9 +6,8 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Literal, Protocol
 
-from placeopt.check.amounts import Limits
+from placeopt.check.amounts import Limits, Resource
 from placeopt.check.directory import Directory, PlacedJob, leaves_of, option_of, workers_by_node
-from placeopt.check.queues import Resource
 from placeopt.model import Assignment, Job, Option, Placement, Plan, Running
 
 Relation = Literal["same", "shrunk", "grown", "other"]

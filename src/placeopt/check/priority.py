@@ -1,10 +1,9 @@
 """Where priorities are strict: who may change what runs, and does no job wait in favour of a lower priority?"""
 
-from placeopt.check.amounts import Amounts, on_node
+from placeopt.check.amounts import Amounts, Resource, on_node
 from placeopt.check.case import CheckCase
 from placeopt.check.directory import PlacedJob, option_of
 from placeopt.check.place import barriers
-from placeopt.check.queues import Resource
 from placeopt.model import Assignment, Job, Node, Option, Placement, WorkerGpus
 
 MAX_EACH = 1 << 40

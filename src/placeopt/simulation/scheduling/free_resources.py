@@ -7,9 +7,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import compress
 
-from placeopt.check.amounts import Limits, on_node
+from placeopt.check.amounts import Limits, Resource, on_node
 from placeopt.check.directory import Directory
-from placeopt.check.queues import Resource
 from placeopt.model import Cluster, Demand, Instance, Job, NodeConditions, Option, Placement, Policy
 from placeopt.problem.classes import Admission, effective_labels
 from placeopt.problem.gpu_slots import taken
