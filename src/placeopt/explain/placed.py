@@ -14,7 +14,7 @@ from placeopt.explain.question import Question
 from placeopt.explain.records import Alternative, Explanation, JobPosition, TermShare
 from placeopt.model import Changes, Postpone
 from placeopt.problem import Move, Placement, Problem, State, compile_problem
-from placeopt.problem.lost import find_lost
+from placeopt.problem.hardware import find_lost
 from placeopt.problem.running import placed_in
 from placeopt.problem.target import target_workload
 from placeopt.solving.api import RoundInput

@@ -20,7 +20,7 @@ from placeopt.model import Placement as PlacementRecord
 from placeopt.model.conditions import ANY_NODE
 from placeopt.problem import Move, Placement, Problem, State, compile_problem
 from placeopt.problem.compile import may_change
-from placeopt.problem.lost import find_lost
+from placeopt.problem.hardware import find_lost
 from placeopt.problem.running import placed_in
 from placeopt.problem.target import target_workload
 from placeopt.solvers.pool import InProcess, Worker

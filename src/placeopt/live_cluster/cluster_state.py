@@ -18,7 +18,7 @@ from placeopt.model import Hold, Instance, Job, Node, Policy, Running
 from placeopt.problem import Problem, State
 from placeopt.problem.compile import refuse_huge_values
 from placeopt.problem.grants import refuse_overfull
-from placeopt.problem.lost import find_lost
+from placeopt.problem.hardware import find_lost
 from placeopt.problem.running import running_placement
 
 

@@ -13,8 +13,7 @@ from placeopt.problem import BoolArray, IntArray, Placement, Problem
 from placeopt.problem.changes import without_fixed
 from placeopt.problem.classes import choices_of, class_key, job_classes, label_keys, node_classes
 from placeopt.problem.compile import assemble, compile_classes, may_change
-from placeopt.problem.hardware import Hardware, compile_hardware, with_holds
-from placeopt.problem.lost import find_lost, with_lost
+from placeopt.problem.hardware import Hardware, compile_hardware, find_lost, with_holds, with_lost
 from placeopt.problem.problem import Classes, Jobs
 
 NUMBER, ARRIVAL, PRIORITY = range(3)

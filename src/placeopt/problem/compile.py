@@ -16,8 +16,7 @@ from placeopt.problem.changes import without_fixed
 from placeopt.problem.classes import allowed_nodes, exempt_of, job_classes, node_classes
 from placeopt.problem.gpu_slots import has_profile
 from placeopt.problem.grants import refuse_overfull
-from placeopt.problem.hardware import Hardware, compile_hardware, node_domains
-from placeopt.problem.lost import find_lost, with_lost
+from placeopt.problem.hardware import Hardware, compile_hardware, find_lost, node_domains, with_lost
 from placeopt.problem.problem import Classes, Jobs, Problem
 from placeopt.problem.queues import flavors_of_queue
 from placeopt.problem.running import running_placement

@@ -23,7 +23,7 @@ from placeopt.feasibility.requirement import requirements_of
 from placeopt.live_cluster.engine import Engine
 from placeopt.model import Instance, Placement
 from placeopt.problem import Move, State, compile_problem
-from placeopt.problem.lost import find_lost
+from placeopt.problem.hardware import find_lost
 from placeopt.problem.running import placed_in
 from placeopt.terms.rules import fits
 from placeopt.whatif.answers import Defrag, EmptiedDomains, Relocation

@@ -13,7 +13,7 @@ from rich.text import Text
 from placeopt.errors import BadInput
 from placeopt.importers.fabric import Fabric
 from placeopt.model import Cluster, Machine
-from placeopt.problem.lost import LOST_MODEL, find_lost
+from placeopt.problem.hardware import LOST_MODEL, find_lost
 from placeopt.readable import amount, gpus, plain, plural
 from placeopt.report.text.gpu_map import gpu_map
 from placeopt.report.text.instance_summary import instance_facts, instance_tables

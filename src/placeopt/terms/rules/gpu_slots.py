@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
-
 import numpy as np
 
 from placeopt.linear import NO_LOWER, ModelBuilder
@@ -61,21 +59,13 @@ def _add_cell(builder: ModelBuilder, v: Variables, cell: int) -> None:
         terms = np.append(v.grant[new], columns[here])
         signs = np.append(np.ones(len(new), dtype=np.int64), np.full(len(here), -1))
         builder.add_row(terms, signs, NO_LOWER, 0)
+
+    def packed(values: IntArray) -> IntArray:
+        starts = packing(slots, base[0] + int(loads @ values[v.grant[mine]]))
+        return np.array([int(starts is not None and start in starts[p]) for p, start in at], dtype=np.int64)
+
     if len(gpus) == 1:
-        builder.define(columns, partial(_packed, slots, at, v.grant[mine], loads, base[0]))
-
-
-def _packed(
-    slots: tuple[tuple[int, tuple[int, ...]], ...],
-    at: list[tuple[int, int]],
-    grants: IntArray,
-    loads: IntArray,
-    base: int,
-    values: IntArray,
-) -> IntArray:
-    """Return the columns of a cell of one GPU: 1 at the starts of a packing."""
-    starts = packing(slots, base + int(loads @ values[grants]))
-    return np.array([int(starts is not None and start in starts[p]) for p, start in at], dtype=np.int64)
+        builder.define(columns, packed)
 
 
 def _grant_load(v: Variables, grant: int, gpus: tuple[int, ...]) -> int:
