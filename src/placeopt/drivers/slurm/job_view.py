@@ -10,8 +10,7 @@ from typing import Any
 from placeopt.drivers.slurm.note import Note, read_note
 from placeopt.errors import BadArgument
 from placeopt.importers.json_entry import JsonEntry
-from placeopt.importers.slurm.jobs import ENDED, HELD_FLAGS, HOLDS
-from placeopt.importers.slurm.lists import expand_node_list, slurm_number
+from placeopt.importers.slurm.lists import expand_node_list, known, slurm_number
 
 CONSENT = re.compile(r"(?<![\w/.-])placeopt(?![\w/.-])")
 """The word in a job's comment by which its owner gives the job to placeopt."""
@@ -125,7 +124,11 @@ def view_job(fields: dict[str, Any], own: Ownership, now_s: float) -> JobView:
     job = f"{array}_{task}" if array and task is not None else str(number)
     states = frozenset(word for text in entry.words("job_state") for word in re.split(r"[+\s,]+", text.upper()) if word)
     note = _own_note(entry, job, str(array or number))
-    nodes = frozenset(expand_node_list(entry, "nodes")) if states & (HOLDS | ENDED) else frozenset()
+    nodes = (
+        frozenset(expand_node_list(entry, "nodes"))
+        if states & known("job state", "holds nodes", "ended")
+        else frozenset()
+    )
     view = JobView(job, Standing.FOREIGN, note, fields, states, nodes)
     return JobView(job, _standing(view, own, now_s), note, fields, states, nodes)
 
@@ -140,11 +143,13 @@ def _own_note(entry: JsonEntry, job: str, array: str) -> Note | None:
 
 
 def _standing(view: JobView, own: Ownership, now_s: float) -> Standing:
-    if view.states & HOLDS:
+    if view.states & known("job state", "holds nodes"):
         return Standing.HOLDS
     if "PENDING" not in view.states:
-        return Standing.ENDED if view.states & ENDED else Standing.HOLDS  # an unknown state may hold nodes
-    if view.states & HELD_FLAGS or _held_by_others(view):
+        return (
+            Standing.ENDED if view.states & known("job state", "ended") else Standing.HOLDS
+        )  # an unknown state may hold nodes
+    if view.states & known("job state", "held") or _held_by_others(view):
         return Standing.FOREIGN
     if not _is_owned(view, own):
         return Standing.FOREIGN

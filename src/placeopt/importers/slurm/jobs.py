@@ -32,9 +32,9 @@ from placeopt.importers.slurm.lists import (
     NotEligible,
     first_set,
     is_set,
+    known,
     leave_out,
     milliseconds,
-    names,
     reason_of,
     slurm_number,
 )
@@ -46,22 +46,6 @@ from placeopt.model import Cluster, Demand, Group, Job, NodeConditions, Option
 from placeopt.model.base import MAX_JOBS, Amounts
 from placeopt.model.conditions import ANY_NODE
 
-HOLDS = names("RUNNING SUSPENDED COMPLETING CONFIGURING STOPPED SIGNALING STAGE_OUT RESIZING")
-"""States in which a job holds its nodes; suspended and stopped jobs keep GPUs and memory."""
-ENDED = names(
-    "COMPLETED CANCELLED FAILED TIMEOUT NODE_FAIL PREEMPTED BOOT_FAIL DEADLINE OUT_OF_MEMORY REVOKED LAUNCH_FAILED"
-)
-"""States in which a job holds no nodes and requests none."""
-WAITS = names("PENDING REQUEUED EXPEDITING POWER_UP_NODE")
-"""States and flags of a job that may start when capacity is free."""
-HELD_FLAGS = names("REQUEUE_HOLD SPECIAL_EXIT RESV_DEL_HOLD REQUEUE_FED REVOKED LAUNCH_FAILED")
-"""Flags of a pending job that does not."""
-STARTS = names("None Priority Resources")
-"""Reasons to wait that free capacity removes; limits of accounts, holds, dependencies and the like are none of them."""
-INELIGIBLE = names(
-    "JobHeldUser JobHeldAdmin JobHoldMaxRequeue Dependency DependencyNeverSatisfied BeginTime JobArrayTaskLimit"
-)
-"""Reasons to wait that no plan removes; what limits of accounts admit depends on what runs."""
 NO_SWITCHES = "This Slurm does not list --switches: workers of waiting jobs may lie under any."
 NO_MEMORY = "Waiting jobs for which no memory is stated (--mem=0 too) count as asking for none."
 SOCKETS = "Sockets and cores that jobs ask for are those of the node: Slurm wants as many with idle cores."
@@ -168,8 +152,8 @@ def check_startable(entry: JsonEntry, *, licenses: bool) -> None:
     reason, description = entry.text("state_reason", "None"), entry.text("state_description", "")
     if re.search(r"\bheld\b", description):
         raise NotEligible(f"waiting, {description[:60]}")
-    if reason not in STARTS and not (licenses and reason == "Licenses"):
-        raise (NotEligible if reason in INELIGIBLE else JobLeftOut)(f"waiting for {reason[:60]}")
+    if reason not in known("reason", "room") and not (licenses and reason == "Licenses"):
+        raise (NotEligible if reason in known("reason", "no room") else JobLeftOut)(f"waiting for {reason[:60]}")
     if entry.flag("hold") or slurm_number(entry, "priority") == 0:
         raise NotEligible("waiting, held (priority 0)")
 

@@ -18,22 +18,24 @@ from placeopt.importers.slurm.fields import expand_hosts
 from placeopt.model.base import MAX_MS
 
 
-def names(text: str) -> frozenset[str]:
-    """Return the words of a text."""
-    return frozenset(text.split())
-
-
 @cache
-def known_fields(of: str, *uses: str) -> frozenset[str]:
+def known(of: str, *uses: str) -> frozenset[str]:
     """
-    Return fields ``of`` a ``job`` (``squeue --json``), its ``flag`` or a ``node`` (``scontrol show nodes --json``).
+    Return the words of Slurm's lists whose use is one of some, by the file ``known_words.csv``.
 
-    Those of data parsers v0.0.37 to v0.0.46. ``uses``: ``read``; ``harmless``: no request for places, no limit of what
-    a node takes; ``request``: one that a round cannot state, also where all jobs make it.
+    Fields ``of`` a ``job`` (``squeue --json``), its ``flag`` or a ``node`` (``scontrol show nodes --json``), of data
+    parsers v0.0.37 to v0.0.46: ``read``; ``harmless``: no request for places, no limit of what a node takes;
+    ``request``: one that a round cannot state, also where all jobs make it.
+
+    ``node state``: those that take new work, by the manual pages of sinfo and scontrol. Slurm starts jobs on nodes that
+    it has powered down (it resumes them) and while they power up, not while they power down; a node that completes a
+    job gives away the rest of itself; one that is to be rebooted need not take jobs. ``job state``: suspended and
+    stopped jobs keep GPUs and memory. ``reason`` to wait that ``room`` ends, or ``no room``: holds, dependencies and
+    times; what limits of accounts admit depends on what runs.
     """
-    text = files("placeopt.importers.slurm").joinpath("known_fields.csv").read_text(encoding="utf-8")
+    text = files("placeopt.importers.slurm").joinpath("known_words.csv").read_text(encoding="utf-8")
     rows = csv.DictReader(text.splitlines())
-    return frozenset(row["field"] for row in rows if row["of"] == of and row["use"] in uses)
+    return frozenset(row["word"] for row in rows if row["of"] == of and row["use"] in uses)
 
 
 UNSET_TEXTS = frozenset(("", "(null)", "N/A", "None", "none"))
@@ -101,9 +103,7 @@ def fields_read(
 def first_set(entry: JsonEntry, read: frozenset[str]) -> str | None:
     """Return the first field, or flag of a job, that an entry sets and that is not read, if any."""
     names = (name for name in entry.others(read) if is_set(entry.raw(name)))
-    return next(names, None) or next(
-        (word for word in entry.words("flags") if word in known_fields("flag", "request")), None
-    )
+    return next(names, None) or next((word for word in entry.words("flags") if word in known("flag", "request")), None)
 
 
 class JobLeftOut(Exception):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import cache
@@ -21,8 +22,7 @@ from placeopt.importers.slurm.lists import (
     fields_read,
     first_set,
     is_set,
-    known_fields,
-    names,
+    known,
     read_list,
 )
 from placeopt.importers.slurm.topology import is_slurm_topology, read_slurm_topology
@@ -36,27 +36,13 @@ MAX_CPUS = 100_000
 MAX_MEMORY_MIB = 1_000_000_000
 
 
-TAKES_WORK = names(
-    """
-    IDLE MIXED MIX ALLOCATED ALLOC COMPLETING COMP PLANNED PLND RESERVED RESV CLOUD DYNAMIC_NORM DYNAMIC_FUTURE
-    POWERED_DOWN POWERING_UP POWER_UP
-    """
-)
-"""
-States and flags of nodes that take new work, by Slurm's manual pages of sinfo and scontrol.
-
-Slurm starts jobs on nodes that it has powered down (it resumes them) and while they power up, not while they power
-down. A node that completes a job gives away the rest of itself. A reservation keeps a node for its jobs, which the
-snapshot reader expresses as a taint; under maintenance it takes none. A node that is to be rebooted may take jobs until
-then, but need not: it counts as drained, as one with any other flag does.
-"""
-_SIGNS = {
-    word[0]: word[1:]
-    for word in names(
+_SIGNS = dict(
+    re.findall(
+        r"([^\w\s])(\w+)",
         "*NOT_RESPONDING ~POWERED_DOWN #POWERING_UP !POWER_DOWN %POWERING_DOWN $MAINTENANCE @REBOOT_REQUESTED "
-        "^REBOOT_ISSUED -PLANNED"
+        "^REBOOT_ISSUED -PLANNED",
     )
-}
+)
 """Signs that Slurm's text puts behind a state."""
 
 
@@ -70,8 +56,14 @@ def node_flags(words: Iterable[str]) -> list[str]:
 
 
 def why_drained(flags: Collection[str]) -> list[str]:
-    """Return the reasons why a node takes no new work, none where it does."""
-    return [f"state {flag}" for flag in flags if flag not in TAKES_WORK] if flags else ["no state"]
+    """
+    Return the reasons why a node takes no new work, none where it does.
+
+    A reservation keeps a node for its jobs: a taint. Under maintenance it takes none.
+    """
+    return [f"state {flag}" for flag in flags if flag not in known("node state", "takes work")] or ["no state"] * (
+        not flags
+    )
 
 
 @cache
@@ -141,7 +133,7 @@ def make_nodes(
     features become labels ``partition:NAME`` and ``feature:NAME`` = ``yes``, and what `AT_LEAST` lists one each; a
     reservation is a label, too, and the taint `RESERVED` while it lasts. Slurm reports no GPU memory, links or network.
 
-    A node is ``drained`` if a word of ``state`` or ``state_flags`` means so, or is unknown (`TAKES_WORK`), if some of
+    A node is ``drained`` if a word of ``state`` or ``state_flags`` means so, or is unknown (`known`), if some of
     its resources are drained, or if a field is set that is not read. ``notes`` list these nodes with the reason; None:
     a node with malformed hardware is bad input, otherwise it is kept, drained, without CPU, memory and GPUs.
     """
@@ -150,7 +142,7 @@ def make_nodes(
     machines: dict[Machine, Machine] = {}
     nodes: dict[str, SlurmNode] = {}
     told = ImportNotes() if notes is None else notes
-    read = fields_read(entries, known_fields("node", "read", "harmless"), frozenset(), told, "nodes")
+    read = fields_read(entries, known("node", "read", "harmless"), frozenset(), told, "nodes")
     keeps = any(map(_kept_per_gpu, entries))
     called = f"slurmrestd nodes: {source.rsplit('/', 1)[-1]}"[:253]
     for entry in entries:

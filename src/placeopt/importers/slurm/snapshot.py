@@ -18,17 +18,13 @@ from placeopt.importers.priority_rule import PriorityRule, priority_rule
 from placeopt.importers.slurm.fields import is_mig
 from placeopt.importers.slurm.job_requests import exclusive_of
 from placeopt.importers.slurm.jobs import (
-    ENDED,
-    HELD_FLAGS,
-    HOLDS,
-    WAITS,
     JobContext,
     het_jobs,
     job_name,
     starting_job,
     waiting_jobs,
 )
-from placeopt.importers.slurm.lists import fields_read, is_set, known_fields, milliseconds, read_list, slurm_number
+from placeopt.importers.slurm.lists import fields_read, is_set, known, milliseconds, read_list, slurm_number
 from placeopt.importers.slurm.nodes import drain_unaccounted, read_nodes, with_whole_nodes, without_taints
 from placeopt.importers.slurm.preemption import SlurmPreemption
 from placeopt.importers.slurm.running_jobs import running_jobs
@@ -46,27 +42,32 @@ def _jobs(
     An entry without readable id, state or nodes is bad input. Any other unreadable job is left out while it waits, and
     kept with everything that it may hold while it runs.
     """
+    holds, waiting, held = (known("job state", use) for use in ("holds nodes", "waits", "held"))
     states = [_states(entry) for entry in entries]
     running_tasks: Counter[int] = Counter()
     components: dict[int, list[JsonEntry]] = {}
     for entry, words in zip(entries, states, strict=True):
-        if (array := slurm_number(entry, "array_job_id")) and (words & HOLDS or job_name(entry) in starting):
+        if (array := slurm_number(entry, "array_job_id")) and (words & holds or job_name(entry) in starting):
             running_tasks[array] += 1
-        if (het := slurm_number(entry, "het_job_id")) and not words - WAITS:
+        if (het := slurm_number(entry, "het_job_id")) and not words - waiting:
             components.setdefault(het, []).append(entry)
     for entry, words in zip(entries, states, strict=True):
-        name, waits, unknown = job_name(entry), "PENDING" in words, words - HOLDS - ENDED - WAITS - HELD_FLAGS
+        name, waits, unknown = (
+            job_name(entry),
+            "PENDING" in words,
+            words - known("job state", "holds nodes", "ended", "waits", "held"),
+        )
         found: Iterable[ObservedJob] = ()
-        if words & HOLDS or (unknown and not waits and entry.text("nodes", "")):
-            if not words & HOLDS:
+        if words & holds or (unknown and not waits and entry.text("nodes", "")):
+            if not words & holds:
                 context.notes.keep(f"state {min(unknown)[:40]}, which is not known", name)
             found = running_jobs(context, entry, name)
         elif waits and name in starting:
             found = [starting_job(context, entry, name, starting[name])]
         elif unknown:
             context.notes.leave_out(f"state {min(unknown)[:40]}, which is not known", name)
-        elif waits and words & HELD_FLAGS:
-            context.notes.not_eligible(f"state {min(words & HELD_FLAGS)}", name)
+        elif waits and words & held:
+            context.notes.not_eligible(f"state {min(words & held)}", name)
         elif waits and (het := slurm_number(entry, "het_job_id")):
             found = het_jobs(context, components.pop(het, []))
         elif waits:
@@ -163,11 +164,11 @@ def read_slurm(
     now_ms = _time_of_list_ms(document, entries)
     reserved = Reservations(reservations)
     filtered = any(node.extra for node in listed.values())
-    read = known_fields("job", "read", "harmless").union(() if filtered else ("extra",))
-    read = fields_read(entries, read, known_fields("job", "request"), notes, "jobs")
+    read = known("job", "read", "harmless").union(() if filtered else ("extra",))
+    read = fields_read(entries, read, known("job", "request"), notes, "jobs")
     by_user = any(is_set(node.owner) for node in listed.values()) or "user" in map(exclusive_of, entries)
-    known = (priority_rule(rule), SlurmPreemption(preemption), read, now_ms, Licenses(licenses), by_user)
-    context = JobContext(listed, cluster, notes, *known)
+    settings = (priority_rule(rule), SlurmPreemption(preemption), read, now_ms, Licenses(licenses), by_user)
+    context = JobContext(listed, cluster, notes, *settings)
     for entry, observed in _jobs(context, entries, starting or {}):
         jobs_seen.append(observed)
         reserved.admit(entry, observed.job.id)
