@@ -56,12 +56,14 @@ def engine() -> Iterator[Engine]:
         yield warm
 
 
-@pytest.fixture
-def unhurried(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture(scope="module")
+def unhurried() -> Iterator[None]:
     """
-    Let calls begin an hour from now by their own clock: none ends for want of time, however busy the machine is.
+    Let the calls of a module begin an hour from now by their own clock: none ends for want of time on a busy machine.
 
     Work in deterministic mode follows the limit that is stated, not the clock.
     """
     later = SimpleNamespace(monotonic=lambda: time.monotonic() + 3600)
-    monkeypatch.setattr("placeopt.solving.api.time", later)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("placeopt.solving.api.time", later)
+        yield

@@ -13,6 +13,7 @@ from unittest.mock import Mock
 
 import pytest
 
+from made_rounds import generate
 from placeopt import BadInput, Engine, Instance, Interrupted, Policy, Progress, read_instance, solve, violations
 from placeopt.build import instance, job, machine, running
 from placeopt.model import Interference, Weights
@@ -271,7 +272,7 @@ ONE_SOLVER = {"threads": 2, "solver_options": {"mip_heuristic_effort": "0.1"}}
 )
 def test_two_solvers_race_in_processes_of_their_own(arguments: dict[str, object], processes: int) -> None:
     """With one thread, in deterministic mode, or with options meant for one solver there is one."""
-    round_ = stored("generated/uniform-20x4x4-s0.json.gz")
+    round_ = generate("uniform", jobs=6, nodes=2, gpus=4, seed=0)
     with Engine(Policy(interference=Interference(model="worst"))) as engine:  # which is left to exact models
-        engine.solve(round_, time_limit_s=2, **arguments)
+        engine.solve(round_, time_limit_s=60, **arguments)
         assert len(engine.solver_pids) == processes

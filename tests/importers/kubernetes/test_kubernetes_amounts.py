@@ -39,7 +39,7 @@ def disk(amount: str, **more: Any) -> dict[str, Any]:
 
 def started(found: Instance) -> dict[str, int]:
     """Return how many of the waiting pods the best plan starts on each node."""
-    plan = solve(found)
+    plan = solve(found, time_limit_s=60, isolation="thread")
     assert plan.status == "optimal"
     assert violations(found, plan) == []
     count: dict[str, int] = {}
