@@ -52,15 +52,8 @@ def slowdowns() -> tuple[Slowdown, ...]:
         for beside in PROFILES:
             excess = _SUFFERED.get(batch, {}).get(beside.split("-")[1], 0) // (2 if net == "googlenet" else 1)
             if excess:
-                pairs.append(
-                    Slowdown(
-                        profile=profile,
-                        beside=beside,
-                        gpu_thousandths=excess,
-                        switch_thousandths=excess,
-                        socket_thousandths=excess,
-                    )
-                )
+                near = {f"{level}_thousandths": excess for level in ("gpu", "switch", "socket")}
+                pairs.append(Slowdown(profile=profile, beside=beside, **near))
     return tuple(pairs)
 
 

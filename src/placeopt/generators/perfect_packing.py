@@ -84,22 +84,17 @@ def _cut(rng: np.random.Generator, size: Size, count: int) -> tuple[Ints, Ints, 
             able[at] = able[-1]
             able.pop()
     while len(node) > count:  # two pieces of one node become one
-        order = rng.permutation(len(node))
-        node, gpus = [node[i] for i in order], [gpus[i] for i in order]
-        seen: dict[int, int] = {}
-        kept_node: list[int] = []
-        kept_gpus: list[int] = []
-        surplus = len(node) - count
-        for of, number in zip(node, gpus, strict=True):
-            first = seen.pop(of, None)
+        surplus, seen, kept = len(node) - count, dict[int, list[int]](), list[list[int]]()
+        for i in rng.permutation(len(node)).tolist():
+            first = seen.pop(node[i], None)
             if first is not None and surplus:
-                kept_gpus[first] += number
+                first[1] += gpus[i]
                 surplus -= 1
-                continue
-            seen[of] = len(kept_node)
-            kept_node.append(of)
-            kept_gpus.append(number)
-        node, gpus, milli = kept_node, kept_gpus, [1000] * len(kept_node)
+            else:
+                seen[node[i]] = [node[i], gpus[i]]
+                kept.append(seen[node[i]])
+        node, gpus = ([piece[side] for piece in kept] for side in (0, 1))
+        milli = [1000] * len(node)
     return np.array(node), np.array(gpus), np.array(milli)
 
 
