@@ -12,7 +12,7 @@ Up to there a float64 holds every partial sum exactly, and int64 cannot overflow
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Literal, NamedTuple
+from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -231,13 +231,12 @@ class ModelBuilder:
         first, num_rows = self.num_rows, len(row_lower)
         if len(row) and (row.min() < 0 or row.max() >= num_rows):
             raise ValueError(f"row {row.min()}..{row.max()} outside this block of {num_rows} rows")
-        reach = self._reach(column)
-        entries = _merged(row, column, coefficient, reach, first)
-        counts = np.bincount(entries.row, minlength=num_rows)
-        divisor = _row_divisors(entries.coefficient, counts)
+        row, column, coefficient = _merged(row, column, coefficient, self._reach(column), first)
+        counts = np.bincount(row, minlength=num_rows)
+        divisor = _row_divisors(coefficient, counts)
         self._lengths.append(counts)
-        self._columns.append(entries.column)
-        self._coefficients.append(entries.coefficient // divisor[entries.row])
+        self._columns.append(column)
+        self._coefficients.append(coefficient // divisor[row])
         self._row_lower.append(np.where(row_lower == NO_LOWER, NO_LOWER, -(-row_lower // divisor)))
         self._row_upper.append(np.where(row_upper == NO_UPPER, NO_UPPER, row_upper // divisor))
         self._row_divisor.append(divisor)
@@ -322,14 +321,6 @@ class ModelBuilder:
         return np.asarray(widest, dtype=np.float64)
 
 
-class _Block(NamedTuple):
-    """Entries of a block of rows, ordered by row and column, without duplicates and zeros."""
-
-    row: IntArray
-    column: IntArray
-    coefficient: IntArray
-
-
 class _Growing:
     """An int64 array that grows by pieces; the pieces are joined only when it is read."""
 
@@ -367,8 +358,10 @@ def _row_sums(values: IntArray, row_start: IntArray) -> IntArray:
     return sums
 
 
-def _merged(row: IntArray, column: IntArray, coefficient: IntArray, reach: NDArray[np.float64], first: int) -> _Block:
-    """Order the entries and sum duplicates; refuse rows that are not exact in float64."""
+def _merged(
+    row: IntArray, column: IntArray, coefficient: IntArray, reach: NDArray[np.float64], first: int
+) -> tuple[IntArray, IntArray, IntArray]:
+    """Order the entries, sum duplicates and drop zeros; refuse rows that are not exact in float64."""
     size = np.abs(coefficient.astype(np.float64))
     totals = np.bincount(row, weights=size * np.maximum(reach, 1.0))
     if len(totals) and totals.max() > MAX_EXACT:
@@ -388,7 +381,7 @@ def _merged(row: IntArray, column: IntArray, coefficient: IntArray, reach: NDArr
     if not coefficient.all():
         kept = np.flatnonzero(coefficient)
         row, column, coefficient = row[kept], column[kept], coefficient[kept]
-    return _Block(row, column, coefficient)
+    return row, column, coefficient
 
 
 def _row_divisors(coefficient: IntArray, counts: IntArray) -> IntArray:
