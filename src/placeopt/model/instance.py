@@ -235,13 +235,12 @@ class Instance(JobsDocument):
 
     @model_validator(mode="after")
     def _references(self) -> Self:
-        jobs = {job.id: job for job in self.jobs}
-        if len(jobs) < len(self.jobs):
-            refuse_repeats("jobs[].id", (job.id for job in self.jobs), "ids of jobs are unique")
         queues = {queue.id for queue in self.policy.queues}
         levels = {"node"} | {domain.level for domain in self.cluster.domains}
+        jobs: dict[Id, Job] = {}
         judged: set[tuple[object, ...]] = set()
         for i, job in enumerate(self.jobs):
+            jobs[job.id] = job
             judged_as = (id(job.options), job.queue)  # alike in all jobs of a template
             if judged_as in judged:
                 continue
@@ -249,6 +248,8 @@ class Instance(JobsDocument):
             fault = job_fault(job, queues, levels)
             if fault is not None:
                 raise ValueError(f"jobs[{i}].{fault}")
+        if len(jobs) < len(self.jobs):
+            refuse_repeats("jobs[].id", (job.id for job in self.jobs), "ids of jobs are unique")
         seen: set[str] = set()
         for i, running in enumerate(self.running):
             owner = jobs.get(running.job)

@@ -249,7 +249,7 @@ class Job(Record):
         known = templates.get()
         if known is not None and isinstance(given, dict) and TEMPLATE in given:
             job: Self = known.blanks.pop() if known.blanks else trusted(cls, {})
-            job.__dict__.update(_filled(given, known))
+            _fill(job.__dict__, given, known)
             return job
         job = handler(given)
         job._check_options()
@@ -300,14 +300,15 @@ templates: ContextVar[Templates | None] = ContextVar("templates", default=None)
 _own: Any = {name: Job.__annotations__[name] for name in OWN if name != "id"}
 # A typed dict, with names that mypy cannot see: a record made for each job and taken apart takes three times as long.
 _Own = TypedDict("_Own", {TEMPLATE: Required[str], "id": Required[Id], **_own}, total=False)  # type: ignore[misc]
-_own_fields = TypeAdapter[Any](with_config(Record.model_config)(_Own)).validate_python
+_own_fields = TypeAdapter[Any](with_config(Record.model_config)(_Own)).validator.validate_python
 _STATED = frozenset((TEMPLATE, *OWN))
 
 
-def _filled(entry: dict[str, Any], known: Templates) -> dict[str, Any]:
-    """Return the fields of the job that an entry with a template states."""
+def _fill(fields: dict[str, Any], entry: dict[str, Any], known: Templates) -> None:
+    """Set the fields of the job that an entry with a template states."""
     name = entry[TEMPLATE]
-    if not isinstance(name, str) or name not in known.fields:
+    shared = known.fields.get(name) if isinstance(name, str) else None
+    if shared is None:
         raise ValueError(f"{TEMPLATE}: no template {name!r}; there are: {', '.join(list(known.fields)[:20]) or 'none'}")
     for field in entry if not entry.keys() <= _STATED else ():
         if field not in _STATED:
@@ -315,4 +316,5 @@ def _filled(entry: dict[str, Any], known: Templates) -> dict[str, Any]:
             raise ValueError(f"{field}: {why}; beside 'template' a job has {', '.join(OWN)}")
     own = _own_fields(entry)
     del own[TEMPLATE]
-    return {**known.fields[name], **own}
+    fields.update(shared)
+    fields.update(own)

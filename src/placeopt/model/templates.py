@@ -18,7 +18,9 @@ from pydantic import BeforeValidator, ModelWrapValidatorHandler, TypeAdapter, mo
 from placeopt.model.base import MAX_JOBS, Id, Record, trusted
 from placeopt.model.job import OWN, TEMPLATE, TEMPLATES, Job, Templates, templates
 
-_shared_of = itemgetter(*(name for name in Job.model_fields if name not in OWN))
+_RECORDS = ("options", "communication", "conditions", "labels", "relations")
+_records_of = itemgetter(*_RECORDS)
+_values_of = itemgetter(*(name for name in Job.model_fields if name not in (*OWN, *_RECORDS)))
 _own_of = itemgetter(*OWN)
 _DEFAULTS = {name: Job.model_fields[name].get_default() for name in OWN if name != "id"}
 
@@ -52,7 +54,8 @@ class JobsDocument(Record):
         # While objects are made, Python looks for garbage among all that hold others, again and again. A job without
         # values holds none: all are made first, then filled one by one.
         count = min(len(entries), MAX_JOBS) if isinstance(entries := rest.get(cls.JOBS[0]), list) else 0
-        blanks = [trusted(Job, dict.fromkeys(Job.model_fields)) for _ in range(count)]
+        nothing = dict.fromkeys(Job.model_fields)
+        blanks = [trusted(Job, nothing.copy()) for _ in range(count)]
         known = Templates({name: job.__dict__ for name, job in stated.items()}, blanks)
         before = templates.set(known)
         try:
@@ -64,14 +67,15 @@ class JobsDocument(Record):
 def grouped(jobs: Iterable[Job]) -> tuple[list[str], list[int]]:
     """Return the JSON of each different template, without defaults, and the number of each job's template."""
     numbers: dict[str, int] = {}
-    by_identity: dict[tuple[int, ...], int] = {}
+    known: dict[tuple[object, ...], int] = {}
     of_job = []
     for job in jobs:
-        address = tuple(map(id, _shared_of(job.__dict__)))
-        number = by_identity.get(address)
+        a, b, c, d, e = _records_of(job.__dict__)
+        alike = (id(a), id(b), id(c), id(d), id(e), _values_of(job.__dict__))
+        number = known.get(alike)
         if number is None:
             text = job.model_dump_json(exclude_defaults=True, exclude=set(OWN))
-            number = by_identity[address] = numbers.setdefault(text, len(numbers))
+            number = known[alike] = numbers.setdefault(text, len(numbers))
         of_job.append(number)
     return list(numbers), of_job
 
