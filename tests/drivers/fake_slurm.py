@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import Any
 
 from placeopt.drivers import Unreachable
 from placeopt.drivers.slurm import JobNow, SlurmReading, SlurmRefused
+from placeopt.importers.slurm import expand_hosts
 
 GPUS = 4
 
@@ -31,6 +33,7 @@ class FakeJob:
     admin_comment: str = ""
     partition: str = "gpu"
     required: list[str] = field(default_factory=list)
+    excluded: list[str] = field(default_factory=list)
     on: list[str] = field(default_factory=list)
     restarts: int = 0
     submitted_s: int = 100
@@ -64,6 +67,8 @@ class FakeJob:
             "priority": 0 if self.held in ("user", "admin") else 1,
             "nodes": ",".join(self.on),
             "required_nodes": ",".join(self.required),
+            "excluded_nodes": ",".join(self.excluded),
+            "het_job_offset": int(self.id) - self.het_job_id if self.het_job_id else 0,
             "restart_cnt": self.restarts,
             "submit_time": self.submitted_s,
             "start_time": self.started_s,
@@ -130,57 +135,78 @@ class FakeSlurm:
     def job_now(self, job: str) -> JobNow | None:
         if not self.reachable:
             raise Unreachable("squeue: Unable to contact slurm controller")
-        found = self.jobs.get(job)
-        return None if found is None else JobNow(found.state, found.reason_now, int(found.held == "nobody"))
+        found = self.named(job)[:1]
+        return JobNow(found[0].state, found[0].reason_now, int(found[0].held == "nobody")) if found else None
+
+    def named(self, job: str) -> list[FakeJob]:
+        """The jobs that a command means: ``8+1`` one component of a heterogeneous job, ``8`` all of them."""
+        leader, plus, offset = job.partition("+")
+        if plus:
+            return [self.jobs[str(int(leader) + int(offset))]]
+        return [one for one in self.jobs.values() if job in (one.id, str(one.het_job_id))]
 
     def update(self, job: str, fields: Mapping[str, str]) -> None:
         self._change(f"update {job} {' '.join(sorted(fields))}")
-        found = self.jobs[job]
+        if {"ReqNodeList", "NumNodes"} & fields.keys() and (len(self.named(job)) > 1 or "+" in job):
+            raise SlurmRefused("scontrol update: Job resizing not supported for job arrays")
+        for found in self.named(job):
+            self._update(job, found, fields)
+        self._after()
+
+    def _update(self, job: str, found: FakeJob, fields: Mapping[str, str]) -> None:
+        if "ExcNodeList" in fields:
+            if found.state != "PENDING":
+                raise SlurmRefused("slurm_update error: Job is no longer pending execution")
+            found.excluded = expand_hosts(fields["ExcNodeList"])
         if "AdminComment" in fields and not self.may_write_admin_comment:
             raise SlurmRefused("scontrol update: Access/permission denied for job")
         if "ReqNodeList" in fields:
             if found.state == "RUNNING":
                 self.broken_rules.append(f"job {job} was resized while it ran")
-                found.on = [name for name in found.on if name in fields["ReqNodeList"].split(",")]
+                found.on = [name for name in found.on if name in expand_hosts(fields["ReqNodeList"])]
             elif found.state == "PENDING":
                 if found.held != "user":
                     self.broken_rules.append(f"the nodes of job {job} were changed without a user hold")
-                found.required = [name for name in fields["ReqNodeList"].split(",") if name]
+                found.required = expand_hosts(fields["ReqNodeList"])
         found.admin_comment = fields.get("AdminComment", found.admin_comment)
         found.comment = fields.get("Comment", found.comment)
-        self._after()
 
     def release(self, job: str) -> None:
         self._change(f"release {job}")
-        found = self.jobs[job]
-        if found.held == "admin":
-            self.broken_rules.append(f"an operator's hold of job {job} was released")
-        found.held = "nobody"
+        for found in self.named(job):
+            if found.held == "admin":
+                self.broken_rules.append(f"an operator's hold of job {job} was released")
+            found.held = "nobody"
         self._after()
 
     def user_hold(self, job: str) -> None:
         self._change(f"uhold {job}")
-        found = self.jobs[job]
-        if found.held == "admin":
-            self.broken_rules.append(f"an operator's hold of job {job} became a user's")
-        found.held = "user"
+        for found in self.named(job):
+            if found.held == "admin":
+                self.broken_rules.append(f"an operator's hold of job {job} became a user's")
+            found.held = "user"
         self._after()
 
     # what happens in it
 
     def schedule(self) -> None:
-        """Start what may start, in the order of ids; a list of nodes means all of these."""
-        for job in sorted(self.jobs.values(), key=lambda job: int(job.id)):
-            if job.state != "PENDING" or job.held != "nobody" or job.eligible_s > self.now_s:
-                continue
-            free = [name for name in self.names if self._free(name) >= job.gpus and self.node_states[name] == "idle"]
-            usable = [name for name in free if name in self.accepts]
-            chosen = job.required or usable[: job.nodes]
-            if len(chosen) < job.nodes or not set(chosen) <= set(usable):
-                job.reason = "Resources"
-                continue
-            job.state, job.on, job.started_s, job.reason = "RUNNING", list(chosen), self.now_s, ""
-            self.starts[job.id] = self.starts.get(job.id, 0) + 1
+        """Start what may start, in the order of ids; a list of nodes means all of these, components start together."""
+        for name in sorted({str(job.het_job_id or job.id) for job in self.jobs.values()}, key=int):
+            together, taken = self.named(name), dict[str, list[str]]()
+            for job in together:
+                if job.state != "PENDING" or job.held != "nobody" or job.eligible_s > self.now_s:
+                    break
+                free = [name for name in self.names if self._free(name) >= job.gpus]
+                open_ = [name for name in free if self.node_states[name] == "idle" and name in self.accepts]
+                usable = [name for name in open_ if name not in {*job.excluded, *chain(*taken.values())}]
+                chosen = job.required or usable[: job.nodes]
+                if len(chosen) < job.nodes or not set(chosen) <= set(usable):
+                    job.reason = "Resources"
+                    break
+                taken[job.id] = list(chosen)
+            for job in together if len(taken) == len(together) else ():
+                job.state, job.on, job.started_s, job.reason = "RUNNING", taken[job.id], self.now_s, ""
+                self.starts[job.id] = self.starts.get(job.id, 0) + 1
 
     def end(self, job: str, state: str = "COMPLETED") -> None:
         """End a job that runs."""

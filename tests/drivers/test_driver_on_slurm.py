@@ -95,6 +95,17 @@ def test_jobs_of_many_shapes_start_where_the_plan_says(lab):
     assert sum(came_of(record, "elsewhere") for record in records) == 0
 
 
+def test_components_of_a_heterogeneous_job_start_together_where_the_plan_says(lab):
+    """Beside a job of each node type that runs: none of them gets a node list, which scontrol refuses for the first."""
+    others = [lab.submit("-w", name, "-N1", "--gres=gpu:1", "-c1", "--mem=1G", held=False) for name in ("g3", "l2")]
+    wait_until(lambda: all(lab.job(job)["JobState"] == "RUNNING" for job in others))
+    part = ("--hold", "--comment=placeopt", "-c2", "--mem=8G")
+    job = lab.submit("-N1", "--gres=gpu:a100:1", *part, "--wrap=sleep 600", ":", *part, "-N2", "--gres=gpu:l40s:4")
+    records = rounds_until(driver(lab), lambda record: came_of(record, "as-planned") >= 2)
+    assert {action.applied.result for record in records for action in record.actions} == {"done"}
+    assert [ran_as_noted(lab, component) for component in (job, str(int(job) + 1))] == [True, True]
+
+
 def test_jobs_of_others_and_holds_of_operators_stay_as_they_are(lab):
     mine = lab.submit("-N1", "--gres=gpu:1")
     plain = lab.submit("-N1", "--gres=gpu:1", "--hold", "--comment=other", held=False)

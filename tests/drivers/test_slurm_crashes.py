@@ -48,6 +48,21 @@ def test_after_a_crash_at_any_command_nothing_is_done_twice_and_nothing_is_lost(
     assert len(releases) == len(set(releases)) == 4
 
 
+@pytest.mark.parametrize("number", range(6))
+@pytest.mark.parametrize("when", ["before", "after"])
+@pytest.mark.parametrize("own", ["held", "partition=gpu"])
+def test_after_a_crash_at_any_command_components_start_once_and_together(number, when, own):
+    """Those that have a note and those that have none yet: what was begun is taken back, and begun again."""
+    held = {"held": "nobody", "comment": ""} if own != "held" else {}
+    slurm = FakeSlurm(4, [FakeJob("8", het_job_id=8, **held), FakeJob("9", nodes=2, gpus=2, het_job_id=8, **held)])
+    crash(slurm, when, number)
+    drive(slurm, own, schedules=own == "held")
+    slurm.schedule()
+    assert slurm.starts == {"8": 1, "9": 1}
+    for job in slurm.jobs.values():
+        assert sorted(job.on) == sorted(read_note(job.admin_comment).nodes)
+
+
 @pytest.mark.parametrize("number", nightly(range(12), 4, 9))
 @pytest.mark.parametrize("when", ["before", "after"])
 def test_after_a_crash_at_any_command_of_a_partition_every_hold_is_the_drivers_and_none_stays(number, when):

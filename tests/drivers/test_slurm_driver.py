@@ -17,7 +17,7 @@ TRIES = 5
 
 
 def test_held_jobs_start_where_the_plan_says_and_nothing_else_is_touched():
-    """Jobs of others, under an operator's hold, with a word that looks alike, dependent ones and components stay."""
+    """Jobs of others, under an operator's hold, with a word that looks alike, dependent ones and part of a job stay."""
     others = [
         FakeJob("10", held="nobody", comment=""),
         FakeJob("11", held="admin"),
@@ -26,7 +26,7 @@ def test_held_jobs_start_where_the_plan_says_and_nothing_else_is_touched():
         FakeJob("14", dependency="afterok:1(unfulfilled)"),
         FakeJob("15", eligible_s=5000),
         FakeJob("16", het_job_id=16),
-        FakeJob("17", het_job_id=16),
+        FakeJob("17", het_job_id=16, comment=""),
     ]
     slurm = FakeSlurm(jobs=[FakeJob("1", gpus=4), FakeJob("2", nodes=2, gpus=2), *others])
     first, second = steps(slurm, 2)
@@ -35,8 +35,53 @@ def test_held_jobs_start_where_the_plan_says_and_nothing_else_is_touched():
     assert [tuple(slurm.jobs[job].on) for job in ("1", "2")] == [started(first)[job] for job in ("1", "2")]
     assert (second.gpus_as_advised, second.gpus_known) == (2, 2)
     assert not any(f" {job.id}" in line for line in slurm.log for job in others)
-    together = "waiting for its components, which are not released together"
-    assert first.left_out == {"waiting for Dependency": 1, "waiting for BeginTime": 1, together: 2}
+    part = "a component of the heterogeneous job does not wait"
+    assert first.left_out == {"waiting for Dependency": 1, "waiting for BeginTime": 1, part: 1}
+
+
+def components(**fields: object) -> list[FakeJob]:
+    """A node of 1 GPU, and two nodes of 3 GPUs each, which start together."""
+    return [FakeJob("8", gpus=1, het_job_id=8, **fields), FakeJob("9", nodes=2, gpus=3, het_job_id=8, **fields)]
+
+
+def test_components_of_a_heterogeneous_job_start_together_where_the_plan_says():
+    """One release after a note and a list of closed nodes for each; what they exclude themselves is theirs again."""
+    slurm = FakeSlurm(5, [*components(excluded=["n0"]), FakeJob("1", nodes=2, gpus=2)])
+    running = driver(slurm)
+    first = step(running, slurm)
+    assert started(first).keys() == {"1", "8"}
+    assert len(set(started(first)["8"])) == 3
+    mine = [line for line in slurm.log if not line.startswith("update 1 ") and line != "release 1"]
+    assert mine == ["update 8+0 AdminComment ExcNodeList", "update 8+1 AdminComment ExcNodeList", "release 8"]
+    second = step(running, slurm)
+    assert {(o.job, o.kind) for o in second.outcomes} == {(job, "as-planned") for job in "189"}
+    assert (*slurm.jobs["8"].on, *slurm.jobs["9"].on) == started(first)["8"]
+    assert (second.gpus_as_advised, second.gpus_known) == (3, 3)
+
+
+def test_a_heterogeneous_job_that_does_not_start_is_taken_back_whole():
+    """Its components are held again and exclude what they excluded; later it starts elsewhere."""
+    slurm = FakeSlurm(4, components(excluded=["n0"]))
+    slurm.accepts = {"n0"}
+    running = driver(slurm)
+    records = [step(running, slurm) for _ in range(8)]
+    assert started(records[0]).keys() == {"8"}
+    assert {o.job for record in records for o in record.outcomes if o.kind == "not-started"} == {"8", "9"}
+    assert [(job.held, job.excluded) for job in slurm.jobs.values()] == [("user", ["n0"])] * 2
+    slurm.accepts = set(slurm.names)
+    while slurm.jobs["8"].state != "RUNNING":
+        assert slurm.now_s < 5000
+        step(running, slurm)
+    assert slurm.starts == {"8": 1, "9": 1}
+
+
+def test_a_heterogeneous_job_of_a_partition_is_held_whole():
+    slurm = FakeSlurm(4, components(held="nobody", comment=""))
+    running = driver(slurm, "partition=gpu")
+    running.run_round()
+    assert slurm.log == ["update 8+0 AdminComment", "update 8+1 AdminComment", "uhold 8"]
+    step(running, slurm)
+    assert slurm.starts == {"8": 1, "9": 1}
 
 
 def test_jobs_of_groups_stop_no_round():

@@ -55,5 +55,5 @@ def _aged(job: Job, now_ms: int, rule: PriorityRule, worth: Worth) -> Job:
 def _base(option: Option, rule: PriorityRule, worth: Worth) -> int:
     if worth == "gpus":
         return option.value
-    gpus = option.workers * option.demand.gpus
+    gpus = sum(leaf.workers * leaf.demand.gpus for leaf in option.leaves)
     return option.value // gpus if gpus else rule.value_per_gpu

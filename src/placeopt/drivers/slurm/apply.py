@@ -10,7 +10,7 @@ in between, the next reading shows what was done.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -48,17 +48,24 @@ class JobChanges:
         self._slurm, self._on_command, self._dry_run = slurm, on_command, dry_run
         self._in_admin_comment = True
 
-    def start(self, view: JobView, note: Note) -> Applied:
-        """Release a held job on the nodes of ``note``, a ``start``."""
-        fields = {"ReqNodeList": host_list(note.nodes)}
-        count = len(set(note.nodes))
-        if note.was:
-            fields["NumNodes"] = f"{count}-{count}"
-        if not self._dry_run and not self._held(view.job):
+    def start(self, begun: Sequence[tuple[JobView, Note]], every: Collection[str]) -> Applied:
+        """
+        Release a held job on the nodes of its ``note``, a ``start``; ``every``: names of all nodes.
+
+        A heterogeneous job is released at once after its components, each with a note of its own. They are told the
+        nodes that they may not use: scontrol refuses the list of nodes of the first.
+        """
+        if not self._dry_run and not all(self._held(view) for view, _ in begun):
             return CHANGED
         try:
-            self._update(view, note, fields)
-            self._send("release", view.job, self._slurm.release)
+            for view, note in begun:
+                fields = {"ReqNodeList": host_list(note.nodes)}
+                if view.is_component:
+                    fields = {"ExcNodeList": host_list([name for name in every if name not in note.nodes])}
+                elif note.was:
+                    fields["NumNodes"] = f"{len(set(note.nodes))}-{len(set(note.nodes))}"
+                self._update(view, note, fields)
+            self._send("release", begun[0][0].whole, self._slurm.release)
         except SlurmRefused as error:
             return self._refused(error)
         return DONE
@@ -71,13 +78,14 @@ class JobChanges:
         """
         try:
             if hold:
-                self._send("uhold", view.job, self._slurm.user_hold)
-            if not self._dry_run and not self._held(view.job):
-                if hold and (now := self._slurm.job_now(view.job)) is not None and now.state != "PENDING":
-                    self._send("release", view.job, self._slurm.release)  # the hold would bind it when it is requeued
+                self._send("uhold", view.whole, self._slurm.user_hold)
+            if not self._dry_run and not self._held(view):
+                if hold and (now := self._slurm.job_now(view.called)) is not None and now.state != "PENDING":
+                    self._send("release", view.whole, self._slurm.release)  # a requeued job would stay held
                 return CHANGED
             former = view.note
-            fields = {"ReqNodeList": former.required if former is not None else ""}
+            nodes = "ExcNodeList" if view.is_component else "ReqNodeList"
+            fields = {nodes: former.required if former is not None else ""}
             if former is not None and former.was:
                 fields["NumNodes"] = own_range(former.was, view)
             self._update(view, note, fields)
@@ -85,35 +93,36 @@ class JobChanges:
             return self._refused(error)
         return DONE
 
-    def hold(self, view: JobView, note: Note) -> Applied:
-        """Place a user hold on a pending job; the note says first whose it is."""
+    def hold(self, held: Sequence[tuple[JobView, Note]]) -> Applied:
+        """Place a user hold on a pending job, or all components of one; notes say first whose they are."""
         try:
-            if not self._dry_run:
-                now = self._slurm.job_now(view.job)
+            for view, _ in held if not self._dry_run else ():
+                now = self._slurm.job_now(view.called)
                 if now is None or now.state != "PENDING" or now.reason.startswith("JobHeld"):
                     return CHANGED
-            self._update(view, note, {})
-            self._send("uhold", view.hold_name, self._slurm.user_hold)
+            for view, note in held:
+                self._update(view, note, {})
+            self._send("uhold", held[0][0].hold_name, self._slurm.user_hold)
         except SlurmRefused as error:
             return self._refused(error)
         return DONE
 
-    def _held(self, job: str) -> bool:
-        now = self._slurm.job_now(job)
+    def _held(self, view: JobView) -> bool:
+        now = self._slurm.job_now(view.called)
         return now is not None and now.held_by_user
 
     def _update(self, view: JobView, note: Note, fields: Mapping[str, str]) -> None:
         """Set fields with the note in the admin comment; in the comment, where this user may not write the former."""
         if self._in_admin_comment:
             try:
-                self._set(view.job, {"AdminComment": with_note(view.admin_comment, note), **fields})
+                self._set(view.called, {"AdminComment": with_note(view.admin_comment, note), **fields})
             except SlurmRefused as error:
                 if not _DENIED.search(str(error)):
                     raise
                 self._in_admin_comment = False
             else:
                 return
-        self._set(view.job, {"Comment": with_note(view.comment, note), **fields})
+        self._set(view.called, {"Comment": with_note(view.comment, note), **fields})
 
     def _set(self, job: str, fields: Mapping[str, str]) -> None:
         words = " ".join(f"{name}={value!r}" if " " in value else f"{name}={value}" for name, value in fields.items())

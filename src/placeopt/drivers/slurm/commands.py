@@ -122,12 +122,12 @@ class SlurmCommands:
     def job_now(self, job: str) -> JobNow | None:
         """Return the state of a job; None if it is gone."""
         try:
-            text = self._call("squeue", "--noheader", "--states=all", "--jobs", job, "--format=%T|%r|%Q")
+            text = self._call("squeue", "--noheader", "--states=all", "--jobs", job, "--format=%T|%r|%Q|%i")
         except SlurmRefused as error:
             if _GONE.search(str(error)):
                 return None
             raise
-        return job_now_of(text)
+        return job_now_of(text, job)
 
     def update(self, job: str, fields: Mapping[str, str]) -> None:
         """Set fields of a job; raises `SlurmRefused` with Slurm's words, though some of them may be set then."""
@@ -176,10 +176,15 @@ def nodes_command(version: str) -> tuple[str, ...]:
     return "scontrol", "show", "nodes", "--json"
 
 
-def job_now_of(text: str) -> JobNow | None:
-    """Read ``STATE|REASON|PRIORITY``, the first line of a list; None if it is empty."""
-    line = text.strip().partition("\n")[0]
-    if not line:
+def job_now_of(text: str, job: str = "") -> JobNow | None:
+    """
+    Read ``STATE|REASON|PRIORITY|JOB``: the line of a job, else the first of the list; None if it is empty.
+
+    Slurm lists all components of a heterogeneous job where one is asked for.
+    """
+    lines = text.strip().splitlines()
+    if not lines:
         return None
+    line = next((line for line in lines if line.split("|")[3:] == [job]), lines[0])
     state, reason, priority = (*line.split("|"), "", "")[:3]
     return JobNow(state, reason.partition(",")[0], int(priority) if re.fullmatch(r"[0-9]{1,20}", priority) else -1)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from placeopt.actions import plan_actions
+from placeopt.actions import Action, ActionPart, plan_actions
 from placeopt.drivers.backoff import pause_s
 from placeopt.drivers.live_engine import HOLD_AFTER_S, LiveEngine, plan_digest
 from placeopt.drivers.slurm.ageing import Worth
@@ -22,7 +22,7 @@ from placeopt.drivers.slurm.score import Gpus, gpus_advised, gpus_held, running_
 from placeopt.drivers.unreachable import Unreachable
 from placeopt.importers.priority_rule import DEFAULT_RULE, PriorityRule
 from placeopt.live_cluster.engine import Engine
-from placeopt.model import Policy
+from placeopt.model import Placement, Policy
 
 TRIES_MAX = 5
 """Failed starts of a job after which it is left held."""
@@ -181,13 +181,15 @@ class SlurmDriver:
 
     def _hold(self, record: RoundRecord, seen: SlurmRound) -> None:
         """Place holds on the jobs that wait in the driver's partition, so that Slurm does not start them."""
+        jobs: dict[str, list[tuple[JobView, Note]]] = {}
         for view in seen.views.values():
             if view.standing is Standing.TO_HOLD and (view.note is None or view.note.kind != "start"):
-                if not self._may_act(record):
-                    continue
                 at_s, restarts = int(record.at_s), view.restarts
                 note = Note("hold", view.job, round=record.id, at_s=at_s, restarts=restarts, own_hold=True)
-                record.add("hold", view.job, self._changes.hold(view, note))
+                jobs.setdefault(view.whole, []).append((view, note))
+        for job, held in jobs.items():
+            if self._may_act(record):
+                record.add("hold", job, self._changes.hold(held))
 
     def _place(self, record: RoundRecord, seen: SlurmRound, limit_s: float) -> None:
         """Solve the round and start what it places."""
@@ -196,38 +198,65 @@ class SlurmDriver:
             return
         plan = self._live.decide(limit_s, self.stop, deterministic=self._options.deterministic)
         record.planned(plan)
-        digest = plan_digest(plan)
+        digest, every = plan_digest(plan), [node.id for node in seen.instance.cluster.nodes]
+        placed = {placement.job: placement for placement in plan.placements}
         for action in plan_actions(self._live.snapshot, plan):
-            view = self._view_of(action.job, seen)
-            if action.do != "start" or action.after or view is None:
+            starts = self._starts(placed[action.job], action, seen) if action.do == "start" and not action.after else []
+            if not starts:
                 record.not_done[action.do] += 1
                 continue
             if not self._may_act(record):
                 continue
-            nodes = tuple(part.node for part in sorted(action.parts, key=lambda part: part.rank))
-            former = view.note
-            note = Note(
-                kind="start",
-                job=action.job,
-                round=record.id,
-                plan=digest,
-                at_s=int(self._clock()),
-                nodes=nodes,
-                restarts=view.restarts,
-                tries=former.tries if former is not None else 0,
-                was=range_to_pin(view, len(set(nodes))),
-                required=str(view.fields.get("required_nodes") or "") if view.job == action.job else "",
-                own_hold=former is not None and former.own_hold,
-            )
-            done = self._changes.start(replace(view, job=action.job), note)
-            if done.result == "refused":
-                done = self._count_refusal(replace(view, job=action.job), note, done)
-            elif done.result == "done" and not self._options.dry_run:
-                self._watch.expect(note)
-                self._advised[action.job] = gpus_advised(action.parts)
+            begun = [
+                (replace(view, job=job), self._note(view, job, parts, record.id, digest)) for view, job, parts in starts
+            ]
+            done = self._changes.start(begun, every)
+            for (_, job, parts), (view, note) in zip(starts, begun, strict=True):
+                if done.result == "refused":
+                    self._count_refusal(view, note, done)
+                elif done.result == "done" and not self._options.dry_run:
+                    self._watch.expect(note)
+                    self._advised[job] = gpus_advised(parts)
+            nodes = tuple(node for _, note in begun for node in note.nodes)
             record.add("start", action.job, done, nodes=nodes, why=done.why, parts=action.parts)
 
-    def _count_refusal(self, view: JobView, note: Note, done: Applied) -> Applied:
+    def _starts(
+        self, placement: Placement, action: Action, seen: SlurmRound
+    ) -> list[tuple[JobView, str, list[ActionPart]]]:
+        """
+        Return the entry that starts, its job and workers by rank; of a heterogeneous job those of its components.
+
+        Of a task that waits with others of its array it is the entry of these. None where one of them may not start.
+        """
+        leaf_of = {worker.rank: there.group for there in placement.assignments for worker in there.workers}
+        by_job: dict[str, list[ActionPart]] = {}
+        for part in sorted(action.parts, key=lambda part: part.rank):
+            component = seen.views.get(leaf_of[part.rank] or "")
+            job = component.job if component is not None and component.whole == action.job else action.job
+            by_job.setdefault(job, []).append(part)
+        found = [(self._view_of(job, seen), job, parts) for job, parts in by_job.items()]
+        starts = [(view, job, parts) for view, job, parts in found if view is not None]
+        return starts if len(starts) == len(found) else []
+
+    def _note(self, view: JobView, job: str, parts: Sequence[ActionPart], round_id: str, digest: str) -> Note:
+        """Return the note of a start."""
+        former, nodes = view.note, tuple(part.node for part in parts)
+        own = view.fields.get("excluded_nodes" if view.is_component else "required_nodes")
+        return Note(
+            kind="start",
+            job=job,
+            round=round_id,
+            plan=digest,
+            at_s=int(self._clock()),
+            nodes=nodes,
+            restarts=view.restarts,
+            tries=former.tries if former is not None else 0,
+            was="" if view.is_component else range_to_pin(view, len(set(nodes))),
+            required=str(own or "") if view.job == job else "",
+            own_hold=former is not None and former.own_hold,
+        )
+
+    def _count_refusal(self, view: JobView, note: Note, done: Applied) -> None:
         """Note that Slurm refused a start, so that the job waits before the next one; its hold is still there."""
         now_s = self._clock()
         for node in set(note.nodes):
@@ -238,7 +267,6 @@ class SlurmDriver:
         if tries >= TRIES_MAX:
             after = replace(after, kind="given-up")
         self._changes.take_back(replace(view, note=note), after, hold=False)
-        return done
 
     @staticmethod
     def _view_of(job: str, seen: SlurmRound) -> JobView | None:

@@ -82,6 +82,21 @@ class JobView:
         return JsonEntry("jobs", self.fields)
 
     @property
+    def whole(self) -> str:
+        """How holds and releases name it: a heterogeneous job is released at once, by the id of its first component."""
+        return str(slurm_number(self.entry, "het_job_id") or self.job)
+
+    @property
+    def is_component(self) -> bool:
+        """Whether it is one of a heterogeneous job."""
+        return bool(slurm_number(self.entry, "het_job_id"))
+
+    @property
+    def called(self) -> str:
+        """How updates name it; the plain id of a first component means all of them."""
+        return f"{self.whole}+{slurm_number(self.entry, 'het_job_offset') or 0}" if self.is_component else self.job
+
+    @property
     def reason(self) -> str:
         """Why it waits, Slurm's word."""
         return str(self.fields.get("state_reason") or "None")
@@ -111,7 +126,7 @@ class JobView:
     def hold_name(self) -> str:
         """How a hold names it: of an array the tasks that wait, not those that run."""
         tasks = str(self.fields.get("array_task_string") or "").partition("%")[0]
-        return f"{self.job}_[{tasks}]" if tasks and "_" not in self.job and not tasks.endswith("...") else self.job
+        return f"{self.job}_[{tasks}]" if tasks and "_" not in self.job and not tasks.endswith("...") else self.whole
 
 
 def view_job(fields: dict[str, Any], own: Ownership, now_s: float) -> JobView:

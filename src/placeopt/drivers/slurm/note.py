@@ -8,7 +8,7 @@ tasks of an array inherit the comment of the whole array.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, fields
 from itertools import groupby
 from typing import Any, Literal, get_args
@@ -32,7 +32,8 @@ class Note:
     ``round``: Id of the round. ``plan``: Digest of its plan. ``at_s``: When, in seconds since 1970. ``nodes``: The node
     of each worker, by rank. ``restarts``: Slurm's count of restarts then. ``tries``: Starts that failed so far.
     ``retry_s``: Not to be started before, in seconds since 1970. ``was``: The job's own range of nodes, ``MIN-MAX``,
-    MAX 0 for none; empty if it was not changed. ``required``: The job's own list of nodes. ``own_hold``: Whether the
+    MAX 0 for none; empty if it was not changed. ``required``: The job's own list of nodes, of a
+    component those that it excludes. ``own_hold``: Whether the
     driver placed the hold. ``why``: Why it waits, one word.
     """
 
@@ -119,6 +120,15 @@ def _unpacked(text: str) -> tuple[str, ...]:
     return tuple(nodes)
 
 
-def host_list(nodes: Sequence[str]) -> str:
-    """Return the nodes of some workers, each once, as Slurm takes them."""
-    return ",".join(dict.fromkeys(nodes))
+def host_list(nodes: Iterable[str]) -> str:
+    """Return nodes, each once, as Slurm takes them: ``g[1-4],login``; no command could hold all names of a cluster."""
+    runs: list[tuple[str, list[str]]] = []
+    for name in dict.fromkeys(nodes):
+        head = name.rstrip("0123456789")
+        digits, (last_head, numbers) = name[len(head) :], runs[-1] if runs else ("", [""])
+        follows = bool(digits and numbers[-1]) and int(digits) == int(numbers[-1]) + 1
+        if follows and (head, len(digits)) == (last_head, len(numbers[-1])):
+            numbers.append(digits)
+        else:
+            runs.append((head, [digits]))
+    return ",".join(head + (f"[{first}-{rest[-1]}]" if rest else first) for head, (first, *rest) in runs)

@@ -22,6 +22,8 @@ NEVER = re.compile(r"BadConstraints|ReqNodeNotAvail|NodeDown|Nodes_required|Dead
 """Reasons to wait for which a released job is taken back at once; so are all of `LIMITS`."""
 AT_ONCE_S = 10
 """A job that failed within as many seconds of its start may have failed because of its node."""
+BACKFILL_S = 60
+"""Two intervals of Slurm's backfill scheduler (``bf_interval``), which alone starts heterogeneous jobs."""
 FAILED = frozenset({"FAILED", "NODE_FAIL", "BOOT_FAIL", "LAUNCH_FAILED"})
 
 
@@ -93,7 +95,8 @@ class OutcomeWatch:
             return Outcome(note.job, "not-released", note.nodes, why=view.reason)
         if view.standing is not Standing.STARTING or not same:
             return Outcome(note.job, "gone", note.nodes, why=view.reason_in_words)  # changed from outside
-        if NEVER.search(view.reason) or LIMITS.search(view.reason) or now_s - note.at_s > self._patience_s:
+        patience_s = max(self._patience_s, BACKFILL_S) if view.is_component else self._patience_s
+        if NEVER.search(view.reason) or LIMITS.search(view.reason) or now_s - note.at_s > patience_s:
             return Outcome(note.job, "not-started", note.nodes, why=view.reason)
         return None
 

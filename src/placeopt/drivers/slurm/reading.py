@@ -118,11 +118,10 @@ def _readable(view: JobView, now_s: float) -> dict[str, Any]:
         reason = "Dependency"
     elif (slurm_number(view.entry, "eligible_time") or 0) > now_s:
         reason = "BeginTime"
-    elif slurm_number(view.entry, "het_job_id"):
-        reason = "its components, which are not released together"
     read = {**view.fields, "state_reason": reason, "hold": False, "priority": rank_of(view.entry)}
     if view.standing is Standing.STARTING and view.note is not None:
-        read |= {"required_nodes": view.note.required, "state_reason": "None"}
+        nodes = "excluded_nodes" if view.is_component else "required_nodes"
+        read |= {nodes: view.note.required, "state_reason": "None"}
     return read
 
 

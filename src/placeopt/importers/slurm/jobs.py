@@ -255,7 +255,7 @@ def _tasks(context: JobContext, entry: JsonEntry, name: str, running: int) -> tu
 
 def _as_requested(context: JobContext, entry: JsonEntry, name: str) -> Job:
     """Return the job as it asks; raises `JobLeftOut` or `BadInput` where that cannot be read."""
-    return make_job(entry, name, _options(context, entry), **beside(entry, labelled=context.by_user))
+    return make_job(entry, name, _options(context, entry, "het_job_id"), **beside(entry, labelled=context.by_user))
 
 
 def _options(context: JobContext, entry: JsonEntry, *read: str) -> list[Option]:
