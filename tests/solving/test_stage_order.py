@@ -1,5 +1,6 @@
 """The order of the stages of ``auto``: greedy first, relaxations where they help, none early with an open gap."""
 
+import re
 import threading
 from functools import cache
 
@@ -61,7 +62,7 @@ def test_the_jobs_of_the_capacity_relaxation_are_a_plan_of_the_portfolio() -> No
 
 
 def test_time_and_not_the_size_of_a_model_keeps_an_exact_stage_away() -> None:
-    """A cost model of 20,380 columns is solved, from its first bound on with the news that this is so."""
+    """A cost model of more than 20,000 columns is solved, from its first bound on with the news that this is so."""
     round_, cancel = generate("gangs", jobs=80, nodes=16, gpus=8, seed=11), threading.Event()
     plan = solve(
         round_,
@@ -72,7 +73,7 @@ def test_time_and_not_the_size_of_a_model_keeps_an_exact_stage_away() -> None:
     )
     (exact,) = (stage for stage in plan.stages if stage.name == "counts-cost")
     assert exact.outcome != "skipped"
-    assert "20,380 columns" in exact.detail
+    assert re.search(r"\b2\d,\d{3} columns", exact.detail)
 
 
 def test_a_round_with_an_open_gap_ends_at_its_limit(monkeypatch: pytest.MonkeyPatch) -> None:
