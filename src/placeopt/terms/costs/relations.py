@@ -50,7 +50,7 @@ class RelationsCost(Cost):
             unseen = [domain for domain in fixed.holders if domain not in workers.domains]
             constant += fixed.weight * sum(map(fixed.broken_in, unseen))
             if relation.record.kind == "near":
-                nowhere, amounts = workers.nowhere(starts=False)
+                nowhere, amounts = workers.nowhere(workers.holds)
                 prices.add(nowhere, fixed.weight * amounts)
             for both in (False, True):
                 prices.add(_add_broken(builder, workers, both=both), fixed.weight)
@@ -65,7 +65,7 @@ def _add_broken(builder: ModelBuilder, workers: RelatedWorkers, *, both: bool) -
     """
     fixed, count, own = workers.fixed, len(workers.domains), 1 + both
     each = np.arange(count)
-    concerned, selected = workers.entries(holds=True, selected=both), workers.entries(selected=True)
+    concerned, selected = workers.entries(workers.holds & (workers.selected == both)), workers.entries(workers.selected)
     there = workers.there(fixed.both) if both else workers.there(fixed.holders) - workers.there(fixed.both)
     chosen = workers.there(fixed.selected)
     most, most_chosen = workers.most(concerned) + there, workers.most(selected) + chosen

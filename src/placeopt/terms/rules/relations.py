@@ -62,7 +62,8 @@ class RelatedWorkers:
     """
     Bundle columns that a relation concerns, by what they are: block entries with a row for each domain.
 
-    Beside them, in the state that the model begins with, there are the workers of ``fixed``.
+    ``holds``, ``selected``, ``starts`` and ``ran``, (B,), tell of each bundle what its job is. Beside them, in the
+    state that the model begins with, there are the workers of ``fixed``.
     """
 
     def __init__(self, variables: Variables, relation: CompiledRelation, fixed: DomainCounts) -> None:
@@ -70,36 +71,23 @@ class RelatedWorkers:
         self.relation, self.fixed, self._variables = relation, fixed, v
         k = v.problem.options.job_class[v.bundle_option]
         self._domain = relation.domain[v.bundle_node]
-        self._holds, self._selected = relation.holds[k], relation.selected[k]
-        self._starts = v.starts_new[v.bundle_start]
+        self.holds, self.selected = relation.holds[k], relation.selected[k]
+        self.starts = v.starts_new[v.bundle_start]
         ran = np.array([jobs[0] in v.problem.running for jobs in v.unit_jobs], dtype=bool)
-        self._ran = ran[v.start_unit[v.bundle_start]]
-        concerned = self._domain[(self._holds | self._selected) & (self._domain >= 0)]
+        self.ran: BoolArray = ran[v.start_unit[v.bundle_start]]
+        concerned = self._domain[(self.holds | self.selected) & (self._domain >= 0)]
         self.domains: list[int] = np.unique(concerned).tolist()
         self._row = np.full(int(relation.domain.max(initial=-1)) + 2, -1, dtype=np.int64)
         self._row[self.domains] = np.arange(len(self.domains))
 
-    def entries(
-        self,
-        *,
-        holds: bool | None = None,
-        selected: bool | None = None,
-        starts: bool | None = None,
-        ran: bool | None = None,
-    ) -> Block:
-        """Return rows (of domains), columns and workers of each, of bundles of which all that is not None is true."""
-        v, mine = self._variables, self._domain >= 0
-        asked = ((holds, self._holds), (selected, self._selected), (starts, self._starts), (ran, self._ran))
-        for wanted, is_so in asked:
-            if wanted is not None:
-                mine = mine & (is_so == wanted)
-        each = v.problem.options.bundle_workers[v.bundle_option[mine]]
-        return self._row[self._domain[mine]], v.bundle[mine], each
+    def entries(self, bundles: BoolArray) -> Block:
+        """Return rows (of domains), columns and workers of each, of bundles, a mask, that are in a domain."""
+        v, mine = self._variables, bundles & (self._domain >= 0)
+        return self._row[self._domain[mine]], v.bundle[mine], v.problem.options.bundle_workers[v.bundle_option[mine]]
 
-    def nowhere(self, *, starts: bool) -> tuple[IntArray, IntArray]:
-        """Return columns, and workers of each, of bundles of jobs with the relation that are in no domain."""
-        v, mine = self._variables, self._holds & (self._domain < 0)
-        mine &= self._starts | (not starts)
+    def nowhere(self, bundles: BoolArray) -> tuple[IntArray, IntArray]:
+        """Return columns, and workers of each, of bundles, a mask, that are in no domain."""
+        v, mine = self._variables, bundles & (self._domain < 0)
         return v.bundle[mine], v.problem.options.bundle_workers[v.bundle_option[mine]]
 
     def most(self, entries: Block) -> IntArray:
@@ -124,9 +112,9 @@ def _add_apart(builder: ModelBuilder, workers: RelatedWorkers) -> None:
     """
     count = len(workers.domains)
     each, fixed = np.arange(count), workers.fixed
-    own = workers.entries(holds=True, selected=True, starts=True)
-    holders = workers.entries(holds=True, selected=False, starts=True)
-    chosen = workers.entries(holds=False, selected=True, starts=True)
+    holds, selected, starts = workers.holds, workers.selected, workers.starts
+    sides = (holds & selected, holds & ~selected, selected & ~holds)
+    own, holders, chosen = (workers.entries(side & starts) for side in sides)
     no_holders, no_chosen = workers.there(fixed.selected) > 0, workers.there(fixed.holders) > 0
     holder_most = np.where(no_holders, 0, workers.most(holders))
     chosen_most = np.where(no_chosen, 0, workers.most(chosen))
@@ -138,8 +126,8 @@ def _add_apart(builder: ModelBuilder, workers: RelatedWorkers) -> None:
     builder.add_parts(NO_LOWER, np.where(no_holders | no_chosen, 0, 1), own, count=count)
     builder.add_parts(NO_LOWER, 1, own, *any_, count=count)
     for staying, start in (
-        (workers.entries(selected=True, starts=False), some_holders),
-        (workers.entries(holds=True, starts=False), some_chosen),
+        (workers.entries(selected & ~starts), some_holders),
+        (workers.entries(holds & ~starts), some_chosen),
     ):
         most = workers.most(staying)
         ours = own[0], own[1], own[2] * most[own[0]]
@@ -158,12 +146,13 @@ def inside(entries: Block, count: int, values: IntArray) -> IntArray:
 
 def _add_near(builder: ModelBuilder, workers: RelatedWorkers) -> None:
     """A binary for each domain without fixed anchors says that it is opened; at most one is without an anchor."""
-    if len(nowhere := workers.nowhere(starts=True)[0]):
+    holds, selected, starts = workers.holds, workers.selected, workers.starts
+    if len(nowhere := workers.nowhere(holds & starts)[0]):
         builder.add_row(nowhere, 1, 0, 0)
     fixed, count = workers.fixed, len(workers.domains)
     others = any(domain not in workers.domains for domain in fixed.closed())  # opened where the model has no column
-    starting, own = workers.entries(holds=True, starts=True), workers.entries(holds=True, selected=True, starts=True)
-    free, stays = workers.entries(holds=False, selected=True, starts=True), workers.entries(selected=True, starts=False)
+    starting, own = workers.entries(holds & starts), workers.entries(holds & selected & starts)
+    free, stays = workers.entries(selected & starts & ~holds), workers.entries(selected & ~starts)
     needs = workers.there(fixed.anchors) == 0
     may_open = np.array([not others and fixed.may_open(domain) for domain in workers.domains], dtype=bool)
     already = workers.there(fixed.starting) > 0
@@ -193,7 +182,7 @@ def _add_near(builder: ModelBuilder, workers: RelatedWorkers) -> None:
     seeds = workers.there(fixed.selected)  # where no anchor is, these are of jobs that start with the relation
     row, column, amount = own
     builder.add_parts(NO_LOWER, seeds, (each, first, 1), (row, column, -amount), count=count)
-    ran = workers.entries(selected=True, ran=True)
+    ran = workers.entries(selected & workers.ran)
     if len(ran[0]) and may_open.any():  # one that ran forbids to open another domain than its own
         some, most = builder.add_variables(0, 1), workers.most(ran)
         builder.define(some, lambda values: values[first].max())
