@@ -96,8 +96,7 @@ def job_cost(problem: Problem, job: int, placement: Placement) -> int:
     """Communication cost of one job where it is; at most its traffic x the longest distance."""
     communication = problem.class_communication[problem.job_class[job]]
     if communication.edges:
-        workers = np.split(np.array(placement.gpus, dtype=np.int64), len(placement.nodes))
-        return _along_edges(problem, communication, workers)
+        return _along_edges(problem, communication, [placement])
     return int(communication.weight) * (problem.topology.path(placement.gpus) if communication.weight else 0)
 
 
@@ -221,21 +220,24 @@ def tree_traffic(problem: Problem, tree: Tree, placed: Mapping[int, Placement]) 
 
     ``placed``: The members that run or start.
     """
-    traffic, parts = tree.communication, _parts(problem, tree, placed)
-    if traffic.edges:
-        return _along_edges(problem, traffic, [gpus for part in parts for gpus in part])
-    if not traffic.weight:
+    traffic, path = tree.communication, problem.topology.path
+    if not placed or not (traffic.edges or traffic.weight):
         return 0
-    whole = [np.concatenate(part) for part in parts if part]
-    pairs = ((one, other) for i, one in enumerate(whole) for other in whole[:i])
-    return sum(traffic.weight * _between(problem, one, other) for one, other in pairs)
+    form = tree.forms[problem.options.name[next(iter(placed.values())).option]]
+    parts = [placed[member] for _, of_leaf in form.leaves for member in of_leaf if member in placed]
+    if traffic.edges:
+        return _along_edges(problem, traffic, parts)
+    together = tuple(gpu for part in parts for gpu in part.gpus)
+    return traffic.weight * (path(together) - sum(path(part.gpus) for part in parts))
 
 
-def _along_edges(problem: Problem, traffic: CommunicationRecord, workers: Sequence[IntArray]) -> int:
-    """Return the weighted path inside each worker, given by its GPUs, and along the edges between them."""
+def _along_edges(problem: Problem, traffic: CommunicationRecord, parts: Sequence[Placement]) -> int:
+    """Return the weighted path inside each worker of some placements, and along the edges between them."""
+    workers = [gpus for part in parts for gpus in np.split(np.array(part.gpus, dtype=np.int64), len(part.nodes))]
     inside = traffic.weight * sum(problem.topology.path(tuple(gpus.tolist())) for gpus in workers if traffic.weight)
     ranks = ((*edge.ranks, edge.weight) for edge in traffic.edges if max(edge.ranks) < len(workers))
-    return inside + sum(weight * _between(problem, workers[a], workers[b]) for a, b, weight in ranks)
+    pairs = ((workers[a][:, None], workers[b][None, :], weight) for a, b, weight in ranks)
+    return inside + sum(weight * int(problem.topology.distances(a, b).sum()) for a, b, weight in pairs)
 
 
 def most_tree_traffic(problem: Problem, tree: Tree) -> int:
@@ -248,16 +250,3 @@ def most_tree_traffic(problem: Problem, tree: Tree) -> int:
     pairs = most * (most - 1) // 2
     heaviest = max([traffic.weight, *(edge.weight for edge in traffic.edges)])
     return pairs * heaviest * problem.topology.max_distance
-
-
-def _parts(problem: Problem, tree: Tree, placed: Mapping[int, Placement]) -> list[list[IntArray]]:
-    """Return the GPUs of each worker, member by member in the order of the leaves."""
-    if not placed:
-        return []
-    form = tree.forms[problem.options.name[next(iter(placed.values())).option]]
-    members = [member for _, of_leaf in form.leaves for member in of_leaf if member in placed]
-    return [np.split(np.array(placed[m].gpus, dtype=np.int64), len(placed[m].nodes)) for m in members]
-
-
-def _between(problem: Problem, one: IntArray, other: IntArray) -> int:
-    return int(problem.topology.distances(one[:, None], other[None, :]).sum()) if len(one) and len(other) else 0
