@@ -87,10 +87,7 @@ def root_distances(machine: Machine) -> IntArray:
     """Shape ``(g,)``: path weight from each GPU up the tree to the machine's own vertex, read-only."""
     # Through the tree only, also where a matrix is stated: a matrix states nothing about the way out of the machine.
     parent, weight, _ = _tree(machine)
-    to_root = np.zeros(len(parent), dtype=np.int64)
-    for v in range(1, len(parent)):
-        to_root[v] = to_root[parent[v]] + weight[v]
-    root = to_root[1 + len(machine.parts) :].copy()
+    root = tree_paths(parent, weight)[0, 1 + len(machine.parts) :].copy()
     root.setflags(write=False)
     return root
 
