@@ -201,9 +201,8 @@ def _reload(before: Instance, after: Instance) -> tuple[str, ...]:
                 reasons.append(f"cluster.{kind}: {name!r} is another")
     if before.slowdowns != after.slowdowns:
         reasons.append("slowdowns: they changed")
-    if before.cluster.resources != after.cluster.resources:
-        reasons.append("cluster.resources: they changed")
-    return tuple(reasons)
+    others = [f for f in ("resources", "block_sizes") if getattr(before.cluster, f) != getattr(after.cluster, f)]
+    return (*reasons, *(f"cluster.{name}: they changed" for name in others))
 
 
 def _agree(one: R, other: R, ignored: Iterable[str]) -> bool:

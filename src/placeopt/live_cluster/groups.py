@@ -22,6 +22,11 @@ def without_groups(instance: Instance) -> tuple[Instance, tuple[str, ...]]:
         each leaf, which stays where it is. And the jobs of which workers wait.
     """
     flat, trees = with_members(instance)
+    if not trees:
+        return instance, ()
     waiting = {flat.jobs[member].id for tree in trees for member in tree.members if member not in tree.runs}
-    kept = flat.model_copy(update={"jobs": tuple(job for job in flat.jobs if job.id not in waiting)}) if trees else flat
+    left = {tree.job for tree in trees}
+    plain = {job.id: job for job in instance.jobs if job.id not in left}
+    jobs = tuple(plain.get(job.id, job) for job in flat.jobs if job.id not in waiting)
+    kept = flat.model_copy(update={"jobs": jobs, "cluster": instance.cluster})  # with blocks, as for jobs that come
     return kept, tuple(tree.job for tree in trees if len(tree.runs) < len(tree.members))
