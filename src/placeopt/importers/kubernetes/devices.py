@@ -45,6 +45,9 @@ class PodDevices:
     conditions: NodeConditions = ANY_NODE
 
 
+NO_DEVICES = PodDevices()
+
+
 class Devices:
     """
     Devices, classes and claims as they were listed, by kind.
@@ -146,9 +149,10 @@ class Devices:
 
     def of(self, pod: JsonEntry, requested: Collection[str], resource: str) -> PodDevices:
         """Return what a pod takes by claims; ``requested``: resources that it names; ``resource``: what counts GPUs."""
-        spec, status, found = pod.entry("spec"), pod.entry("status"), PodDevices()
+        spec, status = pod.entry("spec"), pod.entry("status")
         if "resourceClaims" not in spec and "extendedResourceClaimStatus" not in status:
-            return found
+            return NO_DEVICES
+        found = PodDevices()
         namespace, runs = pod.entry("metadata").text("namespace", "default"), "nodeName" in spec
         names = _claim_names(pod)
         for entry in spec.entries("resourceClaims"):

@@ -211,8 +211,9 @@ def gang_drafts(
         if path:
             at_end(path, pod.id).pods.append(pod)
         else:
-            topology = pod.topology if pod.node is None else NO_TOPOLOGY
-            found.append(Draft(pod.id, [pod], PodGroup(pod.id, GroupRules(topology=topology), [pod], pods_min=1)))
+            own = NO_RULES if pod.node or pod.topology == NO_TOPOLOGY else GroupRules(topology=pod.topology)
+            tree = PodGroup(pod.id, own, [pod], pods_min=1)
+            found.append(Draft(pod.id, tree.pods, tree))
     for group in ended:
         path = _path(group, rules, stated.get(group.id, NO_RULES))
         if path and (path[0][0],) in groups:

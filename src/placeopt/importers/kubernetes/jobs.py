@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from placeopt.documents.faults import make_record
@@ -111,8 +111,7 @@ class JobReader:
                 return f"asking for a part of a GPU, or devices that are not read: {', '.join(pod.shares)}"
             if (reason := pod.unsupported or self._unread.get(pod.id)) is not None:
                 return reason
-        leaves = [{self._conditions[pod.id] for pod in leaf.pods} for leaf in draft.tree.leaves()]
-        if any(len(asked) > 1 for asked in leaves) or len({pod.ports for pod in draft.pods}) > 1:
+        if any(self._differ(leaf.pods) for leaf in draft.tree.leaves()) or len({pod.ports for pod in draft.pods}) > 1:
             return "a gang of alike pods that wait and have different rules about nodes, or different ports"
         if (reason := draft.left_out or self._listing.queues.unread(draft.first, self._listing.gangs)) is not None:
             return reason
@@ -122,11 +121,11 @@ class JobReader:
                     return f"that must stay within one {key}, which is not a level (--levels names them)"
         try:
             any_spread = any(pod.spread for pod in draft.pods)
-            return SPREAD_UNREAD if any_spread and not self._is_exact_spread(draft, *leaves) else None
+            return SPREAD_UNREAD if any_spread and not self._is_exact_spread(draft) else None
         except BadInput as error:
             return unreadable_field(draft.first.entry, error)
 
-    def _is_exact_spread(self, draft: Draft, *asked: Collection[object]) -> bool:
+    def _is_exact_spread(self, draft: Draft) -> bool:
         """
         Return whether the topology spread constraint of a gang that waits is the skew of its group.
 
@@ -145,7 +144,7 @@ class JobReader:
             plain
             and "labelSelector" in constraint
             and counted == {pod.id for pod in draft.pods}
-            and len(set[object]().union(*asked)) == 1
+            and not self._differ(draft.pods)
             and self._conditions[first.id] == asked_of_nodes(spec)
             and not (draft.bound or self._pods.unreadable or self._rules.known is not None)
             and self._levels.are_values(constraint.text("topologyKey"))
@@ -166,10 +165,9 @@ class JobReader:
 
     def _job(self, draft: Draft) -> ObservedJob:
         first, pods = draft.first, draft.pods
-        asked = {self._conditions[pod.id] for pod in pods}
-        differ = not draft.runs and len(asked) > 1
+        differ = not draft.runs and self._differ(pods)
         """Whether groups have conditions of their own, as their pods have different ones."""
-        unread = draft.runs and self._is_odd(draft, asked)
+        unread = draft.runs and self._is_odd(draft)
         own = dict.fromkeys(pod.node for pod in pods if pod.node is not None) if unread else None
         job = make_record(
             Job,
@@ -203,10 +201,15 @@ class JobReader:
             name, gpus or (None if pod.gpus else ()), starts if node is not None and node.profiles else ()
         )
 
-    def _is_odd(self, draft: Draft, asked: Collection[NodeConditions]) -> bool:
+    def _differ(self, pods: Sequence[Pod]) -> bool:
+        """Return whether pods ask different things of nodes."""
+        first, *others = (self._conditions[pod.id] for pod in pods)
+        return any(one is not first and one != first for one in others)
+
+    def _is_odd(self, draft: Draft) -> bool:
         """Return whether a job that runs has rules that the round lacks: it stays, and may run on its own nodes."""
         rules = (pod.unsupported or pod.spread or pod.shares or pod.topology.required for pod in draft.pods)
-        unread = any(rules) or len(asked) > 1 or any(pod.id in self._unread for pod in draft.pods)
+        unread = any(rules) or self._differ(draft.pods) or any(pod.id in self._unread for pod in draft.pods)
         return unread or self._rules.unread(draft.pods) is not None
 
     def _where(self, draft: Draft, *, differ: bool) -> NodeConditions:

@@ -23,7 +23,7 @@ from placeopt.importers.kubernetes.makers import (
 from placeopt.importers.kubernetes.nodes import KubernetesNode, label_hyper_nodes, read_node
 from placeopt.importers.kubernetes.objects import Listed, job_id, object_id, unreadable_field
 from placeopt.importers.kubernetes.pod_relations import AffinityReader, Selection
-from placeopt.importers.kubernetes.pods import NodeRules, Pod, read_pod
+from placeopt.importers.kubernetes.pods import Pod, Specification, read_pod
 from placeopt.importers.kubernetes.queues import read_queues
 from placeopt.importers.observed_round import ObservedJob, ObservedWorker
 from placeopt.importers.priority_rule import PriorityRule
@@ -84,7 +84,7 @@ class PodList:
         self.ended: list[GangMembership] = []
         self._notes = notes
         pods: dict[str, Pod] = {}
-        known: NodeRules = {}
+        known: dict[str, Specification] = {}
         for entry in [*listed.get("Pod", []), *self._of_workloads(listed.get("Workload", []))]:
             try:
                 pod = read_pod(entry, listing.resource, listing.devices, known)

@@ -39,6 +39,8 @@ def both(one: NodeConditions | Unread, other: NodeConditions | Unread) -> NodeCo
     """Return the conditions of two together."""
     if isinstance(one, str) or isinstance(other, str):
         return one if isinstance(one, str) else other
+    if other is ANY_NODE:
+        return one
     if len(one.node_affinity) * len(other.node_affinity) > MOST_TERMS:
         return "with node affinity of too many terms, together with that of its volumes"
     return one & other

@@ -15,6 +15,7 @@ from placeopt.importers.kubernetes.resources import (
     NANO,
     PODS,
     in_units,
+    is_infeasible,
     may_be_gpu,
     merged,
     requested_amounts,
@@ -39,18 +40,23 @@ ONE_NODE_VOLUMES = ("gcePersistentDisk", "awsElasticBlockStore", "iscsi", "rbd")
 """Volumes named in the pod itself that the scheduler keeps off a node where another pod holds them."""
 NAMESPACE = "metadata.namespace"
 """Label of a pod, and of a job, that is its namespace."""
-NodeRules = dict[str, NodeConditions]
-"""What specifications say of nodes, as text -> the same, read once, and one object, for pods of one template."""
-ASKED = ("nodeSelector", "affinity", "tolerations")
+Specification = tuple[Mapping[str, int], frozenset["Port"], NodeConditions]
+"""What a pod requests in nano units, which ports of the node it takes, and what it asks of nodes."""
+SPECIFIED = ("nodeSelector", "affinity", "tolerations", "resources", "overhead")
+OF_CONTAINERS = {
+    "spec": (("containers", "initContainers"), ("name", "resources", "restartPolicy", "ports")),
+    "status": (("containerStatuses", "initContainerStatuses"), ("name", "resources", "allocatedResources")),
+}
 Port = tuple[str, str, int]
 """Address, protocol, number of a port of the node."""
 
 
-def read_pod(entry: JsonEntry, resource: str, devices: Devices, known: NodeRules) -> Pod | None:
+def read_pod(entry: JsonEntry, resource: str, devices: Devices, known: dict[str, Specification]) -> Pod | None:
     """
     Return a pod; None if it has ended, or is terminating without a node.
 
-    ``resource``: The extended resource that counts GPUs. ``devices``: What claims take. ``known``: Grows.
+    ``resource``: The extended resource that counts GPUs. ``devices``: What claims take. ``known``: What specifications
+    say, by their text: read once, and one object, for pods of one template; grows.
     """
     waits = not entry.entry("spec").text("nodeName", "")
     ending = waits and "deletionTimestamp" in entry.entry("metadata")
@@ -61,7 +67,7 @@ def read_pod(entry: JsonEntry, resource: str, devices: Devices, known: NodeRules
 class Pod:
     """One pod that holds resources or waits for them."""
 
-    def __init__(self, entry: JsonEntry, resource: str, devices: Devices, known: NodeRules) -> None:
+    def __init__(self, entry: JsonEntry, resource: str, devices: Devices, known: dict[str, Specification]) -> None:
         metadata, spec, status = entry.entry("metadata"), entry.entry("spec"), entry.entry("status")
         labels, annotations = metadata.texts("labels"), metadata.texts("annotations")
         name = metadata.text("name")
@@ -73,7 +79,8 @@ class Pod:
         self.node = spec.text("nodeName", "") or None
         self.queue = next((said[key] for key in QUEUES for said in (labels, annotations) if said.get(key)), None)
         exact = {PODS: NANO}
-        for key, amount in requested_amounts(spec, status).items():
+        requested, self.ports, asked = _specified(spec, status, known)
+        for key, amount in requested.items():
             named = devices.resource(key)
             exact[named] = exact.get(named, 0) + amount
         gpus, part = divmod(exact.pop(resource, 0), NANO)
@@ -95,25 +102,21 @@ class Pod:
             raise spec.bad("containers", "amounts that a node can have")
         self.shares = (*shares, *(f"annotation {key}" for key in FRACTIONS if key in annotations), *taken.unknown)
         """Resources, annotations and claims that may be counted GPUs or parts of them."""
-        self.gpu_groups = [value for key, value in labels.items() if key.partition("/")[0] == GPU_GROUP]
-        self.ports = frozenset(_ports(spec))
+        self.gpu_groups = tuple([value for key, value in labels.items() if key.partition("/")[0] == GPU_GROUP])
         self.claims: Mapping[str, str | None] = dict(_claims(spec, name))
         """Names of its volume claims; of one that is made for the pod, its storage class."""
-        text = repr(spec.raws(ASKED))
-        if text not in known:
-            known[text] = asked_of_nodes(spec)
-        self.conditions = known[text] if taken.conditions is ANY_NODE else known[text] & taken.conditions
+        self.conditions = asked if taken.conditions is ANY_NODE else asked & taken.conditions
         """On its node, also by devices that it has already."""
         self.relations: tuple[Relation, ...] = ()
         """Its affinity and anti-affinity; a level is a label of nodes, the ``topologyKey``."""
         self.doubtful: frozenset[str] = frozenset()
         """Namespaces that its relations select, although their labels would decide and are not listed."""
-        self.gates = {gate.text("name") for gate in spec.entries("schedulingGates")}
+        self.gates = frozenset([gate.text("name") for gate in spec.entries("schedulingGates")])
         self.topology, unread = pod_topology(metadata)
         self.unsupported = _unread_rule(spec) or unread
         """A placement rule that is not read; it matters while the pod waits."""
         constraints = spec.entries("topologySpreadConstraints")
-        self.spread = [one for one in constraints if one.text("whenUnsatisfiable", "") != "ScheduleAnyway"]
+        self.spread = tuple([one for one in constraints if one.text("whenUnsatisfiable", "") != "ScheduleAnyway"])
         """Topology spread constraints that must hold (DoNotSchedule)."""
         self.group = gang_membership(entry)
         self.daemon = any(owner.text("kind", "") in DAEMONS for owner in metadata.entries("ownerReferences"))
@@ -141,6 +144,17 @@ class Pod:
     def kind(self) -> Hashable:
         """What alike pods have in common."""
         return self.gpus, self.profile, frozenset(self.amounts.items()), self.ending
+
+
+def _specified(spec: JsonEntry, status: JsonEntry, known: dict[str, Specification]) -> Specification:
+    """Return what the specification of a pod says, and what its node has allocated to it."""
+    said: list[object] = [spec.raws(SPECIFIED), is_infeasible(status)]
+    for entry, (lists, fields) in zip((spec, status), OF_CONTAINERS.values(), strict=True):
+        said += [[one.raws(fields) for one in entry.entries(key)] for key in lists]
+    text = repr(said)
+    if text not in known:
+        known[text] = requested_amounts(spec, status), frozenset(_ports(spec)), asked_of_nodes(spec)
+    return known[text]
 
 
 def _ports(spec: JsonEntry) -> Iterator[Port]:

@@ -134,6 +134,12 @@ def merged(join: Callable[[int, int], int], one: Mapping[str, int], other: Mappi
     return {**one, **other, **{name: join(one[name], other[name]) for name in one.keys() & other.keys()}}
 
 
+def is_infeasible(status: JsonEntry) -> bool:
+    """Return whether the node of a pod cannot resize it."""
+    said = [one.raws(("type", "reason")) for one in status.entries("conditions")]
+    return ("PodResizePending", "Infeasible") in said
+
+
 def requested_amounts(spec: JsonEntry, status: JsonEntry) -> Mapping[str, int]:
     """
     Return what a pod holds of each resource that it names, by Kubernetes' rule; nothing of what it names with 0.
@@ -148,10 +154,7 @@ def requested_amounts(spec: JsonEntry, status: JsonEntry) -> Mapping[str, int]:
         for key in ("containerStatuses", "initContainerStatuses")
         for container in status.entries(key)
     }
-    infeasible = bool(kept) and any(
-        condition.text("type", "") == "PodResizePending" and condition.text("reason", "") == "Infeasible"
-        for condition in status.entries("conditions")
-    )
+    infeasible = is_infeasible(status)
     sidecars: Mapping[str, int] = {}
     most: Mapping[str, int] = {}
     for container in spec.entries("initContainers"):
