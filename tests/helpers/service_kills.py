@@ -340,14 +340,14 @@ class Kills:
 
 
 def _outcomes(told: dict[str, Json], request: Request) -> None:
-    """Write what came of actions as the request says."""
+    """Write what came of actions as the request says; one that a broken service has forgotten is a fault already."""
     said = {}
     if request.call == "outcome":
         said = {one["action"]: one["result"] for one in request.body["outcomes"]}
     elif request.call == "put_cluster":
         said = settled(told, request.body)
-    for name, outcome in said.items():
-        told[name] = {**told[name], "outcome": outcome}
+    for name in said.keys() & told.keys():
+        told[name] = {**told[name], "outcome": said[name]}
 
 
 def _same(listed: Json, told: Json) -> bool:

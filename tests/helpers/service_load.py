@@ -34,7 +34,7 @@ class Request:
             effect.steps = [{"do": "add_jobs", "jobs": self.body["add_jobs"]}]
         elif self.call == "outcome":
             failed = [said["action"] for said in self.body["outcomes"] if said["result"] == "failed"]
-            effect.failed = [told[name]["action"]["job"] for name in failed]
+            effect.failed = [told[name]["action"]["job"] for name in failed if name in told]
         return effect
 
 
