@@ -177,8 +177,8 @@ class TestNodes:
         """Amounts are told with their units."""
         round_ = instance(1, [job("a", cpu_millicores=32_001), job("b", memory_mib=262_145)])
         cpu, memory = violations(round_, plan_for(round_, {"a": at(0), "b": at(1)}))
-        assert "32001 of 32000 millicores held" in cpu.message
-        assert "262145 of 262144 MiB held" in memory.message
+        assert "32001 of 32000 millicores of CPU held" in cpu.message
+        assert "262145 of 262144 MiB of memory held" in memory.message
 
     @pytest.mark.parametrize(("capacity", "broken"), [(1002, 0), (1001, 4)])
     def test_workers_multiply(self, capacity: int, broken: int) -> None:

@@ -33,7 +33,7 @@ def test_a_message_names_fault_place_and_numbers() -> None:
             {"memory_bandwidth_mbps": 100},
             "node 'n0': 76 of 75 % of 100 MB/s of memory bandwidth held by job 'a'",
         ),
-        ({"cpu_millicores": 11}, {"cpu_millicores": 10}, "node 'n0': 11 of 10 millicores held by job 'a'"),
+        ({"cpu_millicores": 11}, {"cpu_millicores": 10}, "node 'n0': 11 of 10 millicores of CPU held by job 'a'"),
     ],
 )
 def test_what_was_expected(fields: dict[str, Any], kind: dict[str, int], message: str) -> None:

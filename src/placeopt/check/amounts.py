@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 
 from placeopt.check.directory import Directory, PlacedJob, gpu_number, leaves_of
 from placeopt.model import Demand, Flavor, Hold, Job, Option, Placement, Policy, hold_groups
+from placeopt.model.machine import NODE_AMOUNTS
 from placeopt.model.queues import Allowance
 
 Resource = tuple[str, ...]
@@ -23,10 +24,7 @@ UNITS = {
     "gpu_exclusive": "jobs",
     "gpu_jobs": "jobs",
     "gpu_memory": "MiB",
-    "cpu": "millicores",
-    "memory": "MiB",
-    "memory_bandwidth": "MB/s of memory bandwidth",
-    "pcie_bandwidth": "MB/s of PCIe bandwidth",
+    **{amount.group: amount.words for amount in NODE_AMOUNTS},
 }
 RULES = (*UNITS, "gpu_slots", "resource", "hold", "uplink", "queue_quota", "queue_share")
 """In the order in which they complain."""
@@ -119,13 +117,8 @@ class Limits:
     @staticmethod
     def of_node(demand: Demand) -> list[tuple[Resource, int]]:
         """Return what one worker takes of its node: the rule, and the name of a named resource."""
-        plain: tuple[tuple[Resource, int], ...] = (
-            (("cpu",), demand.cpu_millicores),
-            (("memory",), demand.memory_mib),
-            (("memory_bandwidth",), demand.memory_bandwidth_mbps),
-            (("pcie_bandwidth",), demand.pcie_bandwidth_mbps),
-        )
-        amounts = [(rule, each) for rule, each in plain if each]
+        amounts: list[tuple[Resource, int]]
+        amounts = [((one.group,), each) for one in NODE_AMOUNTS if (each := getattr(demand, one.field))]
         amounts += [(("resource", name), each) for name, each in demand.resources.items() if each]
         return amounts
 
@@ -195,14 +188,9 @@ class Limits:
         machine, usable = self._directory.machine_of.get(node), self._usable
         if machine is None:
             return None, 100
-        if rule == "cpu":
-            return machine.cpu_millicores, 100
-        if rule == "memory":
-            return machine.memory_mib, 100
-        if rule == "memory_bandwidth":
-            return machine.memory_bandwidth_mbps, usable.memory_bandwidth_percent
-        if rule == "pcie_bandwidth":
-            return machine.pcie_bandwidth_mbps, usable.pcie_bandwidth_percent
+        for amount in NODE_AMOUNTS:
+            if rule == amount.group:
+                return getattr(machine, amount.field), usable.percent(amount)
         counted = name in self._directory.named or name not in self._directory.named_beyond
         return machine.resources.get(name, 0) if counted else None, 100
 

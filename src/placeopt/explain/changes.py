@@ -10,13 +10,9 @@ from placeopt.edits import AnyStep, ChangeQueue, Drain, RemoveHolds, SetAmount, 
 from placeopt.explain.words import constraint_name
 from placeopt.feasibility.requirement import NAMED, RESOURCE_GROUPS
 from placeopt.model import Instance, Plan
+from placeopt.model.machine import NODE_AMOUNTS
 
-PLENTY: dict[str, tuple[str, int | None]] = {
-    "cpu": ("cpu_millicores", 100_000_000),
-    "memory": ("memory_mib", 1_000_000_000),
-    "memory_bandwidth": ("memory_bandwidth_mbps", None),
-    "pcie_bandwidth": ("pcie_bandwidth_mbps", None),
-}
+PLENTY = {amount.group: (amount.field, amount.most) for amount in NODE_AMOUNTS}
 """Group of a resource -> field of machine types, and an amount of which they never run short."""
 PLENTY_NAMED = 1_000_000_000
 UNLIMITED: dict[str, Any] = dict.fromkeys(("quota", "borrow", "lend", "dominant_share_percent", "flavors"))

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from placeopt.explain.records import Constraint, DomainsMin, Preempt, Remedies, WorkersMax
 from placeopt.feasibility.requirement import NAMED, Requirement
 from placeopt.model import Job, NodeConditions, Spread
+from placeopt.model.machine import NODE_AMOUNTS
 
 NAMES = {
     "utility": "utility",
@@ -18,15 +19,12 @@ NAMES = {
     "nodes_excluded": "nodes excluded",
     "node_selector": "node selector",
     "node_affinity": "node affinity",
-    "memory_bandwidth": "memory bandwidth",
-    "pcie_bandwidth": "PCIe bandwidth",
+    **{amount.group: amount.name for amount in NODE_AMOUNTS},
     "network_bandwidth": "network bandwidth",
     "jobs_per_gpu": "jobs per GPU",
     "gpu_memory": "GPU memory",
     "gpu_model": "GPU model",
     "gpu_profile": "profile of the GPU",
-    "memory": "memory",
-    "cpu": "CPU",
     "gpu_share": "GPU share",
     "workers_per_node": "workers per node",
     "single_node": "single node",
@@ -69,22 +67,20 @@ def does_not_fit(reason: str, names: Sequence[str]) -> str:
 def _asks(group: str, requirement: Requirement, job: Job) -> str:
     many = requirement.most > 1
     each = " a worker" if many else ""
-    cpu, memory, memory_bandwidth, pcie, *named = requirement.demand
+    units = (*(amount.unit for amount in NODE_AMOUNTS), *requirement.named)
+    amounts = zip(requirement.resources, requirement.demand, units, strict=True)
     texts = {
         "utility": f"utility of at least {job.utility_min_thousandths}/1000",
         "queue": f"quota of queue {job.queue!r}",
         "hold": f"room beside {_some_names(sorted(requirement.holds))}",
         "drained": "no drained node",
         **condition_words(job),
-        "memory_bandwidth": f"{memory_bandwidth:,} MB/s{each}",
-        "pcie_bandwidth": f"{pcie:,} MB/s{each}",
+        **{resource: f"{amount:,} {unit}{each}" for resource, amount, unit in amounts},
         "network_bandwidth": f"{requirement.network_mbps:,} MB/s{each}",
         "jobs_per_gpu": f"at most {count(requirement.jobs_per_gpu or 0, 'job')} on a GPU",
         "gpu_memory": f"{requirement.gpu_memory_mib:,} MiB of each GPU",
         "gpu_model": " or ".join(requirement.gpu_models),
         "gpu_profile": requirement.gpu_profile or "a GPU that jobs without a profile take",
-        "memory": f"{memory:,} MiB{each}",
-        "cpu": f"{cpu:,} millicores{each}",
         "gpu_share": "whole GPUs" if requirement.milli == 1000 else f"{requirement.milli}/1000 of a GPU",
         "workers_per_node": f"at most {requirement.workers_per_node} on a node",
         "single_node": f"all {requirement.fewest} workers on one node",
@@ -92,7 +88,6 @@ def _asks(group: str, requirement: Requirement, job: Job) -> str:
         if requirement.fewest == requirement.most
         else f"at least {requirement.fewest} workers",
         "gpu_count": f"{count(requirement.gpus, 'GPU')}{each}",
-        **{NAMED + name: f"{amount:,} {name}{each}" for name, amount in zip(requirement.named, named, strict=True)},
     }
     return texts[group] if group in texts else _split(group.removeprefix("split:"), requirement)
 

@@ -9,13 +9,13 @@ import numpy as np
 
 from placeopt.model import Job, Node, Option, Split, Spread
 from placeopt.model.conditions import ANY_NODE
-from placeopt.model.machine import PART_LEVELS
+from placeopt.model.machine import NODE_AMOUNTS, PART_LEVELS
 from placeopt.problem import Problem
 from placeopt.problem.arrays import resource_demand, unknown_resources
 from placeopt.problem.classes import BARRIERS, exempt_of
 from placeopt.problem.queues import flavors_of_queue
 
-RESOURCE_GROUPS = ("cpu", "memory", "memory_bandwidth", "pcie_bandwidth")
+RESOURCE_GROUPS = tuple(amount.group for amount in NODE_AMOUNTS)
 """Groups of the resources of a node, in the order of ``placeopt.problem.RESOURCES``; see `Requirement.resources`."""
 NAMED = "resource:"
 """Start of the group of a named resource, as in ``resource:licence``."""
@@ -25,8 +25,7 @@ DROP_ORDER = (
     "queue",
     "hold",
     *BARRIERS,
-    "memory_bandwidth",
-    "pcie_bandwidth",
+    *(group for group in RESOURCE_GROUPS if group not in ("memory", "cpu")),
     "network_bandwidth",
     "jobs_per_gpu",
     "gpu_memory",

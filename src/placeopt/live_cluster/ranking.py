@@ -15,6 +15,7 @@ from placeopt.feasibility.free_capacity import FreeCapacity, free_capacity_of
 from placeopt.feasibility.requirement import NAMED, Requirement, requirements_of
 from placeopt.live_cluster.incremental_placer import IncrementalPlacer
 from placeopt.model import Job
+from placeopt.model.machine import NODE_AMOUNTS
 from placeopt.problem import BoolArray, IntArray
 
 BARRIER_WORDS = {
@@ -25,12 +26,7 @@ BARRIER_WORDS = {
     "node_selector": "the node lacks a label that the job asks for",
     "node_affinity": "the labels of the node do not meet the job's node affinity",
 }
-RESOURCE_WORDS = {
-    "cpu": "millicores of CPU",
-    "memory": "MiB of memory",
-    "memory_bandwidth": "MB/s of memory bandwidth",
-    "pcie_bandwidth": "MB/s of PCIe bandwidth",
-}
+RESOURCE_WORDS = {amount.group: amount.words for amount in NODE_AMOUNTS}
 
 
 class RankedNode(NamedTuple):

@@ -1,6 +1,6 @@
 """A machine type: what stands in a node. Stored once per type, not per node."""
 
-from typing import Annotated, Literal, Self
+from typing import Annotated, Literal, NamedTuple, Self
 
 from pydantic import Field, model_validator
 
@@ -105,6 +105,39 @@ class Link(Record):
     """Of all lanes together, one direction."""
     weight: Weight = 1
     """Path weight of the link."""
+
+
+class NodeAmount(NamedTuple):
+    """
+    An amount of a node that has a field of its own in `Machine`, and one of the same name in `Demand`.
+
+    ``group``: The constraint on it, as plans and explanations call it. ``unit``, ``name``: In words. ``most``: The most
+    that a machine may state; None: it may state that there is no limit. ``usable``: Field of ``policy.usable`` with the
+    percentage that may be taken; None: all of it.
+    """
+
+    group: str
+    field: str
+    unit: str
+    name: str
+    most: int | None
+    usable: str | None = None
+
+    @property
+    def words(self) -> str:
+        """Unit and name, as in "MiB of memory"."""
+        return f"{self.unit} of {self.name}"
+
+
+NODE_AMOUNTS = (
+    NodeAmount("cpu", "cpu_millicores", "millicores", "CPU", 100_000_000),
+    NodeAmount("memory", "memory_mib", "MiB", "memory", 1_000_000_000),
+    NodeAmount(
+        "memory_bandwidth", "memory_bandwidth_mbps", "MB/s", "memory bandwidth", None, "memory_bandwidth_percent"
+    ),
+    NodeAmount("pcie_bandwidth", "pcie_bandwidth_mbps", "MB/s", "PCIe bandwidth", None, "pcie_bandwidth_percent"),
+)
+"""The one list of them, in the order of all arrays; an amount without a field is a named resource."""
 
 
 class Machine(Record):

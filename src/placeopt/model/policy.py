@@ -20,6 +20,7 @@ from placeopt.model.base import (
     Weight,
 )
 from placeopt.model.group import GpuShare
+from placeopt.model.machine import NodeAmount
 from placeopt.model.queues import Flavor, FlavorAllowance, Queue, check_queues
 
 ShareMode = Literal["exclusive", "fraction", "overcommit"]
@@ -37,6 +38,10 @@ class Usable(Record):
     """Of a network bandwidth, for jobs with GPUs."""
     network_cpu_jobs_percent: Percent = 25
     """Of a network bandwidth, for jobs without GPUs."""
+
+    def percent(self, amount: NodeAmount) -> int:
+        """Return the percentage of an amount of a node that may be taken."""
+        return 100 if amount.usable is None else int(getattr(self, amount.usable))
 
 
 BESIDE_THE_SUM = ("prefer", "relations")

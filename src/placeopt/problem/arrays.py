@@ -12,15 +12,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from placeopt.model import Demand, Hold, Split, Spread
+from placeopt.model.machine import NODE_AMOUNTS
 
 IntArray = NDArray[np.int64]
 BoolArray = NDArray[np.bool_]
 
-RESOURCES = ("cpu_millicores", "memory_mib", "memory_bandwidth_mbps", "pcie_bandwidth_mbps")
+RESOURCES = tuple(amount.field for amount in NODE_AMOUNTS)
 """
 Additive resources of a node, first on the last axis of every resource array.
 
-Named resources follow (``Hardware.named_resources``): R is 4 and one for each name that a machine type states.
+Named resources follow (``Hardware.named_resources``): R is their number and one for each name that a machine type
+states.
 """
 
 CPU, MEMORY = RESOURCES.index("cpu_millicores"), RESOURCES.index("memory_mib")

@@ -8,7 +8,7 @@ from functools import cached_property
 import numpy as np
 
 from placeopt.model import Cluster, Gpu, Instance, Machine, Node, Policy
-from placeopt.model.machine import Profile
+from placeopt.model.machine import NODE_AMOUNTS, Profile
 from placeopt.problem.arrays import RESOURCES, UNLIMITED, BoolArray, Frozen, IntArray, held_amounts
 from placeopt.problem.queues import flavors_of_nodes
 from placeopt.topology.cluster_topology import ClusterTopology
@@ -216,10 +216,7 @@ def _machine_capacity(instance: Instance, policy: Policy, named: tuple[str, ...]
     of_nodes = {name for machine in instance.cluster.machines for name in machine.resources}
     rows = [
         (
-            machine.cpu_millicores,
-            machine.memory_mib,
-            _part(machine.memory_bandwidth_mbps, usable.memory_bandwidth_percent),
-            _part(machine.pcie_bandwidth_mbps, usable.pcie_bandwidth_percent),
+            *(_part(getattr(machine, amount.field), usable.percent(amount)) for amount in NODE_AMOUNTS),
             *(machine.resources.get(name, 0) if name in of_nodes else UNLIMITED for name in named),
         )
         for machine in instance.cluster.machines
