@@ -235,7 +235,7 @@ def _same_best_paths(small: Instance, large: Instance) -> bool:
     """Whether utilities, if asked for, compare paths with the same in both; options that fit nowhere have 0."""
     before, after = compile_problem(small), compile_problem(large)
     same = (before.best_path == after.best_path) | (before.best_path == 0)
-    longest = [problem.topology.max_machine_distance() for problem in (before, after)]
+    longest = [problem.topology.max_machine_distance for problem in (before, after)]
     return not applies(before) or (bool(same.all()) and longest[0] == longest[1])
 
 

@@ -88,7 +88,7 @@ def _best(
         inside[: here + 1] = np.minimum(inside[: here + 1], path)
     if workers <= roomy and inside[workers] == 0:
         return 0
-    across = None if together else topology.min_node_distance()
+    across = None if together else topology.min_node_distance
     if across is None or not roomy:  # all on one node, or nowhere
         return int(inside[workers]) if workers <= roomy else 0
     best = np.full(workers + 1, FAR, dtype=np.int64)

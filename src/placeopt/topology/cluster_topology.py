@@ -150,10 +150,12 @@ class ClusterTopology:
         pairs: IntArray = table[index[:, None], index]
         return pairs
 
+    @cached_property
     def max_machine_distance(self) -> int:
         """Largest distance of two GPUs of one machine; 0 where no machine has two."""
         return max(int(self.distance[m].max(initial=0)) for m in np.unique(self.node_machine))
 
+    @cached_property
     def min_node_distance(self) -> int | None:
         """Least distance of GPUs on two nodes; None with fewer than two such nodes."""
         return self._between_nodes(min)
@@ -163,7 +165,7 @@ class ClusterTopology:
         """By how much the farthest pair of GPUs of a machine is farther apart than the nearest; at least 1."""
         distances = [self.distance[m] for m in np.unique(self.node_machine)]
         pairs = [d[np.triu_indices(len(d), 1)] for d in distances]
-        nearest, farthest = min((int(d.min()) for d in pairs if len(d)), default=0), self.max_machine_distance()
+        nearest, farthest = min((int(d.min()) for d in pairs if len(d)), default=0), self.max_machine_distance
         return max(1, farthest - nearest or farthest)
 
     @cached_property
@@ -176,7 +178,7 @@ class ClusterTopology:
     @cached_property
     def max_distance(self) -> int:
         """Largest distance of any two GPUs of the cluster; 0 with fewer than two."""
-        return max(self.max_machine_distance(), self._between_nodes(max) or 0)
+        return max(self.max_machine_distance, self._between_nodes(max) or 0)
 
     def _between_nodes(self, best: Callable[..., Any]) -> int | None:
         """The least (``min``) or largest (``max``) distance of GPUs on two nodes, found bottom-up, without pairs."""

@@ -90,7 +90,7 @@ def test_the_artifacts_rule_scores_every_set_and_takes_the_best() -> None:
     root = 0.01 ** (1 / 3)
     assert near == pytest.approx(3 * root / (2 * root + 0.5 ** (1 / 3)))
     nearest, across = problem.topology.distances(np.array([0, 0]), np.array([1, 2]))
-    share = (across - nearest) / (2 * problem.topology.max_machine_distance())
+    share = (across - nearest) / (2 * problem.topology.max_machine_distance)
     assert far == pytest.approx(3 * root / (share ** (1 / 3) + root + 0.5 ** (1 / 3)))
 
 

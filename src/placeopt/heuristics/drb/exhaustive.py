@@ -38,7 +38,7 @@ class Exhaustive(Bipartition):
 
     def __init__(self, state: State) -> None:
         super().__init__(state)
-        self._longest = max(1, state.problem.topology.max_machine_distance())
+        self._longest = max(1, state.problem.topology.max_machine_distance)
 
     def on_one_node(self, job: int, option: int) -> Iterator[Placement]:
         """Yield the best set of each of the best nodes, ties by number."""

@@ -146,7 +146,7 @@ def close_path_of_parts(problem: Problem, option: IntArray, together: IntArray) 
     """
     options, topology = problem.options, problem.topology
     inside = [grown_paths(table, len(table)) for table in {id(t): t for t in topology.distance}.values()]
-    across = topology.min_node_distance() or 0
+    across = topology.min_node_distance or 0
     weight = np.array([int(c.weight) for c in problem.class_communication], dtype=np.int64)[options.job_class[option]]
     gpus, total = options.gpus[option] * together, options.gpus[option] * options.workers[option]
     nodes = total // gpus

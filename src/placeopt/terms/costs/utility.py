@@ -73,7 +73,7 @@ def _path_share(problem: Problem, option: int, path: int) -> Fraction:
     if more <= 0 or not talks(problem, option):
         return Fraction(0)
     n = int(problem.options.workers[option] * problem.options.gpus[option])
-    return Fraction(more, max(1, problem.topology.max_machine_distance()) * max(n, n * (n - 1) // 2))
+    return Fraction(more, max(1, problem.topology.max_machine_distance) * max(n, n * (n - 1) // 2))
 
 
 def _sc17(t: Fraction, i: Fraction) -> int:
