@@ -38,7 +38,7 @@ from placeopt.importers.slurm.lists import (
     reason_of,
     slurm_number,
 )
-from placeopt.importers.slurm.node_conditions import asked_of_nodes, beside, nodes_of
+from placeopt.importers.slurm.node_conditions import ASKS, Asked, asked_of_nodes, beside, nodes_of
 from placeopt.importers.slurm.nodes import FOR_ALL, SlurmNode, kind_of, shares_of
 from placeopt.importers.slurm.preemption import SlurmPreemption
 from placeopt.importers.slurm.shared_lists import Licenses
@@ -69,6 +69,7 @@ class JobContext:
     """Whether some job keeps off its nodes jobs of other users, so that all jobs have labels of theirs."""
     whole_kinds: set[str] = field(default_factory=set)
     """Of nodes that waiting jobs ask for as a whole."""
+    known: dict[tuple[object, ...], Asked] = field(default_factory=dict)
 
     @cached_property
     def shares(self) -> dict[str, int]:
@@ -86,6 +87,13 @@ class JobContext:
         """Raise `JobLeftOut` if a job states what is not read; ``others``: fields that the caller reads."""
         if field := first_set(entry, self.read.union(others)):
             raise JobLeftOut(f"states {field[:60]}, which is not read")
+
+    def asked(self, entry: JsonEntry, *, one_node: bool) -> Asked:
+        """Return `asked_of_nodes`, the same for jobs that state the same."""
+        key = (one_node, *map(str, entry.raws(ASKS)))
+        if key not in self.known:
+            self.known[key] = asked_of_nodes(entry, self.nodes, one_node=one_node)
+        return self.known[key]
 
     def value(self, entry: JsonEntry, workers: int, demand: Demand) -> int:
         """Return the value of a job of so many workers."""
@@ -268,9 +276,10 @@ def _options(context: JobContext, entry: JsonEntry, *read: str) -> list[Option]:
     asked = WaitingRequest(entry, context.shares)
     options = asked.options()
     numbers = {node_count(option) for option in options}
-    where = asked_of_nodes(entry, context.nodes, one_node=numbers == {1})
-    there = list(nodes_of(where.ways, context.nodes))
-    options = _by_core(entry, options, there)
+    where = context.asked(entry, one_node=numbers == {1})
+    if asked.exclusive == "none" or is_set(entry.raw("threads_per_core")):
+        there = list(nodes_of(where.ways, context.nodes))
+        options = _by_core(entry, options, there)
     if asked.exclusive == "none":
         kinds = {kind_of(one.machine): one.machine for one in there}
         options = whole_nodes(options, kinds)
@@ -327,8 +336,10 @@ def _with_some(name: str, option: Option, some: Sequence[tuple[int, NodeConditio
 def _with_licenses(name: str, option: Option, licenses: Mapping[str, int]) -> Option:
     """Return an option that takes licences: each worker as many or, where they cannot share evenly, one of them all."""
     workers = option.most_workers
+    if not licenses:
+        return option
     if not option.groups and not any(count % workers for count in licenses.values()):
         return with_amounts(option, {key: count // workers for key, count in licenses.items()})
     demand = option.leaves[0].demand
     taken = Amounts(sorted({**demand.resources, **licenses}.items()))
-    return divided(name, option, 1, demand=demand.model_copy(update={"resources": taken})) if licenses else option
+    return divided(name, option, 1, demand=demand.model_copy(update={"resources": taken}))

@@ -18,6 +18,8 @@ from placeopt.model import LabelExpression, NodeConditions, Relation, Toleration
 
 TOLERATES = Toleration(key=RESERVED.key, operator="Exists")
 """Of a job with a reservation."""
+ASKS = ("partition", "resv_name", "features", "prefer", "required_nodes", "excluded_nodes", *AT_LEAST)
+"""Fields of a job by which it chooses nodes."""
 _BRACKETS = re.compile(r"(?:([^\[\]]*)[&,])?\[([^\[\]]*)\](?:[&,]([^\[\]]*))?")
 _COUNT = re.compile(r"(\([^()]*\)|[^&|,()*\[\]]+)\*([1-9][0-9]{0,5})")
 _UNREAD = "a constraint about several nodes together, or one that cannot be read"

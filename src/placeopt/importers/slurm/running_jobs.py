@@ -17,7 +17,7 @@ from placeopt.importers.slurm.fields import Tres, gpu_milli, parse_gres_detail, 
 from placeopt.importers.slurm.job_requests import Request, exclusive_of, make_option
 from placeopt.importers.slurm.jobs import JobContext, job_classes, make_job, unreadable_job
 from placeopt.importers.slurm.lists import JobLeftOut, expand_node_list, is_set, milliseconds, slurm_number
-from placeopt.importers.slurm.node_conditions import asked_of_nodes, beside
+from placeopt.importers.slurm.node_conditions import beside
 from placeopt.importers.slurm.nodes import FOR_ALL, models_of, shares_of
 from placeopt.model import Demand, NodeConditions
 
@@ -163,7 +163,7 @@ def _part(context: JobContext, entry: JsonEntry, name: str, holdings: Sequence[N
         context.check_read(entry, "mcs_label" if exclusive_of(entry) == "mcs" else "")
         if any(is_set(entry.raw(key)) for key in ("segment_size", "required_switches")):
             raise JobLeftOut("a request that is not read of a running job")
-        ways, some = asked_of_nodes(entry, context.nodes, one_node=len(nodes) == 1)
+        ways, some = context.asked(entry, one_node=len(nodes) == 1)
         if len(ways) > 1 or any(number != len(nodes) for number, _ in some):
             raise JobLeftOut("a request about several nodes of a running job")
         for conditions in (*ways.values(), *(one for _, one in some)):
