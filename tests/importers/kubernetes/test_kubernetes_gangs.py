@@ -478,3 +478,35 @@ def test_some_of_the_groups_must_start() -> None:
     ]
     assert (option.value, option.groups[1].value_per_worker) == (6000, 1000)
     assert "groups are missing (1 of 2)" in notes_of(read(node(), group, *pods[:2]))
+
+
+@pytest.mark.parametrize(
+    ("most", "podset"),
+    [  # racks of 2 and 0, and of 1 and 3 free GPUs
+        (3, {"topologyRequest": {"required": RACK}}),
+        (0, {"topologyRequest": {"required": HOSTNAME}, "count": 4}),
+        (4, {"topologyRequest": {"podSetSliceRequiredTopology": RACK, "podSetSliceSize": 2}, "count": 4}),
+        (0, {"topologyRequest": {"podSetSliceRequiredTopology": HOSTNAME, "podSetSliceSize": 2}, "count": 6}),
+        (
+            4,
+            {
+                "topologyRequest": {"podsetSliceRequiredTopologyConstraints": [{"topology": HOSTNAME, "size": 2}]},
+                "count": 4,
+            },
+        ),
+        (6, {"minCount": 2, "count": 9}),
+        (0, {"minCount": 7, "count": 9}),
+        (0, {"count": 9}),
+    ],
+)
+def test_a_workload_states_its_topology_and_its_least_number(most: int, podset: dict[str, Any]) -> None:
+    """In fields of its PodSets, not in annotations of their templates."""
+    template = {"spec": {"containers": [{"resources": {"requests": {"nvidia.com/gpu": "1"}}}]}}
+    sets = [{"name": "w", "count": 3, "template": template, **podset}]
+    made = {"apiVersion": "kueue.x-k8s.io/v1beta1", "kind": "Workload", "metadata": {"name": "w"}}
+    nodes = [
+        node(f"n{i}", str(free), labels={RACK: f"r{i // 2}", HOSTNAME: f"n{i}"}) for i, free in enumerate((2, 0, 1, 3))
+    ]
+    plan = solve(read(*nodes, {**made, "spec": {"podSets": sets}}), time_limit_s=20, isolation="thread")
+    assert plan.status == "optimal"
+    assert sum(len(held.workers) for one in plan.placements for held in one.assignments) == most

@@ -240,6 +240,13 @@ def yunikorn(partition: str, name: str = "yunikorn-configs") -> dict[str, Any]:
     return {"kind": "ConfigMap", "metadata": {"name": name}, "data": {"queues.yaml": text}}
 
 
+def test_a_queue_at_the_top_has_none_above_it() -> None:
+    """Of Volcano and KAI: nothing is amiss then."""
+    found = read(node(), volcano("v", capability={GPU: 1}), kai("k", limit=1))
+    assert [queue.parent for queue in found.policy.queues] == [None, None]
+    assert "Queues above others" not in notes_of(found)
+
+
 ML = """
 queues:
   - name: root

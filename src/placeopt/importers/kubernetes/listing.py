@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -16,6 +17,7 @@ from placeopt.importers.kubernetes.makers import (
     KUEUE,
     KUEUE_GATES,
     MAX_PODS,
+    TOPOLOGY_REQUEST,
     GangMembership,
     gang_membership,
     group_rules,
@@ -195,7 +197,8 @@ class PodList:
                 self._notes.leave_out("a Workload that cannot be read", str(error))
         if pods:
             self._notes.assume(
-                "Workloads of Kueue that wait for admission count with the pods of their templates, all or none."
+                "Workloads of Kueue that wait for admission count with the pods of their templates, all or none, or at "
+                "least minCount."
             )
         return pods
 
@@ -230,6 +233,10 @@ def _waits(workload: JsonEntry) -> bool:
     return not ended and spec.raw("active") is not False and "Pod" not in owners
 
 
+def _as_text(value: object) -> str:
+    return value if isinstance(value, str) else json.dumps(value)
+
+
 def _templates(workload: JsonEntry, most: int) -> Iterator[PodTemplate]:
     """Yield the pods of a Workload, at most so many."""
     metadata, spec = workload.entry("metadata"), workload.entry("spec")
@@ -240,7 +247,8 @@ def _templates(workload: JsonEntry, most: int) -> Iterator[PodTemplate]:
     priority = {"priority": spec.raw("priority")} if "priority" in spec else {}
     for part, count in podsets.items():
         template, podset = part.entry("template"), part.text("name", "main")
-        said, inner = template.entry("metadata"), template.entry("spec")
+        said, inner, wanted = template.entry("metadata"), template.entry("spec"), part.entry("topologyRequest")
+        least = part.integer("minCount", 0, MAX_PODS, 0)
         asked = {key: inner.raw(key) for key in inner.names()}
         gated = {**asked, **priority, "schedulingGates": [{"name": f"{KUEUE}admission"}]}
         own = {
@@ -251,7 +259,12 @@ def _templates(workload: JsonEntry, most: int) -> Iterator[PodTemplate]:
                 f"{KUEUE}podset": podset,
                 **({f"{KUEUE}queue-name": queue} if queue else {}),
             },
-            "annotations": {**said.texts("annotations"), f"{KUEUE}workload": name},
+            "annotations": {
+                **said.texts("annotations"),
+                **{mark: _as_text(wanted.raw(key)) for key, mark in TOPOLOGY_REQUEST.items() if key in wanted},
+                **({f"{KUEUE}workload-min-count": str(least)} if len(podsets) == 1 and 0 < least < count else {}),
+                f"{KUEUE}workload": name,
+            },
         }
         for number in range(count):
             named = {**own, "name": f"{name}-{podset}-{number}"}

@@ -130,7 +130,7 @@ MAKERS = (
     Maker("grove.io/podgang", "grove.io/podclique", "PodGroup"),
     _YUNIKORN,
     replace(_YUNIKORN, name="applicationId"),
-    Maker(f"{KUEUE}workload", gated=True),
+    Maker(f"{KUEUE}workload", least=f"{KUEUE}workload-min-count", gated=True),
     Maker(f"{LWS}name", f"{LWS}worker-index", "LeaderWorkerSet", f"{LWS}size", index=f"{LWS}group-index"),
     Maker("jobset.sigs.k8s.io/jobset-name", "jobset.sigs.k8s.io/replicatedjob-name"),  # Kubeflow's Trainer, too
     Maker("training.kubeflow.org/job-name", "training.kubeflow.org/replica-type"),  # PyTorchJob, MPIJob and the like
@@ -149,6 +149,15 @@ SLICES = {
 }
 """Annotation with the level of slices -> annotation with their size."""
 NESTED_SLICES = f"{KUEUE}podset-slice-required-topology-constraints"
+TOPOLOGY_REQUEST = {
+    "required": REQUIRED[0],
+    "preferred": PREFERRED[0],
+    "podSetGroupName": PODSETS[0],
+    "podSetSliceRequiredTopology": f"{KUEUE}podset-slice-required-topology",
+    "podSetSliceSize": f"{KUEUE}podset-slice-size",
+    "podsetSliceRequiredTopologyConstraints": NESTED_SLICES,
+}
+"""Field of a PodSet of Kueue -> the annotation that says the same."""
 TOPOLOGY = frozenset({*REQUIRED, *PREFERRED, *SLICES, NESTED_SLICES})
 MARKS = frozenset(maker.name for maker in MAKERS)
 UNREAD_TOPOLOGY = "exclusive-topology"

@@ -182,7 +182,7 @@ def _queue(entry: JsonEntry, _kind: str, units: Units, others: set[str]) -> Stat
     spec = entry.entry("spec")
     kai = entry.text("apiVersion", "").startswith("scheduling.run.ai/") or "resources" in spec or "parentQueue" in spec
     parent = spec.text("parentQueue" if kai else "parent", "")
-    found = StatedQueue(entry, parent if parent != "root" else None)
+    found = StatedQueue(entry, parent if parent not in ("", ROOT) else None)
     if kai:
         for (name, amount), key in zip(KAI_UNITS.items(), FIELDS, strict=True):
             one = spec.entry("resources").entry(name)
