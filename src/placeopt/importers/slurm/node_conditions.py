@@ -65,7 +65,8 @@ def asked_of_nodes(entry: JsonEntry, nodes: Mapping[str, SlurmNode], *, one_node
         selector = Features({partitions.get(partition, ""), reservations.get(reservation, "")} - {""})
         features = "|".join("&".join(sorted(label.partition(":")[2] for label in term)) for term in terms)
         parts = ((partition, partitions), (reservation, reservations), (features, sets))
-        ways[":".join(part for part, others in parts if len(others) > 1)] = selector, terms
+        name = ":".join(part for part, others in parts if len(others) > 1)
+        ways[name if len(name) < 200 else f"way{len(ways)}"] = selector, terms
     if one_node:
         shared = Features.intersection(*(selector for selector, _ in ways.values()))
         ways = {"": (shared, tuple((every - shared) | term for every, terms in ways.values() for term in terms))}
