@@ -11,7 +11,7 @@ from placeopt.problem import IntArray, Placement, Problem, State
 from placeopt.problem.tree import Tree, TreeForm, TreeGroup
 from placeopt.terms.linearized_costs import CostPrices
 from placeopt.terms.protocols import Cost, Expression, Part
-from placeopt.terms.rules.split import workers_in
+from placeopt.terms.rules.spread import workers_in
 from placeopt.terms.rules.trees import runs_of, starts_of_trees
 from placeopt.terms.variables import Variables
 

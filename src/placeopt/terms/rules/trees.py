@@ -9,7 +9,7 @@ import numpy as np
 from placeopt.linear import NO_LOWER, ModelBuilder
 from placeopt.problem import IntArray, Placement, Problem, State
 from placeopt.problem.tree import Tree, TreeForm, TreeGroup
-from placeopt.terms.rules.split import add_split, keeps
+from placeopt.terms.rules.spread import add_split, keeps
 from placeopt.terms.variables import Variables
 
 NOTHING: IntArray = np.zeros(0, dtype=np.int64)
