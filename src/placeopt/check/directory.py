@@ -47,6 +47,8 @@ class Directory:
         self.machine_of: dict[str, Machine] = {node.id: self.machines[node.machine] for node in nodes}
         self.now_ms = instance.now_ms
         self.running: dict[str, Running] = {running.job: running for running in instance.running}
+        self.related = {name for name in self.running if name in self.jobs and self.jobs[name].relations}
+        """Running jobs that have relations to others."""
         self.splits_of = instance.cluster.splits_of
         self.uplinks: dict[str, int | None] = {domain.id: domain.uplink_mbps for domain in instance.cluster.domains}
         self.domain_resources = {domain.id: domain.resources for domain in instance.cluster.domains if domain.resources}

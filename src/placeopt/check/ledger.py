@@ -41,11 +41,14 @@ class Ledger:
         if before is not None:
             self._count(before, -1)
         self.directory.running[running.job] = running
+        if self.directory.jobs[running.job].relations:
+            self.directory.related.add(running.job)
         self._count(running, 1)
 
     def stop(self, job: str) -> Running:
         """Record that a running job holds nothing any more, and return what it held."""
         running = self.directory.running.pop(job)
+        self.directory.related.discard(job)
         self._count(running, -1)
         return running
 

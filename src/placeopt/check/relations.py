@@ -22,7 +22,10 @@ class _Workers:
 def check_relations(case: CheckCase) -> None:
     """Judge every relation that must hold, of what starts or moves; what runs and stays breaks none by itself."""
     holders: dict[Relation, set[str]] = {}
-    for job, _ in _placed(case):
+    jobs = [job for job, _, _ in case.known]
+    if case.plan.asked is not None:
+        jobs += [case.jobs[name] for name in case.directory.related if name in case.jobs]
+    for job in jobs:
         for relation in job.relations:
             if relation.weight is None:
                 holders.setdefault(relation, set()).add(job.id)

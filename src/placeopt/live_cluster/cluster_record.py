@@ -123,7 +123,11 @@ class ClusterRecord:
     def holds_for_some(self) -> set[tuple[object, int]]:
         """What decides whether a job may take of holds: classes of jobs stay as they are while it does."""
         now, kinds = self.now_ms, self.bare().hold_kinds
-        return {(kind, now * (hold.from_ms > now)) for kind, hold in kinds.items() if not hold.counts_against_all(now)}
+        return {
+            (kind, now if hold.from_ms > now else -1)
+            for kind, hold in kinds.items()
+            if not hold.counts_against_all(now)
+        }
 
     def hold(self, holds: tuple[Hold, ...] | None, now_ms: int | None) -> bool:
         """

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import replace
 
 import numpy as np
 
@@ -27,13 +26,18 @@ class IndexRemap:
         there = (at >= 0) & (old.gpu_index < size[at])
         self.gpu: IntArray = np.where(there, new.node_gpu_start[at] + old.gpu_index, -1)
         self.shifts = not _is_start(self.node) or not _is_start(self.gpu)
+        self._numbers: tuple[list[int], list[int]] = self.node.tolist(), self.gpu.tolist()
 
     def placement(self, placement: Placement) -> Placement:
         """Return a placement in new numbers."""
-        if not self.shifts:
+        nodes, gpus = self._numbers
+        moved = tuple([nodes[n] for n in placement.nodes])
+        if moved == placement.nodes and not placement.gpus:
             return placement
-        nodes = tuple(self.node[list(placement.nodes)].tolist())
-        return replace(placement, nodes=nodes, gpus=tuple(self.gpu[list(placement.gpus)].tolist()))
+        held = tuple([gpus[g] for g in placement.gpus])
+        if (moved, held) == (placement.nodes, placement.gpus):
+            return placement
+        return Placement(placement.option, moved, held, placement.restarts, placement.starts)
 
     def state(self, state: State, placed: Iterable[Placement]) -> State:
         """Return the state of the new cluster with everything held that is held in ``state``, by ``placed``."""
