@@ -32,10 +32,26 @@ class InterferenceModel(Fitted):
 
 def fit_interference(name: str, measured: Measured, *, folds: int = 5) -> InterferenceModel:
     """
-    Return the slowdowns of all pairs of the measured profiles; one that was measured several times has its mean.
+    Fit sensitivities and pressures; a pair that was measured several times counts with its mean.
 
-    ``name`` is stored in the model; ``folds`` are those of the cross-validation. Raises ``BadInput`` if there are fewer
-    pairs than folds.
+    Parameters
+    ----------
+    name
+        Stored in the model.
+    measured
+        The pairs, their source, and what was left out.
+    folds
+        Of the cross-validation.
+
+    Returns
+    -------
+    InterferenceModel
+        Slowdowns of all pairs of the measured profiles, and the errors of the cross-validation.
+
+    Raises
+    ------
+    BadInput
+        If there are fewer pairs than folds.
     """
     times: dict[tuple[str, str], list[float]] = {}
     for pair in measured.pairs:
@@ -87,10 +103,25 @@ def fit_curve(name: str, measured: Measured, utilisation_percent: Mapping[str, f
     """
     Fit a curve to pairs of jobs that shared a GPU, by least squares of the relative error.
 
-    ``name`` is stored in the model; ``utilisation_percent``, 0 to 100, is that of a GPU by each profile alone: a pair's
-    x is the sum of both. ``folds`` are those of the cross-validation. Raises ``BadInput`` if there are fewer pairs than
-    folds, or a profile's utilisation is missing or none.
+    Parameters
+    ----------
+    name, measured, folds
+        As of `fit_interference`.
+    utilisation_percent
+        Utilisation of a GPU by each profile alone, 0 to 100; a pair's x is the sum of both.
 
+    Returns
+    -------
+    CurveModel
+        The curve, and the errors of the cross-validation.
+
+    Raises
+    ------
+    BadInput
+        If there are fewer pairs than folds, or a profile's utilisation is missing or none.
+
+    Notes
+    -----
     Horus prints its fits without the method. Here coefficients are at least 0, which the bounds on its cost need; the
     published ones have a b of -0.003 and -0.007. A curve below 1 at full use is lifted to 1.
     """
