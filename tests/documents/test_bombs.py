@@ -71,7 +71,7 @@ def test_output_that_waits_inside_zlib_is_not_lost(tmp_path: Path, size: int) ->
 @pytest.mark.parametrize("kind", [bytes, str])
 def test_values_are_counted_before_they_are_built(kind: type, monkeypatch: pytest.MonkeyPatch) -> None:
     """So many pass, one more does not."""
-    monkeypatch.setattr("placeopt.documents.bounds.MAX_VALUES", 12)
+    monkeypatch.setattr("placeopt.documents.files.MAX_VALUES", 12)
     most, more = ('{"jobs":[' + "0," * number + "0]}" for number in (10, 11))
     check_bounds(most if kind is str else most.encode(), "x.json")
     with pytest.raises(BadInput, match=r"x\.json: more than 12 values"):

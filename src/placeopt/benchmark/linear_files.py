@@ -8,8 +8,7 @@ import numpy as np
 
 from placeopt.benchmark.mixed_model import MixedModel
 from placeopt.benchmark.mps import mps_model
-from placeopt.documents.bounds import check_lines
-from placeopt.documents.files import read_bytes
+from placeopt.documents.files import check_lines, read_bytes
 from placeopt.errors import BadInput, Unsupported
 from placeopt.linear import NO_LOWER, IntArray, LinearModel, ModelBuilder
 

@@ -16,8 +16,7 @@ from placeopt.benchmark.mixed_model import MixedModel
 from placeopt.benchmark.scored_cases import NO_ANSWER, contradiction, judge
 from placeopt.benchmark.sets import entry_of
 from placeopt.benchmark.solu import COST, Known, Number
-from placeopt.documents.bounds import parse_json
-from placeopt.documents.files import read_bytes
+from placeopt.documents.files import parse_json, read_bytes
 from placeopt.errors import BadInput, PlaceoptError
 from placeopt.linear import Sense
 from placeopt.parallel import run_parallel

@@ -14,9 +14,8 @@ from pathlib import Path
 
 from placeopt import __version__
 from placeopt.benchmark.journal import Kind
-from placeopt.documents.bounds import check_lines
 from placeopt.documents.documents import write_document
-from placeopt.documents.files import make_folder, read_bytes
+from placeopt.documents.files import check_lines, make_folder, read_bytes
 from placeopt.errors import BadArgument, BadInput
 from placeopt.generators import generate
 

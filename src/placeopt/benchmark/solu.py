@@ -9,8 +9,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from placeopt.arguments import checked
-from placeopt.documents.bounds import check_lines
-from placeopt.documents.files import read_bytes, write_bytes
+from placeopt.documents.files import check_lines, read_bytes, write_bytes
 from placeopt.errors import BadInput
 
 Number = int | float

@@ -9,8 +9,6 @@ from typing import TYPE_CHECKING
 from placeopt.lazy import lazy_names
 
 if TYPE_CHECKING:
-    from placeopt.documents.bounds import check_bounds as check_bounds
-    from placeopt.documents.bounds import check_lines as check_lines
     from placeopt.documents.columns import cluster_from_columns as cluster_from_columns
     from placeopt.documents.columns import instance_from_columns as instance_from_columns
     from placeopt.documents.documents import dumps as dumps
@@ -21,6 +19,8 @@ if TYPE_CHECKING:
     from placeopt.documents.documents import write_document as write_document
     from placeopt.documents.faults import make_record as make_record
     from placeopt.documents.files import MAX_BYTES as MAX_BYTES
+    from placeopt.documents.files import check_bounds as check_bounds
+    from placeopt.documents.files import check_lines as check_lines
     from placeopt.documents.files import make_folder as make_folder
     from placeopt.documents.files import read_bytes as read_bytes
     from placeopt.documents.files import write_bytes as write_bytes

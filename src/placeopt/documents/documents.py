@@ -16,9 +16,8 @@ from typing import Any, TypeVar
 from pydantic import ValidationError
 
 from placeopt.arguments import checked
-from placeopt.documents.bounds import check_bounds
 from placeopt.documents.faults import parse_strictly, validation_fault
-from placeopt.documents.files import MAX_BYTES, file_name, label, read_bytes, write_bytes
+from placeopt.documents.files import MAX_BYTES, check_bounds, file_name, label, read_bytes, write_bytes
 from placeopt.errors import BadInput
 from placeopt.model import Instance, Plan, Record
 from placeopt.model.templates import JobsDocument, job_rows

@@ -8,9 +8,8 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, TypeVar
 
-from placeopt.documents.bounds import parse_json
 from placeopt.documents.faults import shortened
-from placeopt.documents.files import label, read_bytes
+from placeopt.documents.files import label, parse_json, read_bytes
 from placeopt.errors import BadInput
 from placeopt.model.base import MAX_JOBS
 

@@ -10,8 +10,8 @@ from typing import Annotated, NamedTuple
 
 from pydantic import BaseModel, Field, TypeAdapter, ValidationError
 
-from placeopt.documents.bounds import parse_json
 from placeopt.documents.faults import path_text
+from placeopt.documents.files import parse_json
 from placeopt.errors import BadInput
 from placeopt.predict.fitted import Provenance
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from placeopt.documents.bounds import parse_json
+from placeopt.documents.files import parse_json
 from placeopt.errors import BadInput, Unsupported
 
 MAX_SIZE = 1_024

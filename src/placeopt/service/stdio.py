@@ -14,7 +14,7 @@ import threading
 from collections.abc import Callable
 from typing import Any, BinaryIO, NoReturn
 
-from placeopt.documents.bounds import check_bounds
+from placeopt.documents.files import check_bounds
 from placeopt.errors import BadInput
 from placeopt.service.calls import CALLS
 from placeopt.service.refused import Refused

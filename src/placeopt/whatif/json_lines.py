@@ -9,8 +9,7 @@ from typing import Generic, Self, TypeVar
 
 from pydantic import ValidationError
 
-from placeopt.documents.bounds import check_lines
-from placeopt.documents.files import read_bytes
+from placeopt.documents.files import check_lines, read_bytes
 from placeopt.errors import BadInput
 from placeopt.model.base import Record
 

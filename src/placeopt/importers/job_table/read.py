@@ -14,8 +14,18 @@ from typing import Any
 from placeopt.arguments import checked
 from placeopt.errors import BadInput
 from placeopt.importers.import_notes import ImportNotes
-from placeopt.importers.job_table.column_choice import Column, missing_fields, parse_columns
-from placeopt.importers.job_table.forms import SPAN_FIELDS, SUMS, TIME_FIELDS, amount, models, moment_ms, span_ms
+from placeopt.importers.job_table.column_choice import (
+    SPAN_FIELDS,
+    SUMS,
+    TIME_FIELDS,
+    Column,
+    amount,
+    missing_fields,
+    models,
+    moment_ms,
+    parse_columns,
+    span_ms,
+)
 from placeopt.importers.job_table.rows import Rows, Values, read_rows
 from placeopt.model.base import MAX_JOBS, MAX_MS, one_line
 from placeopt.model.group import MAX_WORKERS

@@ -11,8 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from placeopt.documents.bounds import MAX_LINE, check_bounds, check_lines
-from placeopt.documents.files import label, read_bytes
+from placeopt.documents.files import MAX_LINE, check_bounds, check_lines, label, read_bytes
 from placeopt.errors import BadInput, Unsupported
 
 SEPARATORS = (",", "|", "\t", ";")

@@ -16,6 +16,7 @@ from placeopt.importers.import_notes import ImportNotes
 from placeopt.importers.json_entry import JsonEntry
 from placeopt.importers.observed_round import ObservedJob, ObservedWorker, origin_of
 from placeopt.importers.priority_rule import PriorityRule
+from placeopt.importers.slurm.cluster_settings import Licenses, SlurmPreemption
 from placeopt.importers.slurm.fields import parse_indices, parse_tasks
 from placeopt.importers.slurm.job_requests import (
     MAX_RANGE,
@@ -40,8 +41,6 @@ from placeopt.importers.slurm.lists import (
 )
 from placeopt.importers.slurm.node_conditions import ASKS, Asked, asked_of_nodes, beside, nodes_of
 from placeopt.importers.slurm.nodes import FOR_ALL, SlurmNode, kind_of, shares_of
-from placeopt.importers.slurm.preemption import SlurmPreemption
-from placeopt.importers.slurm.shared_lists import Licenses
 from placeopt.model import Cluster, Demand, Group, Job, NodeConditions, Option
 from placeopt.model.base import MAX_JOBS, Amounts
 from placeopt.model.conditions import ANY_NODE

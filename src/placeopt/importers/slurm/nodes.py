@@ -9,8 +9,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from placeopt.documents.bounds import parse_json
 from placeopt.documents.faults import make_record
+from placeopt.documents.files import parse_json
 from placeopt.errors import BadInput, Unsupported
 from placeopt.importers.import_notes import ImportNotes
 from placeopt.importers.json_entry import JsonEntry

@@ -15,6 +15,7 @@ from placeopt.importers.import_notes import ImportNotes
 from placeopt.importers.json_entry import JsonEntry
 from placeopt.importers.observed_round import ObservedJob, observed_instance, snapshot_policy
 from placeopt.importers.priority_rule import PriorityRule, priority_rule
+from placeopt.importers.slurm.cluster_settings import Licenses, Reservations, SlurmPreemption
 from placeopt.importers.slurm.fields import is_mig
 from placeopt.importers.slurm.job_requests import exclusive_of
 from placeopt.importers.slurm.jobs import (
@@ -26,9 +27,7 @@ from placeopt.importers.slurm.jobs import (
 )
 from placeopt.importers.slurm.lists import fields_read, is_set, known, milliseconds, read_list, slurm_number
 from placeopt.importers.slurm.nodes import drain_unaccounted, read_nodes, with_whole_nodes, without_taints
-from placeopt.importers.slurm.preemption import SlurmPreemption
 from placeopt.importers.slurm.running_jobs import running_jobs
-from placeopt.importers.slurm.shared_lists import Licenses, Reservations
 from placeopt.model import Instance
 from placeopt.model.base import MAX_JOBS
 

@@ -10,8 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from placeopt.documents.bounds import check_lines
-from placeopt.documents.files import read_bytes
+from placeopt.documents.files import check_lines, read_bytes
 from placeopt.errors import BadInput
 from placeopt.model import Running
 from placeopt.simulation.gpu_time import GpuUse
