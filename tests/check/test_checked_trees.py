@@ -1,5 +1,7 @@
 """The referee on jobs of groups: who is missing, how groups lie, and what the plan says of preferred levels."""
 
+from typing import Any
+
 import pytest
 
 from helpers.plans import plan_for
@@ -22,6 +24,7 @@ from placeopt.model import (
 NODES = [build.node(f"n{i}", domain=f"r{i // 2}") for i in range(4)]
 DOMAINS = [Domain(id="r0"), Domain(id="r1")]
 LEAD, WORK = Group(id="lead"), Group(id="work", workers=4, workers_min=2)
+ANY = (Toleration(operator="Exists"),)
 SPARE = Group(id="spare", workers=2, optional=True)
 
 
@@ -101,3 +104,23 @@ def test_a_group_has_conditions_of_its_own() -> None:
         held = build.placement(job, [(where[0], [], "launcher"), (where[1], [0], "work")])
         found[where] = {violation.rule for violation in violations(round_, plan_for(round_, {"j": held}))}
     assert found == {("c0", "c0"): {"taints"}, ("n1", "n1"): {"node_selector"}, ("c0", "n0"): {"nodes_excluded"}}
+
+
+@pytest.mark.parametrize(
+    ("lead", "rule"),
+    [
+        ({"conditions": NodeConditions(nodes_allowed=("n1",), tolerations=ANY)}, "nodes_allowed"),
+        ({}, "taints"),
+        ({"demand": Demand(gpu_models=("another",)), "conditions": NodeConditions(tolerations=ANY)}, "gpu_model"),
+    ],
+)
+def test_a_group_stays_where_it_may_not_start(lead: dict[str, Any], rule: str) -> None:
+    """Another group of the job starts beside it on the node; a worker more of its own does not."""
+    first = Group(id="lead", workers=2, workers_min=1, **lead)
+    second = Group(id="work", conditions=NodeConditions(tolerations=ANY))
+    job = Job(id="j", options=(Option(groups=(first, second)),))
+    nodes = [build.node("n0", taints=(Taint(key="kept"),)), build.node("n1")]
+    round_ = build.instance(nodes, [job], running=[build.running(job, [("n0", [0], "lead")])])
+    for workers, expected in (([0], set()), ([0, 1], {rule})):
+        held = build.placement(job, [*(("n0", [gpu], "lead") for gpu in workers), ("n0", [2], "work")])
+        assert {one.rule for one in violations(round_, plan_for(round_, {"j": held}))} == expected

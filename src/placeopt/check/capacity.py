@@ -90,7 +90,7 @@ def _fault(
     if start not in profile.starts:
         return f"profile {name!r} begins at slot {start}, expected one of {list(profile.starts)}"
     before = case.directory.running.get(held.job.id)
-    if before is not None and case.stays(held.job.id, assignment.node):
+    if before is not None and case.stays(held.job.id, assignment.node, assignment.group):
         former = [one.starts.get(gpu) for one in before.assignments if one.node == assignment.node and gpu in one.gpus]
         if former and former != [start]:
             return f"its share begins at slot {start}; a job that stays keeps slot {former[0]}"

@@ -131,24 +131,31 @@ class CheckCase:
         only = by[0] if by and len(by) == 1 else None
         (self.standing if stands else self.found).append(Violation(rule, where, f"{where}: {what}", only, node))
 
-    def of_job(self, rule: str, job: str, what: str, node: str | None = None, *, held: bool = False) -> None:
-        """Record that a job breaks ``rule``, on a node where one is given; ``held``: by what it holds, as in `add`."""
-        where = f"job {job!r}" if node is None else f"job {job!r} on node {node!r}"
-        self.add(rule, where, what, by=[job] if held else None, node=node)
+    def of_job(
+        self, rule: str, job: str, what: str, node: str | None = None, *, held: bool = False, leaf: str | None = None
+    ) -> None:
+        """
+        Record that a job breaks ``rule``, on a node where one is given.
 
-    def stays(self, job: str, node: str | None = None) -> bool:
+        ``held``: By what it holds, as in `add`; with a ``leaf``, what this group of its workers holds.
+        """
+        where = f"job {job!r}" if node is None else f"job {job!r} on node {node!r}"
+        self.add(rule, where, what, node=node, by=[job] if held else None, stands=held and self.stays(job, node, leaf))
+
+    def stays(self, job: str, node: str | None = None, leaf: str | None = None) -> bool:
         """
         Return whether a job runs and keeps its place, whole or shrunk; one moved onto its own GPUs does not.
 
-        Where workers were added, it does on a node where none was.
+        Where workers were added, it does on a node where none was; ``leaf``: where none of this group was.
         """
         if job not in self.directory.running:
             return False
         relation = self.relation.get(job, "same")
         if relation == "grown":
             (*_, now) = (placement for placement in self.placements if placement.job == job)
-            before = workers_by_node(self.directory.running[job])
-            return node is not None and before[node] == workers_by_node(now)[node]
+            leaves = None if leaf is None else (leaf,)
+            before = workers_by_node(self.directory.running[job], leaves)
+            return node is not None and before[node] == workers_by_node(now, leaves)[node]
         return relation == "same" or (relation == "shrunk" and job not in self._moved)
 
 

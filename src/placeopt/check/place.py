@@ -32,7 +32,8 @@ def check_where(case: CheckCase) -> None:
             node = case.nodes.get(assignment.node)
             if node is None:
                 continue
-            if (choosy or node.taints or node.drained) and not case.stays(job.id, node.id):
+            leaf = assignment.group
+            if (choosy or node.taints or node.drained) and not case.stays(job.id, node.id, leaf):
                 for rule, what in barriers(case.directory, node, *held.asked):
                     case.of_job(rule, job.id, what, node.id, held=True)
             if models:
@@ -40,7 +41,7 @@ def check_where(case: CheckCase) -> None:
                 for gpu in map(gpu_number, assignment.gpus):
                     if 0 <= gpu < len(gpus) and gpus[gpu].model not in models:
                         what = f"GPU {gpu} is a {gpus[gpu].model!r}, allowed are {', '.join(map(repr, models))}"
-                        case.of_job("gpu_model", job.id, what, node.id, held=True)
+                        case.of_job("gpu_model", job.id, what, node.id, held=True, leaf=leaf)
 
 
 def _check_flavor(case: CheckCase, held: PlacedJob, flavors: frozenset[str]) -> None:
