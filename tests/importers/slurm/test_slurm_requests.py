@@ -132,6 +132,9 @@ NO_CPUS = "asks for --gpus without --cpus-per-gpu, and not for one node or one C
         ({"tres_req_str": "cpu"}, "cannot be read: tres_req_str"),
         ({"tres_per_node": "gres:gpu:a:b:c"}, "cannot be read: tres_per_node"),
         ({"tasks": "some"}, "cannot be read: tasks"),
+        ({"shared": 5}, "cannot be read: shared"),
+        ({"prefer": 5}, "cannot be read: prefer"),
+        ({"features": "[]"}, "a constraint about several nodes together, or one that cannot be read"),
         ({"submit_time": {"set": True, "number": "soon"}}, "cannot be read: submit_time.number"),
         ({"user_name": "two\nlines"}, "cannot be read: user"),
         ({"excluded_nodes": "gpu[01"}, "cannot be read: excluded_nodes"),
@@ -145,6 +148,13 @@ def test_waiting_jobs_that_are_left_out(fields: dict[str, Any], reason: str) -> 
     assert [job.id for job in found.jobs] == ["9"]
     (line,) = left_out(found)
     assert reason in line
+
+
+@pytest.mark.parametrize("field", ["shared", "user_name", "prefer"])
+def test_a_running_job_with_a_field_that_cannot_be_read_stays(field: str) -> None:
+    found = read(RUNS | {field: {"odd": 1}}, WAITS)
+    assert f"Kept as running, cannot be read: {field}" in notes_of(found)
+    assert len(found.jobs) == 2
 
 
 ODD = {"flavour": "mint"}

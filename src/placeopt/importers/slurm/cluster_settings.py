@@ -104,8 +104,8 @@ class Reservations:
     def admit(self, entry: JsonEntry, job: str) -> None:
         """Note a job of the round, with its entry in the list of jobs."""
         asked = entry.text("resv_name", "").split(",")
-        who = {"users": entry.text("user_name", ""), "accounts": entry.text("account", "")}
         for listed in self._listed:
+            who = {"users": entry.text("user_name", ""), "accounts": entry.text("account", "")}
             if listed.name in asked or (listed.magnetic and all(_lists(listed.entry, *one) for one in who.items())):
                 listed.jobs[job] = None
 

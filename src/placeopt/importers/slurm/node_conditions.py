@@ -110,7 +110,8 @@ def _constraint(text: str) -> tuple[list[Terms], list[tuple[int, Terms]]]:
         counts = [match for match in [_COUNT.fullmatch(text)] if match]
         sets = [ANYTHING if counts else _terms(text)]
     else:
-        rest = _terms("&".join(f"({part})" for part in brackets.group(1, 3) if part))
+        others = [f"({part})" for part in brackets.group(1, 3) if part]
+        rest = _terms("&".join(others)) if others else ANYTHING
         if "*" in brackets[2]:
             counts, sets = [_COUNT.fullmatch(one) for one in re.split(r"[&,](?![^()]*\))", brackets[2])], [rest]
         else:
@@ -122,7 +123,7 @@ def _constraint(text: str) -> tuple[list[Terms], list[tuple[int, Terms]]]:
 
 def _terms(text: str) -> Terms:
     """Return the labels of each alternative of a constraint on one node."""
-    terms = parse_constraint(text) if text else ANYTHING
+    terms = parse_constraint(text)
     if terms is None:
         raise JobLeftOut(_UNREAD)
     return tuple(Features(f"feature:{word}" for word in term) for term in terms)

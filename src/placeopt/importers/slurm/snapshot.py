@@ -165,7 +165,7 @@ def read_slurm(
     filtered = any(node.extra for node in listed.values())
     read = known("job", "read", "harmless").union(() if filtered else ("extra",))
     read = fields_read(entries, read, known("job", "request"), notes, "jobs")
-    by_user = any(is_set(node.owner) for node in listed.values()) or "user" in map(exclusive_of, entries)
+    by_user = any(is_set(node.owner) for node in listed.values()) or any(map(_keeps_users_off, entries))
     settings = (priority_rule(rule), SlurmPreemption(preemption), read, now_ms, Licenses(licenses), by_user)
     context = JobContext(listed, cluster, notes, *settings)
     for entry, observed in _jobs(context, entries, starting or {}):
@@ -184,6 +184,12 @@ def read_slurm(
     told = f"Slurm: {_told('nodes', nodes)}, {_told('jobs', jobs)}."
     policy = snapshot_policy("slurm", dict.fromkeys(domain.level for domain in cluster.domains))
     return observed_instance(name or "slurm", told, notes, now_ms, cluster, jobs_seen, policy, previous, holds)
+
+
+def _keeps_users_off(entry: JsonEntry) -> bool:
+    with suppress(BadInput):  # of a job that is left out, or kept as it is
+        return exclusive_of(entry) == "user"
+    return False
 
 
 def _time_of_list_ms(document: JsonEntry, entries: Sequence[JsonEntry]) -> int:
