@@ -9,6 +9,7 @@ import numpy as np
 
 from placeopt.model import Hold, Instance, Job, Node, Policy
 from placeopt.model.base import trusted
+from placeopt.model.job import RECORDS
 from placeopt.problem import BoolArray, IntArray, Placement, Problem
 from placeopt.problem.changes import without_fixed
 from placeopt.problem.classes import choices_of, class_key, job_classes, label_keys, node_classes
@@ -18,13 +19,6 @@ from placeopt.problem.problem import Classes, Jobs
 
 NUMBER, ARRIVAL, PRIORITY = range(3)
 
-ALIKE = (
-    "options",
-    "communication",
-    "conditions",
-    "relations",
-)
-"""Fields of a job that are records or lists, and equal within a class."""
 KEPT_VIEWS = 4
 """Node classes that are kept: those of the class problem and of the whole may differ, and change with the jobs."""
 
@@ -136,7 +130,9 @@ class JobTable:
         """Return a job of class ``number`` that holds the records of its class: its own take three times as much."""
         member = self.members[number]
         return (
-            job if job is member else trusted(Job, {**job.__dict__, **{name: getattr(member, name) for name in ALIKE}})
+            job
+            if job is member
+            else trusted(Job, {**job.__dict__, **{name: getattr(member, name) for name in RECORDS}})
         )
 
     def remove(self, job_id: str) -> None:

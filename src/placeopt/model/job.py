@@ -281,6 +281,8 @@ class Job(Record):
             pairs.add((a, b))
 
 
+RECORDS = ("options", "communication", "conditions", "relations")
+"""Fields that are records or lists: jobs that are alike hold the same objects, by which they are told apart quickly."""
 OWN = ("id", "user", "arrival_ms", "deadline_ms", "expected_completion_ms", "origin")
 """Fields that a job of a template states itself."""
 TEMPLATE, TEMPLATES = "template", "templates"

@@ -16,11 +16,10 @@ from typing import Annotated, Any, ClassVar, Self
 from pydantic import BeforeValidator, ModelWrapValidatorHandler, TypeAdapter, model_validator
 
 from placeopt.model.base import MAX_JOBS, Id, Record, trusted
-from placeopt.model.job import OWN, TEMPLATE, TEMPLATES, Job, Templates, templates
+from placeopt.model.job import OWN, RECORDS, TEMPLATE, TEMPLATES, Job, Templates, templates
 
-_RECORDS = ("options", "communication", "conditions", "labels", "relations")
-_records_of = itemgetter(*_RECORDS)
-_values_of = itemgetter(*(name for name in Job.model_fields if name not in (*OWN, *_RECORDS)))
+_records_of = itemgetter(*RECORDS, "labels")
+_values_of = itemgetter(*(name for name in Job.model_fields if name not in (*OWN, *RECORDS, "labels")))
 _own_of = itemgetter(*OWN)
 _DEFAULTS = {name: Job.model_fields[name].get_default() for name in OWN if name != "id"}
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from placeopt.model import Hold, Instance, Job, LabelExpression, Node, NodeConditions, Policy, Taint
 from placeopt.model.conditions import NODE_NAME
+from placeopt.model.job import RECORDS
 from placeopt.problem.arrays import BoolArray, IntArray
 
 BARRIERS = ("drained", "taints", "nodes_allowed", "nodes_excluded", "node_selector", "node_affinity")
@@ -159,7 +160,7 @@ def exempt_of(job: Job, holds: Iterable[Hold], now_ms: int) -> frozenset[str]:
     return frozenset([hold.id for hold in holds if not hold.counts_against(job, now_ms)])
 
 
-_shareable = attrgetter("options", "communication", "conditions", "relations")
+_shareable = attrgetter(*RECORDS)
 
 
 def _plain(job: Job, policy: Policy, holds: Iterable[Hold], now_ms: int, keys: tuple[str, ...]) -> tuple[object, ...]:
