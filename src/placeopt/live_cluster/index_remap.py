@@ -54,11 +54,11 @@ class IndexRemap:
             held = level.gpu_to_domain[busy]
             free -= np.bincount(held[held >= 0], minlength=len(free))
         out.queue_used[:] = state.queue_used
-        out.tenants = [{} for _ in range(after.num_nodes if state.tenants else 0)]
-        for at, new in zip(mine.tolist(), nodes.tolist(), strict=True) if out.tenants else ():
-            for (profile, gpus_held), count in state.tenants[at].items():
-                renumbered: tuple[int, ...] = tuple(self.gpu[list(gpus_held)].tolist())
-                out.tenants[new][profile, renumbered] = count
+        tenants, numbers = state.tenants, self._numbers[1]
+        out.tenants = [{} for _ in range(after.num_nodes if tenants else 0)]
+        for at, new in zip(mine.tolist(), nodes.tolist(), strict=True) if tenants else ():
+            here = tenants[at].items()
+            out.tenants[new] = {(p, tuple([numbers[g] for g in its])): count for (p, its), count in here}
         same_domains = (before.topology.node_domain[mine] == after.topology.node_domain[nodes]).all()
         if same_domains or not before.options.network_mbps.any():
             out.link_load[nodes] = state.link_load[mine]
