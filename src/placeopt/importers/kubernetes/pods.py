@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Hashable, Iterator, Mapping
-from operator import add
 
 from placeopt.importers.json_entry import JsonEntry
 from placeopt.importers.kubernetes.devices import Devices
@@ -17,7 +17,6 @@ from placeopt.importers.kubernetes.resources import (
     in_units,
     is_infeasible,
     may_be_gpu,
-    merged,
     requested_amounts,
 )
 from placeopt.importers.observed_round import MAX_GPUS
@@ -78,16 +77,16 @@ class Pod:
         self.labels: Mapping[str, str] = {**labels, NAMESPACE: self.namespace}
         self.node = spec.text("nodeName", "") or None
         self.queue = next((said[key] for key in QUEUES for said in (labels, annotations) if said.get(key)), None)
-        exact = {PODS: NANO}
+        exact = Counter({PODS: NANO})
         requested, self.ports, asked = _specified(spec, status, known)
         for key, amount in requested.items():
-            named = devices.resource(key)
-            exact[named] = exact.get(named, 0) + amount
+            exact[devices.resource(key)] += amount
         gpus, part = divmod(exact.pop(resource, 0), NANO)
         if part or gpus > MAX_GPUS:
             raise spec.bad("containers", f"whole numbers of {resource}, up to {MAX_GPUS} together")
         shares = [key for key in exact if may_be_gpu(key, resource)]
-        exact = {key: amount for key, amount in exact.items() if key not in shares}
+        for key in shares:
+            del exact[key]
         taken = devices.of(entry, [*exact, *([resource] if gpus else [])], resource)
         self.gpus = gpus + taken.amounts.pop(resource, 0)
         self.profile, self.parts = taken.profile, tuple(taken.parts)
@@ -95,7 +94,8 @@ class Pod:
         if self.profile is not None:
             taken.unknown += ["a part of a GPU beside whole ones"] * (self.gpus > 0)
             self.gpus = 1
-        self.exact = merged(add, exact, {key: NANO * count for key, count in taken.amounts.items()})
+        exact.update({key: NANO * count for key, count in taken.amounts.items()})
+        self.exact = exact
         """Amount of each resource but GPUs, in nano units; ``amounts``: in those of records."""
         self.amounts: Mapping[str, int] = in_units(self.exact, up=self.node is None)
         if any(amount > MAX_AMOUNT for amount in self.amounts.values()):
@@ -113,7 +113,9 @@ class Pod:
         """Namespaces that its relations select, although their labels would decide and are not listed."""
         self.gates = frozenset([gate.text("name") for gate in spec.entries("schedulingGates")])
         self.topology, unread = pod_topology(metadata)
-        self.unsupported = _unread_rule(spec) or unread
+        if any(key in volume for volume in spec.entries("volumes") for key in ONE_NODE_VOLUMES):
+            unread = f"with a volume in the pod itself of {', '.join(ONE_NODE_VOLUMES)}"
+        self.unsupported = unread
         """A placement rule that is not read; it matters while the pod waits."""
         constraints = spec.entries("topologySpreadConstraints")
         self.spread = tuple([one for one in constraints if one.text("whenUnsatisfiable", "") != "ScheduleAnyway"])
@@ -174,10 +176,3 @@ def _claims(spec: JsonEntry, pod: str) -> Iterator[tuple[str, str | None]]:
         elif "ephemeral" in volume:
             template = volume.entry("ephemeral").entry("volumeClaimTemplate").entry("spec")
             yield f"{pod}-{volume.text('name')}", template.text("storageClassName", "")
-
-
-def _unread_rule(spec: JsonEntry) -> str | None:
-    """Return a rule about nodes that is not read."""
-    if any(key in volume for volume in spec.entries("volumes") for key in ONE_NODE_VOLUMES):
-        return f"with a volume in the pod itself of {', '.join(ONE_NODE_VOLUMES)}"
-    return None

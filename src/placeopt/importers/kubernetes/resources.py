@@ -7,11 +7,11 @@ Amounts are whole numbers of nano units, the finest that Kubernetes has: `NANO` 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections import Counter
+from collections.abc import Mapping
 from fractions import Fraction
-from functools import lru_cache, partial, reduce
+from functools import lru_cache
 from math import ceil
-from operator import add
 
 from placeopt.importers.json_entry import JsonEntry
 
@@ -129,18 +129,13 @@ def in_units(amounts: Mapping[str, int], *, up: bool = False) -> dict[str, int]:
     return {name: -(-amount // unit_of(name)) if up else amount // unit_of(name) for name, amount in amounts.items()}
 
 
-def merged(join: Callable[[int, int], int], one: Mapping[str, int], other: Mapping[str, int]) -> dict[str, int]:
-    """Return two amounts of each resource as one: their sum (``add``), or the larger (``max``)."""
-    return {**one, **other, **{name: join(one[name], other[name]) for name in one.keys() & other.keys()}}
-
-
 def is_infeasible(status: JsonEntry) -> bool:
     """Return whether the node of a pod cannot resize it."""
     said = [one.raws(("type", "reason")) for one in status.entries("conditions")]
     return ("PodResizePending", "Infeasible") in said
 
 
-def requested_amounts(spec: JsonEntry, status: JsonEntry) -> Mapping[str, int]:
+def requested_amounts(spec: JsonEntry, status: JsonEntry) -> Counter[str]:
     """
     Return what a pod holds of each resource that it names, by Kubernetes' rule; nothing of what it names with 0.
 
@@ -155,34 +150,31 @@ def requested_amounts(spec: JsonEntry, status: JsonEntry) -> Mapping[str, int]:
         for container in status.entries(key)
     }
     infeasible = is_infeasible(status)
-    sidecars: Mapping[str, int] = {}
-    most: Mapping[str, int] = {}
+    sidecars, most = Counter[str](), Counter[str]()
     for container in spec.entries("initContainers"):
-        running = merged(add, sidecars, _needs(container, kept, infeasible=infeasible))
-        most = merged(max, most, running)
+        running = sidecars + _needs(container, kept, infeasible=infeasible)
+        most |= running
         if container.text("restartPolicy", "") == "Always":
             sidecars = running
-    needs = [sidecars, *(_needs(container, kept, infeasible=infeasible) for container in spec.entries("containers"))]
-    amounts = {**merged(max, most, reduce(partial(merged, add), needs)), **_stated(spec.entry("resources"))}
-    return {
-        name: amount for name, amount in merged(add, amounts, _quantities(spec.entry("overhead"))).items() if amount
-    }
+    for container in spec.entries("containers"):
+        sidecars += _needs(container, kept, infeasible=infeasible)
+    return Counter({**(most | sidecars), **_stated(spec.entry("resources"))}) + _quantities(spec.entry("overhead"))
 
 
-def _needs(container: JsonEntry, kept: Mapping[str, JsonEntry], *, infeasible: bool) -> dict[str, int]:
+def _needs(container: JsonEntry, kept: Mapping[str, JsonEntry], *, infeasible: bool) -> Counter[str]:
     """Return what one container holds: its requests, by default its limits, and what its node keeps for it."""
     amounts, status = _stated(container.entry("resources")), kept.get(container.text("name", ""))
     if status is None:
         return amounts
-    held = [_quantities(status.entry("allocatedResources")), _quantities(status.entry("resources").entry("requests"))]
-    return reduce(partial(merged, max), held, {} if infeasible and any(held) else amounts)
+    held = _quantities(status.entry("allocatedResources")) | _quantities(status.entry("resources").entry("requests"))
+    return held if infeasible and held else amounts | held
 
 
-def _stated(resources: JsonEntry) -> dict[str, int]:
+def _stated(resources: JsonEntry) -> Counter[str]:
     requests, limits = resources.entry("requests"), resources.entry("limits")
     names = dict.fromkeys([*requests.names(), *limits.names()])
-    return {name: quantity(requests if name in requests else limits, name) for name in names}
+    return Counter({name: quantity(requests if name in requests else limits, name) for name in names})
 
 
-def _quantities(entry: JsonEntry) -> dict[str, int]:
-    return {name: quantity(entry, name) for name in entry.names()}
+def _quantities(entry: JsonEntry) -> Counter[str]:
+    return Counter({name: quantity(entry, name) for name in entry.names()})
