@@ -15,6 +15,8 @@ from placeopt.model import (
     NodeConditions,
     Option,
     Placement,
+    Policy,
+    Running,
     Split,
     Spread,
     Taint,
@@ -124,3 +126,20 @@ def test_a_group_stays_where_it_may_not_start(lead: dict[str, Any], rule: str) -
     for workers, expected in (([0], set()), ([0, 1], {rule})):
         held = build.placement(job, [*(("n0", [gpu], "lead") for gpu in workers), ("n0", [2], "work")])
         assert {one.rule for one in violations(round_, plan_for(round_, {"j": held}))} == expected
+
+
+@pytest.mark.parametrize(("kept", "new", "rules"), [(500, 300, set()), (300, 300, set()), (500, 500, {"gpu_grant"})])
+def test_a_share_stays_where_workers_are_added(kept: int, new: int, rules: set[str]) -> None:
+    """A running worker may keep more than its request; one that starts has its request."""
+    leaf = Group(id="work", workers=2, workers_min=1, demand=Demand(gpu_milli=300, gpu_milli_limit=700))
+    job = Job(id="j", options=(Option(groups=(leaf, Group(id="lead"))),))
+    runs = build.placement(job, [("n0", [0], "work")], milli=500)
+    held = build.placement(job, [("n0", [0], "work"), ("n0", [1], "work"), ("n0", [2], "lead")])
+    work, lead = held.assignments
+    held = Placement(
+        job="j", option=held.option, assignments=(work.model_copy(update={"gpus": {"0": kept, "1": new}}), lead)
+    )
+    running = Running(job="j", option=runs.option, assignments=runs.assignments)
+    round_ = build.instance(1, [job], running=[running], policy=Policy(share_mode="exclusive"))
+    assert {one.rule for one in violations(round_, plan_for(round_, {"j": held}))} == rules
+    assert solve(round_, method="counts", time_limit_s=20, isolation="thread").levels[0].objective == 1

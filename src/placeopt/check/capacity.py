@@ -89,8 +89,8 @@ def _fault(
         return f"the share is of profile {name!r}, the GPU has {there}"
     if start not in profile.starts:
         return f"profile {name!r} begins at slot {start}, expected one of {list(profile.starts)}"
-    before = case.directory.running.get(held.job.id)
-    if before is not None and case.stays(held.job.id, assignment.node, assignment.group):
+    before = case.kept(held.job.id)
+    if before is not None:
         former = [one.starts.get(gpu) for one in before.assignments if one.node == assignment.node and gpu in one.gpus]
         if former and former != [start]:
             return f"its share begins at slot {start}; a job that stays keeps slot {former[0]}"
@@ -121,13 +121,12 @@ def check_grants(case: CheckCase) -> None:
     for held in flexible:
         name, (low, high) = held.job.id, _range(held.option.demand)
         for assignment in held.placement.assignments if name in placed else ():
-            node, runs = assignment.node, case.directory.running.get(name) if case.stays(name) else None
+            node, runs = assignment.node, case.kept(name)
             for gpu, milli in assignment.gpus.items() if node in case.on_node else ():
                 due = _granted(on_gpu[node, gpu])[name] if more else low
-                now = (
-                    [] if more or runs is None else [one.gpus.get(gpu) for one in runs.assignments if one.node == node]
-                )
-                if low <= milli <= high and milli != due and milli not in now[:1]:
+                before = () if more or runs is None else (one for one in runs.assignments if one.node == node)
+                now = [one.gpus[gpu] for one in before if gpu in one.gpus]
+                if low <= milli <= high and milli != due and milli not in now:
                     where = f"job {name!r} on node {node!r}"
                     case.add("gpu_grant", where, f"{milli} milli of GPU {gpu}, expected {due} of {low} to {high}")
 

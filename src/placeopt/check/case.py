@@ -158,6 +158,11 @@ class CheckCase:
             return node is not None and before[node] == workers_by_node(now, leaves)[node]
         return relation == "same" or (relation == "shrunk" and job not in self._moved)
 
+    def kept(self, job: str) -> Running | None:
+        """Return what a job held before, where the workers that it still has stay; more of them may start."""
+        is_kept = self.stays(job) or self.relation.get(job) == "grown"
+        return self.directory.running.get(job) if is_kept else None
+
 
 def names(ids: list[str]) -> str:
     """Write a list of job ids for a message, the first five in full."""
