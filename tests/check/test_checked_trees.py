@@ -11,11 +11,14 @@ from placeopt.model import (
     Demand,
     Domain,
     Group,
+    Hold,
     Job,
     NodeConditions,
     Option,
     Placement,
     Policy,
+    Queue,
+    Quota,
     Running,
     Split,
     Spread,
@@ -27,6 +30,7 @@ NODES = [build.node(f"n{i}", domain=f"r{i // 2}") for i in range(4)]
 DOMAINS = [Domain(id="r0"), Domain(id="r1")]
 LEAD, WORK = Group(id="lead"), Group(id="work", workers=4, workers_min=2)
 ANY = (Toleration(operator="Exists"),)
+FREE = Group(id="free", demand=Demand(gpus=0))
 SPARE = Group(id="spare", workers=2, optional=True)
 
 
@@ -142,4 +146,30 @@ def test_a_share_stays_where_workers_are_added(kept: int, new: int, rules: set[s
     running = Running(job="j", option=runs.option, assignments=runs.assignments)
     round_ = build.instance(1, [job], running=[running], policy=Policy(share_mode="exclusive"))
     assert {one.rule for one in violations(round_, plan_for(round_, {"j": held}))} == rules
+    assert solve(round_, method="counts", time_limit_s=20, isolation="thread").levels[0].objective == 1
+
+
+@pytest.mark.parametrize(
+    ("lead", "gpu", "fields", "rule"),
+    [
+        ({"cpu_millicores": 40_000}, 0, {}, "cpu"),
+        ({"gpu_memory_mib": 10**6}, 0, {}, "gpu_memory"),
+        ({}, 9, {}, "gpu_indexes"),
+        ({}, 0, {"holds": (Hold(id="h", node="n0", gpus=(0, 1)),)}, "hold"),
+        ({}, 0, {"policy": Policy(queues=(Queue(id="q", quota=Quota(gpu_milli=500)),))}, "queue_quota"),
+    ],
+)
+def test_what_stands_is_in_the_way_of_what_adds_to_it_alone(
+    lead: dict[str, Any], gpu: int, fields: dict[str, Any], rule: str
+) -> None:
+    """A group that takes nothing of what is exceeded starts, also where its job holds too much; one that does not."""
+    first = Group(id="lead", workers=2, workers_min=1, demand=Demand(**lead))
+    job = Job(id="j", queue="q" if "policy" in fields else None, options=(Option(groups=(first, FREE)),))
+    machine = build.machine(gpus=4, cpu_millicores=32_000)
+    runs = [build.running(job, [("n0", [gpu], "lead")])]
+    round_ = build.instance(1, [job], machines=[machine], running=runs)
+    round_ = round_.model_copy(update=fields)
+    for gpus, expected in (([gpu], set()), ([gpu, 1], {rule})):
+        held = build.placement(job, [*(("n0", [one], "lead") for one in gpus), ("n0", [], "free")])
+        assert {one.rule for one in violations(round_, plan_for(round_, {"j": held}))} == expected
     assert solve(round_, method="counts", time_limit_s=20, isolation="thread").levels[0].objective == 1

@@ -2,7 +2,7 @@
 
 from placeopt.check.amounts import NEVER_EXCEEDED, RULES, Amounts, Resource
 from placeopt.check.case import CheckCase, names
-from placeopt.check.directory import PlacedJob, gpu_number
+from placeopt.check.directory import PlacedJob, gpu_number, option_of
 from placeopt.model import Assignment, Demand
 from placeopt.model.machine import Profile
 
@@ -51,7 +51,20 @@ def _report(case: CheckCase, over: Amounts, kept: Amounts) -> None:
             f"{over[resource]} of {limit} held by {by}",
             by=None if resource[0] in NEVER_EXCEEDED else jobs,
             node=node,
+            stands=resource[0] not in NEVER_EXCEEDED
+            and all(_takes_no_more(case, resource, job, node, amount) for job, amount in holders[resource].items()),
         )
+
+
+def _takes_no_more(case: CheckCase, resource: Resource, job: str, node: str | None, amount: int) -> bool:
+    """Return whether a job stays, or workers were added that take nothing of a resource."""
+    if case.stays(job, node):
+        return True
+    running = case.kept(job)
+    option = None if running is None else option_of(case.jobs[job], running.option)
+    if running is None or option is None:
+        return False
+    return case.limits.of_placement(case.jobs[job], option, running).get(resource, 0) == amount
 
 
 def check_slots(case: CheckCase) -> None:

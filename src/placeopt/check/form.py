@@ -134,7 +134,7 @@ def _check_assignment(case: CheckCase, held: PlacedJob, assignment: Assignment) 
     demand, workers, shares = held.option.demand, assignment.workers, assignment.gpus
 
     def fault(rule: str, what: str, *, stands: bool = False) -> None:
-        case.of_job(rule, held.job.id, what, assignment.node, held=stands)
+        case.of_job(rule, held.job.id, what, assignment.node, held=stands, leaf=assignment.group)
 
     if not workers:
         fault("workers", "no workers there")
