@@ -4,7 +4,6 @@ import os
 import re
 import signal
 import threading
-import time
 from dataclasses import fields
 from itertools import pairwise
 from pathlib import Path
@@ -13,6 +12,7 @@ from unittest.mock import Mock
 
 import pytest
 
+from helpers.processes import eventually
 from made_rounds import generate
 from placeopt import BadInput, Engine, Instance, Interrupted, Policy, Progress, read_instance, solve, violations
 from placeopt.build import instance, job, machine, running
@@ -233,11 +233,7 @@ def test_a_solver_process_that_ended_is_not_named() -> None:
         engine.start()
         (pid,) = engine.solver_pids
         os.kill(pid, signal.SIGKILL)
-        for _ in range(1000):
-            if engine.solver_pids == ():
-                break
-            time.sleep(0.01)
-        assert (engine.solver_pid, engine.solver_pids) == (None, ())
+        assert eventually(lambda: (engine.solver_pid, engine.solver_pids) == (None, ()), 60)
 
 
 @pytest.mark.parametrize("method", ["counts", "counts-cpsat", "auto"])
