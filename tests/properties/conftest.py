@@ -9,7 +9,7 @@ from placeopt import Engine, explain
 from placeopt.solvers import InProcess
 
 
-@pytest.fixture(scope="package", autouse=True)
+@pytest.fixture(scope="module", autouse=True)
 def in_this_process() -> Iterator[None]:
     """Let what does not say otherwise use threads; what processes add is tested in ``tests/solving``."""
     with pytest.MonkeyPatch.context() as patch:
