@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from helpers.differential import ROUTES, examine
 from placeopt import Instance, build, read_instance
-from placeopt.model import Changes, Gpu, Policy, Split
+from placeopt.model import Changes, Fragmentation, Gpu, Policy, Split
 from strategies import Choice, choices, odd_rounds, rounds
 
 ROUNDS = Path(__file__).resolve().parents[1] / "data" / "rounds"
@@ -63,6 +63,12 @@ def test_of_changes_to_running_jobs(round_: Instance, seed: int) -> None:
 GANG = build.job("gang", workers=2, workers_min=1, splits=(Split(level="node", domains=1),))
 ON_A_LOST_NODE = build.running(GANG, [("lost", [0]), ("lost", [1])], shrinkable=True)
 SHRINKS = build.instance(1, [GANG], running=[ON_A_LOST_NODE], policy=Policy(changes=Changes(shrinks_max=1)))
+ALIKE = build.instance(
+    1,
+    [build.job("any", gpus=0), build.job("model", gpus=0, gpu_models=["B"])],
+    machines=[build.machine(gpus=[Gpu(model="B")])],
+    policy=Policy(fragmentation=Fragmentation(form="fgd")),
+)
 TOO_MUCH, MODEST = build.job("too-much", gpu_memory_mib=3000), build.job("modest")
 TWO_A_GPU = Policy(share_mode="overcommit", jobs_per_gpu_max=2)
 BEYOND = build.instance(
@@ -74,6 +80,7 @@ BEYOND = build.instance(
 )
 
 
+@example(round_=ALIKE, seed=0)  # two workers of the target workload that may use the same GPUs are one
 @example(round_=BEYOND, seed=0)  # a GPU that holds more than its memory was closed to who asks for none
 @example(round_=SHRINKS, seed=0)  # the referee counted no node for its split
 @example(

@@ -17,7 +17,7 @@ from placeopt.model import SlowdownCurve
 from placeopt.problem import IntArray, Placement, Problem
 
 Candidates = Sequence[Sequence[Placement | None]]
-TypicalWorker = tuple[int, int, int, tuple[str, ...]]
+TypicalWorker = tuple[int, int, int, tuple[bool, ...]]
 """GPUs, share of each in thousandths, CPU millicores, GPU models taken (none: all)."""
 
 HORUS_FITS = {"gtx-1080": (1.32198, -0.00728, 6e-5), "rtx-2080": (1.16664, -0.00302, 4e-5)}  # Horus, fig. 4
@@ -147,14 +147,13 @@ def fragmentation_fgd(problem: Problem, candidates: Candidates, rows: IntArray) 
     left of the GPUs that it does not take. A GPU that may have one job only has nothing left once it has it.
     """
     gpu_left, cpu_left = _what_is_left(problem, candidates, rows)
-    models = np.array([problem.type_model[t] for t in problem.gpu_type])
     typical = typical_workers(problem)
     total = np.zeros(len(rows), dtype=np.int64)
     for n in range(problem.num_nodes):
         here = np.flatnonzero(problem.gpu_node == n)
         left = gpu_left[:, here]
         for (gpus, milli, cpu_millicores, allowed), frequency in typical.items():
-            takes = (left >= milli) & np.array([not allowed or m in allowed for m in models[here]], bool)
+            takes = (left >= milli) & np.array(allowed, dtype=bool)[problem.gpu_type[here]]
             hosts = (gpus > 0) & (takes.sum(axis=1) >= gpus) & (cpu_left[:, n] >= cpu_millicores)
             total += frequency * (left.sum(axis=1) - np.where(hosts, (left * takes).sum(axis=1), 0))
     return total
@@ -183,18 +182,23 @@ def typical_workers(problem: Problem) -> dict[TypicalWorker, int]:
     Return the workers of the target workload with their frequencies.
 
     Those that the policy states, or the most frequent ones of all jobs of the round, each in its first option, until
-    95 % of the workers are covered. Frequencies have no common divisor; where they sum to more than 1000 they are
+    95 % of the workers are covered. Workers that may use the same GPU models of the cluster are alike. Frequencies have
+    no common divisor; where they sum to more than 1000 they are
     scaled to that sum by largest remainder.
     """
     stated = problem.policy.fragmentation.target
+
+    def takes(models: tuple[str, ...]) -> tuple[bool, ...]:
+        return tuple(not models or model in models for model in problem.type_model)
+
     counts: dict[TypicalWorker, int] = {}
     for target in stated:
-        key = (target.gpus, target.gpu_milli, target.cpu_millicores, tuple(sorted(target.gpu_models)))
+        key = (target.gpus, target.gpu_milli, target.cpu_millicores, takes(target.gpu_models))
         counts[key] = counts.get(key, 0) + target.count
     for job in () if stated else problem.instance.jobs:
         demand = job.options[0].demand
         milli = demand.gpu_milli if demand.gpus else 1
-        key = (demand.gpus, milli, demand.cpu_millicores, tuple(sorted(demand.gpu_models)))
+        key = (demand.gpus, milli, demand.cpu_millicores, takes(demand.gpu_models))
         counts[key] = counts.get(key, 0) + job.options[0].workers
     kept: dict[TypicalWorker, int] = {}
     for key in sorted(counts, key=lambda key: (-counts[key], key)):
