@@ -293,9 +293,7 @@ def _renamed(trial: Trial) -> Instance:
         node["id"], node["machine"] = names["node"][node["id"]], names["machine"][node["machine"]]
     for job in jobs:
         job["id"] = names["job"][job["id"]]
-        for field in ("nodes_allowed", "nodes_excluded"):
-            if (listed := job["conditions"][field]) is not None:
-                job["conditions"][field] = trial.shuffled([names["node"].get(name, name) for name in listed])
+        _rename_nodes(job["conditions"], names["node"])
         first = int(trial.instance.policy.fragmentation.form == "fgd")
         job["options"] = [*job["options"][:first], *trial.shuffled(job["options"][first:])]
     for held in running:
@@ -309,6 +307,16 @@ def _renamed(trial: Trial) -> Instance:
     for holder, field in ((cluster, "machines"), (cluster, "nodes"), (record, "jobs"), (record, "running")):
         holder[field] = trial.shuffled(holder[field])
     return _instance(record)
+
+
+def _rename_nodes(conditions: Record, names: dict[str, str]) -> None:
+    """Names of nodes stand in lists and as values of the label ``metadata.name``."""
+    expressions = [expression for term in conditions["node_affinity"] for expression in term]
+    by_name = [(expression, "values") for expression in expressions if expression["key"] == "metadata.name"]
+    for record, field in [*by_name, (conditions, "nodes_allowed"), (conditions, "nodes_excluded")]:
+        record[field] = record[field] and [names.get(name, name) for name in record[field]]
+    selector = conditions["node_selector"]
+    selector.update({key: names.get(name, name) for key, name in selector.items() if key == "metadata.name"})
 
 
 def _renumber(machine: Record, new: list[int]) -> None:
