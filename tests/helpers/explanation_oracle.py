@@ -21,10 +21,9 @@ from placeopt.terms.rules.minimal_utility import falls_short
 def faults(instance: Instance, plan: Plan, explanation: Explanation) -> list[str]:
     """Return what is wrong in an explanation; empty if nothing."""
     if not explanation.proven and explanation.status == "waiting":
-        minima = plan.policy.values.postpone.rule == "utility"  # a model only bounds the price of a job with minima
-        stops = (explanation.remedies.preempt, explanation.outvoted_by)
-        priced = explanation.reason != "outvoted" or explanation.outvoted_by is not None
-        return [] if minima and not (priced and all(one is None or one.proven for one in stops)) else ["not proven"]
+        stops = (explanation.remedies.preempt, explanation.outvoted_by)  # with minima the model may only bound a price
+        minima = plan.policy.values.postpone.rule == "utility"
+        return [] if minima and any(one is not None and not one.proven for one in stops) else ["not proven"]
     if explanation.status == "placed":
         return [text for other in (False, True) for text in _placed_faults(instance, plan, explanation, other)]
     ran = any(held.job == explanation.job for held in instance.running)
