@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 from kubernetes_lists import drawn, later
@@ -24,11 +25,11 @@ def readings(nodes: int) -> Iterator[Row]:
     second = later(draw, first)
     for _ in range(REPEATS):
         before = watch("read a cluster of Kubernetes", lambda: read_kubernetes(first))
-        after = watch("read it again", lambda before=before: read_kubernetes(second, previous=before))  # type: ignore[misc]
-        changes = watch("compute the differences", lambda a=after, b=before: changes_between(b, a))  # type: ignore[misc]
+        after = watch("read it again", partial(read_kubernetes, second, previous=before))
+        changes = watch("compute the differences", partial(changes_between, before, after))
         with Engine(isolation="thread") as engine:
             engine.load(before)
-            watch("apply the differences", lambda e=engine, c=changes: e.apply(c))  # type: ignore[misc]
+            watch("apply the differences", partial(engine.apply, changes))
     yield from watch.rows()
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator
+from functools import partial
 
 from placeopt import Engine, Instance, generate
 from placeopt.edits import Drain, Fail, RemoveHolds
@@ -46,11 +47,11 @@ def single_jobs(watch: Watch, engine: Engine, count: int) -> None:
     for number in range(count):
         place = draw.randrange(len(running))
         gone = records[running[place]]
-        watch("release a job", lambda gone=gone: engine.apply(ClusterChanges(release=(gone.id,))))  # type: ignore[misc]
+        watch("release a job", partial(engine.apply, ClusterChanges(release=(gone.id,))))
         job: Job = gone.model_copy(update={"id": f"new-{number}"})
-        watch("add a job", lambda job=job: engine.apply(ClusterChanges(add_jobs=(job,))))  # type: ignore[misc]
-        plan = watch("place a job", lambda job=job: engine.place([job.id], explain=False))  # type: ignore[misc]
-        watch("commit its plan", lambda plan=plan: engine.commit(plan))  # type: ignore[misc]
+        watch("add a job", partial(engine.apply, ClusterChanges(add_jobs=(job,))))
+        plan = watch("place a job", partial(engine.place, [job.id], explain=False))
+        watch("commit its plan", partial(engine.commit, plan))
         running[place], records[job.id] = job.id, job
         if not plan.placements:
             raise RuntimeError(f"{job.id}: has no place, but {gone.id}, which is like it, has just left one")

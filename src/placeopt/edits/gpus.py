@@ -1,4 +1,4 @@
-"""GPUs that have failed: room that is held for nobody."""
+"""GPUs that have failed: holds that no job may use."""
 
 from __future__ import annotations
 

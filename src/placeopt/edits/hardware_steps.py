@@ -125,7 +125,7 @@ class Fail(HardwareStep):
     Remove all nodes under domains of a level: ``node``, ``rack``, or another level of the cluster.
 
     With the levels inside machines (``gpu``, ``switch``, ``numa``, ``socket``) the nodes stay, and their GPUs take no
-    work: a hold for nobody (`Instance.failed_gpus`) keeps jobs off each, until a step ``remove_holds``.
+    work: a hold that no job may use (`Instance.failed_gpus`) keeps jobs off each, until a step ``remove_holds``.
     """
 
     do: Literal["fail"]

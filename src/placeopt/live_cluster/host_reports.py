@@ -9,6 +9,15 @@ from typing import Any
 from placeopt.arguments import checked, expect, listed, mapped
 from placeopt.check.case import names
 from placeopt.errors import BadInput
+from placeopt.live_cluster.change_checks import (
+    check_jobs,
+    check_nodes,
+    check_place,
+    new_ends,
+    new_flags,
+    new_holds,
+    new_priorities,
+)
 from placeopt.live_cluster.changes import ClusterChanges, held_gpus
 from placeopt.live_cluster.cluster_state import ClusterState
 from placeopt.model import Hold, Job, Node, ReadingNote, Running
@@ -73,12 +82,12 @@ class HostReports:
                 raise BadInput(f"job {job_id!r} does not run")
         halted = (*ended, *stopped)
         add, remove = tuple(changes.add_jobs), (*changes.remove_jobs, *ended)
-        records = record.check_nodes(changes.nodes, halted)
-        held, holds = record.new_holds(changes.holds)
-        record.check_jobs(add, remove, ended)
-        ends = record.new_ends(changes.expected_end_ms, halted)
-        flags = record.new_flags(changes.flags, halted)
-        priority = record.new_priorities(changes.priorities, frozenset(remove))
+        records = check_nodes(record, changes.nodes, halted)
+        held, holds = new_holds(record, changes.holds)
+        check_jobs(record, add, remove, ended)
+        ends = new_ends(record, changes.expected_end_ms, halted)
+        flags = new_flags(record, changes.flags, halted)
+        priority = new_priorities(record, changes.priorities, frozenset(remove))
         come = [job.id for job in add]
         kinds = (
             (ended, "ended"),
@@ -113,7 +122,7 @@ class HostReports:
     def _start(self, held: Running) -> None:
         """Count a waiting job as running where another system started it, whatever keeps jobs from starting there."""
         record = self._state.record
-        record.check_place(held)
+        check_place(record, held)
         self._state.adopt(held)
         record.note(f"{names([held.job])} started elsewhere", started=[held.job])
 
