@@ -1,0 +1,214 @@
+"""A compiled problem as the state of the local search, and placements as entries and back."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from itertools import pairwise
+
+import numpy as np
+
+from placeopt.problem import UNLIMITED, Allocation, IntArray, Placement, Problem
+from placeopt.problem import State as ProblemState
+from placeopt.search.hardware import INSIDE, TABLE_GPUS, NodeKinds, mask_of, node_kinds, path_of_sets
+from placeopt.search.placing import place
+from placeopt.search.state import State
+from placeopt.search.tables import block, row, table
+from placeopt.terms import Weighted, cost
+from placeopt.terms.costs.communication import Communication
+from placeopt.terms.costs.fragmentation import Fragmentation
+from placeopt.terms.costs.interference import Interference
+from placeopt.terms.costs.resource import ResourceCost
+from placeopt.terms.objective import weight_of
+
+
+def state_of(problem: Problem, weighted: tuple[Weighted, ...], allocation: Allocation) -> State:
+    """
+    Return the state of a round with the jobs of ``allocation`` placed; running jobs stay as they are there.
+
+    Raises no error where a job exceeds what is free: a round may begin so.
+    """
+    nothing: Allocation = (None,) * problem.num_jobs
+    facts: dict[str, object] = {
+        **_nodes(problem, node_kinds(problem)),
+        **_options(problem, node_kinds(problem)),
+        **_jobs(problem),
+        **_room(problem, ProblemState(problem, nothing)),
+        "path_price": weight_of(weighted, Communication),
+        "excess_price": weight_of(weighted, Interference) if problem.slowdown.any() else 0,
+        "gap_price": weight_of(weighted, Fragmentation),
+        "option_price": weight_of(weighted, ResourceCost),
+        "value": 0,
+        "cost": cost(problem, nothing, weighted),
+    }
+    state = State(facts)
+    for job, held in enumerate(allocation):
+        if held is not None:
+            put(state, problem, job, held)
+    return state
+
+
+def put(state: State, problem: Problem, job: int, placement: Placement) -> None:
+    """Place a job as ``placement`` says."""
+    gpus, first_gpu = int(problem.options.gpus[placement.option]), problem.first_gpu
+    held: dict[int, list[int]] = {}
+    for rank, node in enumerate(placement.nodes):
+        of_node = held.setdefault(node, [0, 0])
+        of_node[0] |= mask_of(gpu - first_gpu[node] for gpu in placement.gpus[rank * gpus : (rank + 1) * gpus])
+        of_node[1] += 1
+    for slot, (node, (mask, workers)) in enumerate(held.items(), state.first_slot[job]):
+        state.slot_node[slot], state.slot_gpus[slot], state.slot_workers[slot] = node, mask, workers
+    state.entries[job] = len(held)
+    place(state, job, placement.option)
+
+
+def allocation_of(state: State, problem: Problem, before: Allocation) -> Allocation:
+    """Return the placements as they stand; fixed jobs as in ``before``."""
+    return tuple(
+        before[job] if state.fixed[job] else _placement(state, problem, job) for job in range(problem.num_jobs)
+    )
+
+
+def _placement(state: State, problem: Problem, job: int) -> Placement | None:
+    option = state.option[job]
+    if option < 0:
+        return None
+    nodes, gpus = list[int](), list[int]()
+    for slot in range(state.first_slot[job], state.first_slot[job] + state.entries[job]):
+        node, mask = state.slot_node[slot], state.slot_gpus[slot]
+        nodes += [node] * state.slot_workers[slot]
+        gpus += [problem.first_gpu[node] + bit for bit in range(mask.bit_length()) if mask >> bit & 1]
+    return Placement(option, tuple(nodes), tuple(gpus))
+
+
+def _nodes(problem: Problem, kinds: NodeKinds) -> dict[str, object]:
+    """Return what nodes, kinds of nodes and domains are."""
+    topology, size = problem.topology, problem.num_nodes
+    lineage = [topology.node_ancestors(n)[::-1] for n in range(size)]
+    depth = max(map(len, lineage), default=0)
+    every = [level for level in problem.levels if level.name not in INSIDE]
+    most = max((len(level.total) for level in every), default=0)
+    domain_of = np.full((len(every), size), -1, dtype=np.int64)
+    for i, level in enumerate(every):
+        np.maximum.at(domain_of[i], problem.gpu_node, level.gpu_to_domain)
+    way_of_set = [
+        [sum(int(kind.way_out[g]) for g in range(kind.gpus) if gpus >> g & 1) for gpus in range(1 << TABLE_GPUS)]
+        for kind in kinds.kinds
+    ]
+    largest = max((kind.gpus for kind in kinds.kinds), default=0)
+    distance = np.zeros((len(kinds.kinds), largest, largest), dtype=np.int64)
+    way_out = np.zeros((len(kinds.kinds), largest), dtype=np.int64)
+    for i, kind in enumerate(kinds.kinds):
+        distance[i, : kind.gpus, : kind.gpus] = kind.distance
+        way_out[i, : kind.gpus] = kind.way_out
+    facts: dict[str, object] = {
+        "nodes": size,
+        "domains": len(topology.domain_uplink),
+        "resources": problem.node_capacity.shape[1],
+        "depth": depth,
+        "kind": row(kinds.of_node),
+        "gpus": row(np.diff(problem.node_gpu_start)),
+        "first_gpu": row(problem.node_gpu_start[:-1]),
+        "node_class": row(problem.node_class),
+        "above": table([[*domains, *[-1] * (depth - len(domains))] for domains in lineage]),
+        "uplink": row(topology.domain_uplink),
+        "link_most": table(problem.link_mbps),
+        "ones": row([gpus.bit_count() for gpus in range(256)]),
+        "distance": block(distance),
+        "way_out": table(way_out),
+        "path_of_set": table([path_of_sets(kind) for kind in kinds.kinds]),
+        "way_of_set": table(way_of_set),
+        "part_weight": table(kinds.sets([[weight for weight, _ in kind.parts] for kind in kinds.kinds])),
+        "levels": len(every),
+        "level_weight": row([level.weight for level in every]),
+        "level_domain": table(domain_of),
+        "level_total": table([[*level.total, *[0] * (most - len(level.total))] for level in every]),
+        "listed": table(kinds.sets([kind.listed for kind in kinds.kinds])),
+    }
+    sets = {
+        "switch": [kind.switches for kind in kinds.kinds],
+        "socket": [kind.sockets for kind in kinds.kinds],
+        "part": [[gpus for _, gpus in kind.parts] for kind in kinds.kinds],
+    }
+    plural = {"switch": "switches", "socket": "sockets", "part": "parts"}
+    for name, of_kind in sets.items():
+        facts[f"{name}_count"] = row([len(one) for one in of_kind])
+        facts[plural[name]] = table(kinds.sets(of_kind))
+    return facts
+
+
+def _options(problem: Problem, kinds: NodeKinds) -> dict[str, object]:
+    """Return what the options ask for, and where they may run."""
+    options = problem.options
+    ok = problem.options.gpu_type_ok
+    gpu_ok = [
+        [mask_of(np.flatnonzero(allowed[problem.gpu_type[kind.slots]]).tolist()) for kind in kinds.kinds]
+        for allowed in ok
+    ]
+    whole = (options.milli == 1000) & problem.shares_bind
+    return {
+        "value_of": row(options.value),
+        "cost_of": row(options.cost_milli),
+        "workers": row(options.workers),
+        "bundles": row(options.bundles),
+        "gpus_of": row(options.gpus),
+        "milli": row(options.milli * problem.shares_bind),
+        "memory": row(options.gpu_memory_mib),
+        "idle_only": row(whole | (problem.jobs_per_gpu == 1)),
+        "demand": table(options.demand),
+        "network": row(options.network_mbps),
+        "per_node": row(options.workers_per_node),
+        "node_ok": table(options.node_class_ok),
+        "gpu_ok": table(gpu_ok),
+    }
+
+
+def _jobs(problem: Problem) -> dict[str, object]:
+    """Return what the jobs are, and how many slots for entries each has."""
+    k, start, options = problem.job_class, problem.class_option_start, problem.options
+    most = problem.most_of_class(options.bundles)[k]
+    for job, held in problem.running.items():
+        most[job] = max(int(most[job]), len(set(held.nodes)))
+    first = np.cumsum(most) - most
+    some = start[:-1] < start[1:]
+    size = np.zeros(problem.num_classes, dtype=np.int64)
+    size[some] = options.total_milli[start[:-1][some]]
+    fixed = np.zeros(problem.num_jobs, dtype=np.int64)
+    fixed[list(problem.running)] = 1
+    traffic = np.array([int(communication.weight) for communication in problem.class_communication], dtype=np.int64)
+    trials = 2 * (problem.num_nodes + 1)
+    return {
+        "jobs": problem.num_jobs,
+        "first_slot": row(first),
+        "first_trial": int(most.sum()),
+        "slot_job": row(np.append(np.repeat(np.arange(problem.num_jobs), most), np.full(trials, -1))),
+        "profile": row(problem.class_profile[k]),
+        "traffic": row(traffic[k]),
+        "fixed": row(fixed),
+        "size": row(size[k]),
+        "excess": block(problem.slowdown + problem.slowdown.transpose(0, 2, 1)),
+        "most_jobs": UNLIMITED if problem.jobs_per_gpu is None else problem.jobs_per_gpu,
+    }
+
+
+def _room(problem: Problem, idle: ProblemState) -> dict[str, object]:
+    """Return what is free before any job is placed: all but what jobs hold that the problem does not list."""
+    start = problem.first_gpu
+    free = [mask_of(np.flatnonzero(idle.gpu_jobs[a:b] == 0).tolist()) for a, b in pairwise(start)]
+    every = [left for level, left in zip(problem.levels, idle.level_free, strict=True) if level.name not in INSIDE]
+    return {
+        "node_free": table(idle.node_free),
+        "gpu_free": row(idle.gpu_free_milli),
+        "gpu_memory": row(idle.gpu_free_memory),
+        "gpu_jobs": row(idle.gpu_jobs),
+        "idle": row(free),
+        "idle_count": row([gpus.bit_count() for gpus in free]),
+        "level_free": table(_filled(every)),
+        "link_load": table(idle.link_load),
+    }
+
+
+def _filled(rows: Iterable[IntArray]) -> list[list[int]]:
+    """Return rows of numbers, each filled up with zeros to the length of the longest."""
+    lists = [one.tolist() for one in rows]
+    longest = max(map(len, lists), default=0)
+    return [[*one, *[0] * (longest - len(one))] for one in lists]

@@ -1,0 +1,191 @@
+"""The state of the local search: what the round is, as arrays, and which jobs are where, with its value and cost."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from placeopt.search.tables import Block, Row, Table, zeros
+
+
+class State:
+    """
+    A round as arrays, and a plan of it under construction. Sets of GPUs of a node are bits of a mask.
+
+    A job that is placed has an entry for each of its nodes: node, GPUs, number of workers. Entries stand at its slots,
+    from ``first_slot`` on; slots after those of all jobs hold entries that are being tried. The entries on a node form
+    a list. `arrays.state_of` fills in what the round is.
+    """
+
+    # Nodes. Domains above a node stand from the network down; -1 fills up.
+    nodes: int
+    domains: int
+    resources: int
+    depth: int  # most domains above a node
+    kind: Row  # (N,) kind of node
+    gpus: Row  # (N,) number of GPUs
+    first_gpu: Row  # (N,) its GPUs have numbers from here on
+    node_class: Row  # (N,) column of ``node_ok``
+    above: Table  # (N, depth)
+    uplink: Row  # (D,) path length from a domain to its parent
+    link_most: Table  # (N + D, 2) what GPU jobs and CPU jobs may load uplinks of nodes, then of domains, with
+    # Kinds of nodes. Tables by set of GPUs are filled where there are at most 8.
+    ones: Row  # (256,) number of bits
+    distance: Block  # (kinds, g, g) between GPUs of a node
+    way_out: Table  # (kinds, g) from a GPU to the domain of its node
+    path_of_set: Table  # (kinds, 256) between all pairs
+    way_of_set: Table  # (kinds, 256) sum of ``way_out``
+    switch_count: Row  # (kinds,)
+    switches: Table  # (kinds, ...) GPUs of a switch
+    socket_count: Row  # (kinds,)
+    sockets: Table  # (kinds, ...) GPUs of a socket
+    # Fragmentation, inside nodes and at L levels above them.
+    part_count: Row  # (kinds,)
+    parts: Table  # (kinds, ...) GPUs of a domain inside a node
+    part_weight: Table  # (kinds, ...)
+    levels: int
+    level_weight: Row  # (L,)
+    level_domain: Table  # (L, N) -1 without
+    level_total: Table  # (L, domains) GPUs
+    listed: Table  # (kinds, L) GPUs that count
+    # Options.
+    value_of: Row  # (O,)
+    cost_of: Row  # (O,)
+    workers: Row  # (O,)
+    bundles: Row  # (O,)
+    gpus_of: Row  # (O,) of one worker
+    milli: Row  # (O,) of each GPU
+    memory: Row  # (O,) of each GPU
+    idle_only: Row  # (O,) whether it takes no GPU that another job holds
+    demand: Table  # (O, R) of one worker
+    network: Row  # (O,) load of uplinks, by one worker
+    per_node: Row  # (O,) most workers on a node
+    node_ok: Table  # (O, classes)
+    gpu_ok: Table  # (O, kinds) set of GPUs
+    # Jobs.
+    jobs: int
+    first_slot: Row  # (J,)
+    profile: Row  # (J,) row of ``excess``, -1 without
+    traffic: Row  # (J,) weight of paths
+    fixed: Row  # (J,) whether it stays where it is
+    size: Row  # (J,) GPU share in its first option
+    excess: Block  # (4, P, P) what two jobs suffer together that meet at a GPU, a switch, a socket, a node
+    most_jobs: int  # on a GPU
+    # What a unit of each cost weighs: path, excess, gap, option.
+    path_price: int
+    excess_price: int
+    gap_price: int
+    option_price: int
+    # Free capacity.
+    node_free: Table  # (N, R)
+    gpu_free: Row  # (G,) thousandths
+    gpu_memory: Row  # (G,)
+    gpu_jobs: Row  # (G,)
+    idle: Row  # (N,) set of GPUs
+    idle_count: Row  # (N,)
+    level_free: Table  # (L, domains)
+    link_load: Table  # (N + D, 2)
+    # Entries.
+    first_trial: int  # first of the slots after those of the jobs
+    slot_job: Row
+    slot_node: Row
+    slot_gpus: Row
+    slot_workers: Row
+    first_of_node: Row  # (N,) first slot of the list of entries on a node, -1 without
+    next_slot: Row
+    previous_slot: Row
+    # Jobs that are placed, and jobs that wait; no fixed ones.
+    option: Row  # (J,) -1: waits
+    entries: Row  # (J,) number of nodes
+    placed: Row
+    placed_count: int
+    waiting: Row
+    waiting_count: int
+    position: Row  # (J,) in one of the two lists
+    value: int
+    cost: int
+    # Scratch: counts of domains, and where jobs were met.
+    in_domain: Row  # (D,)
+    met: Row  # (J,) number of the last search for neighbours that met the job
+    met_level: Row  # (J,) the closest level at which it did
+    searches: int
+
+    def __init__(self, facts: Mapping[str, object]) -> None:
+        """Take every field that says what the round is, and what is free, from ``facts``; no job is placed."""
+        for name, fact in facts.items():
+            setattr(self, name, fact)
+        domains, jobs, nodes = self.domains, self.jobs, self.nodes
+        self.option, self.entries = zeros(jobs), zeros(jobs)
+        self.placed, self.waiting, self.position = zeros(jobs), zeros(jobs), zeros(jobs)
+        self.in_domain, self.met, self.met_level = zeros(domains), zeros(jobs), zeros(jobs)
+        self.first_of_node = zeros(nodes)
+        self.placed_count = self.waiting_count = self.searches = 0
+        slots = self.first_trial + 2 * (nodes + 1)
+        self.slot_node, self.slot_gpus, self.slot_workers = zeros(slots), zeros(slots), zeros(slots)
+        self.next_slot, self.previous_slot = zeros(slots), zeros(slots)
+        for n in range(nodes):
+            self.first_of_node[n] = -1
+        for job in range(jobs):
+            self.option[job] = -1
+            if not self.fixed[job]:
+                wait(self, job)
+
+
+def count(s: State, gpus: int) -> int:
+    """Return the number of GPUs of a set."""
+    number = s.ones[gpus & 255]
+    gpus >>= 8
+    while gpus:
+        number += s.ones[gpus & 255]
+        gpus >>= 8
+    return number
+
+
+def wait(s: State, job: int) -> None:
+    """Append a job to those that wait."""
+    s.waiting[s.waiting_count] = job
+    s.position[job] = s.waiting_count
+    s.waiting_count += 1
+
+
+def begin(s: State, job: int) -> None:
+    """Take a job from those that wait to those that are placed."""
+    at = s.position[job]
+    s.waiting_count -= 1
+    last = s.waiting[s.waiting_count]
+    s.waiting[at] = last
+    s.position[last] = at
+    s.placed[s.placed_count] = job
+    s.position[job] = s.placed_count
+    s.placed_count += 1
+
+
+def end(s: State, job: int) -> None:
+    """Take a job from those that are placed to those that wait."""
+    at = s.position[job]
+    s.placed_count -= 1
+    last = s.placed[s.placed_count]
+    s.placed[at] = last
+    s.position[last] = at
+    wait(s, job)
+
+
+def enter(s: State, slot: int) -> None:
+    """Put the entry of a slot at the head of its node's list."""
+    node = s.slot_node[slot]
+    head = s.first_of_node[node]
+    s.next_slot[slot] = head
+    s.previous_slot[slot] = -1
+    if head >= 0:
+        s.previous_slot[head] = slot
+    s.first_of_node[node] = slot
+
+
+def leave(s: State, slot: int) -> None:
+    """Take the entry of a slot out of its node's list."""
+    before, after = s.previous_slot[slot], s.next_slot[slot]
+    if before >= 0:
+        s.next_slot[before] = after
+    else:
+        s.first_of_node[s.slot_node[slot]] = after
+    if after >= 0:
+        s.previous_slot[after] = before
