@@ -138,18 +138,14 @@ def _without_relation(gone: Relation, job: Job) -> dict[str, Any]:
     return {"relations": tuple(one for one in job.relations if one != gone)}
 
 
-def _selects(relation: Relation, job: Job) -> bool:
-    return all(expression.accepts(job.labels.get(expression.key)) for expression in relation.selector)
-
-
 def _apart_from(one: Job, job: Job) -> list[str]:
     """Return the hard relations by which a job is apart from another."""
-    return [r.text for r in one.relations if (r.kind, r.weight) == ("apart", None) and _selects(r, job)]
+    return [r.text for r in one.relations if (r.kind, r.weight) == ("apart", None) and r.selects(job.labels)]
 
 
 def _beside(one: Job, job: Job) -> Job:
     """Return a job that is not apart from another."""
-    kept = tuple(relation for relation in one.relations if relation.kind == "near" or not _selects(relation, job))
+    kept = tuple(relation for relation in one.relations if relation.kind == "near" or not relation.selects(job.labels))
     return one if kept == one.relations else one.model_copy(update={"relations": kept})
 
 

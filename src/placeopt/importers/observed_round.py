@@ -40,6 +40,7 @@ from placeopt.model.policy import Fragmentation, Weights
 
 R = TypeVar("R", bound=Record)
 WHOLE_GPU_MILLI = 1000
+NO_GPUS = Demand(gpus=0)
 MAX_GPUS = 1024
 """GPU indices of a node are below it."""
 
@@ -94,6 +95,14 @@ class ObservedHold(NamedTuple):
     jobs: tuple[str, ...] = ()
     from_ms: int = 0
     until_ms: int | None = None
+
+
+def unreadable_job(name: str, nodes: Iterable[str], reason: str, where: str, least: Demand = NO_GPUS) -> ObservedJob:
+    """Return a running job whose amounts on its nodes are unknown; ``least``: what it has on each."""
+    workers = tuple(map(ObservedWorker, dict.fromkeys(nodes)))
+    option = make_record(Option, where, workers=len(workers), demand=least)
+    job = make_record(Job, where, id=name, kind="cpu", options=(option,))
+    return ObservedJob(job, workers, where=where, unreadable_reason=reason)
 
 
 def origin_of(name: str, own_id: str | None = None, workers: Iterable[tuple[str, str | None]] = ()) -> JobOrigin:

@@ -8,6 +8,7 @@ imagined are judged as all others.
 """
 
 import re
+from collections.abc import Mapping
 from itertools import product
 from typing import Annotated, Literal, Self
 
@@ -216,6 +217,10 @@ class Relation(Record):
     """It selects the jobs whose labels meet all of these; empty: every job."""
     weight: Annotated[int, Field(ge=1, le=MAX_RELATION_WEIGHT)] | None = None
     """What a broken one costs a worker; null: it must hold."""
+
+    def selects(self, labels: Mapping[str, str]) -> bool:
+        """Return whether it selects the jobs with these labels."""
+        return all(expression.accepts(labels.get(expression.key)) for expression in self.selector)
 
     @property
     def text(self) -> str:

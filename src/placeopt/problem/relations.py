@@ -84,10 +84,7 @@ def compile_relations(problem: Problem) -> Relations:
             domains[record.level] = _domains(record.level, labels)
         holds = np.zeros(problem.num_classes, dtype=bool)
         holds[classes] = True
-        met = [
-            all(expression.accepts(job.labels.get(expression.key)) for expression in record.selector)
-            for job in problem.class_member
-        ]
+        met = [record.selects(job.labels) for job in problem.class_member]
         compiled.append(CompiledRelation(record, holds, np.array(met, dtype=bool), domains[record.level]))
     return Relations(tuple(sorted(compiled, key=lambda relation: relation.record.weight is not None)))
 

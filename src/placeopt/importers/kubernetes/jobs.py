@@ -8,7 +8,7 @@ from typing import Any
 from placeopt.documents.faults import make_record
 from placeopt.errors import BadInput
 from placeopt.importers.kubernetes.gangs import Draft, PodGroup, gang_drafts
-from placeopt.importers.kubernetes.listing import Listing, PodList, PodTemplate, unreadable_job
+from placeopt.importers.kubernetes.listing import Listing, PodList, PodTemplate
 from placeopt.importers.kubernetes.makers import KUEUE_GATES, MAX_PODS, Topology
 from placeopt.importers.kubernetes.node_conditions import (
     NO_NODE,
@@ -23,7 +23,7 @@ from placeopt.importers.kubernetes.objects import job_id, unreadable_field
 from placeopt.importers.kubernetes.pod_relations import InterPodRules
 from placeopt.importers.kubernetes.pods import Pod
 from placeopt.importers.kubernetes.resources import PODS
-from placeopt.importers.observed_round import ObservedJob, ObservedWorker, origin_of
+from placeopt.importers.observed_round import ObservedJob, ObservedWorker, origin_of, unreadable_job
 from placeopt.importers.priority_rule import flags_of
 from placeopt.model import Demand, Group, Job, JobOrigin, NodeConditions, Option, Split, Spread
 from placeopt.model.base import MAX_VALUE
@@ -181,7 +181,7 @@ class JobReader:
             options=self._options(draft, differ=differ),
             conditions=self._where(draft, differ=differ) if own is None else NodeConditions(nodes_allowed=tuple(own)),
             labels=self._rules.labels_of(first),
-            relations=self._rules.relations_of(first),
+            relations=first.relations,
             conditions_unread=unread,
             origin=_origin(draft),
         )

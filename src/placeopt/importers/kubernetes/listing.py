@@ -8,7 +8,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from copy import copy
 
-from placeopt.documents.faults import make_record
 from placeopt.errors import BadInput
 from placeopt.importers.import_notes import ImportNotes
 from placeopt.importers.json_entry import JsonEntry
@@ -27,9 +26,8 @@ from placeopt.importers.kubernetes.objects import Listed, job_id, object_id, unr
 from placeopt.importers.kubernetes.pod_relations import AffinityReader, Selection
 from placeopt.importers.kubernetes.pods import Pod, Specification, read_pod
 from placeopt.importers.kubernetes.queues import read_queues
-from placeopt.importers.observed_round import ObservedJob, ObservedWorker
+from placeopt.importers.observed_round import ObservedJob, unreadable_job
 from placeopt.importers.priority_rule import PriorityRule
-from placeopt.model import Demand, Job, Option
 from placeopt.model.base import MAX_JOBS
 
 
@@ -216,12 +214,6 @@ def _ended(entry: JsonEntry) -> list[GangMembership]:
         if group is not None and entry.entry("status").text("phase", "") == "Succeeded":
             return [group]
     return []
-
-
-def unreadable_job(name: str, nodes: Sequence[str], reason: str, where: str) -> ObservedJob:
-    """Return a running job whose amounts on its nodes are unknown."""
-    job = make_record(Job, where, id=name, kind="cpu", options=(Option(workers=len(nodes), demand=Demand(gpus=0)),))
-    return ObservedJob(job, tuple(map(ObservedWorker, nodes)), where=where, unreadable_reason=reason)
 
 
 def _waits(workload: JsonEntry) -> bool:

@@ -14,6 +14,7 @@ from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from hashlib import sha256
+from itertools import chain
 
 from placeopt.documents.faults import make_record
 from placeopt.errors import BadInput
@@ -65,15 +66,13 @@ class AffinityReader:
         for kind, field in (("near", "podAffinity"), ("apart", "podAntiAffinity")):
             required = affinity.entry(field).entries("requiredDuringSchedulingIgnoredDuringExecution")
             preferred = affinity.entry(field).entries("preferredDuringSchedulingIgnoredDuringExecution")
-            selectors = [self._selector(term, own, doubtful) for term in required]
-            if kind == "near":  # a pod counts as near if it meets all terms, each in its own domains
-                selectors = [tuple(dict.fromkeys(one for some in selectors for one in some))] * len(required)
-            terms: list[tuple[JsonEntry, int | None, Sequence[LabelExpression]]]
-            terms = [(term, None, selector) for term, selector in zip(required, selectors, strict=True)]
-            for one in preferred:
-                term = one.entry("podAffinityTerm")
-                terms.append((term, one.integer("weight", 1, 100), self._selector(term, own, doubtful)))
-            for term, weight, selector in terms:
+            terms = [*required, *(one.entry("podAffinityTerm") for one in preferred)]
+            weights = [*[None] * len(required), *(one.integer("weight", 1, 100) for one in preferred)]
+            selectors = [self._selector(term, own, doubtful) for term in terms]
+            if kind == "near":  # a pod counts as near if it meets all required terms, each in its own domains
+                every = tuple(dict.fromkeys(chain(*selectors[: len(required)])))
+                selectors[: len(required)] = [every] * len(required)
+            for term, weight, selector in zip(terms, weights, selectors, strict=True):
                 if not term.text("topologyKey"):
                     raise term.bad("topologyKey", "a label of nodes")
                 fields = {"kind": kind, "level": term.text("topologyKey"), "selector": selector, "weight": weight}
@@ -116,21 +115,16 @@ class Selection:
             single = (one for one in relation.selector if one.operator == "In" and len(one.values) == 1)
             pair = next(((one.key, one.values[0]) for one in single if one.key != NAMESPACE), None)
             some = self._pods if pair is None else self._by_label.get(pair, [])
-            self._selected[relation] = [pod for pod in some if selects(relation, pod)]
+            self._selected[relation] = [pod for pod in some if relation.selects(pod.labels)]
         return self._selected[relation]
-
-
-def selects(relation: Relation, pod: Pod) -> bool:
-    """Return whether a relation selects a pod."""
-    return all(expression.accepts(pod.labels.get(expression.key)) for expression in relation.selector)
 
 
 class InterPodRules:
     """
     What pods say of each other.
 
-    ``limits``: Name -> amount of every node. ``taken``: Pod -> what it takes of these. ``relations``: Every other
-    relation of a pod, as that of a job.
+    ``limits``: Name -> amount of every node. ``taken``: Pod -> what it takes of these. Relations of pods that are no
+    amounts become those of their jobs.
 
     Arguments: ``pods``: All of them. ``known``: Names that a known cluster counts, with the amounts of its nodes: these
     alone, whoever waits; and jobs have all labels of their pods, not those alone at which some relation looks. None: as
@@ -147,13 +141,16 @@ class InterPodRules:
             for relation in pod.relations:
                 holders[relation][pod.id] = pod
         names: Counter[str] = Counter()
-        self.relations: dict[Relation, Relation] = {}
+        of_jobs: dict[Relation, Relation] = {}
         for relation, own in holders.items():
             at_node = levels.is_node(relation.level)
             hard = (relation.kind, relation.weight) == ("apart", None)
             if not (at_node and hard and self._add_anti_affinity(relation, own, names)):
-                self.relations[relation] = relation.model_copy(update={"level": "node"}) if at_node else relation
-        self._keys = dict.fromkeys(one.key for relation in self.relations for one in relation.selector)
+                of_jobs[relation] = relation.model_copy(update={"level": "node"}) if at_node else relation
+        for pod in pods:
+            pod.relations = tuple(of_jobs[one] for one in pod.relations if one in of_jobs)
+        self._relations = of_jobs.values()
+        self._keys = dict.fromkeys(one.key for relation in of_jobs for one in relation.selector)
 
     def _add_ports(self, pods: Iterable[Pod]) -> None:
         names: dict[str, dict[str, None]] = defaultdict(dict)
@@ -192,10 +189,6 @@ class InterPodRules:
             self.taken[pod_id][name] = limit if pod_id in own else 1
         return True
 
-    def relations_of(self, pod: Pod) -> tuple[Relation, ...]:
-        """Return the relations of a pod's job."""
-        return tuple(self.relations[one] for one in pod.relations if one in self.relations)
-
     def labels_of(self, pod: Pod) -> Mapping[str, str]:
         """Return the labels of a pod's job."""
         if self.known is not None:
@@ -206,16 +199,16 @@ class InterPodRules:
         """Return why the relations of a job of these pods, or to it, cannot be said; None if they can."""
         if self.is_doubtful(pods[0]):
             return "with pod affinity by labels of namespaces that are not listed (get namespaces too)"
-        if len({self.relations_of(pod) for pod in pods}) > 1:
+        if len({pod.relations for pod in pods}) > 1:
             return "a gang of which some pods have other pod affinity than others"
         labels = {tuple(self.labels_of(pod).items()) for pod in pods}
-        if len(labels) > 1 and any(len({selects(one, pod) for pod in pods}) > 1 for one in self.relations):
+        if len(labels) > 1 and any(len({one.selects(pod.labels) for pod in pods}) > 1 for one in self._relations):
             return "a gang of which pod affinity selects some pods, and others not"
         return None
 
     def is_doubtful(self, pod: Pod) -> bool:
         """Return whether a pod has relations to others in namespaces whose labels would decide and are not listed."""
-        mine = [one for one in pod.relations if one in self.relations] if pod.doubtful else []
+        mine = pod.relations if pod.doubtful else ()
         return any(other.namespace in pod.doubtful for one in mine for other in self._selection.of(one))
 
 

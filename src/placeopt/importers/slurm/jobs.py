@@ -14,7 +14,7 @@ from placeopt.documents.faults import make_record
 from placeopt.errors import BadInput
 from placeopt.importers.import_notes import ImportNotes
 from placeopt.importers.json_entry import JsonEntry
-from placeopt.importers.observed_round import ObservedJob, ObservedWorker, origin_of
+from placeopt.importers.observed_round import ObservedJob, ObservedWorker, origin_of, unreadable_job
 from placeopt.importers.priority_rule import PriorityRule
 from placeopt.importers.slurm.cluster_settings import Licenses, SlurmPreemption
 from placeopt.importers.slurm.fields import parse_indices, parse_tasks
@@ -139,16 +139,6 @@ def make_job(entry: JsonEntry, name: str, options: Iterable[Option], **others: A
     )
 
 
-def unreadable_job(
-    entry: JsonEntry, name: str, nodes: Iterable[str], error: JobLeftOut | BadInput, least: Demand | None = None
-) -> ObservedJob:
-    """Return a job that holds whole nodes, because what it holds cannot be read; ``least``: what it has on each."""
-    workers = tuple(map(ObservedWorker, dict.fromkeys(nodes)))
-    option = make_record(Option, entry.where, workers=len(workers), demand=least or Demand(gpus=0))
-    job = Job(id=name, kind="cpu", options=(option,))
-    return ObservedJob(job, workers, where=entry.where, unreadable_reason=reason_of(entry, error))
-
-
 def check_startable(entry: JsonEntry, *, licenses: bool) -> None:
     """
     Raise `JobLeftOut` if free nodes alone might not start a pending job, `NotEligible` if they do not.
@@ -240,7 +230,7 @@ def starting_job(context: JobContext, entry: JsonEntry, name: str, nodes: Sequen
         workers = tuple(map(ObservedWorker, nodes))
         return ObservedJob(job.model_copy(update={"options": (option,)}), workers, where=entry.where)
     except (JobLeftOut, BadInput) as error:
-        return unreadable_job(entry, name, nodes, error)
+        return unreadable_job(name, nodes, reason_of(entry, error), entry.where)
 
 
 def _tasks(context: JobContext, entry: JsonEntry, name: str, running: int) -> tuple[list[str], Collection[str]]:

@@ -11,12 +11,12 @@ from typing import NamedTuple
 from placeopt.documents.faults import make_record
 from placeopt.errors import BadInput
 from placeopt.importers.json_entry import JsonEntry
-from placeopt.importers.observed_round import ObservedJob, ObservedWorker
+from placeopt.importers.observed_round import NO_GPUS, ObservedJob, ObservedWorker, unreadable_job
 from placeopt.importers.priority_rule import comment_marks, flags_of
 from placeopt.importers.slurm.fields import Tres, gpu_milli, parse_gres_detail, parse_tres
 from placeopt.importers.slurm.job_requests import Request, exclusive_of, make_option
-from placeopt.importers.slurm.jobs import JobContext, job_classes, make_job, unreadable_job
-from placeopt.importers.slurm.lists import JobLeftOut, expand_node_list, is_set, milliseconds, slurm_number
+from placeopt.importers.slurm.jobs import JobContext, job_classes, make_job
+from placeopt.importers.slurm.lists import JobLeftOut, expand_node_list, is_set, milliseconds, reason_of, slurm_number
 from placeopt.importers.slurm.node_conditions import beside
 from placeopt.importers.slurm.nodes import FOR_ALL, models_of, shares_of
 from placeopt.model import Demand, NodeConditions
@@ -51,7 +51,7 @@ def running_jobs(context: JobContext, entry: JsonEntry, name: str) -> list[Obser
     try:
         return _exact(context, entry, name, nodes)
     except (JobLeftOut, BadInput) as error:
-        return [unreadable_job(entry, name, nodes, error, _least(context, entry, nodes))]
+        return [unreadable_job(name, nodes, reason_of(entry, error), entry.where, _least(context, entry, nodes))]
 
 
 def _least(context: JobContext, entry: JsonEntry, nodes: Sequence[str]) -> Demand:
@@ -60,7 +60,7 @@ def _least(context: JobContext, entry: JsonEntry, nodes: Sequence[str]) -> Deman
         cpus, memory = _cpus(context, entry, nodes)
         return make_record(Demand, entry.where, gpus=0, cpu_millicores=1000 * min(cpus), memory_mib=min(memory))
     except (JobLeftOut, BadInput):
-        return Demand(gpus=0)
+        return NO_GPUS
 
 
 def _exact(context: JobContext, entry: JsonEntry, name: str, nodes: Sequence[str]) -> list[ObservedJob]:
