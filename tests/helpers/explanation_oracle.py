@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from itertools import combinations
 
 from helpers.brute_force import placements, without_minimal_utilities
@@ -21,9 +22,7 @@ from placeopt.terms.rules.minimal_utility import falls_short
 def faults(instance: Instance, plan: Plan, explanation: Explanation) -> list[str]:
     """Return what is wrong in an explanation; empty if nothing."""
     if not explanation.proven and explanation.status == "waiting":
-        stops = (explanation.remedies.preempt, explanation.outvoted_by)  # with minima the model may only bound a price
-        minima = plan.policy.values.postpone.rule == "utility"
-        return [] if minima and any(one is not None and not one.proven for one in stops) else ["not proven"]
+        return ["not proven"]
     if explanation.status == "placed":
         return [text for other in (False, True) for text in _placed_faults(instance, plan, explanation, other)]
     ran = any(held.job == explanation.job for held in instance.running)
@@ -49,14 +48,15 @@ def faults(instance: Instance, plan: Plan, explanation: Explanation) -> list[str
         )
     round_ = staying if explanation.beside == "running" else after
     wrong += _conflict_faults(round_, explanation)
+    starts = partial(_starts, instance, explanation.job, requirements)
+    wrong += _named_faults(round_, explanation, starts)
+    wrong += _preempt_faults(instance, round_, explanation, starts)
+    wrong += _outvoted_faults(instance, after, may_go, explanation, starts)
     if requirements:
-        wrong += _asked_faults(instance, round_, explanation)
         return wrong
     wrong += _size_faults(round_, explanation)
     wrong += _domain_faults(round_, explanation)
     wrong += _level_faults(round_, explanation)
-    wrong += _preempt_faults(instance, round_, explanation)
-    wrong += _outvoted_faults(instance, after, may_go, explanation)
     wrong += _step_faults(round_, explanation)
     return wrong
 
@@ -112,17 +112,27 @@ def _postponed_faults(instance: Instance, after: Instance, explanation: Explanat
     reached = [_reaches(after, instance, explanation.job, place.utility + more) for more in (0, 1)]
     if not place.falls_short and reached != [True, False]:
         yield f"the utility of {place} is {'not reached' if not reached[0] else 'exceeded'}"
-    yield from _asked_faults(instance, after, explanation)
+    starts = partial(_starts, instance, explanation.job, True)
+    yield from _named_faults(after, explanation, starts)
+    yield from _preempt_faults(instance, after, explanation, starts)
 
 
-def _asked_faults(instance: Instance, round_: Instance, explanation: Explanation) -> Iterator[str]:
-    """Where minimal utilities count, those that are named do."""
+def _named_faults(round_: Instance, explanation: Explanation, starts: Callable[[Instance], bool]) -> Iterator[str]:
+    """Without those that are named it starts."""
     for named in (explanation.remedies.preempt, explanation.outvoted_by):
         if named is not None:
             gone = {rival.job for rival in named.jobs}
-            left = tuple(held for held in round_.running if held.job not in gone)
-            if not _reaches(round_.model_copy(update={"running": left}), instance, explanation.job):
-                yield f"without {gone} it does not reach its minimal utility"
+            if not starts(_without(round_, gone)):
+                yield f"without {gone} it does not start"
+
+
+def _without(round_: Instance, gone: Collection[str]) -> Instance:
+    return round_.model_copy(update={"running": tuple(held for held in round_.running if held.job not in gone)})
+
+
+def _starts(instance: Instance, job: str, judged: bool, round_: Instance) -> bool:
+    """Tell whether a job fits in a round and, where minimal utilities count, keeps them all there."""
+    return bool(_reaches(round_, instance, job)) if judged else fits_somewhere(round_, job)
 
 
 def _record(instance: Instance, job: str) -> Job:
@@ -236,16 +246,14 @@ def _free(option: Option, splits: tuple[Split, ...]) -> Option:
     return option.model_copy(update={"single_node": False, "splits": splits})
 
 
-def _cheapest(round_: Instance, job: str, prices: dict[str, int]) -> tuple[int, int] | None:
-    """Return the least price of jobs without which it fits, and of those sets the least number of jobs."""
+def _cheapest(round_: Instance, starts: Callable[[Instance], bool], prices: dict[str, int]) -> tuple[int, int] | None:
+    """Return the least price of jobs without which a job starts, and of those sets the least number of jobs."""
     best = None
     for size in range(len(prices) + 1):
         for gone in combinations(prices, size):
             price = sum(prices[name] for name in gone)
-            if best is None or (price, size) < best:
-                left = tuple(held for held in round_.running if held.job not in gone)
-                if fits_somewhere(round_.model_copy(update={"running": left}), job):
-                    best = (price, size)
+            if (best is None or (price, size) < best) and starts(_without(round_, gone)):
+                best = (price, size)
     return best
 
 
@@ -254,18 +262,26 @@ def _values(round_: Instance) -> dict[str, int]:
     return {problem.job_ids[j]: int(problem.options.value[p.option]) for j, p in problem.running.items()}
 
 
-def _preempt_faults(instance: Instance, round_: Instance, explanation: Explanation) -> Iterator[str]:
+def _preempt_faults(
+    instance: Instance, round_: Instance, explanation: Explanation, starts: Callable[[Instance], bool]
+) -> Iterator[str]:
     changes, flags = round_.policy.changes, {r.job for r in instance.running if r.preemptible}
     prices = {job: value + changes.preemption_price for job, value in _values(round_).items() if job in flags}
     stated = explanation.remedies.preempt
     if changes.last_submitted_first:
         return  # tried by hand in test_remedies
-    true = _cheapest(round_, explanation.job, prices) if prices else None
+    true = _cheapest(round_, starts, prices) if prices else None
     if (None if stated is None else (stated.price, len(stated.jobs))) != true:
         yield f"preempt {stated}, true is {true}"
 
 
-def _outvoted_faults(instance: Instance, after: Instance, may_go: set[str], explanation: Explanation) -> Iterator[str]:
+def _outvoted_faults(
+    instance: Instance,
+    after: Instance,
+    may_go: set[str],
+    explanation: Explanation,
+    starts: Callable[[Instance], bool],
+) -> Iterator[str]:
     running = {held.job for held in instance.running}
     values, stated = _values(after), explanation.outvoted_by
     started = {job: value for job, value in values.items() if job not in running}
@@ -274,8 +290,8 @@ def _outvoted_faults(instance: Instance, after: Instance, may_go: set[str], expl
     if explanation.reason != "outvoted":
         return
     changed = {job: value for job, value in values.items() if job not in running or job in may_go}
-    true = _cheapest(after, explanation.job, started) or _cheapest(after, explanation.job, changed)
-    if stated is None or (stated.value, len(stated.jobs)) != true:
+    true = _cheapest(after, starts, started) or _cheapest(after, starts, changed)
+    if (None if stated is None else (stated.value, len(stated.jobs))) != true:
         yield f"outvoted by {stated}, true is {true}"
 
 

@@ -20,6 +20,7 @@ METHODS = ("stranding", "fcfs", "auto")
 ROUNDS = {
     "rounds": st.one_of(rounds(), rounds(changes=True), rounds(resources=True, standing=False)),
     "gangs among racks": gang_rounds(),
+    "minimal utilities": st.one_of(rounds(minima=True), rounds(changes=True, minima=True)),
 }
 
 

@@ -1,4 +1,4 @@
-"""Rounds of one job while all others stay: which of them would have to stop, solved by the engine itself."""
+"""Rounds of one job while all others stay: which of them would have to stop."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from placeopt.errors import OutOfTime
+from placeopt.explain.judged_removal import PricedRemovals, judged_removal
 from placeopt.explain.question import Question, has_groups
 from placeopt.explain.records import Rival
 from placeopt.feasibility.minimal_utility import Reach, reach, utility_binds, without_minima
@@ -53,34 +54,21 @@ def cheapest_removal(
     Return which jobs would stop at the least price for ``q``'s job to fit; of equal prices the fewest.
 
     ``last_first``: a job may only stop if those of its queue do that arrived later. None if it does not fit without all
-    of them, either. Where minimal utilities count, it has to reach its own and leave others theirs: those that room
-    alone asks for are tried first. Raises ``OutOfTime`` where that stays open.
+    of them, either. Where minimal utilities count, it has to reach its own and leave others theirs. Raises
+    ``OutOfTime`` where that stays open.
     """
-    for minimum in (False, True):
-        removal = _solved(q, list(held), prices, last_first=last_first, minimum=minimum)
-        if removal is None or not judged(q):
-            return removal
-        reached = reach_beside(q, without(q, removal.jobs))
-        if reached is not None and reached.reached:
-            return removal
-    return None
-
-
-def _solved(
-    q: Question, held: list[Running | Placement], prices: Mapping[str, int], *, last_first: bool, minimum: bool
-) -> Removal | None:
-    """
-    Solve a round in which the job is worth more than all others together, and each may stop at its price.
-
-    ``minimum``: Whether its minimal utility counts.
-    """
+    held, policy = list(held), q.plan.policy.values
     scale = len(prices) + 1  # of equal sums the smaller set is the cheaper, as long as prices do not get too large
     ties = sum(prices.values()) * scale < MAX_PRICE
     worth = {job: price * scale + 1 if ties else price for job, price in prices.items()}
-    policy = q.plan.policy.values
-    postpone = policy.postpone if minimum else None
+    postpone = policy.postpone if judged(q) else None
     round_ = room_round(fixed_round(q, held, policy), q.job, worth, postpone=postpone, last_first=last_first)
     q.deadline.check("what others could give up was looked for")
+    return _solved(q, round_, worth) if postpone is None else _judged(q, round_, held, prices)
+
+
+def _solved(q: Question, round_: Instance, worth: Mapping[str, int]) -> Removal | None:
+    """Solve a round in which the job is worth more than all others together, and each may stop at its price."""
     limits: SolveOptions = {"time_limit_s": q.deadline.left_s} if math.isfinite(q.deadline.left_s) else {}
     plan = q.by.solver.solve(round_, cancel=q.deadline, **limits)
     place, (value, *_) = plan.placement_of(q.job.id), plan.levels
@@ -95,6 +83,17 @@ def _solved(
     if value.bound is None or value.bound > sum(worth.values()):
         raise OutOfTime("stopped while looking for what others could give up")
     return None
+
+
+def _judged(q: Question, round_: Instance, held: Iterable[Running | Placement], jobs: Iterable[str]) -> Removal | None:
+    """Return the cheapest removal of that round, of ``jobs``, after which the minima of ``q``'s round are kept."""
+    removals = PricedRemovals(round_, q.job.id, q.by.solve, q.deadline)
+    free = without_minima(q.round.beside(placed_in(q.problem, held, q.problem.running_records)))
+    found = judged_removal(removals, free, q.number, q.deadline)
+    if found is None:
+        return None
+    option = q.problem.options.name[found.place.placement.option]
+    return Removal(tuple(job for job in jobs if job in found.gone), option, found.proven, found.place.worth)
 
 
 def worths(q: Question, held: Iterable[Running | Placement]) -> dict[str, int]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
 
@@ -14,7 +14,7 @@ from placeopt.feasibility.requirement import requirements_of
 from placeopt.problem import Move, Placement, Problem, State
 from placeopt.terms.costs.utility import utility
 from placeopt.terms.rules import fits
-from placeopt.terms.rules.minimal_utility import applies, falls_short
+from placeopt.terms.rules.minimal_utility import applies, shortfall
 
 
 @dataclass(frozen=True)
@@ -50,20 +50,22 @@ def without_minima(state: State) -> State:
     return State(free, state.allocation())
 
 
-def reach(free: State, job: int, deadline: Deadline = FOREVER) -> Reach | None:
+def reach(free: State, job: int, deadline: Deadline = FOREVER, nodes: Container[int] | None = None) -> Reach | None:
     """
     Return the best place of a job that is not placed in ``free`` (``without_minima``); None if there is no room for it.
 
-    Exact: all places are tried, until one keeps all minima and is worth something. Raises ``OutOfTime`` at the
-    deadline.
+    ``nodes``: The only ones that it may use; None: all. Exact: all places are tried, until one keeps all minima and is
+    worth something. Raises ``OutOfTime`` at the deadline.
     """
     best: Reach | None = None
     least = free.problem.instance.jobs[job].utility_min_thousandths or 0
-    for placement in possible_placements(free, job):
+    running = free.problem.running
+    for placement in possible_placements(free, job, nodes):
         deadline.check("places were tried for their utility")
         undo = free.apply(Move(job, placement))
         beside = dict.fromkeys(other for node in placement.nodes for other in free.node_jobs[node] if other != job)
-        utility_there, hurt = utility(free, job), tuple(other for other in beside if falls_short(free, other))
+        hurt = tuple(other for other in beside if other not in running and shortfall(free, other))
+        utility_there = utility(free, job)
         free.apply(undo)
         worth = int(free.problem.options.value[placement.option])
         candidate = Reach(placement, utility_there, hurt, utility_there >= least and not hurt, worth)
@@ -74,8 +76,8 @@ def reach(free: State, job: int, deadline: Deadline = FOREVER) -> Reach | None:
     return best
 
 
-def possible_placements(state: State, job: int) -> Iterator[Placement]:
-    """Yield every place with room, each set of GPUs once; alike workers in one order only."""
+def possible_placements(state: State, job: int, among: Container[int] | None = None) -> Iterator[Placement]:
+    """Yield every place with room on nodes ``among`` (None: all), each set of GPUs once; alike workers in one order."""
     problem, options = state.problem, state.problem.options
     record = problem.instance.jobs[job]
     room = free_capacity_of(state, record)
@@ -85,7 +87,7 @@ def possible_placements(state: State, job: int) -> Iterator[Placement]:
     for option in problem.options_of(job):
         requirement, workers = requirements[options.kinds[option]], int(options.workers[option])
         most, usable = room.workers(requirement.resized(workers)), np.flatnonzero(room.usable(requirement))
-        nodes = np.flatnonzero(most).tolist()
+        nodes = [n for n in np.flatnonzero(most).tolist() if among is None or n in among]
         gpus = {n: usable[problem.gpu_node[usable] == n].tolist() if requirement.gpus else [] for n in nodes}
         for dealt in _deals([(n, min(int(most[n]), workers)) for n in nodes], workers):
             for held in _choices([(gpus[n], k * requirement.gpus) for n, k in dealt]):

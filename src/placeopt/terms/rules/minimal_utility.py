@@ -61,12 +61,17 @@ def applies(problem: Problem) -> bool:
 def falls_short(state: State, job: int) -> int:
     """Return by how much the utility of a placed job that is judged is below its minimum, in thousandths; 0: not."""
     problem, held = state.problem, state.placements[job]
-    least = problem.instance.jobs[job].utility_min_thousandths
-    if least is None or held is None or not applies(problem):
+    if held is None or not applies(problem):
         return 0
     if job in problem.running and (job not in problem.may_move or change_of(problem, job, held) != "moved"):
         return 0
-    return max(0, least - utility(state, job))
+    return shortfall(state, job)
+
+
+def shortfall(state: State, job: int) -> int:
+    """Return by how much the utility of a job is below its minimum where it is, in thousandths, by any policy."""
+    least = state.problem.instance.jobs[job].utility_min_thousandths
+    return 0 if least is None else max(0, least - utility(state, job))
 
 
 def _longest(problem: Problem, option: int) -> int | None:
