@@ -51,6 +51,10 @@ class SourceFile:
         """The text's lines without white space around them; line ``n`` of the file is ``lines[n - 1]``."""
         return [line.strip() for line in self.text.split("\n")]
 
+    def has(self, pattern: re.Pattern[str]) -> bool:
+        """Return whether a line, without white space around it, begins with a pattern."""
+        return any(map(pattern.match, self.lines))
+
     @property
     def begins(self) -> bytes:
         """The first character of the file that is not blank, ``<`` of XML; empty where there is none."""

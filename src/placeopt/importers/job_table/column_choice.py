@@ -17,7 +17,7 @@ from importlib.resources import files
 
 from placeopt.errors import BadArgument
 from placeopt.importers.kubernetes.resources import MIB, parse_quantity
-from placeopt.importers.slurm.fields import Tres, parse_gres, parse_memory, parse_tres
+from placeopt.importers.slurm.fields import Tres, parse_gres, parse_memory, parse_time_ms, parse_tres
 
 _UNITS_MS = {
     "ns": Fraction(1, 10**6),
@@ -57,8 +57,6 @@ FORMS: dict[str, tuple[str, ...]] = {
 MOST_S = 10**10
 """Seconds of a time; more, in seconds, is certainly another unit: 10^10 s is the year 2286."""
 _NUMBER = re.compile(r"[+-]?(?:[0-9]{1,18}(?:\.[0-9]{0,9})?|\.[0-9]{1,9})(?:[eE][+-]?[0-9]{1,2})?\Z")
-_SLURM_SPAN = re.compile(r"(?:([0-9]{1,6})-)?(?:([0-9]{1,8}):)?([0-9]{1,8}):([0-9]{1,2})(?:\.([0-9]{1,6}))?\Z")
-_SLURM_DAYS = re.compile(r"([0-9]{1,6})-([0-9]{1,2})(?::([0-9]{1,2}))?\Z")
 FIELDS = (
     *("id", "key", "submit", "start", "end", "duration", "estimate", "state"),
     *("gpus", "share", "cpu", "memory", "workers", "nodes", "model", "user", "queue", "priority", "profile"),
@@ -241,15 +239,8 @@ def _datetime_ms(moment: datetime) -> int:
 
 def span_ms(text: str, form: str) -> Fraction:
     """Return milliseconds of a duration: Slurm's ``D-HH:MM:SS``, or a number of ``form``, by default seconds."""
-    if days := _SLURM_DAYS.match(text):
-        day, hour, minute = (int(part or 0) for part in days.groups())
-        return Fraction(60_000 * ((day * 24 + hour) * 60 + minute))
-    if span := _SLURM_SPAN.match(text):
-        day, hour, minute, second = (int(part or 0) for part in span.groups()[:4])
-        whole = 1000 * (((day * 24 + hour) * 60 + minute) * 60 + second)
-        return whole + Fraction(f"0.{span[5]}") * 1000 if span[5] else Fraction(whole)
     try:
-        return number(text) * _UNITS_MS[form or "s"]
+        return number(text) * _UNITS_MS[form or "s"] if _NUMBER.match(text) else parse_time_ms(text)
     except ValueError:
         raise ValueError("is not a duration") from None
 

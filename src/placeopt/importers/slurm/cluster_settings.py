@@ -12,7 +12,7 @@ from placeopt.errors import BadInput
 from placeopt.importers.import_notes import ImportNotes
 from placeopt.importers.json_entry import JsonEntry
 from placeopt.importers.observed_round import ObservedHold
-from placeopt.importers.slurm.fields import MOST_NAMED, parse_indices, parse_tres
+from placeopt.importers.slurm.fields import MOST_NAMED, parse_indices, parse_time_ms, parse_tres
 from placeopt.importers.slurm.lists import JobLeftOut, expand_node_list, milliseconds, read_list
 from placeopt.importers.source_file import SourceFile, read_source
 from placeopt.model import Cluster
@@ -154,7 +154,6 @@ def _lists(entry: JsonEntry, key: str, name: str) -> bool:
 FREES_GPUS = frozenset({"REQUEUE", "CANCEL"})
 """Modes in which a preempted job gives up its GPUs; a suspended one keeps memory and generic resources."""
 _PAIR = re.compile(r"([A-Za-z]\w*)\s*=\s*(\S*)")
-_TIME = re.compile(r"(?:([0-9]{1,6})-)?([0-9]{1,9})(?::([0-9]{1,2}))?(?::([0-9]{1,2}))?")
 _Row = dict[str, str]
 """Settings by name in small letters."""
 
@@ -233,17 +232,15 @@ class SlurmPreemption:
 
 
 def _exempt_ms(row: _Row) -> int | None:
-    """Return a time as Slurm writes it: ``[days-]hours:minutes:seconds``, ``days-hours``, minutes; None: not stated."""
+    """Return the time after which a job may be preempted; None: not stated."""
     text = row.get("preemptexempttime", "")
     if text in ("", "-1") or text.upper() in ("NONE", "INFINITE", "UNLIMITED"):
         return None
-    match = _TIME.fullmatch(text)
-    if match is None:
+    try:
+        return int(parse_time_ms(text))
+    except ValueError as error:
         whose = f"QOS {row['name'][:60]!r}" if "name" in row else "the cluster"
-        raise BadInput(f"PreemptExemptTime of {whose}: {text[:60]!r}, expected a time such as 01:00:00")
-    days, first, second, third = (int(part or 0) for part in match.groups())
-    units = (3600, 60, 1) if match[1] is not None or match[4] is not None else (60, 1, 0)
-    return 1000 * (86_400 * days + first * units[0] + second * units[1] + third * units[2])
+        raise BadInput(f"PreemptExemptTime of {whose}: {error}") from None
 
 
 def _tier(row: _Row) -> int:

@@ -6,6 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import lru_cache
 from itertools import chain, product
 
@@ -58,6 +59,9 @@ _UNITS = "KMGTP"
 _GRES = re.compile(
     r"\s*(?:gres[/:])?([^,():=\s]+)(?:[:=]([^,():=\s]+))??(?:[:=]([0-9]{1,12})([KMGTP]?))?\s*((?:\([^()]*\))*)(?:,|\Z)",
     re.IGNORECASE,
+)
+_TIME = re.compile(
+    r"(?:([0-9]{1,6})-)?([0-9]{1,9})(?::([0-9]{1,2}))?(?::([0-9]{1,2}))?(?:(?<=:[0-9][0-9])(\.[0-9]{1,6}))?"
 )
 _SIZE = re.compile(r"([0-9]{1,15})(?:\.([0-9]{1,6}))?([KMGTP]?)n?\Z")
 _MIG = re.compile(r"(?:.*_)?[1-9]g\.[0-9]{1,3}gb(?:\+.*)?\Z", re.IGNORECASE)
@@ -221,6 +225,17 @@ def parse_memory(text: str) -> int:
     whole, fraction, unit = match[1], match[2] or "", match[3] or "M"
     size: int = int(whole + fraction) * 1024 ** (_UNITS.index(unit) + 1)
     return size // int(10 ** len(fraction)) // 2**20
+
+
+def parse_time_ms(text: str) -> Fraction:
+    """Return ms of ``[days-]hours:minutes:seconds``, ``days-hours[:minutes]``, ``minutes[:seconds]``."""
+    match = _TIME.fullmatch(text)
+    if match is None:
+        raise ValueError(f"{text[:60]!r}, expected a time such as 01:00:00")
+    days, first, second, third = (int(part or 0) for part in match.groups()[:4])
+    units = (3600, 60, 1) if match[1] is not None or match[4] is not None else (60, 1, 0)
+    whole = 86_400 * days + first * units[0] + second * units[1] + third * units[2]
+    return 1000 * (whole + Fraction(match[5] or 0))
 
 
 def is_mig(model: str) -> bool:

@@ -25,7 +25,7 @@ from placeopt.importers.slurm.lists import (
     known,
     read_list,
 )
-from placeopt.importers.slurm.topology import is_slurm_topology, read_slurm_topology
+from placeopt.importers.slurm.topology import TOPOLOGY_LINE, read_slurm_topology
 from placeopt.importers.source_file import SourceFile, read_source
 from placeopt.model import Cluster, Gpu, Machine, Node, Part, Taint
 from placeopt.model.base import MAX_NODES, Amounts
@@ -255,7 +255,7 @@ def read_nodes(
     if topology is None:
         return cluster, slurm_nodes
     network = read_source(topology)
-    if not is_slurm_topology(network):
+    if not network.has(TOPOLOGY_LINE):
         raise Unsupported(
             f"{network.name}: no SwitchName= or BlockName=; expected Slurm's topology.conf, topology.yaml or "
             "'scontrol show topology'"

@@ -21,7 +21,7 @@ from placeopt.model import BlockSize
 
 _NAMES = frozenset(("switchname", "blockname", "aggregatedblock", "blocksizes"))
 _KEYS = _NAMES.union(("switches", "nodes", "linkspeed", "level", "blockindex", "blocksize"))
-_LINE = re.compile(r"(SwitchName|BlockName|BlockSizes)=|\s*- *topology *:", re.IGNORECASE)
+TOPOLOGY_LINE = re.compile(r"(SwitchName|BlockName|BlockSizes)=|\s*- *topology *:", re.IGNORECASE)
 _OF_TOPOLOGY = frozenset(("topology", "cluster_default", "switches", "blocks", "block_sizes", "-"))
 _YAML = re.compile(r"\s*- *topology *:")
 DEFAULT_SIZES = (1, 2, 4, 8, 16)
@@ -45,11 +45,6 @@ class _Stated:
         self.nodes[name], self.below[name] = expand_hosts(nodes), expand_hosts(below)
 
 
-def is_slurm_topology(source: SourceFile) -> bool:
-    """Return whether the text is in one of these formats."""
-    return any(_LINE.match(line) for line in source.lines)
-
-
 def read_slurm_topology(source: SourceFile) -> Fabric:
     """
     Return the network. Switches or blocks become domains; a node is attached to the lowest one that names it.
@@ -65,7 +60,7 @@ def read_slurm_topology(source: SourceFile) -> Fabric:
     too, is not read. Raises `BadInput` if a line is malformed, a name is unknown, or switches overlap without one being
     inside the other; `Unsupported` for another plugin than tree and block.
     """
-    stated = _read_yaml(source) if any(_YAML.match(line) for line in source.lines) else _read_conf(source)
+    stated = _read_yaml(source) if source.has(_YAML) else _read_conf(source)
     return _blocks(source, stated) if stated.blocks else _tree(source, stated)
 
 

@@ -15,20 +15,13 @@ MAX_DEVICES = 500_000
 MAX_LAYERS = 64
 """Switches farther from any host join nothing; real networks have 2 to 4 layers."""
 
-_DEVICE = re.compile(r'(Switch|Ca|Rt)\s+\d{1,4}\s+"([SHR])-([0-9a-fA-F]{1,16})"\s*(?:#\s*"([^"]*)")?')
+DEVICE = re.compile(r'(Switch|Ca|Rt)\s+\d{1,4}\s+"([SHR])-([0-9a-fA-F]{1,16})"\s*(?:#\s*"([^"]*)")?')
+"""A device of a network begins."""
+ADAPTER = re.compile(r"VM_hostname\s+\S+\Z|CA '\w+'\Z")
+"""The adapters of a host begin, GUIDs below ``VM_hostname NAME`` or plain ``ibstat``."""
 _PORT = re.compile(
     r'\[\d{1,4}\](?:\[\w*\])?(?:\([0-9a-fA-F]+\))?\s+"([SHR])-([0-9a-fA-F]{1,16})"\[\d{1,4}\][^#]*(?:#\s*"([^"]*)")?'
 )
-
-
-def is_ibnetdiscover(source: SourceFile) -> bool:
-    """Return whether the text is in this format."""
-    return any(_DEVICE.match(line) for line in source.lines)
-
-
-def is_ibstat(source: SourceFile) -> bool:
-    """Return whether the text lists adapters: lines ``VM_hostname NAME`` followed by GUIDs, or plain ``ibstat``."""
-    return any(re.match(r"VM_hostname\s+\S+\Z|CA '\w+'\Z", line) for line in source.lines)
 
 
 def is_hostfile(source: SourceFile) -> bool:
@@ -87,7 +80,7 @@ def _read_network(source: SourceFile) -> _Network:
     subnet = _Network()
     here: tuple[str, int] | None = None
     for n, line in enumerate(source.lines, 1):
-        device = _DEVICE.match(line)
+        device = DEVICE.match(line)
         if device:
             here = (device[2], int(device[3], 16))
             subnet.names.setdefault(here[1], device[4] or "")

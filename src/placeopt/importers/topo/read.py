@@ -14,19 +14,14 @@ from placeopt.arguments import checked
 from placeopt.errors import BadInput, Unsupported
 from placeopt.importers.fabric import Fabric
 from placeopt.importers.slurm.nodes import read_slurm_nodes
-from placeopt.importers.slurm.topology import is_slurm_topology, read_slurm_topology
+from placeopt.importers.slurm.topology import TOPOLOGY_LINE, read_slurm_topology
 from placeopt.importers.source_file import SourceFile, read_source
 from placeopt.importers.topo.host import Host
 from placeopt.importers.topo.hwloc import read_hwloc
-from placeopt.importers.topo.ibnetdiscover import (
-    is_hostfile,
-    is_ibnetdiscover,
-    is_ibstat,
-    read_ibnetdiscover,
-)
+from placeopt.importers.topo.ibnetdiscover import ADAPTER, DEVICE, is_hostfile, read_ibnetdiscover
 from placeopt.importers.topo.lscpu import is_lscpu, read_lscpu
 from placeopt.importers.topo.nccl import read_nccl
-from placeopt.importers.topo.smi import is_amd_smi, is_nvidia_smi, read_amd_smi, read_nvidia_smi
+from placeopt.importers.topo.smi import AMD_TITLE, NVIDIA_HEADER, read_amd_smi, read_nvidia_smi
 from placeopt.model import Cluster, Machine
 
 MAX_FILES = 16
@@ -45,11 +40,11 @@ _FORMATS = (
     _Format("NCCL XML", lambda source: source.begins == b"<" and source.xml.tag == "system", read_nccl),
     _NODES,
     _Format("lscpu", is_lscpu, read_lscpu),
-    _Format("ibnetdiscover", is_ibnetdiscover),
-    _Format("amd-smi", is_amd_smi, read_amd_smi),
-    _Format("nvidia-smi topo -m", is_nvidia_smi, read_nvidia_smi),
-    _Format("slurm topology", is_slurm_topology),
-    _Format("ibstat", is_ibstat),
+    _Format("ibnetdiscover", lambda source: source.has(DEVICE)),
+    _Format("amd-smi", lambda source: source.has(AMD_TITLE), read_amd_smi),
+    _Format("nvidia-smi topo -m", lambda source: source.has(NVIDIA_HEADER), read_nvidia_smi),
+    _Format("slurm topology", lambda source: source.has(TOPOLOGY_LINE)),
+    _Format("ibstat", lambda source: source.has(ADAPTER)),
     _Format("hostfile", is_hostfile),
 )
 """Tried in this order; a host file, which resembles any text, comes last."""

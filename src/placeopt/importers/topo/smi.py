@@ -30,10 +30,10 @@ HOP_WEIGHT = 15
 """Weight of one XGMI hop in the Linux kernel's amdkfd (``kfd_crat.h``); two hops weigh twice as much."""
 
 _NAME = re.compile(r"(GPU|NIC)\d{1,4}\Z|(mlx|bnxt|hfi|qedr|irdma|efa|i40iw|cxgb|hns)\w{0,20}\Z")
-_HEADER = re.compile(r"GPU0\b.*\bCPU\b|GPU0\s+(GPU|NIC|mlx)\w+")
+NVIDIA_HEADER = re.compile(r"GPU0\b.*\bCPU\b|GPU0\s+(GPU|NIC|mlx)\w+")
 _NVIDIA = re.compile(rf"(NV([1-9]|[1-5]\d|6[0-4])|{'|'.join(NEAR_TO_FAR)})\Z")
 _AMD_CODE = re.compile(r"(XGMI|PCIE)\Z")
-_AMD = re.compile(r"ROCm System Management Interface|ROCm SMI|Link Type between two GPUs|LINK TYPE TABLE:")
+AMD_TITLE = re.compile(r".*(ROCm System Management Interface|ROCm SMI|Link Type between two GPUs|LINK TYPE TABLE:)")
 _TITLE = re.compile(
     r"=*\s*(Weight|Link Type|Bandwidth)(?: between two GPUs)?\s*=+\Z|(WEIGHT|LINK TYPE|NUMA BW) TABLE:\Z"
 )
@@ -50,16 +50,6 @@ class _Table(NamedTuple):
     lines: list[int]
 
 
-def is_nvidia_smi(source: SourceFile) -> bool:
-    """Return whether the text is in this format."""
-    return any(_HEADER.match(line) for line in source.lines)
-
-
-def is_amd_smi(source: SourceFile) -> bool:
-    """Return whether the text is in this format."""
-    return _AMD.search(source.text) is not None
-
-
 def read_nvidia_smi(source: SourceFile) -> Host:
     """
     Return the host. The matrix states neither models nor memory; CPUs are all those of the affinities.
@@ -68,7 +58,7 @@ def read_nvidia_smi(source: SourceFile) -> Host:
     domain is named, or nearer pairs have different ones, the matrix alone defines the sockets. Raises `BadInput` if the
     matrix is incomplete, not symmetric, or contradicts itself.
     """
-    heads = [n for n, line in enumerate(source.lines) if _HEADER.match(line)]
+    heads = [n for n, line in enumerate(source.lines) if NVIDIA_HEADER.match(line)]
     if len(heads) > 1:
         raise source.bad(heads[1] + 1, "a second matrix; give the output of one machine")
     words = source.lines[heads[0]].split()
