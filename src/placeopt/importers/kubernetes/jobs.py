@@ -10,14 +10,7 @@ from placeopt.errors import BadInput
 from placeopt.importers.kubernetes.gangs import Draft, PodGroup, gang_drafts
 from placeopt.importers.kubernetes.listing import Listing, PodList, PodTemplate
 from placeopt.importers.kubernetes.makers import KUEUE_GATES, MAX_PODS, Topology
-from placeopt.importers.kubernetes.node_conditions import (
-    NO_NODE,
-    Volumes,
-    asked_of_nodes,
-    both,
-    label_selector,
-    where,
-)
+from placeopt.importers.kubernetes.node_conditions import NO_NODE, Volumes, asked_of_nodes, both, label_selector, where
 from placeopt.importers.kubernetes.nodes import HOSTNAME, Levels
 from placeopt.importers.kubernetes.objects import job_id, unreadable_field
 from placeopt.importers.kubernetes.pod_relations import InterPodRules

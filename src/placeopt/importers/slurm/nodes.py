@@ -16,15 +16,7 @@ from placeopt.importers.import_notes import ImportNotes
 from placeopt.importers.json_entry import JsonEntry
 from placeopt.importers.observed_round import ObservedJob
 from placeopt.importers.slurm.fields import SHARES_OF_GPUS, named_gres, parse_gres
-from placeopt.importers.slurm.lists import (
-    UNSET_TEXTS,
-    entries_of,
-    fields_read,
-    first_set,
-    is_set,
-    known,
-    read_list,
-)
+from placeopt.importers.slurm.lists import UNSET_TEXTS, entries_of, fields_read, first_set, is_set, known, read_list
 from placeopt.importers.slurm.topology import TOPOLOGY_LINE, read_slurm_topology
 from placeopt.importers.source_file import SourceFile, read_source
 from placeopt.model import Cluster, Gpu, Machine, Node, Part, Taint

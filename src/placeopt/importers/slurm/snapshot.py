@@ -18,13 +18,7 @@ from placeopt.importers.priority_rule import PriorityRule, priority_rule
 from placeopt.importers.slurm.cluster_settings import Licenses, Reservations, SlurmPreemption
 from placeopt.importers.slurm.fields import is_mig
 from placeopt.importers.slurm.job_requests import exclusive_of
-from placeopt.importers.slurm.jobs import (
-    JobContext,
-    het_jobs,
-    job_name,
-    starting_job,
-    waiting_jobs,
-)
+from placeopt.importers.slurm.jobs import JobContext, het_jobs, job_name, starting_job, waiting_jobs
 from placeopt.importers.slurm.lists import fields_read, is_set, known, milliseconds, read_list, slurm_number
 from placeopt.importers.slurm.nodes import drain_unaccounted, read_nodes, with_whole_nodes, without_taints
 from placeopt.importers.slurm.running_jobs import running_jobs

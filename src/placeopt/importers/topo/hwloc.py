@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from functools import reduce
+from functools import partial, reduce
 from operator import or_
 from typing import TYPE_CHECKING
 
@@ -15,11 +15,11 @@ from placeopt.importers.topo.pci import (
     GPU_VENDORS,
     MODELS,
     Chain,
+    Links,
     PciGpu,
     bus_address,
-    host_fields,
-    in_order,
     parents_of,
+    pci_host,
     upwards,
 )
 from placeopt.model import Link
@@ -70,14 +70,12 @@ def read_hwloc(source: SourceFile) -> Host:
     if not num_pus:
         raise source.bad(1, "no object of type PU, so no CPUs; expected the XML output of lstopo")
     places = list(_places(packages, numas))
-    gpus = in_order([_gpu(source, device, places, parents) for device in devices])
-    links, to_cpu = _links(source, gpus)
-    return Host(
+    return pci_host(
+        [_gpu(source, device, places, parents) for device in devices],
+        partial(_links, source),
         places={name: above for name, above, _ in places},
-        links=links,
         num_cpus=num_pus,
         memory_mib=memory // 2**20,
-        **host_fields(gpus, to_cpu),
     )
 
 
@@ -147,7 +145,7 @@ def _model(device: Element) -> tuple[str | None, int]:
     return stated.get("GPUModel") or stated.get("PCIDevice") or model, memory_mib
 
 
-def _links(source: SourceFile, gpus: Sequence[PciGpu]) -> tuple[tuple[Link, ...], dict[int, int]]:
+def _links(source: SourceFile, gpus: Sequence[PciGpu]) -> Links:
     """
     Return links of the bandwidth matrices that hwloc takes from NVML and ROCm SMI, and MB/s from a GPU to its CPUs.
 

@@ -4,22 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from itertools import combinations
 from typing import TYPE_CHECKING
 
 from placeopt.errors import Unsupported
 from placeopt.importers.source_file import SourceFile
 from placeopt.importers.topo.host import MAX_GPUS, Host, cpu_words
-from placeopt.importers.topo.pci import (
-    GPU_CLASSES,
-    GPU_VENDORS,
-    MODELS,
-    Chain,
-    PciGpu,
-    bus_address,
-    host_fields,
-    in_order,
-)
+from placeopt.importers.topo.pci import GPU_CLASSES, GPU_VENDORS, MODELS, Chain, Links, PciGpu, bus_address, pci_host
 from placeopt.model import Link
 
 if TYPE_CHECKING:
@@ -67,11 +59,9 @@ def read_nccl(source: SourceFile) -> Host:
         raise source.bad(1, "no <cpu> in <system>; expected a topology file of NCCL or RCCL")
     if len(found) > MAX_GPUS or len({gpu.bus for gpu in found}) != len(found):
         raise source.bad(1, f"{len(found)} GPUs; expected at most {MAX_GPUS}, each with its own busid")
-    found = in_order(found)
-    links, to_cpu = _links(source, found)
     speeds = (net.get("speed", "") for net in source.xml.iter("net"))  # Mbit/s
     network = sum(int(speed) // 8 for speed in speeds if re.fullmatch(r"\d{1,8}", speed))
-    return Host(places, links=links, num_cpus=num_cpus, network_mbps=network, **host_fields(found, to_cpu))
+    return pci_host(found, partial(_links, source), places=places, num_cpus=num_cpus, network_mbps=network)
 
 
 def _gpus(source: SourceFile, cpu: Element, place: str) -> Iterator[PciGpu]:
@@ -118,7 +108,7 @@ def _architecture(pci: Element) -> str | None:
     return f"NVIDIA sm_{sm}" if re.fullmatch(r"\d{2,3}", sm) else None
 
 
-def _links(source: SourceFile, found: Sequence[PciGpu]) -> tuple[tuple[Link, ...], dict[int, int]]:
+def _links(source: SourceFile, found: Sequence[PciGpu]) -> Links:
     """Return direct links between GPUs, and MB/s from a GPU to its CPU where that is a link too."""
     index = {gpu.bus: i for i, gpu in enumerate(found)}
     links: dict[tuple[int, int], Link] = {}

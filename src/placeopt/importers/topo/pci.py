@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from placeopt.importers.topo.host import HostGpu
+from placeopt.importers.topo.host import Host, HostGpu
+from placeopt.model import Link
 
 if TYPE_CHECKING:
     from xml.etree.ElementTree import Element
@@ -38,6 +39,10 @@ _BUS = re.compile(r"(?:([0-9a-fA-F]{1,8}):)?([0-9a-fA-F]{1,2}):([0-9a-fA-F]{1,2}
 
 Chain = list[tuple[str, int | None]]
 """(Address, MB/s upwards or None) of each bridge above a GPU, the highest first, then of the GPU."""
+
+
+Links = tuple[tuple[Link, ...], Mapping[int, int]]
+"""Direct links between GPUs, and MB/s from a GPU to its CPU."""
 
 
 class PciGpu(NamedTuple):
@@ -79,7 +84,7 @@ def upwards(element: Element, parents: Mapping[Element, Element]) -> Iterator[El
         above = parents.get(above)
 
 
-def in_order(gpus: Sequence[PciGpu]) -> list[PciGpu]:
+def _in_order(gpus: Sequence[PciGpu]) -> list[PciGpu]:
     """Return the GPUs by the number that the first library gives which numbers all of them; else by PCI address."""
     for library in LIBRARIES:
         if len({gpu.numbers[library] for gpu in gpus if library in gpu.numbers}) == len(gpus):
@@ -87,13 +92,15 @@ def in_order(gpus: Sequence[PciGpu]) -> list[PciGpu]:
     return sorted(gpus, key=lambda gpu: gpu.bus)
 
 
-def host_fields(gpus: Sequence[PciGpu], to_cpu: Mapping[int, int]) -> dict[str, Any]:
+def pci_host(found: Sequence[PciGpu], links: Callable[[Sequence[PciGpu]], Links], **fields: Any) -> Host:
     """
-    Return ``gpus`` and ``switch_mbps`` of the host.
+    Return the host of some GPUs, in their order; ``links``: what joins them. ``fields``: others of the host.
 
     Bridges at which paths to GPUs separate are switches. The speed of a switch or GPU is the smallest known one up to
-    the next switch above; ``to_cpu``: MB/s of GPUs that are linked to their CPU otherwise.
+    the next switch above, but of a GPU that is linked to its CPU otherwise.
     """
+    gpus = _in_order(found)
+    direct, to_cpu = links(gpus)
     ways: dict[str, set[str]] = {}
     for gpu in gpus:
         for (bridge, _), (below, _) in pairwise(gpu.chain):
@@ -110,4 +117,4 @@ def host_fields(gpus: Sequence[PciGpu], to_cpu: Mapping[int, int]) -> dict[str, 
                 speeds = []
         uplink = to_cpu.get(i) or min(speeds, default=None)
         made.append(HostGpu(*gpu.model, gpu.place, tuple(switches), uplink))
-    return {"gpus": made, "switch_mbps": switch_mbps}
+    return Host(gpus=made, switch_mbps=switch_mbps, links=direct, **fields)
