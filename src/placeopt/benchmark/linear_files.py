@@ -8,7 +8,7 @@ import numpy as np
 
 from placeopt.benchmark.mixed_model import MixedModel
 from placeopt.benchmark.mps import mps_model
-from placeopt.documents.files import check_lines, read_bytes
+from placeopt.documents.files import as_text, check_lines, read_bytes
 from placeopt.errors import BadInput, Unsupported
 from placeopt.linear import NO_LOWER, IntArray, LinearModel, ModelBuilder
 
@@ -17,10 +17,7 @@ MAX_ENTRIES = 5_000_000
 
 def read_model(path: Path) -> LinearModel | MixedModel:
     """Return the model of a file, in integers if it can be stated so; the ending of its name states the format."""
-    try:
-        text = read_bytes(path).decode()
-    except UnicodeDecodeError as error:
-        raise BadInput(f"{path}: not UTF-8 at offset {error.start}; expected text") from None
+    text = as_text(read_bytes(path), str(path), "text")
     check_lines(text, str(path))
     is_gap = path.name.removesuffix(".gz").endswith(".gap")
     return gap_model(text, str(path)) if is_gap else mps_model(text, str(path))

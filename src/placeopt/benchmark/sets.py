@@ -15,7 +15,7 @@ from pathlib import Path
 from placeopt import __version__
 from placeopt.benchmark.journal import Kind
 from placeopt.documents.documents import write_document
-from placeopt.documents.files import check_lines, make_folder, read_bytes
+from placeopt.documents.files import as_text, check_lines, make_folder, read_bytes
 from placeopt.errors import BadArgument, BadInput
 from placeopt.generators import generate
 
@@ -128,10 +128,7 @@ def _items(name: str, folder: Path) -> list[SetEntry]:
 
 def _listed(path: Path) -> list[SetEntry]:
     """Return the entries of a list: one file per line, relative to the list, or a generated round; ``#`` comments."""
-    try:
-        text = read_bytes(path).decode()
-    except UnicodeDecodeError as error:
-        raise BadInput(f"{path}: not UTF-8 at offset {error.start}; expected a list of files, one a line") from None
+    text = as_text(read_bytes(path), str(path), "a list of files, one a line")
     check_lines(text, str(path))
     items = []
     for number, line in enumerate(text.splitlines(), 1):

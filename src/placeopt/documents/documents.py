@@ -17,13 +17,11 @@ from pydantic import ValidationError
 
 from placeopt.arguments import checked
 from placeopt.documents.faults import parse_strictly, validation_fault
-from placeopt.documents.files import MAX_BYTES, check_bounds, file_name, label, read_bytes, write_bytes
-from placeopt.errors import BadInput
+from placeopt.documents.files import MAX_BYTES, as_text, check_bounds, file_name, label, read_bytes, write_bytes
 from placeopt.model import Instance, Plan, Record
 from placeopt.model.templates import JobsDocument, job_rows
 
 Document = TypeVar("Document", bound=Record)
-UTF8_BOM = b"\xef\xbb\xbf"
 
 
 def read_document(kind: type[Document], path: str | os.PathLike[str], *, max_bytes: int = MAX_BYTES) -> Document:
@@ -110,7 +108,7 @@ def loads(kind: type[Document], data: bytes | str, *, source: str = "document") 
 def parse_document(data: bytes | str, source: str) -> Any:
     """Return the value of a document, whatever its kind; raises `BadInput` for what is no strict JSON."""
     check_bounds(data, source)
-    return parse_strictly(data if isinstance(data, str) else _decode(data, source), source)
+    return parse_strictly(data if isinstance(data, str) else as_text(data, source, "JSON"), source)
 
 
 def as_record(kind: type[Document], document: object, source: str) -> Document:
@@ -131,17 +129,6 @@ def dumps(document: Record) -> bytes:
     what is at its default, except what they are and the version of the format. The same document gives the same bytes.
     """
     return (_format_record(document, "", sparse=not isinstance(document, Plan)) + "\n").encode()
-
-
-def _decode(data: bytes, source: str) -> str:
-    if data.startswith((b"\xff\xfe", b"\xfe\xff")) or b"\x00" in data[:4]:
-        raise BadInput(f"{source}: not UTF-8 but UTF-16 or UTF-32, or no text at all; save it as UTF-8")
-    try:
-        return data.removeprefix(UTF8_BOM).decode()
-    except UnicodeDecodeError as error:
-        raise BadInput(
-            f"{source}: not UTF-8: byte {data[error.start]:#04x} at offset {error.start}; save it as UTF-8"
-        ) from None
 
 
 def _format_record(record: Record, indent: str, *, sparse: bool) -> str:

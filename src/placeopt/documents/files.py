@@ -53,6 +53,17 @@ def read_bytes(path: str | os.PathLike[str], *, max_bytes: int = MAX_BYTES) -> b
         raise BadInput(f"{name!r}: no file name: {error}") from None
 
 
+def as_text(data: bytes, source: str, expected: str) -> str:
+    """Return bytes as UTF-8, with or without byte order mark; ``expected``: what it should be, for messages."""
+    if data.startswith((b"\xff\xfe", b"\xfe\xff")) or b"\x00" in data[:4]:
+        raise BadInput(f"{source}: not UTF-8 but UTF-16 or UTF-32, or no text at all; expected {expected}, as UTF-8")
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        byte = f"{data[error.start]:#04x} at offset {error.start}"
+        raise BadInput(f"{source}: not UTF-8: byte {byte}; expected {expected}, as UTF-8") from None
+
+
 def write_bytes(path: str | os.PathLike[str], data: bytes) -> None:
     """
     Write a whole file or none: on any failure, or when interrupted, the target is as it was before.

@@ -35,14 +35,12 @@ from placeopt.model import (
     Running,
     WorkerGpus,
 )
-from placeopt.model.base import Record, one_line
+from placeopt.model.base import MAX_GPUS, Record, one_line
 from placeopt.model.policy import Fragmentation, Weights
 
 R = TypeVar("R", bound=Record)
 WHOLE_GPU_MILLI = 1000
 NO_GPUS = Demand(gpus=0)
-MAX_GPUS = 1024
-"""GPU indices of a node are below it."""
 
 
 class ObservedWorker(NamedTuple):
@@ -112,14 +110,14 @@ def origin_of(name: str, own_id: str | None = None, workers: Iterable[tuple[str,
 
 
 def snapshot_policy(
-    name: str, levels: Iterable[str], queues: tuple[Queue, ...] = (), flavors: tuple[Flavor, ...] = ()
+    name: str, cluster: Cluster, queues: tuple[Queue, ...] = (), flavors: tuple[Flavor, ...] = ()
 ) -> Policy:
     """
     Return the policy of a snapshot: the fewest GPUs stranded on partly used nodes and domains.
 
     Traffic and interference cost nothing: resource managers do not report them.
     """
-    weights = {"node": 1, **dict.fromkeys(levels, 1)}
+    weights = {"node": 1, **{domain.level: 1 for domain in cluster.domains}}
     return Policy(
         name=name,
         weights=Weights(communication=0, interference=0, fragmentation=1000),

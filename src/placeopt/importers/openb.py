@@ -18,7 +18,7 @@ from placeopt.documents.faults import validation_fault
 from placeopt.errors import BadInput
 from placeopt.importers.job_table.read import TableJob, read_jobs
 from placeopt.importers.job_table.rows import read_rows
-from placeopt.model.base import MAX_NODES
+from placeopt.model.base import MAX_GPUS, MAX_NODES
 from placeopt.model.cluster import Cluster, Node
 from placeopt.model.group import Demand
 from placeopt.model.instance import Instance
@@ -47,9 +47,8 @@ OPENB_POLICY = Policy(
 )
 """GPUs are shared; among plans of equal value, the fewest GPUs are stranded on partly used nodes."""
 
-MAX_MODEL_LENGTH = 200
-"""Characters of a GPU model, which becomes part of the name of a machine type."""
-MAX_GPUS = 1024
+_NODE = re.compile(r"(\S{1,253}) ([0-9]{1,9}) ([0-9]{1,9}) ([0-9]{1,9}) (\S{0,200})")
+"""The cells of a node; its GPU model becomes part of the name of a machine type."""
 NODE_COLUMNS = ("sn", "cpu_milli", "memory_mib", "gpu", "model")
 
 
@@ -147,22 +146,16 @@ def _read_nodes(path: str | Path) -> dict[str, Machine]:
     machine_of = cache(_machine)
     nodes: dict[str, Machine] = {}
     for line, row in table.rows:
-        name, *numbers, model = ("".join(get(row)) if row else "" for get in columns)
-        cpu, memory, gpus = (int(text) if re.fullmatch("[0-9]{1,9}", text) else -1 for text in numbers)
-        if (
-            not re.fullmatch(r"\S{1,253}", name)
-            or not (name + model).isprintable()
-            or name in nodes
-            or min(cpu, memory, gpus) < 0
-            or gpus > MAX_GPUS
-            or not re.fullmatch(rf"\S{{1,{MAX_MODEL_LENGTH}}}" if gpus else "", model)
-        ):
+        cells = " ".join("".join(get(row)) for get in columns) if row else ""
+        match = _NODE.fullmatch(cells) if cells.isprintable() else None
+        gpus = int(match[4]) if match else 0
+        if match is None or match[1] in nodes or gpus > MAX_GPUS or bool(gpus) != bool(match[5]):
             found = ",".join(row)[:80] if row else "more or fewer fields than the header"
             raise BadInput(
                 f"{path}:{line}: {found!r}; expected {', '.join(NODE_COLUMNS)}: a name that no other node has, whole "
                 f"numbers (gpu: up to {MAX_GPUS}), and a GPU model where there are GPUs"
             )
-        nodes[name] = machine_of(model, gpus, cpu, memory)
+        nodes[match[1]] = machine_of(match[5], gpus, int(match[2]), int(match[3]))
         if len(nodes) > MAX_NODES:
             raise BadInput(f"{path}:{line}: more than {MAX_NODES} nodes, expected at most that many")
     if not nodes:

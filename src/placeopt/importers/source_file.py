@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from xml.etree.ElementTree import ParseError, TreeBuilder
 
-from placeopt.documents.files import label, read_bytes
+from placeopt.documents.files import as_text, label, read_bytes
 from placeopt.errors import BadInput, Unsupported
 
 if TYPE_CHECKING:
@@ -36,12 +36,7 @@ class SourceFile:
     @cached_property
     def text(self) -> str:
         """The file as text, without terminal colours; raises `BadInput` if it is not UTF-8, or has NUL bytes."""
-        try:
-            text = self.data.decode("utf-8-sig")
-        except UnicodeDecodeError as error:
-            raise BadInput(
-                f"{self.name}, byte {error.start}: not UTF-8 text; expected the plain output of a tool"
-            ) from error
+        text = as_text(self.data, self.name, "the plain output of a tool")
         if "\0" in text:
             raise BadInput(f"{self.name}: has NUL bytes; expected the plain output of a tool, as UTF-8 text")
         return _ANSI.sub("", text)

@@ -171,7 +171,9 @@ Milli = Annotated[int, Field(ge=1, le=1000)]
 Percent = Annotated[int, Field(ge=0, le=100)]
 Thousandths = Annotated[int, Field(ge=0, le=1_000_000)]
 Millicores = Annotated[int, Field(ge=0, le=100_000_000)]
-Mib = Annotated[int, Field(ge=0, le=1_000_000_000)]
+MAX_AMOUNT = 1_000_000_000
+"""Most of a named resource, and of memory in MiB."""
+Mib = Annotated[int, Field(ge=0, le=MAX_AMOUNT)]
 Mbps = Annotated[int, Field(ge=0, le=1_000_000_000)]
 """Bandwidth in megabytes (10^6 bytes) per second."""
 
@@ -184,7 +186,7 @@ class Amounts(HashedDict[int]):
 
 
 Resources = Annotated[
-    dict[Id, Annotated[int, Field(ge=0, le=1_000_000_000)]],
+    dict[Id, Annotated[int, Field(ge=0, le=MAX_AMOUNT)]],
     AfterValidator(lambda amounts: Amounts(sorted(amounts.items()))),
 ]
 """Amounts of named resources: integers without a unit of their own, such as licences, ports, devices."""
@@ -198,6 +200,8 @@ Weight = Annotated[int, Field(ge=0, le=1_000_000)]
 MAX_VALUE = 1_000_000_000
 Value = Annotated[int, Field(ge=0, le=MAX_VALUE)]
 MAX_NODES = 200_000
+MAX_GPUS = 1024
+"""GPUs of a node, or of a worker."""
 MAX_LEVELS = 64
 """
 Levels of domains on one path to the network. Each level costs a look at all nodes in costs, bounds and splits; clusters

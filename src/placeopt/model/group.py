@@ -6,6 +6,7 @@ from typing import Annotated, Literal, Self
 from pydantic import Field, model_validator
 
 from placeopt.model.base import (
+    MAX_GPUS,
     MAX_LEVELS,
     Amounts,
     Id,
@@ -31,7 +32,7 @@ MAX_GROUPS = 1000
 class GpuShare(Record):
     """GPUs of one worker, and how much of each."""
 
-    gpus: Annotated[int, Field(ge=0, le=1024)] = 1
+    gpus: Annotated[int, Field(ge=0, le=MAX_GPUS)] = 1
     """GPUs of one worker; 0 for a CPU worker."""
     gpu_milli: Milli = 1000
     """Requested share of each GPU, in thousandths: what is guaranteed. Below 1000 only with ``gpus`` = 1."""

@@ -5,6 +5,7 @@ from typing import Annotated, Literal, NamedTuple, Self
 from pydantic import Field, model_validator
 
 from placeopt.model.base import (
+    MAX_GPUS,
     Amounts,
     GpuIndex,
     Id,
@@ -167,7 +168,7 @@ class Machine(Record):
     """
     parts: Annotated[tuple[Part, ...], Field(max_length=1024)] = ()
     """Sockets, NUMA domains and switches, parents before children."""
-    gpus: Annotated[tuple[Gpu, ...], Field(max_length=1024)] = ()
+    gpus: Annotated[tuple[Gpu, ...], Field(max_length=MAX_GPUS)] = ()
     """GPUs; the position is the GPU's index."""
     links: Annotated[tuple[Link, ...], Field(max_length=65_536)] = ()
     """Direct links between GPUs."""

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from placeopt.documents.files import MAX_LINE, check_bounds, check_lines, label, read_bytes
+from placeopt.documents.files import MAX_LINE, as_text, check_bounds, check_lines, label, read_bytes
 from placeopt.errors import BadInput, Unsupported
 
 SEPARATORS = (",", "|", "\t", ";")
@@ -67,7 +67,7 @@ def _values(value: object) -> Values:
 
 
 def _csv(data: bytes, source: str, needed: Collection[str], optional: Collection[str]) -> Rows:
-    text = _text(data, source, "a CSV file")
+    text = as_text(data, source, "a CSV file")
     check_lines(text, source, longest=MAX_LINE)
     first, _, rest = text.replace("\r\n", "\n").rstrip("\n").partition("\n")
     headers = [[name.strip() for name in _fields(first, separator) or ()] for separator in SEPARATORS]
@@ -92,13 +92,6 @@ def _csv(data: bytes, source: str, needed: Collection[str], optional: Collection
     return Rows(rows(), getter, frozenset(name for name in optional if names[name] not in header))
 
 
-def _text(data: bytes, source: str, kind: str) -> str:
-    try:
-        return data.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise BadInput(f"{source}: byte {error.start}: not UTF-8, expected {kind}") from None
-
-
 def _fields(line: str, separator: str) -> list[str] | None:
     """Return the fields of a line, parsed alone, so that an open quote swallows no other line; None: it has none."""
     if '"' not in line and "\r" not in line and "\0" not in line:
@@ -117,7 +110,7 @@ def _objects(data: bytes, source: str) -> Iterator[tuple[int, Any]]:
     """Yield the objects of a JSON list, of a list in one object, or of a text of objects one after another."""
     check_bounds(data, source)
     check_lines(data, source)
-    text = _text(data, source, "JSON")
+    text = as_text(data, source, "JSON")
     parse, at, number = json.JSONDecoder().raw_decode, _after_blanks(text, 0), 0
     while at < len(text):
         try:

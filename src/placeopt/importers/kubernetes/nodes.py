@@ -19,8 +19,9 @@ from placeopt.importers.json_entry import JsonEntry
 from placeopt.importers.kubernetes.makers import TIER
 from placeopt.importers.kubernetes.node_conditions import label_selector, taint
 from placeopt.importers.kubernetes.objects import unreadable_field
-from placeopt.importers.kubernetes.resources import MAX_AMOUNT, NANO, in_units, may_be_gpu, quantity, unit_of
+from placeopt.importers.kubernetes.resources import NANO, in_units, may_be_gpu, quantity, unit_of
 from placeopt.model import Cluster, Domain, Gpu, Machine, Node, Origin, Profile, Taint
+from placeopt.model.base import MAX_AMOUNT, MAX_GPUS
 from placeopt.model.cluster import RESERVED_LEVELS
 
 HAMI = re.compile(r"hami\.io/node-[a-z0-9-]*register$")
@@ -101,8 +102,8 @@ def read_node(entry: JsonEntry, resource: str, notes: ImportNotes) -> Kubernetes
         room = status.entry("allocatable" if "allocatable" in status else "capacity")
         amounts = {key: quantity(room, key) for key in room.names()}
         stated, (gpus, part) = frozenset(amounts), divmod(amounts.pop(resource, 0), NANO)
-        if part or gpus > 1024:
-            raise room.bad(resource, "a number of GPUs up to 1024")
+        if part or gpus > MAX_GPUS:
+            raise room.bad(resource, f"a number of GPUs up to {MAX_GPUS}")
         for key, most in MOST.items():
             if amounts.get(key, 0) > most * unit_of(key):
                 raise room.bad(key, "no more than a node can have")

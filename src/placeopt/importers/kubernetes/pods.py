@@ -10,18 +10,10 @@ from placeopt.importers.kubernetes.devices import Devices
 from placeopt.importers.kubernetes.makers import KAI, KUEUE, YUNIKORN, gang_membership, pod_topology
 from placeopt.importers.kubernetes.node_conditions import asked_of_nodes
 from placeopt.importers.kubernetes.objects import time_ms
-from placeopt.importers.kubernetes.resources import (
-    MAX_AMOUNT,
-    NANO,
-    PODS,
-    in_units,
-    is_infeasible,
-    may_be_gpu,
-    requested_amounts,
-)
-from placeopt.importers.observed_round import MAX_GPUS
+from placeopt.importers.kubernetes.resources import NANO, PODS, in_units, is_infeasible, may_be_gpu, requested_amounts
 from placeopt.importers.priority_rule import annotation_marks
 from placeopt.model import NodeConditions, Relation
+from placeopt.model.base import MAX_AMOUNT, MAX_GPUS
 from placeopt.model.conditions import ANY_NODE
 
 QUEUES = (

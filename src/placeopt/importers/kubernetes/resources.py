@@ -19,8 +19,6 @@ _FORM = re.compile(r"([+]?[0-9]{1,18}(?:\.[0-9]{0,9})?|\.[0-9]{1,9})([eE][+-]?[0
 _POWER = {"n": -3, "u": -2, "m": -1, "k": 1, "M": 2, "G": 3, "T": 4, "P": 5, "E": 6}
 NANO = 10**9
 MIB = Fraction(1 << 20)
-MAX_AMOUNT = 1_000_000_000
-"""Most of a named resource that a record states."""
 _MOST = 2**60 * NANO
 
 

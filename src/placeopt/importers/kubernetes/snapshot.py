@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import Any
@@ -116,9 +117,7 @@ def read_kubernetes(
         max((time for pod in pods.readable for time in (pod.created_ms, pod.started_ms)), default=0),
         cluster,
         jobs,
-        snapshot_policy(
-            "kubernetes", dict.fromkeys(one.level for one in cluster.domains), queues.queues, queues.flavors
-        ),
+        snapshot_policy("kubernetes", cluster, queues.queues, queues.flavors),
         previous,
         read_holds(listed, pods.readable, jobs, resource, notes),
     )
@@ -147,11 +146,10 @@ class KubernetesObjects:
         self._listing = Listing(listed, resource, priority_rule(rule), ImportNotes())
         self._levels = Levels(self._listing.nodes, levels, where, topology_levels(listed.get("Topology", [])))
         cluster = cluster or cluster_of(self._listing.nodes, self._levels, self._listing.stated, where)
-        self._limits: dict[str, int] = {}
+        self._limits = Counter[str]()
         """Most that a node of the cluster has of each name."""
         for machine in cluster.machines:
-            for name, amount in machine.resources.items():
-                self._limits[name] = max(amount, self._limits.get(name, 0))
+            self._limits |= Counter(machine.resources)
 
     @checked
     def job(self, *pods: dict[str, Any]) -> Job:

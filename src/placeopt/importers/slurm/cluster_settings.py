@@ -12,11 +12,11 @@ from placeopt.errors import BadInput
 from placeopt.importers.import_notes import ImportNotes
 from placeopt.importers.json_entry import JsonEntry
 from placeopt.importers.observed_round import ObservedHold
-from placeopt.importers.slurm.fields import MOST_NAMED, parse_indices, parse_time_ms, parse_tres
+from placeopt.importers.slurm.fields import parse_indices, parse_time_ms, parse_tres
 from placeopt.importers.slurm.lists import JobLeftOut, expand_node_list, milliseconds, read_list
 from placeopt.importers.source_file import SourceFile, read_source
 from placeopt.model import Cluster
-from placeopt.model.base import Amounts
+from placeopt.model.base import MAX_AMOUNT, Amounts
 
 LICENSE = "license/"
 """Before a licence's name, in trackable resources and in named resources of a round."""
@@ -39,7 +39,7 @@ class Licenses:
         for entry in () if source is None else read_list(source, "licenses", "'scontrol show licenses --json'")[1]:
             name = LICENSE + entry.text("LicenseName")
             total, used, reserved = (entry.integer(key, 0, 2**32, 0) for key in ("Total", "Used", "Reserved"))
-            self._total[name], self._used[name] = min(total, MOST_NAMED) - reserved, used
+            self._total[name], self._used[name] = min(total, MAX_AMOUNT) - reserved, used
 
     def asked(self, entry: JsonEntry) -> list[dict[str, int]]:
         """Return what a job takes, in each of the ways that it allows; raises `JobLeftOut` if one is not listed."""

@@ -10,6 +10,8 @@ from fractions import Fraction
 from functools import lru_cache
 from itertools import chain, product
 
+from placeopt.model.base import MAX_AMOUNT
+
 MAX_HOSTS = 200_000
 
 
@@ -68,7 +70,6 @@ _MIG = re.compile(r"(?:.*_)?[1-9]g\.[0-9]{1,3}gb(?:\+.*)?\Z", re.IGNORECASE)
 """NVIDIA's names of profiles, behind the GPU's own where Slurm has found them itself."""
 _COUNTED_ELSEWHERE = re.compile(r"(?:cpu|mem|node|billing|energy|pages|vmem|fs/disk|gres/gpumem|gres/gpuutil)[:=]")
 """Trackable resources that are no request of their own, or that other fields list."""
-MOST_NAMED = 1_000_000_000
 SHARES_OF_GPUS = frozenset(("gres/shard", "gres/mps"))
 """Generic resources that are parts of GPUs."""
 
@@ -188,8 +189,8 @@ def named_gres(listed: Iterable[Gres]) -> dict[str, int]:
     named: dict[str, int] = {}
     for gres in listed:
         if gres.name != "gpu" and gres.count:
-            count = MOST_NAMED if gres.type == "no_consume" else gres.count
-            named["gres/" + gres.name] = min(MOST_NAMED, named.get("gres/" + gres.name, 0) + count)
+            count = MAX_AMOUNT if gres.type == "no_consume" else gres.count
+            named["gres/" + gres.name] = min(MAX_AMOUNT, named.get("gres/" + gres.name, 0) + count)
     return named
 
 

@@ -20,12 +20,10 @@ from placeopt.importers.slurm.lists import UNSET_TEXTS, entries_of, fields_read,
 from placeopt.importers.slurm.topology import TOPOLOGY_LINE, read_slurm_topology
 from placeopt.importers.source_file import SourceFile, read_source
 from placeopt.model import Cluster, Gpu, Machine, Node, Part, Taint
-from placeopt.model.base import MAX_NODES, Amounts
+from placeopt.model.base import MAX_AMOUNT, MAX_GPUS, MAX_NODES, Amounts
 
-MAX_GPUS = 1024
 MAX_SOCKETS = 64
 MAX_CPUS = 100_000
-MAX_MEMORY_MIB = 1_000_000_000
 
 
 _SIGNS = dict(
@@ -200,15 +198,11 @@ def _machine(entry: JsonEntry, source: str, *, keeps: bool) -> Machine:
         counts[item.type or "gpu"] += item.count
     if counts.total() > MAX_GPUS:
         raise BadInput(f"{entry.path('gres')}: {entry.text('gres')[:60]!r}; expected at most {MAX_GPUS} GPUs")
-    cpus, memory = entry.integer("cpus", 0, MAX_CPUS), entry.integer("real_memory", 0, MAX_MEMORY_MIB)
+    cpus, memory = entry.integer("cpus", 0, MAX_CPUS), entry.integer("real_memory", 0, MAX_AMOUNT)
     of_system = entry.integer("specialized_cores", 0, MAX_CPUS, 0) * entry.integer("threads", 0, MAX_CPUS, 1)
     cpus = entry.integer("effective_cpus", 0, MAX_CPUS, 0) or max(0, cpus - of_system)
-    sockets = max(
-        [
-            entry.integer("sockets", 0, MAX_SOCKETS, 0),
-            *(item.socket + 1 for item in gres if item.socket is not None and item.count),
-        ]
-    )
+    of_gpus = [item.socket + 1 for item in gres if item.socket is not None and item.count]
+    sockets = max([entry.integer("sockets", 0, MAX_SOCKETS, 0), *of_gpus])
     named = named_gres(listed)
     if keeps:
         named[FOR_ALL] = max(0, cpus - counts.total() * _kept_per_gpu(entry))
@@ -217,7 +211,7 @@ def _machine(entry: JsonEntry, source: str, *, keeps: bool) -> Machine:
         entry.where,
         id="-".join([f"{cpus}cpu", *(f"{count}x{model}" for model, count in counts.items() if count)]),
         cpu_millicores=1000 * cpus,
-        memory_mib=max(0, memory - entry.integer("specialized_memory", 0, MAX_MEMORY_MIB, 0)),
+        memory_mib=max(0, memory - entry.integer("specialized_memory", 0, MAX_AMOUNT, 0)),
         parts=tuple(Part(id=f"socket{s}", level="socket") for s in range(sockets)),
         gpus=tuple(gpu for item in gres for gpu in item.count * (_gpu(entry.where, item.type, item.socket),)),
         resources=named,

@@ -176,7 +176,7 @@ def read_slurm(
     if slices := sorted(model for model in models if is_mig(model)):
         notes.assume(f"MIG instances are read as GPUs of their own ({', '.join(slices)}), not as parts of one.")
     told = f"Slurm: {_told('nodes', nodes)}, {_told('jobs', jobs)}."
-    policy = snapshot_policy("slurm", dict.fromkeys(domain.level for domain in cluster.domains))
+    policy = snapshot_policy("slurm", cluster)
     return observed_instance(name or "slurm", told, notes, now_ms, cluster, jobs_seen, policy, previous, holds)
 
 
