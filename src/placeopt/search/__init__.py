@@ -1,15 +1,19 @@
-"""Local search on exact integer differences: small changes of a plan many a second."""
+"""Local search on exact integer differences: small changes of a plan, many a second, compiled or not."""
 
+from placeopt.search.annealing import is_compiled
 from placeopt.search.arrays import allocation_of, put, state_of
 from placeopt.search.coverage import what_is_missing
 from placeopt.search.limits import has_room, load_links, open_gpus
 from placeopt.search.placing import take_away
+from placeopt.search.search import LocalSearch
 from placeopt.search.state import State
 
 __all__ = [
+    "LocalSearch",
     "State",
     "allocation_of",
     "has_room",
+    "is_compiled",
     "load_links",
     "open_gpus",
     "put",

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from placeopt.search.state import State, count
+from placeopt.search import state
+from placeopt.search.state import State
 
 
 def gap(free: int, total: int) -> int:
@@ -16,14 +17,14 @@ def gap_change(s: State, node: int, gpus: int) -> int:
     for i in range(s.part_count[kind]):
         part = s.parts[kind, i]
         if part & gpus:
-            total, free = count(s, part), count(s, idle & part)
-            change += s.part_weight[kind, i] * (gap(free - count(s, gpus & part), total) - gap(free, total))
+            total, free = state.count(s, part), state.count(s, idle & part)
+            change += s.part_weight[kind, i] * (gap(free - state.count(s, gpus & part), total) - gap(free, total))
     for level in range(s.levels):
         domain = s.level_domain[level, node]
         taken = gpus & s.listed[kind, level]
         if domain >= 0 and taken:
             total, free = s.level_total[level, domain], s.level_free[level, domain]
-            change += s.level_weight[level] * (gap(free - count(s, taken), total) - gap(free, total))
+            change += s.level_weight[level] * (gap(free - state.count(s, taken), total) - gap(free, total))
     return change
 
 
@@ -51,6 +52,16 @@ def path_out(s: State, kind: int, number: int, gpus: int) -> int:
     return path
 
 
+def path_between(s: State, one: int, other: int) -> int:
+    """Return the path length between the domains of two nodes."""
+    path = 0
+    for i in range(s.depth):
+        a, b = s.above[one, i], s.above[other, i]
+        if a != b:
+            path += (s.uplink[a] if a >= 0 else 0) + (s.uplink[b] if b >= 0 else 0)
+    return path
+
+
 def path_of_entries(s: State, first: int, number: int) -> int:
     """
     Return the path length between all pairs of the GPUs of ``number`` entries, from slot ``first`` on.
@@ -61,12 +72,12 @@ def path_of_entries(s: State, first: int, number: int) -> int:
     for i in range(first, first + number):
         node = s.slot_node[i]
         path += path_inside(s, s.kind[node], s.gpus[node], s.slot_gpus[i])
-        total += count(s, s.slot_gpus[i])
+        total += state.count(s, s.slot_gpus[i])
     if number == 1 or total < 2:
         return path
     for i in range(first, first + number):
         node = s.slot_node[i]
-        here = count(s, s.slot_gpus[i])
+        here = state.count(s, s.slot_gpus[i])
         path += path_out(s, s.kind[node], s.gpus[node], s.slot_gpus[i]) * (total - here)
         for a in range(s.depth):
             domain = s.above[node, a]

@@ -82,6 +82,29 @@ class Kind:
         levels = (level for level in self.problem.levels if level.name not in INSIDE)
         return [mask_of(np.flatnonzero(level.gpu_to_domain[self.slots] >= 0).tolist()) for level in levels]
 
+    @cached_property
+    def alike(self) -> list[int]:
+        """Sets of GPUs that swap without changing any cost or rule while they are idle."""
+        problem, start = self.problem, self.slots.start
+        types = problem.gpu_type[self.slots].tolist()
+        memory = problem.gpu_memory_mib[self.slots].tolist()
+        inside = [*self.switches, *self.sockets, *(gpus for _, gpus in self.parts), *self.listed]
+        named = [part[start : start + self.gpus].tolist() for part in problem.gpu_part.values()]
+        marks = [
+            (types[g], memory[g], int(self.way_out[g]), *(s >> g & 1 for s in inside), *(part[g] for part in named))
+            for g in range(self.gpus)
+        ]
+        groups: list[list[int]] = []
+        for g in range(self.gpus):
+            for group in groups:
+                first, others = group[0], [x for x in range(self.gpus) if x not in (g, group[0])]
+                if marks[g] == marks[first] and (self.distance[g, others] == self.distance[first, others]).all():
+                    group.append(g)
+                    break
+            else:
+                groups.append([g])
+        return [mask_of(group) for group in groups]
+
 
 @dataclass(frozen=True, eq=False)
 class NodeKinds:

@@ -14,6 +14,16 @@ def has_room(s: State, node: int, option: int, workers: int) -> bool:
     return True
 
 
+def may_hold(s: State, node: int, option: int) -> bool:
+    """Return whether all workers of an option may lie on a node, apart from room."""
+    if not s.node_ok[option, s.node_class[node]] or s.per_node[option] < s.workers[option]:
+        return False
+    if s.split_level[option] < 0:
+        return True
+    together = s.split_workers[option] == 0 or s.split_workers[option] == s.workers[option]
+    return s.split_domains[option] == 1 and together and s.split_domain[s.split_level[option], node] >= 0
+
+
 def open_gpus(s: State, node: int, option: int) -> int:
     """Return the GPUs of a node that can take a job in an option."""
     allowed = s.gpu_ok[option, s.kind[node]]

@@ -2,38 +2,37 @@
 
 from __future__ import annotations
 
-from placeopt.search.costs import cost_of_entries, gap_change
-from placeopt.search.limits import load_links
-from placeopt.search.state import State, begin, count, end, enter, leave
+from placeopt.search import costs, limits, state
+from placeopt.search.state import State
 
 
 def place(s: State, job: int, option: int) -> None:
     """Place a job, which is not placed, in an option at the entries of its slots."""
     first, number = s.first_slot[job], s.entries[job]
-    cost = cost_of_entries(s, job, option, first, number)
+    cost = costs.cost_of_entries(s, job, option, first, number)
     for slot in range(first, first + number):
         node, gpus = s.slot_node[slot], s.slot_gpus[slot]
         for r in range(s.resources):
             s.node_free[node, r] -= s.demand[option, r] * s.slot_workers[slot]
         newly = s.idle[node] & gpus
         if newly:
-            cost += s.gap_price * gap_change(s, node, newly)
+            cost += s.gap_price * costs.gap_change(s, node, newly)
             _count_idle(s, node, newly, -1)
         _load_gpus(s, node, gpus, option, 1)
-        enter(s, slot)
-    load_links(s, option, first, number, 1)
+        state.enter(s, slot)
+    limits.load_links(s, option, first, number, 1)
     s.option[job] = option
     s.value += s.value_of[option]
     s.cost += cost
     if s.fixed[job] == 0:
-        begin(s, job)
+        state.begin(s, job)
 
 
 def take_away(s: State, job: int) -> None:
     """Take away a job that is placed; its entries stay at its slots."""
     first, number, option, gaps = s.first_slot[job], s.entries[job], s.option[job], 0
     for slot in range(first, first + number):
-        leave(s, slot)
+        state.leave(s, slot)
     for slot in range(first, first + number):
         node, gpus = s.slot_node[slot], s.slot_gpus[slot]
         for r in range(s.resources):
@@ -42,13 +41,13 @@ def take_away(s: State, job: int) -> None:
         freed = _without_jobs(s, node, gpus)
         if freed:
             _count_idle(s, node, freed, 1)
-            gaps += gap_change(s, node, freed)
-    load_links(s, option, first, number, -1)
-    s.cost -= cost_of_entries(s, job, option, first, number) + s.gap_price * gaps
+            gaps += costs.gap_change(s, node, freed)
+    limits.load_links(s, option, first, number, -1)
+    s.cost -= costs.cost_of_entries(s, job, option, first, number) + s.gap_price * gaps
     s.value -= s.value_of[option]
     s.option[job] = -1
     if s.fixed[job] == 0:
-        end(s, job)
+        state.end(s, job)
 
 
 def _load_gpus(s: State, node: int, gpus: int, option: int, sign: int) -> None:
@@ -77,8 +76,8 @@ def _without_jobs(s: State, node: int, gpus: int) -> int:
 def _count_idle(s: State, node: int, gpus: int, sign: int) -> None:
     """Let GPUs of a node become idle, all of which are busy, or busy, all of which are idle (``sign`` -1)."""
     s.idle[node] ^= gpus
-    s.idle_count[node] += sign * count(s, gpus)
+    s.idle_count[node] += sign * state.count(s, gpus)
     for level in range(s.levels):
         domain = s.level_domain[level, node]
         if domain >= 0:
-            s.level_free[level, domain] += sign * count(s, gpus & s.listed[s.kind[node], level])
+            s.level_free[level, domain] += sign * state.count(s, gpus & s.listed[s.kind[node], level])

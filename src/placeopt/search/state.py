@@ -4,7 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from placeopt.search.tables import Block, Row, Table, zeros
+from placeopt.search.tables import Block, Reals, Row, Table, zeros
+
+OF_JOBS = (
+    *("option", "entries", "placed", "waiting", "position", "met", "met_level", "queue", "touched", "touched_jobs"),
+    *("old_option", "old_entries", "changed", "changed_jobs", "best_option_of", "best_entries_of"),
+)
+OF_NODES = (*("first_of_node", "candidate_of", "grown_workers", "grown_gpus", "near_cost", "near_gpus", "far_cost"),)
+OF_SLOTS = (
+    *("slot_node", "slot_gpus", "slot_workers", "next_slot", "previous_slot"),
+    *("old_node", "old_gpus", "old_workers", "best_node", "best_gpus", "best_workers"),
+)
+COUNTS = (
+    *("placed_count", "waiting_count", "candidate_count", "touched_count", "changed_count", "searches", "move"),
+    *("chosen", "best_cost", "best_option", "best_entries", "grown_cost", "best_value", "best_plan_cost"),
+)
+"""Rows by job, by node and by slot, and numbers, that begin with zeros."""
 
 
 class State:
@@ -30,10 +45,14 @@ class State:
     link_most: Table  # (N + D, 2) what GPU jobs and CPU jobs may load uplinks of nodes, then of domains, with
     # Kinds of nodes. Tables by set of GPUs are filled where there are at most 8.
     ones: Row  # (256,) number of bits
+    subsets: Row  # (256,) the sets of 8 GPUs by their size, then ascending
+    subset_start: Row  # (10,) where those of a size begin
     distance: Block  # (kinds, g, g) between GPUs of a node
     way_out: Table  # (kinds, g) from a GPU to the domain of its node
     path_of_set: Table  # (kinds, 256) between all pairs
     way_of_set: Table  # (kinds, 256) sum of ``way_out``
+    alike_count: Row  # (kinds,)
+    alike: Table  # (kinds, ...) sets of GPUs that cannot be told apart while idle
     switch_count: Row  # (kinds,)
     switches: Table  # (kinds, ...) GPUs of a switch
     socket_count: Row  # (kinds,)
@@ -61,8 +80,14 @@ class State:
     per_node: Row  # (O,) most workers on a node
     node_ok: Table  # (O, classes)
     gpu_ok: Table  # (O, kinds) set of GPUs
+    split_level: Row  # (O,) row of ``split_domain``, -1 without
+    split_domains: Row  # (O,) number of domains
+    split_workers: Row  # (O,) in each domain, 0 for any number
+    split_domain: Table  # (levels, N) -1 without
     # Jobs.
     jobs: int
+    first_option: Row  # (J,)
+    end_option: Row  # (J,)
     first_slot: Row  # (J,)
     profile: Row  # (J,) row of ``excess``, -1 without
     traffic: Row  # (J,) weight of paths
@@ -103,6 +128,57 @@ class State:
     position: Row  # (J,) in one of the two lists
     value: int
     cost: int
+    # The search.
+    words: Row  # (4,) of the random numbers
+    never: int  # a cost that nothing reaches
+    look: int  # nodes with room that decide where a job goes
+    few: int  # nodes all of which are looked at
+    blinks: int  # one of so many candidates is left out; 0: none
+    quantiles: Reals  # of the exponential distribution
+    lowest: Row  # (N,) lowest domain of a node, or D
+    domain_start: Row  # (D + 2,) where its nodes begin
+    domain_nodes: Row  # (N,) nodes by lowest domain
+    candidates: Row  # (2 N,) all nodes, then those that a move looks at
+    candidate_count: int
+    candidate_of: Row  # (N,) number of the last move that had it as a candidate
+    move: int
+    queue: Row  # (J,) jobs that are to be placed
+    key: Reals  # (J,)
+    tried: Row  # of each kind of move
+    kept: Row
+    better: Row
+    # The insertion that is tried, and the best one of a job, whose entries stand after those being tried.
+    chosen: int  # set of GPUs
+    best_cost: int
+    best_option: int
+    best_entries: int
+    grown_cost: int
+    grown_workers: Row  # (N,) of a gang
+    grown_gpus: Row  # (N,)
+    near_cost: Row  # (N,) of its next worker, on the node
+    near_gpus: Row  # (N,)
+    far_cost: Row  # (N,) and for paths to other nodes
+    in_split: Row  # workers in each domain of its split
+    # What the step changed, and where it was.
+    touched: Row  # (J,)
+    touched_jobs: Row
+    touched_count: int
+    old_option: Row
+    old_entries: Row
+    old_node: Row  # by slot
+    old_gpus: Row
+    old_workers: Row
+    # The best plan, and what changed since.
+    changed: Row  # (J,)
+    changed_jobs: Row
+    changed_count: int
+    best_option_of: Row
+    best_entries_of: Row
+    best_node: Row  # by slot
+    best_gpus: Row
+    best_workers: Row
+    best_value: int
+    best_plan_cost: int
     # Scratch: counts of domains, and where jobs were met.
     in_domain: Row  # (D,)
     met: Row  # (J,) number of the last search for neighbours that met the job
@@ -113,19 +189,21 @@ class State:
         """Take every field that says what the round is, and what is free, from ``facts``; no job is placed."""
         for name, fact in facts.items():
             setattr(self, name, fact)
-        domains, jobs, nodes = self.domains, self.jobs, self.nodes
-        self.option, self.entries = zeros(jobs), zeros(jobs)
-        self.placed, self.waiting, self.position = zeros(jobs), zeros(jobs), zeros(jobs)
-        self.in_domain, self.met, self.met_level = zeros(domains), zeros(jobs), zeros(jobs)
-        self.first_of_node = zeros(nodes)
-        self.placed_count = self.waiting_count = self.searches = 0
-        slots = self.first_trial + 2 * (nodes + 1)
-        self.slot_node, self.slot_gpus, self.slot_workers = zeros(slots), zeros(slots), zeros(slots)
-        self.next_slot, self.previous_slot = zeros(slots), zeros(slots)
+        jobs, nodes, slots = self.jobs, self.nodes, self.first_trial + 2 * (self.nodes + 1)
+        for name in OF_JOBS:
+            setattr(self, name, zeros(jobs))
+        for name in OF_NODES:
+            setattr(self, name, zeros(nodes))
+        for name in OF_SLOTS:
+            setattr(self, name, zeros(slots))
+        for name in COUNTS:
+            setattr(self, name, 0)
+        self.in_domain, self.in_split = zeros(self.domains), zeros(max(self.domains, nodes))
+        self.tried, self.kept, self.better = zeros(8), zeros(8), zeros(8)
         for n in range(nodes):
             self.first_of_node[n] = -1
         for job in range(jobs):
-            self.option[job] = -1
+            self.option[job] = self.best_option_of[job] = -1
             if not self.fixed[job]:
                 wait(self, job)
 

@@ -20,6 +20,18 @@ class Row(Protocol):
         ...
 
 
+class Reals(Protocol):
+    """Numbers of 64 bits at positions from 0 on."""
+
+    def __getitem__(self, at: int, /) -> float:
+        """Return one of them."""
+        ...
+
+    def __setitem__(self, at: int, number: float, /) -> None:
+        """Change one of them."""
+        ...
+
+
 class Table(Protocol):
     """Integers of 64 bits at pairs of positions."""
 
@@ -53,6 +65,11 @@ def table(values: ArrayLike) -> Table:
 def block(values: ArrayLike) -> Block:
     """Return a copy of ``values``, shape (n, m, k), with a layer of zeros more at the end of each axis."""
     return cast("Block", _padded(values, 3).data)
+
+
+def reals(values: ArrayLike) -> Reals:
+    """Return a copy of ``values``, shape (n,), with one entry more."""
+    return cast("Reals", np.append(np.asarray(values, dtype=np.float64).ravel(), 0.0).data)
 
 
 def zeros(size: int) -> Row:

@@ -1,0 +1,44 @@
+"""Simulated annealing (Kirkpatrick et al. 1983) of the cost, while the value never falls; the best plan is kept."""
+
+from __future__ import annotations
+
+from placeopt.search import memory, moves, rng
+from placeopt.search.state import State
+
+try:
+    import cython
+except ImportError:  # it is needed to compile, not to run
+    from placeopt.search import uncompiled as cython
+
+
+def is_compiled() -> bool:
+    """Return whether the search is compiled."""
+    return bool(cython.compiled)
+
+
+def anneal(s: State, steps: int, temperature: float) -> None:
+    """Take some steps at a temperature, in units of the cost. Compiled, no other thread waits for them."""
+    with cython.nogil:
+        _anneal(s, steps, temperature)
+
+
+def _anneal(s: State, steps: int, temperature: float) -> None:
+    for _ in range(steps):
+        _step(s, temperature)
+
+
+def _step(s: State, temperature: float) -> None:
+    """Make a move, and keep it, or take it back where it is too much worse."""
+    value, cost, move = s.value, s.cost, rng.below(s, 5)
+    moves.change(s, move)
+    s.tried[move] += 1
+    if s.value < value or (
+        s.value == value and s.cost > cost and 1.0 * (s.cost - cost) >= temperature * s.quantiles[rng.below(s, 1024)]
+    ):
+        memory.undo(s)
+        return
+    s.kept[move] += 1
+    memory.keep(s)
+    if s.value > s.best_value or (s.value == s.best_value and s.cost < s.best_plan_cost):
+        memory.save(s)
+        s.better[move] += 1

@@ -1,0 +1,11 @@
+# C types of `insertion.py`.
+cimport cython
+from placeopt.search cimport choice, gangs, limits, placing, rng, state
+from placeopt.search.state cimport State
+
+cpdef bint insert(State s, long job, long first, long number) noexcept nogil
+@cython.locals(at=long, free=long, seen=long)
+cdef void _try_nodes(State s, long job, long option, long first, long number) noexcept nogil
+cdef bint _is_better(State s, long option, long cost) noexcept nogil
+cdef void _try_gang(State s, long job, long option, long first, long number, long seed) noexcept nogil
+cdef void _copy(State s, long source, long target, long number) noexcept nogil

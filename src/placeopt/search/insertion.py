@@ -1,0 +1,87 @@
+"""A job that waits put to the best of some nodes, in the best of its options."""
+
+from __future__ import annotations
+
+from placeopt.search import choice, gangs, limits, placing, rng, state
+from placeopt.search.state import State
+
+
+def insert(s: State, job: int, first: int, number: int) -> bool:
+    """
+    Place a job in its most valuable option, at the least cost, among ``number`` candidates from position ``first`` on.
+
+    Returns whether it found room. At random some candidates are left out (Christiaens and Vanden Berghe 2020), and
+    where many have room the first ``s.look`` of them decide.
+    """
+    s.best_entries = 0
+    for option in range(s.first_option[job], s.end_option[job]):
+        if s.best_entries and s.value_of[option] < s.value_of[s.best_option]:
+            continue
+        if s.bundles[option] == 1:
+            _try_nodes(s, job, option, first, number)
+        else:
+            _try_gang(s, job, option, first, number, -1)
+            _try_gang(s, job, option, first, number, s.candidates[first + rng.below(s, number)])
+    if s.best_entries == 0:
+        return False
+    _copy(s, s.first_trial + s.nodes + 1, s.first_slot[job], s.best_entries)
+    s.entries[job] = s.best_entries
+    placing.place(s, job, s.best_option)
+    return True
+
+
+def _try_nodes(s: State, job: int, option: int, first: int, number: int) -> None:
+    """Try a job of one bundle on each candidate."""
+    workers = s.workers[option]
+    need, at, seen = s.gpus_of[option] * workers, rng.below(s, number), 0
+    for _ in range(number):
+        node = s.candidates[first + at]
+        at = at + 1 if at + 1 < number else 0
+        if s.idle_only[option] and s.idle_count[node] < need:
+            continue
+        if not limits.may_hold(s, node, option) or not limits.has_room(s, node, option, workers):
+            continue
+        if s.blinks and rng.below(s, s.blinks) == 0:
+            continue
+        free = limits.open_gpus(s, node, option) if need else 0
+        if state.count(s, free) < need:
+            continue
+        cost = choice.choose(s, job, node, free, need, 0) + s.option_price * s.cost_of[option]
+        if _is_better(s, option, cost):
+            s.best_cost, s.best_option, s.best_entries = cost, option, 1
+            slot = s.first_trial + s.nodes + 1
+            s.slot_node[slot], s.slot_gpus[slot], s.slot_workers[slot] = node, s.chosen, workers
+        seen += 1
+        if seen == s.look:
+            return
+
+
+def _is_better(s: State, option: int, cost: int) -> bool:
+    """Return whether an option at a cost is better than what was found before."""
+    if s.best_entries == 0:
+        return True
+    value, best = s.value_of[option], s.value_of[s.best_option]
+    return value > best or (value == best and cost < s.best_cost)
+
+
+def _try_gang(s: State, job: int, option: int, first: int, number: int, seed: int) -> None:
+    """Try a job of several bundles, from one node on."""
+    entries = gangs.grow(s, job, option, first, number, seed)
+    if entries == 0:
+        return
+    cost = s.grown_cost + s.option_price * s.cost_of[option]
+    if not _is_better(s, option, cost):
+        return
+    fits = limits.load_links(s, option, s.first_trial, entries, 1)
+    limits.load_links(s, option, s.first_trial, entries, -1)
+    if fits:
+        s.best_cost, s.best_option, s.best_entries = cost, option, entries
+        _copy(s, s.first_trial, s.first_trial + s.nodes + 1, entries)
+
+
+def _copy(s: State, source: int, target: int, number: int) -> None:
+    """Copy entries from some slots to others."""
+    for i in range(number):
+        s.slot_node[target + i] = s.slot_node[source + i]
+        s.slot_gpus[target + i] = s.slot_gpus[source + i]
+        s.slot_workers[target + i] = s.slot_workers[source + i]

@@ -1,0 +1,22 @@
+# C types of `moves.py`.
+cimport cython
+from placeopt.search cimport insertion, limits, memory, placing, rng, state
+from placeopt.search.state cimport State
+
+@cython.locals(everywhere=bint, first=long)
+cpdef void change(State s, long move) noexcept nogil
+cdef void _add_candidate(State s, long node) noexcept nogil
+cdef void _remove(State s, long job) noexcept nogil
+cdef void _one_job(State s) noexcept nogil
+cdef void _two_jobs(State s) noexcept nogil
+cdef void _gpus(State s) noexcept nogil
+cdef void _nodes(State s) noexcept nogil
+@cython.locals(found=long)
+cdef long _for_one_that_waits(State s) noexcept nogil
+@cython.locals(gpu=long)
+cdef long _make_room(State s, long node, long option, long workers) noexcept nogil
+cdef void _clear(State s, long node, long gpu) noexcept nogil
+cdef long _near(State s, long node) noexcept nogil
+cdef long _jobs_to_place(State s, long move, long first) noexcept nogil
+@cython.locals(at=long)
+cdef void _sort(State s, long jobs, long first) noexcept nogil

@@ -1,0 +1,185 @@
+"""Neighbourhoods: jobs taken away, and which jobs are then placed again, where, and in which order."""
+
+from __future__ import annotations
+
+from placeopt.search import insertion, limits, memory, placing, rng, state
+from placeopt.search.state import State
+
+
+def change(s: State, move: int) -> None:
+    """Change the plan by one of five moves, 0 to 4: take jobs away, then place as many as find room."""
+    s.candidate_count, first = 0, -1
+    s.move += 1
+    if move == 0:
+        _one_job(s)
+    elif move == 1:
+        _two_jobs(s)
+    elif move == 2:
+        _gpus(s)
+    elif move == 3:
+        _nodes(s)
+    else:
+        first = _for_one_that_waits(s)
+    jobs = _jobs_to_place(s, move, first)
+    _sort(s, jobs, first)
+    everywhere = move == 0 or s.nodes <= s.few or rng.below(s, 8) == 0
+    if not everywhere:
+        for _ in range(4):
+            _add_candidate(s, rng.below(s, s.nodes))
+    for i in range(jobs):
+        if everywhere:
+            insertion.insert(s, s.queue[i], 0, s.nodes)
+        else:
+            insertion.insert(s, s.queue[i], s.nodes, s.candidate_count)
+
+
+def _add_candidate(s: State, node: int) -> None:
+    """Append a node to the candidates, unless it is one."""
+    if s.candidate_of[node] != s.move:
+        s.candidate_of[node] = s.move
+        s.candidates[s.nodes + s.candidate_count] = node
+        s.candidate_count += 1
+
+
+def _remove(s: State, job: int) -> None:
+    """Take away a job that is placed, so that it can be undone."""
+    memory.note(s, job)
+    placing.take_away(s, job)
+
+
+def _one_job(s: State) -> None:
+    """Take away a job: it is placed where it costs least."""
+    if s.placed_count:
+        _remove(s, s.placed[rng.below(s, s.placed_count)])
+
+
+def _two_jobs(s: State) -> None:
+    """Take away two jobs, of one size where some tries find such, that may swap places."""
+    if s.placed_count < 2:
+        return
+    one = s.placed[rng.below(s, s.placed_count)]
+    other = s.placed[rng.below(s, s.placed_count)]
+    for _ in range(8):
+        if s.size[one] == s.size[other] and one != other:
+            break
+        other = s.placed[rng.below(s, s.placed_count)]
+    _add_candidate(s, s.slot_node[s.first_slot[one]])
+    _add_candidate(s, s.slot_node[s.first_slot[other]])
+    _remove(s, one)
+    if one != other:
+        _remove(s, other)
+
+
+def _gpus(s: State) -> None:
+    """Take away the jobs on one or two GPUs of each of two or three nodes."""
+    node = rng.below(s, s.nodes)
+    for _ in range(2 + rng.below(s, 2)):
+        if s.gpus[node]:
+            for _ in range(1 + rng.below(s, 2)):
+                _clear(s, node, rng.below(s, s.gpus[node]))
+        _add_candidate(s, node)
+        node = _near(s, node)
+
+
+def _nodes(s: State) -> None:
+    """Take away jobs of two or three nodes: on each a quarter of them, half, three quarters or all."""
+    node = rng.below(s, s.nodes)
+    for _ in range(2 + rng.below(s, 2)):
+        share = 1 + rng.below(s, 4)
+        slot = s.first_of_node[node]
+        while slot >= 0:
+            after, job = s.next_slot[slot], s.slot_job[slot]
+            if s.fixed[job] == 0 and rng.below(s, 4) < share:
+                _remove(s, job)
+            slot = after
+        _add_candidate(s, node)
+        node = _near(s, node)
+
+
+def _for_one_that_waits(s: State) -> int:
+    """Take away jobs so that one that waits has room in one of its options; return it, -1 where none waits."""
+    if s.waiting_count == 0:
+        return -1
+    job = s.waiting[rng.below(s, s.waiting_count)]
+    option = s.first_option[job] + rng.below(s, s.end_option[job] - s.first_option[job])
+    node, found = rng.below(s, s.nodes), 0
+    per_bundle = s.workers[option] // s.bundles[option]
+    for _ in range(s.few):
+        if found >= s.workers[option]:
+            break
+        if s.node_ok[option, s.node_class[node]]:
+            found += _make_room(s, node, option, per_bundle)
+            _add_candidate(s, node)
+        node = _near(s, node)
+    return job
+
+
+def _make_room(s: State, node: int, option: int, workers: int) -> int:
+    """Take away jobs on a node until so many workers of an option have room; return how many have."""
+    need = s.gpus_of[option] * workers
+    gpu = rng.below(s, s.gpus[node]) if s.gpus[node] else 0
+    for _ in range(s.gpus[node]):
+        if limits.has_room(s, node, option, workers) and state.count(s, limits.open_gpus(s, node, option)) >= need:
+            break
+        _clear(s, node, gpu)
+        gpu = gpu + 1 if gpu + 1 < s.gpus[node] else 0
+    if not limits.has_room(s, node, option, workers):
+        return 0
+    if need == 0:
+        return workers
+    free = state.count(s, limits.open_gpus(s, node, option))
+    return min(free // s.gpus_of[option], s.per_node[option]) if free >= need else 0
+
+
+def _clear(s: State, node: int, gpu: int) -> None:
+    """Take away the jobs on a GPU."""
+    slot = s.first_of_node[node]
+    while slot >= 0:
+        after, job = s.next_slot[slot], s.slot_job[slot]
+        if s.fixed[job] == 0 and s.slot_gpus[slot] >> gpu & 1:
+            _remove(s, job)
+        slot = after
+
+
+def _near(s: State, node: int) -> int:
+    """Return another node: every other time one of the same domain."""
+    start, end = s.domain_start[s.lowest[node]], s.domain_start[s.lowest[node] + 1]
+    if end - start > 1 and rng.below(s, 2):
+        return s.domain_nodes[start + rng.below(s, end - start)]
+    return rng.below(s, s.nodes)
+
+
+def _jobs_to_place(s: State, move: int, first: int) -> int:
+    """Queue what was taken away, ``first``, and some that wait; return how many."""
+    if first >= 0:
+        memory.note(s, first)
+    if move > 0:
+        for _ in range(4 if s.waiting_count > 4 else s.waiting_count):
+            memory.note(s, s.waiting[rng.below(s, s.waiting_count)])
+    for i in range(s.touched_count):
+        s.queue[i] = s.touched_jobs[i]
+    return s.touched_count
+
+
+def _sort(s: State, jobs: int, first: int) -> None:
+    """Order the queue by chance, size, value or value per size, the last three shaken by a fifth; ``first`` first."""
+    rule = rng.below(s, 4)
+    for i in range(jobs):
+        job, shaken = s.queue[i], 0.8 + rng.below(s, 1024) / 2560.0
+        option = s.first_option[job]
+        if job == first:
+            s.key[i] = -1e300
+        elif rule == 0:
+            s.key[i] = shaken
+        elif rule == 1:
+            s.key[i] = -shaken * s.size[job]
+        elif rule == 2:
+            s.key[i] = -shaken * s.value_of[option]
+        else:
+            s.key[i] = -shaken * s.value_of[option] / (s.size[job] + 1.0)
+    for i in range(1, jobs):
+        job, key, at = s.queue[i], s.key[i], i
+        while at > 0 and s.key[at - 1] > key:
+            s.queue[at], s.key[at] = s.queue[at - 1], s.key[at - 1]
+            at -= 1
+        s.queue[at], s.key[at] = job, key

@@ -1,0 +1,7 @@
+# C types of `rng.py`.
+cimport cython
+from placeopt.search.state cimport State
+
+@cython.locals(first=long, last=long)
+cdef long draw(State s) noexcept nogil
+cdef long below(State s, long end) noexcept nogil
