@@ -58,6 +58,7 @@ CONFLICTS = [
     (on_homes(workers=2, gpus=0, splits=THREE_RACKS), "split:rack"),
     (on_homes(node_selector={"disk": "ssd"}), "node_selector"),
     (on_homes(gpus=4, nodes_allowed=("n0",), cpu_millicores=1), "gpu_count nodes_allowed"),
+    (on_homes(nodes_allowed=("n0",), node_selector={"rack": "r1"}), "nodes_allowed node_selector"),
     (on_homes(utility_min_thousandths=500, utility_thousandths=400), "utility"),
     # 3000 MB/s a worker on an uplink of 75 % of 2000; in one node they would not talk outside
     (

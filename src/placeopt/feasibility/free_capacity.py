@@ -10,6 +10,7 @@ import numpy as np
 from placeopt.deadline import FOREVER, Deadline
 from placeopt.feasibility.requirement import Requirement, one_node_of_each_class
 from placeopt.model import Job, Spread
+from placeopt.model.conditions import ANY_NODE
 from placeopt.problem import CPU, MEMORY, BoolArray, IntArray, Problem, State
 from placeopt.problem.arrays import Room
 from placeopt.problem.classes import CHOICES, Admission, effective_labels
@@ -183,7 +184,14 @@ def free_capacity_of(state: State, job: Job) -> FreeCapacity:
 
 
 def _open(problem: Problem, job: Job) -> dict[str, BoolArray]:
-    """``open[barrier]``, shape (N,), by one node of each class."""
-    nodes = one_node_of_each_class(problem)
+    """
+    ``open[barrier]``, shape (N,).
+
+    The nodes of a class agree on all that a job says of nodes together. So one node of each class tells where the job
+    says one thing, and all nodes have to be asked where it says several.
+    """
+    every, asks = problem.instance.cluster.nodes, job.conditions
+    several = sum(getattr(asks, choice) != getattr(ANY_NODE, choice) for choice in CHOICES) > 1
+    nodes, of_node = (every, slice(None)) if several else (one_node_of_each_class(problem), problem.node_class)
     admission = Admission(nodes, effective_labels(problem.instance, nodes))
-    return {barrier: mask[problem.node_class] for barrier, mask in admission.open(job).items()}
+    return {barrier: mask[of_node] for barrier, mask in admission.open(job).items()}
