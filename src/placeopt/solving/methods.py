@@ -14,6 +14,7 @@ from placeopt.solving.stages.branch_and_price import BranchAndPrice
 from placeopt.solving.stages.capacity_relaxation import CapacityRelaxationBound
 from placeopt.solving.stages.cost_relaxation import CostRelaxationBound
 from placeopt.solving.stages.exact import Exact, LoadRace
+from placeopt.solving.stages.fillings import Fillings
 from placeopt.solving.stages.first_plan import MakeRoom, PreviousPlan, RankMapping, ReserveTime
 from placeopt.solving.stages.gang_diving import GangDiving
 from placeopt.solving.stages.gpu_patterns import GpuPatternPlans
@@ -233,6 +234,7 @@ METHODS: dict[str, Method] = {
     "search": solver_method(*SEARCH),
     "prices": greedy_method("prices"),
     "node-patterns": solver_method(NodePatterns()),
+    "fillings": solver_method(RefillNodes(), RefillNodes(after_patterns=True), Fillings()),
 }
 
 

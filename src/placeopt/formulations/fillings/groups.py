@@ -1,0 +1,109 @@
+"""What is alike: bundles that take the same of a unit, and jobs that may start in the same ways."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from placeopt.problem import BoolArray, IntArray, Problem, State
+from placeopt.problem.classes import group_by_key
+
+WHOLE = 1000
+"""Thousandths of a GPU."""
+
+
+@dataclass(frozen=True, eq=False)
+class BundleGroups:
+    """D bundle groups: what a bundle takes, where it may lie, and whom it disturbs."""
+
+    gpus: IntArray  # (D,)
+    milli: IntArray  # (D,) of each of its GPUs
+    demand: IntArray  # (D, R)
+    allowed: BoolArray  # (D, C) node classes on which a bundle fits while they are idle
+    profile: IntArray  # (D,) row in the slowdown table, -1: disturbs nobody, or that is not counted
+    of_option: IntArray  # (O,) bundle group of each option's bundles
+
+    def __len__(self) -> int:
+        """D."""
+        return len(self.gpus)
+
+
+def bundle_groups_of(problem: Problem, profile: IntArray | None = None) -> BundleGroups:
+    """
+    Return the bundle groups of all options.
+
+    ``profile``, shape (O,), is whom bundles of each option disturb; None where that does not count. Where at most one
+    job may hold a GPU every share counts as a whole one; under ``overcommit`` every job as one of the jobs that a GPU
+    may hold.
+    """
+    options = problem.options
+    gpus = options.bundle_gpus
+    milli = options.milli if problem.shares_bind and problem.jobs_per_gpu != 1 else np.full(len(options), WHOLE)
+    demand = options.demand * options.bundle_workers[:, None]
+    profile = np.full(len(options), -1) if profile is None else profile
+    rows = np.column_stack((gpus, np.where(gpus > 0, milli, 0), profile, demand, options.node_class_ok))
+    distinct, of_option = np.unique(rows, axis=0, return_inverse=True)
+    ends = 3 + demand.shape[1]
+    return BundleGroups(
+        gpus=distinct[:, 0],
+        milli=distinct[:, 1],
+        demand=distinct[:, 3:ends],
+        allowed=distinct[:, ends:].astype(bool),
+        profile=distinct[:, 2],
+        of_option=of_option.reshape(-1),
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class Starts:
+    """
+    W starts of groups of waiting jobs: a job of the group runs as a number of bundles of one bundle group.
+
+    ``jobs`` are those of each job group, by arrival as in the file; ``place`` tells for which option of every job a
+    start stands.
+    """
+
+    jobs: tuple[IntArray, ...]
+    job_group: IntArray  # (W,)
+    place: IntArray  # (W,) position among the options of a job
+    bundle_group: IntArray  # (W,)
+    bundles: IntArray  # (W,)
+    value: IntArray  # (W,)
+    cost: IntArray  # (W,) that the start has by itself, wherever its bundles lie
+
+    @cached_property
+    def size(self) -> IntArray:
+        """Shape (job groups,): number of jobs."""
+        return np.array([len(jobs) for jobs in self.jobs], dtype=np.int64)
+
+    @cached_property
+    def most(self) -> IntArray:
+        """Shape (W,): limit on the jobs of each start."""
+        return self.size[self.job_group]
+
+
+def starts_of(state: State, bundle_groups: BundleGroups, cost: IntArray | None = None) -> Starts:
+    """
+    Return the starts of the jobs that are not placed in ``state``; those that are worth nothing are left out.
+
+    ``cost``, shape (O,), is what a job costs in each option by itself; None for nothing.
+    """
+    problem, options = state.problem, state.problem.options
+    waiting = np.array([placement is None for placement in state.placements], dtype=bool)
+    waiting[list(problem.running)] = False
+    jobs = np.flatnonzero(waiting)
+    cost = np.zeros(len(options), dtype=np.int64) if cost is None else cost
+    able = (options.value > 0) & bundle_groups.allowed[bundle_groups.of_option].any(axis=1)
+    table = np.stack([bundle_groups.of_option, options.bundles, options.value, cost, able], axis=1)
+    ways = list(map(tuple, table.tolist()))
+    classes, of_job = np.unique(problem.job_class[jobs], return_inverse=True)
+    begin, end = problem.class_option_start[classes].tolist(), problem.class_option_start[classes + 1].tolist()
+    keys = [tuple(ways[a:b]) for a, b in zip(begin, end, strict=True)]
+    group_of_class, first = group_by_key(keys)
+    job_group = np.array(group_of_class, dtype=np.int64)[of_job]
+    order = np.argsort(job_group, kind="stable")
+    members = np.split(jobs[order], np.cumsum(np.bincount(job_group, minlength=len(first)))[:-1]) if first else []
+    starts = [(c, i, *way[:4]) for c, k in enumerate(first) for i, way in enumerate(keys[k]) if way[4]]
+    return Starts(tuple(members), *np.array(starts, dtype=np.int64).reshape(len(starts), 6).T)

@@ -1,0 +1,61 @@
+"""Stage ``fillings``: column generation over fillings of whole nodes; bounds the value, and makes a plan of a mix."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import ClassVar
+
+from placeopt.errors import PlaceoptError
+from placeopt.heuristics import assign_gpus
+from placeopt.heuristics.greedy_pass import stop_at
+from placeopt.solving.context import SolveContext
+from placeopt.solving.filling_search import FillingSearch
+from placeopt.solving.incumbent import Offer
+from placeopt.solving.stage import StageReport, StatedReason
+
+GENERATE_SHARE, WHOLE_SHARE = 0.75, 0.5
+"""Part of the time left that fillings may be generated for, and then that the mix in whole numbers may take."""
+
+
+@dataclass(frozen=True)
+class Fillings:
+    """Proves a bound on value by prices of fillings, and offers the plan that a mix of fillings gives."""
+
+    name: ClassVar[str] = "fillings"
+    uses_solver: ClassVar[bool] = True
+
+    def skip_reason(self, context: SolveContext) -> str | None:
+        """Only while the value is open, and where running jobs stay as they are."""
+        if reason := context.budget.stop_reason():
+            return reason
+        if context.value_proven:
+            return StatedReason("the value is proven already")
+        if context.problem.changeable:
+            return StatedReason("running jobs may be changed, which fillings do not support")
+        return None
+
+    def run(self, context: SolveContext) -> Iterator[StageReport]:
+        """Generate fillings, prove, and mix them in whole numbers where that may be worth more than the incumbent."""
+        bound, offer = context.bounds.value, None
+        try:
+            search = FillingSearch(context)
+            with context.budget.until_out_of_time():
+                search.generate(context.budget.solver_deadline(GENERATE_SHARE))
+            if not context.value_proven and search.mixed > context.incumbent.value:
+                offer = _offer(context, search)
+            detail = search.summary()
+        except PlaceoptError as error:
+            context.budget.note_error(error)
+            yield StageReport(str(error), "skipped")
+            return
+        yield StageReport(detail, proved=context.bounds.value < bound, offer=offer)
+
+
+def _offer(context: SolveContext, search: FillingSearch) -> Offer:
+    """Offer the mix in whole numbers, filled up by greedy."""
+    budget = context.budget
+    jobs = search.whole(WHOLE_SHARE * budget.left_s)
+    with budget.heuristic() as deadline:
+        start = assign_gpus(context.problem, jobs, stop_at(deadline, budget.cancelled))
+        return context.incumbent.offer(context.greedy.fill_up(context.problem, budget, start, deadline))
