@@ -359,7 +359,8 @@ def _running(observed: ObservedJob) -> Running:
     demand = option.demand
     by_node: dict[str, list[WorkerGpus]] = {}
     for rank, worker in enumerate(observed.workers):
-        by_node.setdefault(worker.node, []).append(WorkerGpus(rank=rank, gpus=worker.gpus or ()))
+        gpus = make_record(WorkerGpus, observed.where, rank=rank, gpus=worker.gpus or ())
+        by_node.setdefault(worker.node, []).append(gpus)
     assignments = tuple(
         make_record(
             Assignment,

@@ -90,6 +90,7 @@ def test_a_node_whose_hardware_cannot_be_read_is_drained() -> None:
     ("fields", "node"),
     [
         ({"gres_detail": ["gpu:a100:2(IDX:0)"]}, {}),
+        ({"gres_detail": ["gpu:a100:2(IDX:0,5000)"]}, {}),
         ({"gres_detail": ["gpu:a100:some"]}, {}),
         ({"gres_detail": ["gpu:a100:1(IDX:0)", "gpu:a100:1(IDX:0)"]}, {}),
         ({"gres_detail": ["shard:2(IDX:0)"]}, {}),

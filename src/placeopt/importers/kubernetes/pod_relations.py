@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from hashlib import sha256
@@ -21,7 +21,6 @@ from placeopt.errors import BadInput
 from placeopt.importers.json_entry import JsonEntry
 from placeopt.importers.kubernetes.node_conditions import label_selector, selector_expressions
 from placeopt.importers.kubernetes.nodes import Levels
-from placeopt.importers.kubernetes.objects import job_id
 from placeopt.importers.kubernetes.pods import NAMESPACE, Pod, Port
 from placeopt.model import LabelExpression, Relation
 
@@ -29,6 +28,8 @@ NAMESPACE_NAME = "kubernetes.io/metadata.name"
 """Label that every namespace has, with its own name."""
 NO_JOB = (LabelExpression(key=NAMESPACE, operator="DoesNotExist"),)
 """Selects no job: each has a namespace."""
+MAX_NAME = 230
+_PLAIN = re.compile(r"[\w.,-]+/([\w./-]+=[\w.-]*,?)*", re.ASCII)
 ANYWHERE = frozenset({"", "0.0.0.0", "::"})  # noqa: S104
 """Addresses that mean all of a node's."""
 
@@ -140,12 +141,11 @@ class InterPodRules:
         for pod in pods:
             for relation in pod.relations:
                 holders[relation][pod.id] = pod
-        names: Counter[str] = Counter()
         of_jobs: dict[Relation, Relation] = {}
         for relation, own in holders.items():
             at_node = levels.is_node(relation.level)
             hard = (relation.kind, relation.weight) == ("apart", None)
-            if not (at_node and hard and self._add_anti_affinity(relation, own, names)):
+            if not (at_node and hard and self._add_anti_affinity(relation, own)):
                 of_jobs[relation] = relation.model_copy(update={"level": "node"}) if at_node else relation
         for pod in pods:
             pod.relations = tuple(of_jobs[one] for one in pod.relations if one in of_jobs)
@@ -166,7 +166,7 @@ class InterPodRules:
                 own = [_address(port)] if port[0] not in ANYWHERE and _address(port) in some else some
                 self.taken[pod.id] |= dict.fromkeys(own, 1)
 
-    def _add_anti_affinity(self, relation: Relation, own: Mapping[str, Pod], names: Counter[str]) -> bool:
+    def _add_anti_affinity(self, relation: Relation, own: Mapping[str, Pod]) -> bool:
         """
         Return whether a term of anti-affinity is an amount, if it concerns several waiting pods.
 
@@ -174,8 +174,6 @@ class InterPodRules:
         namespace that is not listed would decide whom it selects. ``own``: Pods that have it.
         """
         name = f"podAntiAffinity:{_short(relation)}"
-        names[name] += 1
-        name = job_id(f"{name}+{names[name]}" if names[name] > 1 else name)
         selected = {pod.id: pod for pod in self._selection.of(relation)}
         others = selected.keys() - own.keys()
         waiting = {pod.id for pod in {**selected, **own}.values() if pod.node is None}
@@ -221,12 +219,12 @@ def _address(port: Port) -> str:
 
 
 def _short(relation: Relation) -> str:
-    """Return a name for people: namespaces and labels, where that is all of the selector and short."""
+    """Return a name of its own, for people: namespaces and labels, where that is all of the selector and short."""
     spaces = [one for one in relation.selector if one.key == NAMESPACE]
     wanted = [one for one in relation.selector if one.key != NAMESPACE]
     name = ",".join(name for one in spaces for name in one.values)
     name += "/" + ",".join(f"{one.key}={one.values[0]}" for one in wanted if one.values)
     plain = all(one.operator == "In" for one in relation.selector) and all(len(one.values) == 1 for one in wanted)
-    if plain and spaces and re.fullmatch(r"[!-~]{1,230}", name):
+    if plain and len(spaces) == 1 and len(name) <= MAX_NAME and _PLAIN.fullmatch(name):
         return name
     return sha256(relation.text.encode()).hexdigest()[:16]

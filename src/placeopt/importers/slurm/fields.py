@@ -10,7 +10,7 @@ from fractions import Fraction
 from functools import lru_cache
 from itertools import chain, product
 
-from placeopt.model.base import MAX_AMOUNT
+from placeopt.model.base import MAX_AMOUNT, MAX_GPUS
 
 MAX_HOSTS = 200_000
 
@@ -199,16 +199,17 @@ def parse_gres_detail(text: str) -> Tres:
     listed = [gres for gres in parse_gres(text) if gres.count]
     gpus = [gres for gres in listed if gres.name == "gpu"]
     parts = [gres for gres in listed if "gres/" + gres.name in SHARES_OF_GPUS]
-    if (count := sum(gres.count for gres in gpus)) > MAX_HOSTS:
-        raise ValueError(f"{text[:60]!r}: more than {MAX_HOSTS} GPUs")
     indices = [parse_indices(gres.indices) for gres in gpus if gres.indices is not None]
     told = [gres.count for gres in gpus if gres.indices is not None]
     if [len(own) for own in indices] != told:
         raise ValueError(f"{text[:60]!r}: {told} GPUs, but not as many indices")
+    count, known = sum(gres.count for gres in gpus), sorted(chain(*indices, *(gres.shared for gres in parts)))
+    if max([count, *(gpu + 1 for gpu in known)]) > MAX_GPUS:
+        raise ValueError(f"{text[:60]!r}: more than {MAX_GPUS} GPUs")
     return Tres(
         gpus=count + len(parts),
         named=tuple(named_gres(gres for gres in listed if gres.type != "no_consume").items()),
-        indices=tuple(sorted(chain(*indices, *(gres.shared for gres in parts)))) if len(indices) == len(gpus) else None,
+        indices=tuple(known) if len(indices) == len(gpus) else None,
     )
 
 
