@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from helpers.imported_rounds import left_out
 from helpers.kubernetes_objects import apart, near, node, pod, term
 from placeopt import BadInput, PlaceoptError
 from placeopt.importers import read_kubernetes, read_slurm
@@ -21,11 +22,11 @@ SLURM_ODD: list[Any] = [
     *("gpu:4", "gres:gpu:4", "gres:gpu:99999999", "gpu:a:b:c", "[", "g[1-99999]", "cpu=1,mem=1P,node=9", "a*2"),
     *("IDLE", "DRAIN", "PENDING", "RUNNING", ["RUNNING", "PENDING"], "None", "[a|b]&", "(" * 2500, "\0\u202e=x"),
     *([], ["x"], [None], {}, {"set": True, "number": 10**15}, {"set": "x"}, {"a": {"b": [1]}}, "0-9:0"),
-    *(["gpu:8(IDX:0-7)"], ["gpu:2(IDX:5-9999999)"]),
+    *(["gpu:8(IDX:0-7)"], ["gpu:2(IDX:5-9999999)"], ["gpu:2(IDX:0,5000)"], "1" * 300, 2**63),
 ]
 KUBERNETES_ODD: list[Any] = [
     *(None, 0, 7, -1, True, "", [], {}, "x", "1e3", "500m", [1], {"a": 1}, [{}], [None], 1e300, 1.5, "\u202e"),
-    *("two words", [{"name": "a"}]),
+    *("two words", "two\nlines", "1" * 300, [{"name": "a"}]),
 ]
 
 
@@ -160,3 +161,43 @@ def test_kubernetes() -> None:
 def test_a_pod_on_a_node_with_a_malformed_name() -> None:
     with pytest.raises(BadInput, match='node: "two words"'):
         read_kubernetes([node("n"), pod("p", "two words")])
+
+
+LONG = "1" * 300
+ODD_PODS = {
+    "an id on two lines": pod("p", uid="two\nlines"),
+    "affinity in a namespace with a long name": pod("p", namespace=LONG, affinity=apart(term({"app": "x"}))),
+}
+
+
+@pytest.mark.parametrize("odd", ODD_PODS.values(), ids=ODD_PODS)
+def test_a_pod_of_which_no_record_can_be_made_is_left_out_alone(odd: dict[str, Any]) -> None:
+    found = read_kubernetes([node("n"), odd, pod("q")])
+    assert [job.id for job in found.jobs] == ["default/q"]
+    assert len(left_out(found)) == 1
+
+
+def test_a_pod_with_rules_that_are_not_read_on_a_node_with_a_malformed_name() -> None:
+    """Its node would be the only one on which it may run."""
+    with pytest.raises(BadInput, match="two words"):
+        read_kubernetes([node("n"), pod("p", "two words", annotations={"exclusive-topology": "x"})])
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"max_nodes": {"set": True, "number": 2**64 - 3}},
+        {"features": LONG},
+        {"sockets_per_node": {"set": True, "number": 2**64 - 3}},
+        {"exclusive": ["user"], "user_name": LONG},
+        {"name": "1" * 2000},
+    ],
+    ids=lambda fields: next(iter(fields)),
+)
+def test_a_job_of_which_no_record_can_be_made_is_left_out_alone(fields: dict[str, Any]) -> None:
+    jobs: list[dict[str, Any]] = unpacked(EXAMPLES / "slurm_jobs.json")["jobs"]
+    plain = next(job for job in jobs if job["job_id"] == 506)
+    nodes = unpacked(EXAMPLES / "slurm_nodes.json")
+    found = read_slurm(nodes, {"jobs": [{**plain, **fields}, {**plain, "job_id": 7}]})
+    assert [job.id for job in found.jobs] == ["7"]
+    assert len(left_out(found)) == 1

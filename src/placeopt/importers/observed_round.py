@@ -103,10 +103,12 @@ def unreadable_job(name: str, nodes: Iterable[str], reason: str, where: str, lea
     return ObservedJob(job, workers, where=where, unreadable_reason=reason)
 
 
-def origin_of(name: str, own_id: str | None = None, workers: Iterable[tuple[str, str | None]] = ()) -> JobOrigin:
+def origin_of(
+    where: str, name: str, own_id: str | None = None, workers: Iterable[tuple[str, str | None]] = ()
+) -> JobOrigin:
     """Return what a job, and its workers by (name, id), are called where they were read."""
-    known = tuple(Origin(name=one_line(worker), id=uid) for worker, uid in workers)
-    return JobOrigin(name=one_line(name), id=own_id, workers=known)
+    known = tuple(make_record(Origin, where, name=one_line(worker), id=uid) for worker, uid in workers)
+    return make_record(JobOrigin, where, name=one_line(name), id=own_id, workers=known)
 
 
 def snapshot_policy(

@@ -47,7 +47,7 @@ OPENB_POLICY = Policy(
 )
 """GPUs are shared; among plans of equal value, the fewest GPUs are stranded on partly used nodes."""
 
-_NODE = re.compile(r"(\S{1,253}) ([0-9]{1,9}) ([0-9]{1,9}) ([0-9]{1,9}) (\S{0,200})")
+_NODE = re.compile(r"(\S{1,253}) ([0-9]{1,8}) ([0-9]{1,9}) ([0-9]{1,9}) (\S{0,200})")
 """The cells of a node; its GPU model becomes part of the name of a machine type."""
 NODE_COLUMNS = ("sn", "cpu_milli", "memory_mib", "gpu", "model")
 

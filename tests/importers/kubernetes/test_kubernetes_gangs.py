@@ -224,6 +224,27 @@ def test_levels_of_a_topology_object_are_read() -> None:
     assert "pod" in {domain.level for domain in read(*nodes, pod("p", **rule)).cluster.domains}
 
 
+def test_groups_inside_a_part_that_has_a_rule_of_its_own() -> None:
+    """A master, and beside it two unlike groups that share a rack (KAI)."""
+    spec = {
+        "subGroups": [
+            {"name": "m", "minMember": 1},
+            {"name": "all", "topologyConstraint": {"requiredTopologyLevel": RACK}},
+            *({"name": name, "minMember": 1, "parent": "all"} for name in "rs"),
+        ]
+    }
+    group = {"kind": "PodGroup", "metadata": {"name": "g"}, "spec": spec}
+    sizes = {"m": "1", "r": "2", "s": "3"}
+    marks = {"annotations": {"pod-group-name": "g"}}
+    pods = [
+        pod(name, labels={"kai.scheduler/subgroup-name": name}, asks={"nvidia.com/gpu": size}, **marks)
+        for name, size in sizes.items()
+    ]
+    option = options(read(node(labels={RACK: "r1"}), group, *pods))["default/g"]
+    found = {one.id: ([part.id for part in one.groups], [split.level for split in one.splits]) for one in option.groups}
+    assert found == {"m": ([], []), "all": (["r", "s"], ["rack"])}
+
+
 def test_parts_of_a_composite_pod_group_start_together() -> None:
     """Two PodGroups below one CompositePodGroup; with one of them missing, none starts."""
     api = {"apiVersion": "scheduling.k8s.io/v1alpha2"}

@@ -87,8 +87,7 @@ class PodGroup:
         both = (self, other)
         ruled = any(one.parts or one.topology != NO_TOPOLOGY or (one.optional and one.pods_min) for one in both)
         full = any(one.pods_min == len(one.pods) for one in both)
-        first, second = self.pods[0], other.pods[0]
-        return not ruled and full and (first.kind, first.conditions) == (second.kind, second.conditions)
+        return not ruled and full and len({(one.pods[0].kind, one.pods[0].conditions) for one in both}) == 1
 
     def present(self) -> int:
         """Return the number of pods that run, or ran to their end; one that is being deleted is none of them."""

@@ -161,7 +161,6 @@ class JobReader:
         differ = not draft.runs and self._differ(pods)
         """Whether groups have conditions of their own, as their pods have different ones."""
         unread = draft.runs and self._is_odd(draft)
-        own = dict.fromkeys(pod.node for pod in pods if pod.node is not None) if unread else None
         job = make_record(
             Job,
             first.entry.where,
@@ -172,7 +171,7 @@ class JobReader:
             preempts=all(pod.preempts for pod in pods),
             arrival_ms=min(pod.created_ms for pod in pods),
             options=self._options(draft, differ=differ),
-            conditions=self._where(draft, differ=differ) if own is None else NodeConditions(nodes_allowed=tuple(own)),
+            conditions=self._where(draft, differ=differ, unread=unread),
             labels=self._rules.labels_of(first),
             relations=first.relations,
             conditions_unread=unread,
@@ -205,8 +204,11 @@ class JobReader:
         unread = any(rules) or self._differ(draft.pods) or any(pod.id in self._unread for pod in draft.pods)
         return unread or self._rules.unread(draft.pods) is not None
 
-    def _where(self, draft: Draft, *, differ: bool) -> NodeConditions:
-        """Return the conditions of a job on its nodes, beside those of its groups."""
+    def _where(self, draft: Draft, *, differ: bool, unread: bool) -> NodeConditions:
+        """Return the conditions of a job on its nodes, beside those of its groups; ``unread``: it stays on its own."""
+        if unread:
+            own = tuple(dict.fromkeys(pod.node for pod in draft.pods))
+            return make_record(NodeConditions, draft.first.entry.where, nodes_allowed=own)
         conditions = ANY_NODE if differ else self._conditions[draft.first.id]
         for key, near in draft.bound:
             nodes = [self._listing.nodes.get(name) for name in near]
@@ -288,5 +290,5 @@ def _origin(draft: Draft) -> JobOrigin:
     first = draft.first
     pods = [(pod.id, pod.uid) for pod in draft.pods if not isinstance(pod.entry, PodTemplate)]
     if first.group is None or len(pods) == 1:
-        return origin_of(first.id, first.uid, pods)
-    return origin_of(first.group.id, None, pods)
+        return origin_of(first.entry.where, first.id, first.uid, pods)
+    return origin_of(first.entry.where, first.group.id, None, pods)

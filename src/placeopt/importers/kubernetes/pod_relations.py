@@ -95,7 +95,8 @@ class AffinityReader:
             names |= unsure | {name for name, labels in self._labels.items() if meets(labels)}
             if not names:
                 return NO_JOB
-        within = LabelExpression(key=NAMESPACE, operator="In", values=tuple(names or {own}))
+        values = tuple(names or {own})
+        within = make_record(LabelExpression, term.where, key=NAMESPACE, operator="In", values=values)
         return (*expressions, within)
 
 

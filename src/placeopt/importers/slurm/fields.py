@@ -245,7 +245,7 @@ def is_mig(model: str) -> bool:
     return _MIG.match(model) is not None
 
 
-_WORD = re.compile(r"[A-Za-z0-9_.:=/+\-]+")
+_WORD = re.compile(r"[A-Za-z0-9_.:=/+\-]{1,200}")
 MAX_ALTERNATIVES = 64
 Features = frozenset[str]
 """Names that a node must have together."""

@@ -237,6 +237,7 @@ class WaitingRequest(Request):
 def _numbers_of_nodes(entry: JsonEntry, least: int) -> tuple[int, ...] | None:
     """Return the numbers of nodes on which a job may run: a list (``-N2,4,8``) or a range; None: any number."""
     sizes, most = entry.words("job_size_str"), slurm_number(entry, "max_nodes")
+    most = most and min(most, least + MAX_RANGE)
     try:
         numbers = parse_indices(",".join(sizes)) if sizes else range(least, most + 1) if most else None
     except ValueError as error:

@@ -134,7 +134,7 @@ def make_job(entry: JsonEntry, name: str, options: Iterable[Option], **others: A
         queue=entry.text("partition", "").split(",")[0] or None,
         arrival_ms=milliseconds(entry, "submit_time", 1000) or 0,
         options=ways,
-        origin=origin_of(entry.text("name", "") or name, name.partition("+")[0]),
+        origin=origin_of(entry.where, entry.text("name", "") or name, name.partition("+")[0]),
         **others,
     )
 
@@ -171,7 +171,7 @@ def waiting_jobs(context: JobContext, entry: JsonEntry, name: str, running_tasks
         if task_name in over:
             context.notes.not_eligible("tasks of an array over its limit of tasks at once", task_name)
             continue
-        own = {"id": task_name, "origin": origin_of(called, task_name)}
+        own = {"id": task_name, "origin": origin_of(entry.where, called, task_name)}
         task_job = job if task_name == name else job.model_copy(update=own)
         yield ObservedJob(task_job, priority=priority, where=entry.where)
 

@@ -15,6 +15,7 @@ from placeopt.importers.slurm.job_requests import exclusive_of
 from placeopt.importers.slurm.lists import JobLeftOut, expand_node_list, is_set, slurm_number
 from placeopt.importers.slurm.nodes import AT_LEAST, RESERVED, YES, SlurmNode
 from placeopt.model import LabelExpression, NodeConditions, Relation, Toleration
+from placeopt.model.conditions import Operator
 
 TOLERATES = Toleration(key=RESERVED.key, operator="Exists")
 """Of a job with a reservation."""
@@ -78,10 +79,8 @@ def asked_of_nodes(entry: JsonEntry, nodes: Mapping[str, SlurmNode], *, one_node
     stated = {key: label for key, (label, _) in AT_LEAST.items() if is_set(entry.raw(key))}
     if missing := [key for key, label in stated.items() if not any(label in one.node.labels for one in nodes.values())]:
         raise JobLeftOut(f"states {missing[0]}, and nodes do not")
-    sizes = [
-        LabelExpression(key=label, operator="Gt", values=(str((slurm_number(entry, key) or 0) - 1),))
-        for key, label in stated.items()
-    ]
+    above = {label: str((slurm_number(entry, key) or 0) - 1) for key, label in stated.items()}
+    sizes = [_expression(entry, label, "Gt", number) for label, number in above.items()]
     conditions = {
         name: make_record(
             NodeConditions,
@@ -140,6 +139,10 @@ def _has(label: str) -> LabelExpression:
     return LabelExpression(key=label, operator="Exists")
 
 
+def _expression(entry: JsonEntry, label: str, operator: Operator, value: str) -> LabelExpression:
+    return make_record(LabelExpression, entry.where, key=label, operator=operator, values=(value,))
+
+
 def nodes_of(asked: Mapping[str, NodeConditions], nodes: Mapping[str, SlurmNode]) -> Iterator[SlurmNode]:
     """Yield the nodes that meet one of some conditions."""
     for name, one in nodes.items():
@@ -166,7 +169,7 @@ def beside(entry: JsonEntry, *, labelled: bool, owned: bool = False) -> dict[str
     keys = {"user"} if owned else {word} & own.keys()
     if any(not own[key] for key in keys):
         raise JobLeftOut(f"asks for --exclusive={word[:30]}, and states none")
-    apart = [LabelExpression(key=key, operator="NotIn", values=(own[key],)) for key in sorted(keys)]
+    apart = [_expression(entry, key, "NotIn", own[key]) for key in sorted(keys)]
     return {
         "labels": {key: name for key, name in own.items() if name and (labelled or key == "mcs")},
         "relations": tuple(Relation(kind="apart", level="node", selector=(one,)) for one in apart),

@@ -169,7 +169,7 @@ def _part(context: JobContext, entry: JsonEntry, name: str, holdings: Sequence[N
         for conditions in (*ways.values(), *(one for _, one in some)):
             option = option.model_copy(update={"conditions": option.conditions & conditions})
     except JobLeftOut:
-        option = option.model_copy(update={"conditions": NodeConditions(nodes_allowed=nodes)})
+        option = option.model_copy(update={"conditions": make_record(NodeConditions, entry.where, nodes_allowed=nodes)})
         others["conditions_unread"] = True
     return ObservedJob(
         make_job(entry, name, [option], **others),
