@@ -1,10 +1,11 @@
 """Jobs: what is asked for, in which ways it may run, and what it is worth."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from contextvars import ContextVar
-from typing import Annotated, Any, Literal, NamedTuple, Required, Self
+from typing import Annotated, Any, Literal, Required, Self
 
-from pydantic import Field, ModelWrapValidatorHandler, TypeAdapter, model_validator, with_config
+from pydantic import Field, ModelWrapValidatorHandler, TypeAdapter, ValidationError, model_validator, with_config
 from typing_extensions import TypedDict
 
 from placeopt.model.base import (
@@ -248,12 +249,25 @@ class Job(Record):
             return given  # it was looked at when it was made
         known = templates.get()
         if known is not None and isinstance(given, dict) and TEMPLATE in given:
-            job: Self = known.blanks.pop() if known.blanks else trusted(cls, {})
-            _fill(job.__dict__, given, known)
-            return job
+            return cls._from_template(given, known)
         job = handler(given)
         job._check_options()
         return job
+
+    @classmethod
+    def _from_template(cls, entry: dict[str, Any], known: Mapping[str, dict[str, Any]]) -> Self:
+        """Return the job that an entry with a template states."""
+        name = entry[TEMPLATE]
+        shared = known.get(name) if isinstance(name, str) else None
+        if shared is None:
+            raise ValueError(f"{TEMPLATE}: no template {name!r}; there are: {', '.join(list(known)[:20]) or 'none'}")
+        for field in entry if not entry.keys() <= _STATED else ():
+            if field not in _STATED:
+                why = "the template states it" if field in Job.model_fields else "unknown field"
+                raise ValueError(f"{field}: {why}; beside 'template' a job has {', '.join(OWN)}")
+        own = _own_fields(entry)
+        del own[TEMPLATE]
+        return trusted(cls, shared | own)
 
     def _check_options(self) -> None:
         seen: set[str] = set()
@@ -288,35 +302,34 @@ OWN = ("id", "user", "arrival_ms", "deadline_ms", "expected_completion_ms", "ori
 TEMPLATE, TEMPLATES = "template", "templates"
 
 
-class Templates(NamedTuple):
-    """Of a document that is validated."""
-
-    fields: Mapping[str, dict[str, Any]]
-    """Name -> fields of the job that is as the template says."""
-    blanks: list[Any]
-    """A job without values for each one of the document."""
-
-
+Templates = Mapping[str, dict[str, Any]]
+"""Name of a template -> fields of the job that is as it says."""
 templates: ContextVar[Templates | None] = ContextVar("templates", default=None)
 """Those of the document that is being validated, if it has any."""
 _own: Any = {name: Job.__annotations__[name] for name in OWN if name != "id"}
 # A typed dict, with names that mypy cannot see: a record made for each job and taken apart takes three times as long.
 _Own = TypedDict("_Own", {TEMPLATE: Required[str], "id": Required[Id], **_own}, total=False)  # type: ignore[misc]
-_own_fields = TypeAdapter[Any](with_config(Record.model_config)(_Own)).validator.validate_python
+_strict_own: Any = with_config(Record.model_config)(_Own)
+_own_fields = TypeAdapter[Any](_strict_own).validator.validate_python
+_own_fields_of_all = TypeAdapter[Any](list[_strict_own]).validator.validate_python
 _STATED = frozenset((TEMPLATE, *OWN))
+MANY = 1000
+"""Entries that are looked at together: enough that the call costs nothing, few enough that their copies do not."""
 
 
-def _fill(fields: dict[str, Any], entry: dict[str, Any], known: Templates) -> None:
-    """Set the fields of the job that an entry with a template states."""
-    name = entry[TEMPLATE]
-    shared = known.fields.get(name) if isinstance(name, str) else None
-    if shared is None:
-        raise ValueError(f"{TEMPLATE}: no template {name!r}; there are: {', '.join(list(known.fields)[:20]) or 'none'}")
-    for field in entry if not entry.keys() <= _STATED else ():
-        if field not in _STATED:
-            why = "the template states it" if field in Job.model_fields else "unknown field"
-            raise ValueError(f"{field}: {why}; beside 'template' a job has {', '.join(OWN)}")
-    own = _own_fields(entry)
-    del own[TEMPLATE]
-    fields.update(shared)
-    fields.update(own)
+def filled(entries: Sequence[Any], known: Templates) -> list[Any]:
+    """
+    Return the entries of a document, those with a template as jobs.
+
+    Where one of many is wrong, these stay as they are: the check of each entry alone names the fault.
+    """
+    whole = list(entries)
+    stated = [i for i, entry in enumerate(entries) if isinstance(entry, dict) and TEMPLATE in entry]
+    for first in range(0, len(stated), MANY):
+        part = stated[first : first + MANY]
+        with suppress(ValidationError, KeyError):
+            owns = _own_fields_of_all([entries[i] for i in part])
+            shared = [known[own.pop(TEMPLATE)] for own in owns]
+            for i, common, own in zip(part, shared, owns, strict=True):
+                whole[i] = trusted(Job, common | own)
+    return whole
