@@ -23,8 +23,6 @@ import threading
 from collections.abc import Sequence
 from typing import IO, BinaryIO, cast
 
-from placeopt.solvers import forked
-from placeopt.solvers.forked import ForkedProcess
 from placeopt.solvers.frames import Answer, Request, Stop, read_frame, solve_request, write_frame
 from placeopt.solvers.result import Limit, Progress, Solution
 from placeopt.solvers.supervise import Lost, Runner, Supervision
@@ -33,20 +31,14 @@ JOIN_S = 2.0
 
 
 class Worker(Runner):
-    """
-    A warm solver process, which imports the solvers in ``preload`` when it starts, not at their first solve.
-
-    ``copied``: the process is a copy of this one where it can be (`placeopt.solvers.forked`), not a new interpreter;
-    for programs that start it before they have threads.
-    """
+    """A warm solver process, which imports the solvers in ``preload`` when it starts, not at their first solve."""
 
     stays_warm = False
     """Whether a child that was killed is replaced at once, for callers that soon solve again."""
 
-    def __init__(self, preload: Sequence[str] = (), *, copied: bool = False) -> None:
+    def __init__(self, preload: Sequence[str] = ()) -> None:
         super().__init__()
         self._preload = tuple(preload)
-        self._copied = copied
         self._child: _Child | None = None
         self._replacing = threading.Lock()
         self._closings = 0
@@ -101,14 +93,14 @@ class Worker(Runner):
 
     def _living_child(self) -> "_Child":
         if self._child is None or not self._child.alive:
-            self._child = _Child(self._preload, copied=self._copied and forked.is_possible())
+            self._child = _Child(self._preload)
         return self._child
 
 
 class _Child:
     """One process, with a thread that reads from it, and reaps it, and a thread that writes to it."""
 
-    def __init__(self, preload: Sequence[str], *, copied: bool) -> None:
+    def __init__(self, preload: Sequence[str]) -> None:
         self.inbox: queue.SimpleQueue[Answer | Lost] = queue.SimpleQueue()
         self.alive = True
         self._ready = False
@@ -116,7 +108,7 @@ class _Child:
         self._oom_kills = _oom_kills()
         self._log = tempfile.TemporaryFile()  # noqa: SIM115 - closed by the reader thread
         try:
-            self._process = ForkedProcess(preload, self._log.fileno()) if copied else _start(preload, self._log)
+            self._process = _start(preload, self._log)
         except OSError:
             self._log.close()
             raise

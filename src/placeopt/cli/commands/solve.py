@@ -115,8 +115,8 @@ class SolveLog:
 DEFAULT_TIME_LIMIT_S = 10.0
 ENVIRONMENT = {"OPENBLAS_NUM_THREADS": "1", "PYDANTIC_DISABLE_PLUGINS": "__all__"}
 """
-What other packages are told before they load, unless the caller has told them something else: NumPy's own threads would
-forbid a copy of this process and serve nothing here; to find plugins of pydantic all installed packages are looked at.
+Settings of other packages, made before they load unless the caller has set them: no method uses NumPy's own threads,
+and pydantic looks through all installed packages for plugins.
 """
 FIRST_SOLVER = "highs"
 """Solves the relaxation that most methods begin with."""
@@ -181,9 +181,7 @@ def solve(
     with ExitStack() as stack:
         for name, setting in ENVIRONMENT.items():
             os.environ.setdefault(name, setting)
-        import numpy  # noqa: F401 - the solver process is a copy of what is loaded by now
-
-        worker = stack.enter_context(Worker((FIRST_SOLVER,), copied=True))  # it loads its solver beside what follows
+        worker = stack.enter_context(Worker((FIRST_SOLVER,)))  # it loads its solver beside what follows
         check_params(params)
         from placeopt.documents.documents import read_instance, read_plan
         from placeopt.solving.api import Solver
