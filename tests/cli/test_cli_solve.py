@@ -76,7 +76,7 @@ def test_standard_streams(cli: Cli) -> None:
 
 def test_deterministic_is_equal_to_the_byte(cli: Cli) -> None:
     """The promise of the flag, on a round whose cost level is solved exactly."""
-    first, second = (cli("solve", DGX1, "--deterministic", "--json", "--seed", 7) for _ in range(2))
+    first, second = (cli("solve", DGX1, "--deterministic", "--json", "--quiet", "--seed", 7) for _ in range(2))
     assert first == second
     assert first.data["seconds"]["total"] is None
 
