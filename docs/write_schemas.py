@@ -14,6 +14,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any, get_args
 
+from placeopt.certificates import Certificate
 from placeopt.model import FORMAT_VERSION, Instance, Plan
 from placeopt.model.base import Record
 from placeopt.model.templates import OWN, TEMPLATE, JobsDocument
@@ -24,6 +25,7 @@ DOCUMENTS: dict[str, type[Record]] = {
     "plan": Plan,
     "scenario": Scenario,
     "scheduling": Scheduling,
+    "certificate": Certificate,
 }
 """Name of the schema -> record."""
 

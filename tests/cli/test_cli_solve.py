@@ -7,6 +7,7 @@ from unittest.mock import Mock
 
 import pytest
 
+import verify
 from helpers.command_line import DGX1, GANGS, MINSKY, Cli, said, saved
 from placeopt import read_instance, read_plan
 from placeopt.build import instance, job, machine, running
@@ -63,6 +64,19 @@ def test_plan_file_is_valid_and_passes_check(cli: Cli, tmp_path: Path, name: str
     assert violations(read_instance(MINSKY), read_plan(out)) == []
     assert cli("check", MINSKY, out).code == 0
     assert [path.name for path in tmp_path.iterdir()] == [name], "no temporary file stays"
+
+
+def test_certificate_is_verified_by_the_checker(cli: Cli, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Value and conflict of a round in which a job asks for more than the cluster has."""
+    round_ = saved(tmp_path / "i.json", instance(1, [job("fits", gpus=4, value=3), job("wide", workers=2, gpus=4)]))
+    proven = tmp_path / "certificate.json"
+    assert cli("solve", round_, "--quiet", "--certificate", proven).code == 0
+    assert verify.main([str(round_), str(proven)]) == 0
+    assert capsys.readouterr().out.splitlines() == [
+        "verified: claim value, bound 3",
+        "verified: claim does not fit, job wide",
+    ]
+    said(cli("solve", round_, "--certificate", round_), 2, str(round_))
 
 
 def test_standard_streams(cli: Cli) -> None:

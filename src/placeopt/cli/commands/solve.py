@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import time
+from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import asdict
 from pathlib import Path
@@ -154,6 +155,13 @@ def solve(
     out: Annotated[
         str | None, typer.Option(metavar="PLAN", help="Write the plan: .json, .json.gz, or - for standard output.")
     ] = None,
+    certificate: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FILE",
+            help="Afterwards search proofs of what the plan claims, as long as the time limit again, and write them.",
+        ),
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the plan as JSON instead of a summary.")] = False,
     quiet: Annotated[bool, typer.Option("--quiet", help="Print neither summary nor progress.")] = False,
     verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Print what each stage did, too.")] = False,
@@ -178,6 +186,7 @@ def solve(
     check_sources({"INSTANCE": instance, "--previous": previous, "--policy": policy})
     check_target(out, (instance, previous, policy, log))
     check_target(log, (instance, previous, policy))
+    check_target(certificate, (instance, previous, policy, log, out))
     with ExitStack() as stack:
         for name, setting in ENVIRONMENT.items():
             os.environ.setdefault(name, setting)
@@ -221,7 +230,24 @@ def solve(
             _deliver(plan, out, as_json=as_json, quiet=quiet, verbose=verbose, total_s=total_s)
             code = interruption.code or _judge(round_, plan)
         journal.end(plan, read_s=read_s, total_s=total_s, code=code)
+    if certificate is not None:
+        _certify(round_, plan, certificate, time_limit)
     return code
+
+
+def _certify(round_: Instance, plan: Plan, target: str, seconds: float) -> None:
+    from placeopt.certificates import certify
+    from placeopt.documents.documents import dumps
+
+    proven = only_documented(certify)(round_, plan, time_limit_s=seconds)
+    write_document(target, dumps(proven))
+    without = [claim for claim in proven.claims if claim.proof is None]
+    if without:
+        write_error(f"not certified: {without[0].claim}: {without[0].why}{_and_more(without)}")
+
+
+def _and_more(claims: Sequence[object]) -> str:
+    return f"; and {len(claims) - 1:,} more" if len(claims) > 1 else ""
 
 
 def _deliver(plan: Plan, out: str | None, *, as_json: bool, quiet: bool, verbose: bool, total_s: float) -> None:

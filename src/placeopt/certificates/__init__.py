@@ -1,0 +1,13 @@
+"""
+Certificates: proofs of what plans claim, in integers, which another program checks with the round alone.
+
+``certify(instance, plan)`` is the entry. A bound on value is proven by prices: bundles of workers pay nodes, whatever
+they are, and what jobs are worth beyond that, plus what nodes can be paid, bounds every plan. Where one set of prices
+does not do, branches on how many jobs start divide the plans. ``tools/verify.py`` checks it and shares no code with
+this room.
+"""
+
+from placeopt.certificates.claims import certify
+from placeopt.certificates.records import Certificate, ConflictClaim, ValueClaim
+
+__all__ = ["Certificate", "ConflictClaim", "ValueClaim", "certify"]

@@ -1,0 +1,122 @@
+"""Certificates of plans: proofs of what they claim, which another program can check with the round alone."""
+
+from __future__ import annotations
+
+import time
+from math import gcd
+from typing import Literal
+
+import numpy as np
+
+from placeopt.certificates.prices import Relaxed
+from placeopt.certificates.records import Certificate, ConflictClaim, ValueClaim
+from placeopt.certificates.room import is_as_stated, lacks_room, room_of
+from placeopt.certificates.value_proof import ValueProof
+from placeopt.linear import LinearModel
+from placeopt.model import Instance, Plan
+from placeopt.problem import Problem, State, open_state
+from placeopt.problem.compile import compile_problem
+from placeopt.solvers.pool import InProcess, Worker
+from placeopt.solvers.result import SolveOptions
+from placeopt.solvers.supervise import Runner
+from placeopt.terms.standing import relaxed_state
+
+TREES = "jobs are trees of groups"
+NOT_IN_TIME = "no proof was found in the time given"
+
+
+def certify(
+    instance: Instance,
+    plan: Plan,
+    *,
+    time_limit_s: float = 10.0,
+    isolation: Literal["process", "thread"] = "process",
+) -> Certificate:
+    """
+    Search proofs of what a plan claims.
+
+    Nothing is taken from how the plan was made: proofs are searched anew after the solve, so a solve without a
+    certificate costs nothing.
+
+    Parameters
+    ----------
+    instance
+        The round.
+    plan
+        A plan of it, for all its jobs.
+    time_limit_s
+        Seconds for the search.
+    isolation
+        Whether the solver of linear programs has a process of its own, as in `placeopt.solve`.
+
+    Returns
+    -------
+    Certificate
+        Each claim with its proof, or with the reason why it is not certified.
+
+    Raises
+    ------
+    BadInput
+        As `placeopt.solve` does.
+    Unsupported
+        As `placeopt.solve` does.
+    """
+    problem = compile_problem(instance, plan.policy.values)
+    deadline = time.monotonic() + time_limit_s
+    state = relaxed_state(open_state(problem))
+    claims: list[ValueClaim | ConflictClaim] = []
+    bound = plan.levels[0].bound
+    if bound is not None:
+        with Worker(("highs",)) if isolation == "process" else InProcess() as runner:
+            claims.append(_value_claim(state, bound, runner, deadline))
+    conflicts = {unplaced.job for unplaced in plan.unplaced if unplaced.reason == "conflict"}
+    claims += (_conflict_claim(state, job, name) for job, name in enumerate(problem.job_ids) if name in conflicts)
+    return Certificate(instance=instance.name, policy=plan.policy.values, claims=tuple(claims))
+
+
+def _conflict_claim(state: State, job: int, name: str) -> ConflictClaim:
+    """Certify that a job has no room, if counting on nodes and in domains shows it."""
+    if state.problem.trees:
+        return ConflictClaim(claim="does not fit", job=name, why=TREES)
+    if all(lacks_room(state, option) for option in state.problem.options_of(job)):
+        return ConflictClaim(claim="does not fit", job=name, proof="counting")
+    return ConflictClaim(claim="does not fit", job=name, why="counting on nodes and in domains does not show it")
+
+
+def _value_claim(state: State, bound: int, runner: Runner, deadline: float) -> ValueClaim:
+    problem = state.problem
+    if why := _left_out(problem):
+        return ValueClaim(claim="value", bound=bound, why=why)
+
+    def solve(model: LinearModel) -> Relaxed | None:
+        options = SolveOptions(time_limit_s=max(deadline - time.monotonic(), 0.0), relax=True)
+        solution = runner.solve("highs", model, options, deadline=deadline)
+        if solution.status != "optimal":
+            return None
+        values, duals = solution.relaxed_values, solution.duals
+        if values is None or duals is None:  # a model without rows or columns, which no solver has seen
+            return Relaxed(np.zeros(model.num_variables), np.zeros(model.num_rows))
+        return Relaxed(values, duals)
+
+    proof = ValueProof(room_of(state), solve, unit_of_value(problem), deadline).prove(bound)
+    return ValueClaim(claim="value", bound=bound, proof=proof, why=None if proof else NOT_IN_TIME)
+
+
+def _left_out(problem: Problem) -> str | None:
+    """Return what a round has that no proof knows; None if there is nothing of the kind."""
+    if problem.trees:
+        return TREES
+    if problem.policy.flavors:
+        return "queues have quotas by kind of nodes"
+    if not all(is_as_stated(problem, job) for job in problem.changeable):
+        return "a running job that may be changed holds what its option does not say, or what is gone"
+    return None
+
+
+def unit_of_value(problem: Problem) -> int:
+    """Return a number that divides the value of every plan."""
+    changes = problem.policy.changes
+    prices = (changes.move_price, changes.preemption_price, changes.shrink_price_per_worker)
+    options = [option for job in problem.given.jobs for option in job.options]
+    workers = [leaf.value_per_worker for option in options for leaf in option.leaves]
+    return gcd(*(prices if problem.changeable else ()), *(option.value for option in options), *workers) or 1

@@ -1,0 +1,141 @@
+"""The linear program behind prices: jobs start in ways, and their bundles are in fillings of nodes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from placeopt.certificates.room import Room
+from placeopt.linear import NO_LOWER, NO_UPPER, IntArray, ModelBuilder
+
+
+class Branch(NamedTuple):
+    """A side of a branch: at most, or at least, ``limit`` jobs of a group start."""
+
+    group: int
+    at_most: bool
+    limit: int
+
+
+class Column(NamedTuple):
+    """A filling of the GPUs of a node of a state: pairs of a bundle and how many of it."""
+
+    state: int
+    filling: tuple[tuple[int, int], ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Duals:
+    """Of the rows: what a bundle, an amount of a node of a state, a branch, and a filling of a state are worth."""
+
+    bundle: np.ndarray
+    amounts: np.ndarray
+    branches: tuple[float, ...]
+    states: tuple[float, ...]
+
+    def halfway(self, other: Duals) -> Duals:
+        """Return the mean of two."""
+        branches = ((a + b) / 2 for a, b in zip(self.branches, other.branches, strict=True))
+        bundle, amounts = (self.bundle + other.bundle) / 2, (self.amounts + other.amounts) / 2
+        return Duals(bundle, amounts, tuple(branches), self.states)
+
+
+class Master:
+    """
+    The linear program of a room under branches.
+
+    Variables: jobs of a group that start in a way; nodes of a state with a filling; bundles without GPUs on nodes of a
+    state. Without ``columns`` all bundles are like these, and GPUs are an amount: a first guess of the prices.
+    """
+
+    def __init__(self, room: Room, columns: Sequence[Column] | None, branches: Sequence[Branch]) -> None:
+        self._room = room
+        self._builder = builder = ModelBuilder()
+        ways = [(g, way) for g, group in enumerate(room.groups) for way in group.ways]
+        self._group = _ints([g for g, _ in ways])
+        size = _ints([len(group.jobs) for group in room.groups])
+        self._start = start = builder.add_variables(0, size[self._group])
+        builder.add_rows(self._group, start, 1, NO_LOWER, size)
+        self._count = _ints([len(state.nodes) for state in room.states])
+        single = [
+            (s, fitting.bundle, fitting.most)
+            for s, state in enumerate(room.states)
+            for fitting in state.fitting
+            if columns is None or not room.bundles[fitting.bundle].gpus
+        ]
+        held = self._hold(columns or (), single)
+        taken = (_ints([way.bundle for _, way in ways]), start, _ints([way.bundles for _, way in ways]))
+        self._bundle_rows = builder.num_rows
+        builder.add_parts(NO_LOWER, 0, taken, (held.bundle, held.column, -held.number), count=len(room.bundles))
+        self._state_rows = builder.num_rows
+        if columns is None:
+            share = _ints([bundle.gpus * bundle.share for bundle in room.bundles])[held.bundle]
+            there = _ints([sum(state.units) for state in room.states]) * self._count
+            builder.add_parts(NO_LOWER, there, (held.state, held.column, share), count=len(room.states))
+        else:
+            of_state = _ints([column.state for column in columns])
+            filled = np.arange(len(columns)) + (len(start))
+            builder.add_parts(NO_LOWER, self._count, (of_state, filled, 1), count=len(room.states))
+        self._amount_rows = builder.num_rows
+        self._limit_amounts(held)
+        self._branch_rows = builder.num_rows
+        missing = builder.add_variables(0, _ints([0 if b.at_most else b.limit for b in branches]), count=len(branches))
+        for branch, lacks in zip(branches, missing.tolist(), strict=True):
+            own = np.append(start[self._group == branch.group], lacks)
+            sides = (NO_LOWER, branch.limit) if branch.at_most else (branch.limit, NO_UPPER)
+            builder.add_row(own, np.ones(len(own), dtype=np.int64), *sides)
+        idle = [-room.penalty if group.idle is None else group.idle for group in room.groups]
+        worth = [way.value - idle[g] for g, way in ways] + [-room.penalty] * len(branches)
+        builder.set_objective(np.concatenate([start, missing]), _ints(worth), "max")
+        self.model = builder.build()
+
+    def _hold(self, columns: Sequence[Column], single: Sequence[tuple[int, int, int]]) -> _Held:
+        """Add the variables that have bundles on nodes."""
+        builder = self._builder
+        filled = builder.add_variables(0, self._count[_ints([c.state for c in columns])], count=len(columns))
+        most = _ints([most for *_, most in single]) * self._count[_ints([s for s, *_ in single])]
+        alone = builder.add_variables(0, most, count=len(single))
+        entries = [
+            (column.state, c, b, n)
+            for c, column in zip(filled.tolist(), columns, strict=True)
+            for b, n in column.filling
+        ]
+        entries += [(s, c, b, 1) for c, (s, b, _) in zip(alone.tolist(), single, strict=True)]
+        return _Held(*np.array(entries, dtype=np.int64).reshape(len(entries), 4).T)
+
+    def _limit_amounts(self, held: _Held) -> None:
+        room, kinds = self._room, len(self._room.amounts)
+        demand = np.array([bundle.amounts for bundle in room.bundles], dtype=np.int64).reshape(-1, kinds)
+        taken = demand[held.bundle] * held.number[:, None]
+        entry, kind = np.nonzero(taken)
+        free = np.array([state.free for state in room.states], dtype=np.int64).reshape(-1, kinds)
+        rows = (held.state[entry] * kinds + kind, held.column[entry], taken[entry, kind])
+        self._builder.add_parts(NO_LOWER, (free * self._count[:, None]).reshape(-1), rows, count=free.size)
+
+    def started(self, values: np.ndarray) -> np.ndarray:
+        """Return how many jobs of each group start, shape (groups,), by the values of a solution."""
+        return np.bincount(self._group, weights=values[self._start], minlength=len(self._room.groups))
+
+    def duals(self, duals: np.ndarray) -> Duals:
+        """Return the duals of a solution by what their rows are about."""
+        exact = np.nan_to_num(duals) / self.model.row_divisor
+        states = exact[self._state_rows : self._amount_rows]
+        amounts = exact[self._amount_rows : self._branch_rows].reshape(-1, len(self._room.amounts))
+        branches = tuple(exact[self._branch_rows :].tolist())
+        return Duals(exact[self._bundle_rows : self._state_rows], amounts, branches, tuple(states.tolist()))
+
+
+class _Held(NamedTuple):
+    """Entries: a variable, its state, and how many of a bundle it has."""
+
+    state: IntArray
+    column: IntArray
+    bundle: IntArray
+    number: IntArray
+
+
+def _ints(values: Sequence[int]) -> IntArray:
+    return np.array(values, dtype=np.int64)

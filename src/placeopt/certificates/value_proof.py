@@ -1,0 +1,87 @@
+"""A tree of branches, each leaf of which is bounded by prices: a proof that no plan is worth more than is claimed."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+
+import numpy as np
+
+from placeopt.certificates.master import Branch
+from placeopt.certificates.prices import SCALE, Prices, PriceSearch, Solve
+from placeopt.certificates.records import BranchProof, BundlePrice, NodePayment, PriceProof
+from placeopt.certificates.room import Room
+
+WHOLE = 1e-6
+"""A number of jobs that is no further from a whole one counts as one: tolerance of the relaxation."""
+
+
+class ValueProof:
+    """Searches a proof of one claim."""
+
+    def __init__(self, room: Room, solve: Solve, unit: int, deadline: float) -> None:
+        """
+        Prepare.
+
+        ``unit`` divides the value of every plan; ``deadline``: of ``time.monotonic()``.
+        """
+        self._room, self._unit, self._deadline = room, unit, deadline
+        self._search = PriceSearch(room, solve)
+        self.reached: int | None = None
+        """The bound that prices prove without branches, once it was tried."""
+
+    def prove(self, claim: int) -> PriceProof | BranchProof | None:
+        """Return a proof that no plan is worth more than ``claim``; None if none was found in time."""
+        return self._prove(claim, ())
+
+    def _bound(self, parts: int) -> int:
+        return (self._room.held + parts // SCALE) // self._unit * self._unit
+
+    def _prove(self, claim: int, branches: Sequence[Branch]) -> PriceProof | BranchProof | None:
+        prices, started = self._search.search(branches, lambda parts: self._bound(parts) <= claim)
+        if prices is None:
+            return None
+        bound = self._bound(prices.bound)
+        if self.reached is None:
+            self.reached = bound
+        if bound <= claim:
+            return self._stated(prices)
+        if started is None or time.monotonic() > self._deadline:
+            return None
+        waits = [group.jobs[0] not in self._room.problem.running for group in self._room.groups]
+        apart = np.abs(started - np.rint(started)) * waits
+        if apart.max(initial=0) < WHOLE:
+            return None
+        group = int(apart.argmax())
+        most = int(np.floor(started[group]))
+        more = self._prove(claim, (*branches, Branch(group, at_most=False, limit=most + 1)))
+        at_most = more and self._prove(claim, (*branches, Branch(group, at_most=True, limit=most)))
+        if more is None or at_most is None:
+            return None
+        problem = self._room.problem
+        jobs = tuple(problem.job_ids[job] for job in self._room.groups[group].jobs)
+        return BranchProof(jobs=jobs, most=most, at_most=at_most, more=more)
+
+    def _stated(self, prices: Prices) -> PriceProof:
+        problem, room = self._room.problem, self._room
+        jobs: dict[tuple[str, int, bool], list[str]] = {}
+        for group in room.groups:
+            for option, price, stays in {(way.option, prices.bundle[way.bundle], way.stays) for way in group.ways}:
+                if price:
+                    jobs.setdefault((option, price, stays), []).extend(problem.job_ids[job] for job in group.jobs)
+        return PriceProof(
+            scale=SCALE,
+            prices=tuple(
+                BundlePrice(option=option, price=price, stays=stays, jobs=tuple(alike))
+                for (option, price, stays), alike in jobs.items()
+            ),
+            nodes=tuple(
+                NodePayment(
+                    nodes=tuple(problem.node_ids[node] for node in state.nodes),
+                    most=most,
+                    amounts={name: price for name, price in zip(room.amounts, row, strict=True) if price},
+                )
+                for state, most, row in zip(room.states, prices.most, prices.amounts, strict=True)
+            ),
+            branches=prices.branches,
+        )

@@ -1,0 +1,191 @@
+"""Certificates of values: what `certify` proves, ``tools/verify.py`` verifies from the round alone; nothing false."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import verify
+from helpers.brute_force import optimum
+from placeopt import Engine, Instance, Plan, read_instance
+from placeopt.certificates import certify
+from placeopt.documents import dumps
+from placeopt.problem import compile_problem
+from strategies import odd_rounds, rounds
+
+INSTANCES = Path(__file__).resolve().parents[2] / "instances"
+STORED = (
+    "hand/dgx1-tour.json",
+    "generated/gangs-20x16x4-s0.json.gz",
+    "generated/fractions-60x8x4-s1.json.gz",
+    "hard/defrag-20x8x4-s0.json.gz",
+    "hard/preempt-30x8x4-s0.json.gz",
+    "hard/parity-16x20x8-s0.json.gz",
+)
+"""Rounds of gangs and domains, of fractions, of moves, of preemption; the first ones need branches."""
+
+Json = dict[str, Any]
+
+
+def answers(round_: Instance, certificate: Json) -> list[str]:
+    """Return what the checker says of each claim."""
+    known = verify.Round(json.loads(dumps(round_)), certificate["policy"])
+    return [verify.answer(known, claim) for claim in certificate["claims"]]
+
+
+def claiming(plan: Plan, bound: int) -> Plan:
+    """Return a plan that claims another bound on value."""
+    return plan.model_copy(update={"levels": (plan.levels[0].model_copy(update={"bound": bound}), *plan.levels[1:])})
+
+
+def certified(round_: Instance, plan: Plan) -> Json:
+    """Return the certificate as it is written."""
+    certificate: Json = json.loads(dumps(certify(round_, plan, time_limit_s=20, isolation="thread")))
+    return certificate
+
+
+def best_value(name: str) -> int:
+    """Return the value of the best plans of a stored round."""
+    words = (line.split() for line in (INSTANCES / "best.solu").read_text(encoding="utf-8").splitlines())
+    return next(int(value) for kind, of, value, *_ in words if (kind, of) == ("=opt=", name))
+
+
+def claimed(plan: Plan) -> int:
+    """Return the bound on value that a plan claims."""
+    assert plan.levels[0].bound is not None
+    return plan.levels[0].bound
+
+
+@pytest.fixture(scope="module", params=STORED, ids=lambda name: Path(name).name.partition(".")[0])
+def proven(request: pytest.FixtureRequest, engine: Engine) -> tuple[Instance, Plan, Json]:
+    """A stored round, a quick plan that claims the best value known, and the certificate of that."""
+    round_ = read_instance(INSTANCES / request.param)
+    plan = claiming(engine.solve(round_, method="stranding", deterministic=True), best_value(round_.name))
+    return round_, plan, certified(round_, plan)
+
+
+def test_values_of_the_library_are_verified(proven: tuple[Instance, Plan, Json]) -> None:
+    round_, plan, certificate = proven
+    said = answers(round_, certificate)
+    assert said[0] == f"verified: claim value, bound {claimed(plan)}"
+    conflicts = [unplaced.job for unplaced in plan.unplaced if unplaced.reason == "conflict"]
+    assert said[1:] == [f"verified: claim does not fit, job {job}" for job in conflicts]
+
+
+def test_what_is_worth_more_than_the_claim_is_not_proven(proven: tuple[Instance, Plan, Json]) -> None:
+    round_, plan, _ = proven
+    claim = certified(round_, claiming(plan, claimed(plan) - 1))["claims"][0]
+    assert "proof" not in claim
+    assert claim["why"]
+
+
+Change = Callable[[random.Random, Json], None]
+
+
+def leaves(proof: Json) -> Iterator[Json]:
+    """Yield the leaves of a proof."""
+    if "jobs" in proof:
+        yield from leaves(proof["at_most"])
+        yield from leaves(proof["more"])
+    else:
+        yield proof
+
+
+def _of_a_number(draw: random.Random, leaf: Json) -> None:
+    places: list[tuple[Json, str]] = [(leaf, "scale")]
+    places += [(entry, "price") for entry in leaf["prices"]] + [(unit, "most") for unit in leaf["nodes"]]
+    places += [(unit["amounts"], name) for unit in leaf["nodes"] for name in unit.get("amounts", {})]
+    record, name = draw.choice(places)
+    old = record.get(name, 1)
+    record[name] = draw.choice([0, -1, -old, old // 2, old + 1, 2 * old, old << 70, float(old), str(old), None, True])
+
+
+def _of_jobs(draw: random.Random, leaf: Json) -> None:
+    if leaf["prices"]:
+        entry = draw.choice(leaf["prices"])
+        entry["jobs"] = draw.choice([[], entry["jobs"][1:], [*entry["jobs"], "nobody"], None])
+
+
+def _of_nodes(draw: random.Random, leaf: Json) -> None:
+    if leaf["nodes"]:
+        unit = draw.choice(leaf["nodes"])
+        draw.choice([leaf["nodes"].remove, lambda gone: gone["nodes"].pop(), lambda gone: gone.pop("most", 0)])(unit)
+
+
+def _of_branches(draw: random.Random, leaf: Json) -> None:
+    leaf["branches"] = draw.choice([[], [0] * 9, [draw.randrange(1 << 60) for _ in leaf.get("branches", [])]])
+
+
+def _of_the_option(draw: random.Random, leaf: Json) -> None:
+    for entry in leaf["prices"]:
+        entry["option"] = "another"
+
+
+CHANGES: tuple[Change, ...] = (_of_a_number, _of_jobs, _of_nodes, _of_branches, _of_the_option)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_wrong_certificates_are_refused(proven: tuple[Instance, Plan, Json], seed: int) -> None:
+    """A plan of that value exists, so whatever stands in a proof that none is worth as much, it is refused."""
+    round_, plan, certificate = proven
+    draw = random.Random(seed)
+    wrong = json.loads(json.dumps(certificate))
+    claim = wrong["claims"][0]
+    claim["bound"] = claimed(plan) - 1
+    for _ in range(draw.randint(0, 3)):
+        draw.choice(CHANGES)(draw, draw.choice(list(leaves(claim["proof"]))))
+    assert answers(round_, wrong)[0].startswith("refused")
+
+
+@settings(max_examples=settings().max_examples // 4)
+@given(round_=st.one_of(rounds(), rounds(changes=True, resources=True), odd_rounds()))
+def test_nothing_false_is_verified(engine: Engine, round_: Instance) -> None:
+    """By brute force: the best value may be proven, less never; the proof of one is none of the other."""
+    best, _, _ = optimum(compile_problem(round_))
+    plan = engine.solve(round_, method="stranding", time_limit_s=5, deterministic=True)
+    for bound in (best, best - 1):
+        certificate = certified(round_, claiming(plan, bound))
+        claim = certificate["claims"][0]
+        if "proof" in claim and bound < best:
+            assert answers(round_, certificate)[0].startswith("refused")
+        claim["bound"] = best - 1
+        assert not answers(round_, certificate)[0].startswith("verified")
+
+
+def test_a_job_that_has_room_is_not_said_to_fit_nowhere(proven: tuple[Instance, Plan, Json]) -> None:
+    round_, plan, certificate = proven
+    wrong = [{"claim": "does not fit", "job": placed.job, "proof": "counting"} for placed in plan.placements]
+    said = answers(round_, {**certificate, "claims": wrong})
+    assert [one[:7] for one in said] == ["refused"] * len(plan.placements)
+
+
+def test_the_command_checks_a_file(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], proven: tuple[Instance, Plan, Json]
+) -> None:
+    round_, _, certificate = proven
+    files = [str(tmp_path / "round.json"), str(tmp_path / "certificate.json")]
+    Path(files[0]).write_bytes(dumps(round_))
+    Path(files[1]).write_text(json.dumps(certificate))
+    assert verify.main(files) == 0
+    assert capsys.readouterr().out.startswith("verified: claim value")
+    certificate["claims"][0]["bound"] -= 1
+    Path(files[1]).write_text(json.dumps(certificate))
+    assert verify.main(files) == 1
+    assert capsys.readouterr().out.startswith("refused: claim value")
+    Path(files[1]).write_text("{")
+    assert verify.main(files) == 2
+    assert verify.main(files[:1]) == 2
+
+
+def test_the_checker_knows_the_standard_library_only() -> None:
+    source = (INSTANCES.parent / "tools" / "verify.py").read_text(encoding="utf-8")
+    assert "import placeopt" not in source
+    assert "from placeopt" not in source
+    assert len(source.splitlines()) <= 600

@@ -1,0 +1,598 @@
+"""
+Check the certificate of a plan against its round, with nothing but the Python standard library.
+
+    python tools/verify.py ROUND CERTIFICATE
+
+Prints a line for each claim: verified, refused, or not certified, as the certificate itself says. The exit code is 1
+where a claim was refused, 2 where a file could not be read. Whether a plan is lawful is the matter of ``placeopt
+check``. The form of certificates stands in docs/files.md, "Certificate".
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+import sys
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from functools import cache
+from math import gcd
+from pathlib import Path
+from typing import Any, NamedTuple
+
+Json = dict[str, Any]
+AMOUNTS = {  # of a node, with fields of their own; the part that jobs may use: field of ``policy.usable``, default
+    "cpu_millicores": ("", 100),
+    "memory_mib": ("", 100),
+    "memory_bandwidth_mbps": ("memory_bandwidth_percent", 75),
+    "pcie_bandwidth_mbps": ("pcie_bandwidth_percent", 100),
+}
+PARTS = ("socket", "numa", "switch")
+WHOLE = 1000
+
+
+class Refused(Exception):
+    """A claim is not proven."""
+
+
+parsed = cache(json.loads)
+
+
+def read(path: str) -> Json:
+    """Return the document of a JSON file, plain or gzip."""
+    data = Path(path).read_bytes()
+    return dict(json.loads(gzip.decompress(data) if data[:2] == b"\x1f\x8b" else data))
+
+
+class Bundle(NamedTuple):
+    """What lands on one node together: all workers of a job that are on one node, else one worker."""
+
+    gpus: int
+    share: int  # of each GPU, in units of `Round.full`
+    amounts: tuple[tuple[str, int], ...]
+    gpu_memory_mib: int
+    models: tuple[str, ...]
+    conditions: str
+
+
+class Way(NamedTuple):
+    """A job in an option: ``least`` to ``most`` bundles; each below ``most`` takes ``value_per_bundle`` away."""
+
+    option: str
+    value: int
+    least: int
+    most: int
+    value_per_bundle: int
+    on_a_node: int  # bundles of the job that one node may have
+    bundle: Bundle | None  # None where nothing is known to be taken
+    splits: tuple[tuple[str, int, int], ...] = ()  # level, domains, fewest bundles in each
+
+
+@dataclass
+class Node:
+    """A node with what running jobs that stay leave of it."""
+
+    id: str
+    domains: dict[str, str]
+    labels: dict[str, str]
+    taints: list[Json]
+    drained: bool
+    free: dict[str, int]
+    gpus: list[list[Any]]  # units left, model, memory left, units of jobs that may be changed
+    staying: dict[str, int] = field(default_factory=dict)  # jobs that may be changed: workers here
+    own: dict[str, int] = field(default_factory=dict)  # what these take
+    capacity: dict[str, int] = field(default_factory=dict)  # of the idle node
+
+
+class Round:
+    """A round under a policy: what nodes have left beside running jobs that stay, and in which ways jobs may run."""
+
+    def __init__(self, document: Json, policy: Json) -> None:
+        templates = document.get("templates", {})
+        self.policy = policy
+        self.now_ms = document.get("now_ms", 0)
+        self.jobs: dict[str, Json] = {}
+        for job in document.get("jobs", []):
+            self.jobs[job["id"]] = {"options": [{}], **templates.get(job.get("template"), {}), **job}
+        self.running: dict[str, Json] = {held["job"]: held for held in document.get("running", [])}
+        self.holds: list[Json] = document.get("holds", [])
+        mode = policy.get("share_mode", "fraction")
+        most = 1 if mode == "exclusive" else policy.get("jobs_per_gpu_max")
+        self.full = WHOLE if mode == "fraction" and most != 1 else 1  # units of a GPU; else its units are jobs
+        self.jobs_per_gpu = most or 1
+        cluster = document["cluster"]
+        limited = [cluster, *cluster.get("domains", [])]
+        self.beyond = {name for one in limited for name in one.get("resources", {})}  # not a node's alone
+        self.nodes = self._nodes(cluster)
+        self.changing = {job: kinds for job in self.running if (kinds := self.changes(job))}
+        self._place()
+        self._room: dict[Way, int] = {}
+
+    def _nodes(self, cluster: Json) -> dict[str, Node]:
+        machines = {machine["id"]: machine for machine in cluster["machines"]}
+        above = {domain["id"]: domain for domain in cluster.get("domains", [])}
+        named = sorted({name for machine in machines.values() for name in machine.get("resources", {})})
+        usable = self.policy.get("usable", {})
+        nodes = {}
+        for node in cluster["nodes"]:
+            machine, domains, at = machines[node["machine"]], {}, node.get("domain")
+            while at is not None:
+                domains[above[at].get("level", "rack")] = at
+                at = above[at].get("parent")
+            percent = {name: usable.get(*part) for name, part in AMOUNTS.items()}
+            free = {name: machine[name] * percent[name] // 100 for name in AMOUNTS if machine.get(name) is not None}
+            free |= {f"resource {name}": machine.get("resources", {}).get(name, 0) for name in named}
+            units = WHOLE if self.full == WHOLE else self.jobs_per_gpu
+            gpus = [[units, gpu["model"], gpu.get("memory_mib", 0), 0] for gpu in machine.get("gpus", [])]
+            labels = {**node.get("labels", {}), **domains, "metadata.name": node["id"]}
+            taints, drained = node.get("taints", []), node.get("drained", False)
+            nodes[node["id"]] = Node(node["id"], domains, labels, taints, drained, free, gpus, capacity=dict(free))
+        return nodes
+
+    def changes(self, job: str) -> frozenset[str]:
+        """Return what policy and job allow to be done to a running job; more than that never harms a proof."""
+        held, changes = self.running[job], self.policy.get("changes", {})
+        protected = held.get("protected_until_ms") or 0
+        if least := changes.get("run_time_min_ms", 0):
+            protected = max(protected, held.get("started_ms", 0) + least)
+        if self.now_ms < protected:
+            return frozenset()
+        allowed = {"move": ("movable", "moves_max"), "preempt": ("preemptible", "preemptions_max")}
+        way, now = self.held_way(job)
+        if now > way.least:
+            allowed["shrink"] = ("shrinkable", "shrinks_max")
+        return frozenset(kind for kind, (flag, most) in allowed.items() if held.get(flag) and changes.get(most, 0))
+
+    def _place(self) -> None:
+        """
+        Subtract the running jobs that stay.
+
+        What running jobs exceed stands: the capacity is then what they hold, as no job that starts may add to it.
+        """
+        for job, record in self.running.items():
+            for part in record["assignments"]:
+                node = self.nodes.get(part["node"])
+                if node is None:
+                    continue
+                leaf = named(self.jobs[job]["options"], record["option"])
+                if part.get("group") is not None:
+                    leaf = named(leaves_of(leaf), part["group"])
+                demand, stays = leaf.get("demand", {}), job not in self.changing
+                for name, amount in amounts_of(demand, len(part["workers"])):
+                    if stays and name in node.free:
+                        node.free[name] -= amount
+                    elif not stays:
+                        node.own[name] = node.own.get(name, 0) + amount
+                share = demand.get("gpu_milli", WHOLE) if self.full == WHOLE else 1
+                for index in map(int, part.get("gpus", {})):
+                    if index < len(node.gpus):
+                        gpu = node.gpus[index]
+                        gpu[0] -= share * stays
+                        gpu[2] -= demand.get("gpu_memory_mib", 0) * stays
+                        gpu[3] += share * (not stays)
+                if not stays:
+                    node.staying[job] = node.staying.get(job, 0) + len(part["workers"])
+        for hold in self.holds:
+            against_all = hold.get("priority") is None and not hold.get("for")
+            until = hold.get("until_ms") or self.now_ms + 1
+            node = self.nodes.get(hold["node"])
+            if node is not None and against_all and hold.get("from_ms", 0) <= self.now_ms < until:
+                for name, amount in amounts_of(hold, 1):
+                    node.free[name] = node.free.get(name, amount) - amount
+                for index in hold.get("gpus", []):
+                    node.gpus[index][0] = 0
+        for node in self.nodes.values():
+            for name, left in node.free.items():
+                node.free[name] = max(left, node.own.get(name, 0), 0)
+            for gpu in node.gpus:
+                gpu[0], gpu[2] = max(gpu[0], gpu[3], 0), max(gpu[2], 0)
+
+    def fits(self, node: Node, bundle: Bundle) -> bool:
+        """Return whether a bundle could start on a node, if nothing else did."""
+        if not admits(node, bundle.conditions):
+            return False
+        for name, amount in bundle.amounts:
+            if amount > min(self.left(node, name, amount), node.capacity.get(name, amount)):
+                return False
+        usable = (
+            units
+            for units, model, memory, _ in node.gpus
+            if units >= bundle.share and memory >= bundle.gpu_memory_mib and model in (bundle.models or (model,))
+        )
+        return len(list(usable)) >= bundle.gpus
+
+    def left(self, node: Node, name: str, amount: int) -> int:
+        """Return how much a node has of what is asked for; of what nothing limits, as much."""
+        beyond = name.removeprefix("resource ")
+        return node.free.get(name, amount if beyond == name or beyond in self.beyond else 0)
+
+    def most_bundles(self, way: Way) -> int:
+        """Return how many bundles of a way there is room for, by counting on nodes and in domains; at most its own."""
+        if way.bundle is None:
+            return way.most
+        room = {}
+        for node in self.nodes.values():
+            if self.fits(node, way.bundle):
+                room[node.id] = min(way.on_a_node, self.times(node, way.bundle, way.most))
+        found = min(way.most, sum(room.values()))
+        for level, domains, fewest in way.splits:
+            held: dict[str, int] = {}
+            for name, bundles in room.items():
+                domain = name if level == "node" else self.nodes[name].domains.get(level)
+                if domain is not None:
+                    held[domain] = held.get(domain, 0) + bundles
+            most = sorted(held.values(), reverse=True)
+            enough = sum(count >= fewest for count in most) >= domains and domains * fewest <= way.most
+            found = min(found, sum(most[:domains])) if enough else 0
+        return found
+
+    def times(self, node: Node, bundle: Bundle, most: int) -> int:
+        """Return how often a bundle fits on a node by any one amount, if nothing else does."""
+        for name, amount in bundle.amounts:
+            most = min(most, self.left(node, name, most * amount) // amount)
+        if bundle.gpus:
+            memory = bundle.gpu_memory_mib
+            together = (
+                min(gpu[0] // bundle.share, gpu[2] // memory if memory else gpu[0])
+                for gpu in node.gpus
+                if gpu[1] in (bundle.models or (gpu[1],))
+            )
+            most = min(most, sum(together) // bundle.gpus)
+        return most
+
+    def is_listed(self, job: str, way: Way) -> bool:
+        """Return whether what a running job holds is bundles of its option, on nodes and GPUs that there are."""
+        parts = self.running[job]["assignments"]
+        there = {node.id: len(node.gpus) for node in self.nodes.values()}
+        known = all(int(gpu) < there.get(part["node"], 0) for part in parts for gpu in part.get("gpus", {}))
+        return known and all(part["node"] in there for part in parts) and (way.most > 1 or len(parts) == 1)
+
+    def ways(self, name: str) -> Iterator[Way]:
+        """Yield the ways in which a job may start."""
+        job = self.jobs[name]
+        least = job.get("utility_min_thousandths")
+        for option in job["options"]:
+            utility = option.get("utility_thousandths")
+            way = self.way(job, option)
+            if way not in self._room:
+                self._room[way] = self.most_bundles(way)
+            most = self._room[way]
+            if (least is None or utility is None or utility >= least) and most >= way.least:
+                yield way._replace(most=most, value=worth(way, most), on_a_node=min(most, way.on_a_node))
+
+    def held_way(self, name: str) -> tuple[Way, int]:
+        """Return the way in which a job runs, and its number of bundles."""
+        held = self.running[name]
+        way = self.way(self.jobs[name], named(self.jobs[name]["options"], held["option"]))
+        return way, sum(len(part["workers"]) for part in held["assignments"]) if way.most > 1 else way.most
+
+    def way(self, job: Json, option: Json) -> Way:
+        """Return what an option takes."""
+        name, value, workers = option.get("id", "default"), option.get("value", 1), option.get("workers", 1)
+        if option.get("groups"):
+            return Way(name, value, 0, 0, 0, 0, None)
+        demand, fewest = option.get("demand", {}), option.get("workers_min") or workers
+        splits = option.get("splits", [])
+        gpus = demand.get("gpus", 1)
+        inside = gpus and any(split["level"] in PARTS for split in splits)
+        alone = bool(option.get("single_node") or inside)
+        together = workers if alone and fewest == workers else 1
+        most = min(workers, option.get("workers_per_node_max") or workers)
+        for split in splits:
+            if split["level"] == "node":
+                most = min(most, split.get("workers") or workers - split["domains"] + 1)
+                most = 0 if alone and split["domains"] > 1 else most
+        conditions = [one for one in (job.get("conditions"), option.get("conditions")) if one]
+        bundle = Bundle(
+            gpus=gpus * together,
+            share=demand.get("gpu_milli", WHOLE) if self.full == WHOLE else 1,
+            amounts=amounts_of(demand, together),
+            gpu_memory_mib=demand.get("gpu_memory_mib", 0) if gpus else 0,
+            models=tuple(demand.get("gpu_models", ())) if gpus else (),
+            conditions=json.dumps(conditions, sort_keys=True),
+        )
+        parts = tuple(
+            (one["level"], one["domains"], -(-(one.get("workers") or 1) // together))
+            for one in splits
+            if one["level"] not in PARTS
+        )
+        parts += (("node", 1, fewest),) * (alone and together == 1)
+        if together > 1:
+            return Way(name, value, 1, 1, 0, int(most >= together), bundle, parts)
+        return Way(name, value, fewest, workers, option.get("value_per_worker", 0), most, bundle, parts)
+
+
+def named(groups: Iterable[Json], name: str) -> Json:
+    """Return the option, or the group, of that name."""
+    return next(group for group in groups if group.get("id", "default") == name)
+
+
+def leaves_of(group: Json) -> Iterator[Json]:
+    """Yield the leaves of a tree of groups."""
+    parts = group.get("groups")
+    for part in parts or ():
+        yield from leaves_of(part)
+    if not parts:
+        yield group
+
+
+def amounts_of(demand: Json, workers: int) -> tuple[tuple[str, int], ...]:
+    """Return what workers take of a node, by name."""
+    taken = {name: demand.get(name, 0) for name in AMOUNTS}
+    taken |= {f"resource {name}": amount for name, amount in demand.get("resources", {}).items()}
+    return tuple((name, workers * amount) for name, amount in taken.items() if amount)
+
+
+def admits(node: Node, text: str) -> bool:
+    """Return whether work with these conditions, in JSON, may start on a node."""
+    conditions = parsed(text)
+    tolerations = [one for condition in conditions for one in condition.get("tolerations", [])]
+    if node.drained or any(not any(tolerates(one, taint) for one in tolerations) for taint in node.taints):
+        return False
+    return all(meets(node, condition) for condition in conditions)
+
+
+def meets(node: Node, condition: Json) -> bool:
+    """Return whether a node meets conditions, taints aside."""
+    allowed = condition.get("nodes_allowed")
+    if (allowed is not None and node.id not in allowed) or node.id in condition.get("nodes_excluded", ()):
+        return False
+    selector = condition.get("node_selector", {})
+    if any(node.labels.get(key) != value for key, value in selector.items() if key != "metadata.name"):
+        return False
+    terms = condition.get("node_affinity") or []
+    return not terms or any(term and all(expression_holds(node, one) for one in term) for term in terms)
+
+
+def expression_holds(node: Node, expression: Json) -> bool:
+    """Return whether a node's label meets an expression."""
+    value, operator, values = node.labels.get(expression["key"]), expression["operator"], expression.get("values", [])
+    if operator in ("Gt", "Lt"):
+        return value is not None and compares(value, operator, values[0])
+    found = value in values if operator in ("In", "NotIn") else value is not None
+    return bool(found) == (operator in ("In", "Exists"))
+
+
+def compares(value: str, operator: str, bound: str) -> bool:
+    """Return whether a text is another, or an integer above or below it."""
+    if operator == "Equal":
+        return value == bound
+    try:
+        return int(value) > int(bound) if operator == "Gt" else int(value) < int(bound)
+    except ValueError:
+        return False
+
+
+def tolerates(toleration: Json, taint: Json) -> bool:
+    """Return whether a toleration covers a taint."""
+    effect = taint.get("effect", "NoSchedule")
+    if toleration.get("effect") not in (None, effect) or toleration.get("key") not in (None, taint["key"]):
+        return False
+    operator, value, own = toleration.get("operator", "Equal"), toleration.get("value", ""), taint.get("value", "")
+    return bool(operator == "Exists" or compares(own, operator, value))
+
+
+# Value: prices of bundles and of rows. A plan is worth what its jobs are worth beyond what they pay, and what they pay.
+
+
+Item = tuple[int, int, int, int]  # GPUs of a bundle, share of each, how many a node may have, what it pays for GPUs
+
+
+def most_paid(units: list[int], full: int, items: list[Item], *, pooled: bool) -> int:
+    """
+    Return the most that bundles on the GPUs of a node can pay, node amounts aside.
+
+    Whole GPUs by a knapsack in which each bundle counts as often as there are jobs, or filled like the others: shares
+    of single GPUs by a knapsack for each. ``pooled``: units of all GPUs are taken for those of one.
+    """
+    total = sum(pays * most for count, _, most, pays in items if not count)
+    parts = [(share, pays) for count, share, _, pays in items if count and not pooled and share < full]
+    filled = best_of_shares(parts, max(units, default=0))
+    idle = sum(units) if pooled else sum(unit == full for unit in units)
+    total += 0 if pooled else sum(filled[unit] for unit in units if unit < full)
+    best = [0] * (idle + 1)
+    for count, share, most, pays in items:
+        times, size = min(most, idle // count) if count and (pooled or share == full) else 0, 1
+        while times > 0:  # in powers of two
+            size = min(size, times)
+            times -= size
+            for used in range(idle, size * count - 1, -1):
+                best[used] = max(best[used], best[used - size * count] + size * pays)
+            size *= 2
+    rest = filled[full] if idle and not pooled else 0
+    return total + max(best[count] + (idle - count) * rest for count in range(idle + 1))
+
+
+def best_of_shares(parts: list[tuple[int, int]], most: int) -> list[int]:
+    """Return the most that shares can pay in 0 to ``most`` units, each as often as it fits."""
+    step = gcd(*(share for share, _ in parts)) if parts else 1
+    best = [0] * (most // step + 1)
+    for share, pays in parts:
+        for unit in range(share // step, len(best)):
+            best[unit] = max(best[unit], best[unit - share // step] + pays)
+    return [best[unit // step] for unit in range(most + 1)]
+
+
+Branch = tuple[list[str], int, int]  # jobs, of which at most (1) or at least (-1) so many start
+
+
+class Prices:
+    """One leaf of the proof: prices of bundles by job and option, of amounts by node, and of rows."""
+
+    def __init__(self, round_: Round, proof: Json) -> None:
+        self.round = round_
+        self.scale = max(1, not_negative(proof["scale"]))
+        self.of: dict[tuple[str, str], int] = {}
+        self.staying: dict[tuple[str, str], int] = {}
+        for entry in proof["prices"]:
+            of = self.staying if entry.get("stays") else self.of
+            of |= dict.fromkeys(((job, entry["option"]) for job in entry["jobs"]), not_negative(entry["price"]))
+        self.charged = {job for job in round_.changing if round_.is_listed(job, round_.held_way(job)[0])}
+        self.units: dict[str, Json] = {node: unit for unit in proof["nodes"] for node in unit["nodes"]}
+
+    def bound(self, branches: list[Branch], prices: list[int]) -> int:
+        """Return the bound on value, in parts of ``scale``, over plans that are in all of ``branches``."""
+        starts = dict.fromkeys(self.round.jobs, 0)  # what each job pays for starting
+        total = self._of_nodes()
+        for (jobs, sign, limit), price in zip(branches, prices, strict=True):
+            total += sign * not_negative(price) * limit
+            for job in jobs:
+                starts[job] += sign * price
+        return total + sum(self._of_job(job, pays) for job, pays in starts.items())
+
+    def _of_job(self, job: str, starts: int) -> int:
+        """Return the most that a job is worth beyond what it pays."""
+        round_, scale = self.round, self.scale
+        if job not in round_.running:
+            return max([0, *(self._start(job, way) - starts for way in round_.ways(job))])
+        way, now = round_.held_way(job)
+        kinds = round_.changing.get(job, frozenset())
+        changes: dict[str, int] = round_.policy.get("changes", {})
+        price = self.staying.get((job, way.option), 0) if job in self.charged else 0
+        least = way.least if "shrink" in kinds else now
+        taken = changes.get("shrink_price_per_worker", 0)
+        found = [scale * (worth(way, n) - taken * (now - n)) - n * price for n in {least, now}]
+        if "move" in kinds:
+            less = scale * changes.get("move_price", 0)
+            found += [self._start(job, way) - less for way in round_.ways(job)]
+        if "preempt" in kinds:
+            found.append(-scale * changes.get("preemption_price", 0))
+        return max(found)
+
+    def _start(self, job: str, way: Way) -> int:
+        """Return the most that a job is worth in a way beyond what it pays."""
+        price = self.of.get((job, way.option), 0)
+        return max(int(self.scale * worth(way, n) - n * price) for n in {way.least, way.most})
+
+    def _of_nodes(self) -> int:
+        """Return what the bundles on all nodes can pay: what the certificate says, after it was looked at."""
+        round_ = self.round
+        counts: dict[tuple[Bundle, int], int] = {}
+        for job in round_.jobs:
+            if job not in round_.running or "move" in round_.changing.get(job, ()):
+                for way in round_.ways(job):
+                    price = self.of.get((job, way.option), 0)
+                    if way.bundle is not None and price:
+                        counts[way.bundle, price] = counts.get((way.bundle, price), 0) + way.on_a_node
+        total = 0
+        asked = sorted({bundle.conditions for bundle, _ in counts})
+        known: dict[Any, int] = {}
+        for node in round_.nodes.values():
+            unit = self.units.get(node.id, {"most": 0, "amounts": {}})
+            most, amounts = not_negative(unit["most"]), unit.get("amounts", {})
+            admitted = tuple(admits(node, conditions) for conditions in asked)
+            staying = node.id if node.staying else None
+            key = (json.dumps([amounts, node.free, node.gpus]), admitted, staying)
+            if key not in known:
+                known[key] = self._most_paid(node, amounts, counts)
+            if known[key] > most:
+                raise Refused(f"node {node.id!r} can be paid {known[key]}, more than the {most} stated")
+            total += most
+        return total
+
+    def _most_paid(self, node: Node, amounts: dict[str, int], counts: dict[tuple[Bundle, int], int]) -> int:
+        """Return the most that a node can be paid."""
+        if unlimited := sorted(name for name in amounts if name not in node.free):
+            raise Refused(f"node {node.id!r} has no limit of {unlimited[0]!r}, which has a price")
+        full = self.round.full
+        pays = sum(not_negative(price) * node.free[name] for name, price in amounts.items())
+        items = self._items(node, amounts, counts)
+        return pays + most_paid([gpu[0] for gpu in node.gpus], full, items, pooled=full == 1)
+
+    def _items(self, node: Node, amounts: dict[str, int], counts: dict[tuple[Bundle, int], int]) -> list[Item]:
+        """Return what may be on a node: what starts there, and what running jobs hold that may be changed."""
+        here = [(key, most) for key, most in counts.items() if self.round.fits(node, key[0])]
+        for job, workers in node.staying.items():
+            way, _ = self.round.held_way(job)
+            if way.bundle is not None and job in self.charged:
+                key = (way.bundle, self.staying.get((job, way.option), 0))
+                here.append((key, workers if way.most > 1 else way.most))
+        items: dict[tuple[int, int, int], int] = {}
+        for (bundle, price), most in here:
+            pays = price - sum(amounts.get(name, 0) * amount for name, amount in bundle.amounts)
+            if pays > 0:
+                items[bundle.gpus, bundle.share, pays] = items.get((bundle.gpus, bundle.share, pays), 0) + most
+        return [(gpus, share, most, pays) for (gpus, share, pays), most in sorted(items.items())]
+
+
+def worth(way: Way, bundles: int) -> int:
+    """Return the value of a job with so many bundles."""
+    return way.value - (way.most - bundles) * way.value_per_bundle
+
+
+def not_negative(number: Any) -> int:
+    """Return an integer of at least 0."""
+    if type(number) is not int or number < 0:
+        raise Refused(f"{number!r} is no price: expected an integer of at least 0")
+    return int(number)
+
+
+def value_bound(round_: Round, proof: Json, branches: list[Branch]) -> int:
+    """Return a bound on the value of all plans that are in all of ``branches``."""
+    if "jobs" not in proof:
+        leaf = Prices(round_, proof)
+        return leaf.bound(branches, proof.get("branches", [])) // leaf.scale
+    jobs, most = proof["jobs"], not_negative(proof["most"])
+    if len(set(jobs)) < len(jobs) or any(job in round_.running or job not in round_.jobs for job in jobs):
+        raise Refused("a branch names a job twice, or one that does not wait")
+    at_most = value_bound(round_, proof["at_most"], [*branches, (jobs, 1, most)])
+    return max(at_most, value_bound(round_, proof["more"], [*branches, (jobs, -1, most + 1)]))
+
+
+def check_value(round_: Round, claim: Json) -> None:
+    """No plan is worth more than ``bound``: what is proven, rounded down to what divides the value of every plan."""
+    changes = round_.policy.get("changes", {})
+    prices = [changes.get(name, 0) for name in ("move_price", "preemption_price", "shrink_price_per_worker")]
+    options = [option for job in round_.jobs.values() for option in job["options"]]
+    missing = [leaf.get("value_per_worker", 0) for option in options for leaf in leaves_of(option)]
+    values = [option.get("value", 1) for option in options]
+    unit = gcd(*(prices if round_.changing else ()), *missing, *values) or 1
+    proven = value_bound(round_, claim["proof"], []) // unit * unit
+    if proven > claim["bound"]:
+        raise Refused(f"it proves {proven} only")
+
+
+def check_fit(round_: Round, claim: Json) -> None:
+    """A waiting job has no room beside the running jobs that stay, whatever else starts."""
+    if claim["job"] in round_.running or list(round_.ways(claim["job"])):
+        raise Refused("it runs, or counting finds room for it")
+
+
+CLAIMS = {"value": check_value, "does not fit": check_fit}
+
+
+def main(arguments: list[str]) -> int:
+    """Check all claims; return the exit code."""
+    if len(arguments) != 2:
+        print(__doc__, file=sys.stderr)
+        return 2
+    try:
+        document, certificate = map(read, arguments)
+        round_ = Round(document, certificate["policy"])
+        claims = certificate["claims"]
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        print(f"cannot be read: {type(error).__name__}: {error}", file=sys.stderr)
+        return 2
+    if certificate["policy"] != document.get("policy", {}):
+        print("the policy is the certificate's, not the round's own")
+    answers = [answer(round_, claim) for claim in claims]
+    print(*answers, sep="\n")
+    return 1 if any(one.startswith("refused") for one in answers) else 0
+
+
+def answer(round_: Round, claim: Json) -> str:
+    """Return what is to be said of a claim."""
+    text = ", ".join(f"{key} {claim[key]}" for key in ("claim", "bound", "job") if key in claim)
+    if claim.get("proof") is None:
+        return f"not certified: {text}: {claim.get('why')}"
+    try:
+        CLAIMS[claim["claim"]](round_, claim)
+    except Refused as error:
+        return f"refused: {text}: {error}"
+    except (LookupError, TypeError, ValueError, AttributeError, RecursionError) as error:
+        return f"refused: {text}: malformed: {type(error).__name__}: {error}"
+    return f"verified: {text}"
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
