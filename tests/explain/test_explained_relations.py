@@ -17,7 +17,7 @@ def related(kind: str, labels: dict[str, str], level: str = "node") -> Relation:
 
 def conflict(round_: Instance, name: str = "j") -> list[str]:
     """Return the rules that keep a job from starting, proven."""
-    found = explain(round_, solve(round_), name)
+    found = explain(round_, solve(round_), name, time_limit_s=60)
     assert found.proven, found.detail
     return [constraint.name for constraint in found.conflict]
 

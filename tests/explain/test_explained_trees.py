@@ -19,7 +19,7 @@ def test_the_rule_that_no_rack_can_keep() -> None:
     round_ = build.instance(nodes, [job], domains=[Domain(id=f"r{i}") for i in range(3)])
     plan = solve(round_, isolation="thread", time_limit_s=5)
     assert (plan.status, plan.unplaced[0].reason) == ("optimal", "conflict")
-    found = explain(round_, plan, "tree", isolation="thread")
+    found = explain(round_, plan, "tree", isolation="thread", time_limit_s=60)
     assert (found.reason, found.proven) == ("conflict", True)
     assert [(one.group, one.asks) for one in found.conflict] == [("default:splits", "1 x rack")]
 
@@ -33,7 +33,7 @@ def test_reasons_are_those_of_brute_force(engine: Engine, round_: Instance) -> N
         option = job.options[0] if held is None else job.option(held.option)
         if held is not None and oracle.is_whole(option, layout_of(option, held)):
             continue
-        found = explain(round_, plan, job.id, isolation="thread")
+        found = explain(round_, plan, job.id, isolation="thread", time_limit_s=60)
         assert found.proven
         assert (found.reason == "conflict") == (not oracle.fits_alone(job))
         event(f"{'waits' if held is None else 'runs in part'}: {found.reason}")
@@ -48,9 +48,9 @@ def test_the_rest_of_a_job_that_runs_in_part() -> None:
     running = [build.running(job, [("n0", (0,), "work")])]
     round_ = build.instance(nodes, jobs, machines=[build.machine(gpus=1)], domains=domains, running=running)
     plan = solve(round_, isolation="thread", time_limit_s=5)
-    found = explain(round_, plan, "part", isolation="thread")
+    found = explain(round_, plan, "part", isolation="thread", time_limit_s=60)
     assert (found.status, found.reason, found.proven) == ("waiting", "conflict", True)
     assert found.detail.startswith("runs in part; the rest does not fit")
     assert [(one.group, one.asks) for one in found.conflict] == [("default:splits", "1 x rack")]
-    assert explain(round_, plan, "big", isolation="thread").reason == "conflict"
+    assert explain(round_, plan, "big", isolation="thread", time_limit_s=60).reason == "conflict"
     assert explain_all(round_, plan).waiting == 1

@@ -116,7 +116,7 @@ def test_what_another_job_keeps_off_starts_when_that_stops() -> None:
     running = [build.running(db, [("n0", [0])], preemptible=True)]
     round_ = build.instance(1, [web, db], running=running)
     plan = solve(round_, isolation="thread", time_limit_s=5)
-    found = explain(round_, plan, "web", isolation="thread")
+    found = explain(round_, plan, "web", isolation="thread", time_limit_s=60)
     assert found.remedies.preempt is not None
     assert ([one.job for one in found.remedies.preempt.jobs], found.remedies.preempt.price) == (["db"], 1)
     assert found.proven
@@ -135,7 +135,7 @@ def test_the_best_other_place_of_a_placed_tree() -> None:
     machines, racks = [build.machine(gpus=4)], [Domain(id="r0"), Domain(id="r1")]
     round_ = build.instance(nodes, [job], machines=machines, domains=racks)
     there = build.placement(job, [("n0", [0], "lead"), ("n0", [1, 2], "work"), ("n3", [0, 1], "work")], option="wide")
-    found = explain(round_, plan_of(round_, [there]), "tree", isolation="thread")
+    found = explain(round_, plan_of(round_, [there]), "tree", isolation="thread", time_limit_s=60)
     assert found.detail == "a better place exists while all other jobs stay"
     assert found.proven
     assert found.spot is not None

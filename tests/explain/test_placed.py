@@ -30,7 +30,7 @@ def test_the_best_place_is_found() -> None:
     talker = job("j", workers=2, communication=Communication(weight=3))
     round_ = instance(2, [talker], policy=TALK, running=[running(talker, [("n0", [0]), ("n1", [0])])])
     plan = solve(round_)
-    found = explain(round_, plan, "j", isolation="thread")
+    found = explain(round_, plan, "j", isolation="thread", time_limit_s=60)
     assert (found.status, found.proven) == ("placed", True)
     assert found.spot is not None
     assert [(term.term, term.raw) for term in found.spot.terms] == [("communication", plan.costs["communication"].raw)]
@@ -50,7 +50,7 @@ def test_its_terms_are_what_the_plan_would_save() -> None:
     jobs = [job(name, gpus=2, communication=Communication(weight=2)) for name in "ab"]
     round_ = instance(1, jobs)
     plan = solve(round_)
-    found = explain(round_, plan, "a", isolation="thread")
+    found = explain(round_, plan, "a", isolation="thread", time_limit_s=60)
     problem = compile_problem(round_, plan.policy.values)
     both = allocation_of(plan, problem)
     assert found.spot is not None
@@ -78,7 +78,7 @@ def test_a_running_job_may_stay_below_its_minimal_utility(number: int) -> None:
     plan = solve(round_, method="stranding", isolation="thread")
     name = plan.placements[0].job
     assert name in {held.job for held in round_.running}
-    found = explain(round_, plan, name, isolation="thread")
+    found = explain(round_, plan, name, isolation="thread", time_limit_s=60)
     assert found.best is not None
     assert found.best.spot == found.spot
     assert faults(round_, plan, found) == []
@@ -92,7 +92,7 @@ def test_where_neighbours_decide_about_a_minimal_utility_no_other_place_is_claim
     round_ = instance(2, [job("loud", profile="p"), calm], slowdowns=slow, policy=policy)
     plan = solve(round_, time_limit_s=5)
     assert len(plan.placements) == 2
-    found = explain(round_, plan, "loud").elsewhere
+    found = explain(round_, plan, "loud", time_limit_s=60).elsewhere
     assert found is not None
     assert (found.spot, found.proven) == (None, False)
     assert "minimal utility" in found.detail

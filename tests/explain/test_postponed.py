@@ -29,7 +29,7 @@ def pair(least: int = 300) -> Job:
 
 
 def explained(round_: Instance) -> Explanation:
-    return explain(round_, solve(round_, isolation="thread"), "pair", isolation="thread")
+    return explain(round_, solve(round_, isolation="thread"), "pair", isolation="thread", time_limit_s=60)
 
 
 def stopped(found: Explanation) -> list[str] | None:

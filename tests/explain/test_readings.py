@@ -53,4 +53,4 @@ def test_a_job_that_was_left_out_is_known(kind: str) -> None:
     """By the reason for which it was."""
     round_ = reading(4, **{kind: "gone"})
     with pytest.raises(BadInput, match=r"'gone' was left out when .* was read: odd"):
-        explain(round_, solve(round_, isolation="thread"), "gone")
+        explain(round_, solve(round_, isolation="thread"), "gone", time_limit_s=60)

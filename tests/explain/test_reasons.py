@@ -15,7 +15,9 @@ from placeopt.model import Domain, Queue, Quota, Split, Taint, Unplaced
 
 def explained(round_: Instance, job_id: str, plan: Plan | None = None, **options: float) -> Explanation:
     """Explain a job of the plan, or of the one that ``solve`` makes."""
-    return explain(round_, solve(round_) if plan is None else plan, job_id, isolation="thread", **options)
+    return explain(
+        round_, solve(round_) if plan is None else plan, job_id, isolation="thread", **options, time_limit_s=60
+    )
 
 
 def groups(found: Explanation) -> set[str]:
@@ -178,8 +180,8 @@ def test_refusals() -> None:
     round_ = instance(1, [job("a", gpus=4), job("b", gpus=4)])
     plan = solve(round_)
     with pytest.raises(BadInput, match="no job 'x'"):
-        explain(round_, plan, "x")
+        explain(round_, plan, "x", time_limit_s=60)
     with pytest.raises(BadInput, match="time_limit_s"):
         explain(round_, plan, "a", time_limit_s=0)
     with pytest.raises(BadInput, match="only valid plans"):
-        explain(round_, plan_for(round_, {name: [("n0", range(4))] for name in "ab"}), "a")
+        explain(round_, plan_for(round_, {name: [("n0", range(4))] for name in "ab"}), "a", time_limit_s=60)

@@ -19,7 +19,7 @@ ONE_RACK = (Split(level="rack", domains=1),)
 
 def explained(round_: Instance) -> Explanation:
     """Explain job ``j`` of the plan that ``solve`` makes; everything in it must be proven."""
-    found = explain(round_, solve(round_), "j", isolation="thread")
+    found = explain(round_, solve(round_), "j", isolation="thread", time_limit_s=60)
     assert found.proven
     return found
 

@@ -60,7 +60,7 @@ def test_what_starts_keeps_its_minimum() -> None:
     calm = job("first", profile="calm", utility_min_thousandths=300)
     policy = utility_policy(utility="sc17", share_mode="exclusive")
     round_ = instance(1, [calm, loud], machines=[two_sockets()], slowdowns=[SLOWED], policy=policy)
-    found = explain(round_, plan_for(round_, {"first": [("n0", [0])]}), "pair", isolation="thread")
+    found = explain(round_, plan_for(round_, {"first": [("n0", [0])]}), "pair", isolation="thread", time_limit_s=60)
     assert (found.reason, found.proven) == ("postponed", True)
     assert found.best_place is not None
     assert found.best_place.falls_short == ("first",)
