@@ -13,11 +13,10 @@ from placeopt.explain import Explanation, explain
 from placeopt.model import Domain, Queue, Quota, Split, Taint, Unplaced
 
 
-def explained(round_: Instance, job_id: str, plan: Plan | None = None, **options: float) -> Explanation:
+def explained(round_: Instance, job_id: str, plan: Plan | None = None, time_limit_s: float = 60) -> Explanation:
     """Explain a job of the plan, or of the one that ``solve`` makes."""
-    return explain(
-        round_, solve(round_) if plan is None else plan, job_id, isolation="thread", **options, time_limit_s=60
-    )
+    plan = solve(round_) if plan is None else plan
+    return explain(round_, plan, job_id, isolation="thread", time_limit_s=time_limit_s)
 
 
 def groups(found: Explanation) -> set[str]:
