@@ -19,6 +19,7 @@ from placeopt.formulations.fillings import (
     Starts,
     Units,
     bundle_groups_of,
+    columns_of,
     requests_of,
     starts_of,
     units_of,
@@ -39,7 +40,7 @@ class Made:
         self.groups: BundleGroups = bundle_groups_of(problem)
         self.starts: Starts = starts_of(state, self.groups)
         self.units: Units = units_of(state, self.groups, self.starts)
-        self.pool = Pool(self.units, self.groups)
+        self.pool = Pool(len(self.units), len(self.groups))
         self.master = Master(self.groups, self.starts, self.units, self.pool)
 
     def pricing(self, steps: int = MANY) -> NodePricing:
@@ -190,9 +191,10 @@ def test_a_pool_reads_plans_and_keeps_each_filling_once() -> None:
     problem = compile_problem(instance(2, [job(f"j{i}") for i in range(4)], machines=[machine(gpus=2)]))
     made = Made(problem)
     plan = assign_gpus(problem, [(i, problem.options_of(i)[0], (i // 2,)) for i in range(4)])
-    assert made.pool.add_plan(problem, plan) == 1
+    columns = list(columns_of(problem, made.groups, made.units, plan))
+    assert made.pool.add(columns) == 1
     assert made.pool.columns == [Column(0, ((0, 2),))]
-    assert made.pool.add_plan(problem, plan) == 0
+    assert made.pool.add(columns) == 0
     assert made.pool.most(np.array([7]), 0) == 14
 
 

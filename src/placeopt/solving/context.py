@@ -102,6 +102,7 @@ class Handover:
     cost_guide: CostGuide | None = None  # prices of nodes and jobs
     cost_prices: CostPrices | None = None  # what column generation goes on from
     job_columns: JobColumns | None = None  # what it left
+    filling_cost_value: int | None = None  # value of the plans whose cost stage ``filling-costs`` bounded last
     cost_bound_s: float = 0.0  # seconds that the latest bound on cost took
     bound_guide: CostGuide | None = None  # the same at the bound on value, while that is open
     rankings: list[str] | None = None  # of nodes, by which no plan was made of the relaxations so far; None before any

@@ -15,6 +15,7 @@ from placeopt.formulations.fillings import (
     NodePricing,
     Pool,
     bundle_groups_of,
+    columns_of,
     requests_of,
     starts_of,
     units_of,
@@ -41,8 +42,9 @@ class FillingSearch:
         self.bundle_groups = bundle_groups_of(context.problem)
         self.starts = starts_of(state, self.bundle_groups)
         self.units = units_of(state, self.bundle_groups, self.starts)
-        self.pool = Pool(self.units, self.bundle_groups)
-        self.pool.add_plan(context.problem, context.incumbent.allocation)
+        self.pool = Pool(len(self.units), len(self.bundle_groups))
+        best = context.incumbent.allocation
+        self.pool.add(columns_of(context.problem, self.bundle_groups, self.units, best))
         self.master = Master(self.bundle_groups, self.starts, self.units, self.pool)
         self.pricing = NodePricing(self.bundle_groups, self.starts, self.units, FIRST_STEPS)
         self._held = value(context.problem, state.allocation())

@@ -14,6 +14,7 @@ from placeopt.solving.stages.branch_and_price import BranchAndPrice
 from placeopt.solving.stages.capacity_relaxation import CapacityRelaxationBound
 from placeopt.solving.stages.cost_relaxation import CostRelaxationBound
 from placeopt.solving.stages.exact import Exact, LoadRace
+from placeopt.solving.stages.filling_costs import FillingCostBound
 from placeopt.solving.stages.fillings import Fillings
 from placeopt.solving.stages.first_plan import MakeRoom, PreviousPlan, RankMapping, ReserveTime
 from placeopt.solving.stages.gang_diving import GangDiving
@@ -123,6 +124,7 @@ REPEATED = (
     CapacityRelaxationBound,
     CostRelaxationBound,
     JobColumnBound,
+    FillingCostBound,
     RoundRelaxations,
     GangDiving,
     NeighbourhoodSearch,
@@ -138,7 +140,14 @@ def _improves_again(stage: Stage | Block) -> bool:
 GO_ON = (MakeRoom(), ReserveTime(), PreviousPlan(), RankMapping())
 FIRST_PLAN = (LookAhead(), BeginBound(), Greedy(), *GO_ON)
 PORTFOLIO = (LookAhead(), BeginBound(), Greedy(), DrbPlan(), SwafPlan(), *GO_ON)
-RELAXATIONS = (CapacityRelaxationBound(), CostRelaxationBound(), JobColumnBound(), GangDiving(), RoundRelaxations())
+RELAXATIONS = (
+    CapacityRelaxationBound(),
+    CostRelaxationBound(),
+    JobColumnBound(),
+    GangDiving(),
+    RoundRelaxations(),
+    FillingCostBound(),
+)
 BOUND_AGAIN = CostRelaxationBound(after_improvement=True)
 SEARCH = (*RELAXATIONS, NeighbourhoodSearch(), BOUND_AGAIN)
 SEARCH_BEFORE_COUNTS = (*RELAXATIONS, NeighbourhoodSearch(before_exact="counts"), BOUND_AGAIN)

@@ -148,6 +148,12 @@ def cost_delta(state: State, move: Move, weighted: tuple[Weighted, ...]) -> int:
     return after - before
 
 
+def fixed_cost(state: State, weighted: Iterable[Weighted]) -> int:
+    """Return the cost of what ``state`` holds, of terms that starts never lower."""
+    counts = tuple(w for w in weighted if w.cost.never_lowered_by_starts)
+    return cost(state.problem, state.allocation(), counts)
+
+
 def part_cost(state: State, part: Part, weighted: Iterable[Weighted]) -> int:
     """Cost level of a part."""
     return sum(w.weight * w.cost.of(state, part) for w in weighted)

@@ -29,7 +29,7 @@ from placeopt.terms.costs.communication import Communication
 from placeopt.terms.costs.fragmentation import Fragmentation
 from placeopt.terms.costs.interference import Interference
 from placeopt.terms.costs.resource import ResourceCost
-from placeopt.terms.objective import Weighted, cost, last_name_first, value, weight_of
+from placeopt.terms.objective import Weighted, fixed_cost, last_name_first, value, weight_of
 from placeopt.terms.protocols import Cost
 
 MOST_COLUMNS = 60_000
@@ -117,7 +117,7 @@ def build_cost_relaxation(
     mixes = add_mixes(builder, node_classes, mixed, disturbing)
     columns = np.concatenate([chosen, bundles.column, busy.column, mixes[0]])
     costs = np.concatenate([resource, bundles.cost, busy.cost, mixes[1]])
-    builder.set_objective(columns, costs, "min", busy.constant + _fixed(state, weighted))
+    builder.set_objective(columns, costs, "min", busy.constant + fixed_cost(state, weighted))
     return CostRelaxation(
         builder.build(),
         bundle_groups.option,
@@ -243,12 +243,6 @@ def _add_busy(
         columns.append(column)
         costs.append(np.full(len(place), -level.weight * weight, dtype=np.int64))
     return _Busy(np.concatenate(columns), np.concatenate(costs), constant)
-
-
-def _fixed(state: State, weighted: tuple[Weighted, ...]) -> int:
-    """Return the cost of the running jobs where they are, of terms that starts never lower."""
-    counts = tuple(w for w in weighted if w.cost.never_lowered_by_starts)
-    return cost(state.problem, state.allocation(), counts)
 
 
 def _relaxes(problem: Problem, weighted: tuple[Weighted, ...], *, meetings: bool) -> tuple[str, ...]:

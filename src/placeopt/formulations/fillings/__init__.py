@@ -4,27 +4,54 @@ Fillings of units, mixed by one master.
 A unit is a state of nodes, a column what one node of that state holds. The master counts jobs that start and columns
 that nodes take; its prices say what a bundle is worth, and pricing finds the filling that pays more than all known ones
 or proves that there is none. Any prices prove a bound, in integers.
+
+For the value a unit is a node, and pricing counts all its amounts. For the cost of plans of a value a unit is a part of
+a node in which jobs disturb each other, and pricing counts what they cost each other there.
 """
 
+from placeopt.formulations.fillings.cost_master import SCALE, CostMaster, CostPrices
+from placeopt.formulations.fillings.cost_mix import COST_RELAXES, COUNTED, CostMix
+from placeopt.formulations.fillings.disturbance import Disturbance, disturbance_of
 from placeopt.formulations.fillings.groups import BundleGroups, Starts, bundle_groups_of, starts_of
 from placeopt.formulations.fillings.master import RELAXES, Master
-from placeopt.formulations.fillings.pool import Column, Pool
+from placeopt.formulations.fillings.mixing import Mixes, MixPricing
+from placeopt.formulations.fillings.parts import Parts, parts_of
+from placeopt.formulations.fillings.pieces import Pieces, Ways, gang_paths, pieces_of
+from placeopt.formulations.fillings.pool import Column, Filling, Pool, columns_of
 from placeopt.formulations.fillings.pricing import NodePricing, Priced, Pricing
 from placeopt.formulations.fillings.realise import requests_of
 from placeopt.formulations.fillings.units import Units, units_of
 
 __all__ = [
+    "COST_RELAXES",
+    "COUNTED",
     "RELAXES",
+    "SCALE",
     "BundleGroups",
     "Column",
+    "CostMaster",
+    "CostMix",
+    "CostPrices",
+    "Disturbance",
+    "Filling",
     "Master",
+    "MixPricing",
+    "Mixes",
     "NodePricing",
+    "Parts",
+    "Pieces",
     "Pool",
     "Priced",
     "Pricing",
     "Starts",
     "Units",
+    "Ways",
     "bundle_groups_of",
+    "columns_of",
+    "disturbance_of",
+    "gang_paths",
+    "parts_of",
+    "pieces_of",
     "requests_of",
     "starts_of",
     "units_of",

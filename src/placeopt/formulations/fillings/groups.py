@@ -22,7 +22,8 @@ class BundleGroups:
     milli: IntArray  # (D,) of each of its GPUs
     demand: IntArray  # (D, R)
     allowed: BoolArray  # (D, C) node classes on which a bundle fits while they are idle
-    profile: IntArray  # (D,) row in the slowdown table, -1: disturbs nobody, or that is not counted
+    profile: IntArray  # (D,) whom a bundle disturbs, -1: nobody, or that is not counted
+    traffic: IntArray  # (D,) between any two GPUs of a bundle; 0 where it is not counted
     of_option: IntArray  # (O,) bundle group of each option's bundles
 
     def __len__(self) -> int:
@@ -30,11 +31,14 @@ class BundleGroups:
         return len(self.gpus)
 
 
-def bundle_groups_of(problem: Problem, profile: IntArray | None = None) -> BundleGroups:
+def bundle_groups_of(
+    problem: Problem, profile: IntArray | None = None, traffic: IntArray | None = None
+) -> BundleGroups:
     """
     Return the bundle groups of all options.
 
-    ``profile``, shape (O,), is whom bundles of each option disturb; None where that does not count. Where at most one
+    ``profile``, ``traffic``, shape (O,): whom bundles of each option disturb, and the traffic between any two GPUs of
+    one; None where that does not count. Where at most one
     job may hold a GPU every share counts as a whole one; under ``overcommit`` every job as one of the jobs that a GPU
     may hold.
     """
@@ -43,15 +47,17 @@ def bundle_groups_of(problem: Problem, profile: IntArray | None = None) -> Bundl
     milli = options.milli if problem.shares_bind and problem.jobs_per_gpu != 1 else np.full(len(options), WHOLE)
     demand = options.demand * options.bundle_workers[:, None]
     profile = np.full(len(options), -1) if profile is None else profile
-    rows = np.column_stack((gpus, np.where(gpus > 0, milli, 0), profile, demand, options.node_class_ok))
+    traffic = np.zeros(len(options), dtype=np.int64) if traffic is None else np.where(gpus > 1, traffic, 0)
+    rows = np.column_stack((gpus, np.where(gpus > 0, milli, 0), profile, traffic, demand, options.node_class_ok))
     distinct, of_option = np.unique(rows, axis=0, return_inverse=True)
-    ends = 3 + demand.shape[1]
+    ends = 4 + demand.shape[1]
     return BundleGroups(
         gpus=distinct[:, 0],
         milli=distinct[:, 1],
-        demand=distinct[:, 3:ends],
+        demand=distinct[:, 4:ends],
         allowed=distinct[:, ends:].astype(bool),
         profile=distinct[:, 2],
+        traffic=distinct[:, 3],
         of_option=of_option.reshape(-1),
     )
 

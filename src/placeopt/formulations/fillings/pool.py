@@ -3,36 +3,37 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 import numpy as np
 
 from placeopt.formulations.fillings.groups import BundleGroups
-from placeopt.formulations.fillings.pricing import Filling
 from placeopt.formulations.fillings.units import Units
 from placeopt.problem import Allocation, IntArray, Problem
 
+Filling = tuple[tuple[int, int], ...]
+"""(item, number) pairs, ascending: what a unit holds beside what runs there; items are bundle groups, or pieces."""
+
 
 class Column(NamedTuple):
-    """A unit and what it holds."""
+    """A unit, what it holds, and what that costs."""
 
     unit: int
     filling: Filling
+    cost: int = 0
 
 
 class Pool:
     """Columns in the order in which they came."""
 
-    def __init__(self, units: Units, bundle_groups: BundleGroups) -> None:
-        self._unit_of = np.full(1 + max((int(nodes[-1]) for nodes in units.nodes), default=0), -1, dtype=np.int64)
-        for unit, nodes in enumerate(units.nodes):
-            self._unit_of[nodes] = unit
-        self._bundle_groups = bundle_groups
+    def __init__(self, units: int, items: int) -> None:
+        """``units``, ``items``: How many there are."""
+        self._items = items
         self.columns: list[Column] = []
         self._known: set[Column] = set()
-        self._of_unit: list[list[int]] = [[] for _ in range(len(units))]
-        self._held = np.zeros((0, len(bundle_groups)), dtype=np.int64)
+        self._of_unit: list[list[int]] = [[] for _ in range(units)]
+        self._held = np.zeros((0, items), dtype=np.int64)
 
     def __len__(self) -> int:
         """Return the number of columns."""
@@ -48,27 +49,35 @@ class Pool:
                 self.columns.append(column)
         return len(self.columns) - before
 
-    def add_plan(self, problem: Problem, allocation: Allocation) -> int:
-        """Add the filling of every node as an allocation has it; running jobs are part of the unit."""
-        of_node: dict[int, Counter[int]] = {}
-        workers, of_option = problem.options.bundle_workers.tolist(), self._bundle_groups.of_option.tolist()
-        for job, placement in enumerate(allocation):
-            if placement is not None and job not in problem.running:
-                for node in placement.nodes[:: workers[placement.option]]:
-                    of_node.setdefault(node, Counter())[of_option[placement.option]] += 1
-        return self.add(Column(int(self._unit_of[node]), tuple(sorted(held.items()))) for node, held in of_node.items())
-
     @property
     def held(self) -> IntArray:
-        """Shape (columns, D): bundles of each group."""
+        """Shape (columns, items): how often each holds each item."""
         if len(self._held) < len(self.columns):
-            more = np.zeros((len(self.columns) - len(self._held), len(self._bundle_groups)), dtype=np.int64)
+            more = np.zeros((len(self.columns) - len(self._held), self._items), dtype=np.int64)
             for row, column in zip(more, self.columns[len(self._held) :], strict=True):
-                for group, number in column.filling:
-                    row[group] = number
+                for item, number in column.filling:
+                    row[item] = number
             self._held = np.concatenate([self._held, more])
         return self._held
 
+    @property
+    def costs(self) -> IntArray:
+        """Shape (columns,): what each costs."""
+        return np.array([column.cost for column in self.columns], dtype=np.int64)
+
     def most(self, pays: IntArray, unit: int) -> int:
-        """Return what the known fillings of a unit pay at most; 0 for an empty unit."""
+        """Return what the known fillings of a unit pay at most, whatever they cost; 0 for an empty unit."""
         return int((self.held[self._of_unit[unit]] @ pays).max(initial=0))
+
+
+def columns_of(problem: Problem, bundle_groups: BundleGroups, units: Units, allocation: Allocation) -> Iterator[Column]:
+    """Yield the filling of every node as an allocation has it; running jobs are part of the unit."""
+    of_node: dict[int, Counter[int]] = {}
+    workers, of_option = problem.options.bundle_workers.tolist(), bundle_groups.of_option.tolist()
+    for job, placement in enumerate(allocation):
+        if placement is not None and job not in problem.running:
+            for node in placement.nodes[:: workers[placement.option]]:
+                of_node.setdefault(node, Counter())[of_option[placement.option]] += 1
+    unit_of = {node: unit for unit, nodes in enumerate(units.nodes) for node in nodes.tolist()}
+    for node, held in of_node.items():
+        yield Column(unit_of[node], tuple(sorted(held.items())))

@@ -11,12 +11,11 @@ from numpy.typing import NDArray
 
 from placeopt.formulations.fillings.groups import WHOLE, BundleGroups, Starts
 from placeopt.formulations.fillings.packing import Packing, fill
+from placeopt.formulations.fillings.pool import Filling
 from placeopt.formulations.fillings.units import Units
 from placeopt.problem import IntArray
 
 Amounts = NDArray[np.float64]
-Filling = tuple[tuple[int, int], ...]
-"""(bundle group, number) pairs, ascending: what a unit holds beside what runs there."""
 SUM_BITS = 62
 """Binary digits of sums in 64 bits."""
 WEIGHT_BITS = 20
