@@ -3,7 +3,7 @@ cimport cython
 from placeopt.search cimport costs, state
 from placeopt.search.state cimport State
 
-cpdef long choose(State s, long job, long node, long free, long number, long held) noexcept nogil
+cdef long choose(State s, long job, long node, long free, long number, long held) noexcept nogil
 @cython.locals(cost=long)
 cdef long cost_of_choice(State s, long job, long node, long gpus, long held, long best) noexcept nogil
 cdef bint _is_first(State s, long kind, long gpus, long alike) noexcept nogil

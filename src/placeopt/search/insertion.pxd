@@ -3,7 +3,7 @@ cimport cython
 from placeopt.search cimport choice, gangs, limits, placing, rng, state
 from placeopt.search.state cimport State
 
-cpdef bint insert(State s, long job, long first, long number) noexcept nogil
+cdef bint insert(State s, long job, long first, long number) noexcept nogil
 @cython.locals(at=long, free=long, seen=long)
 cdef void _try_nodes(State s, long job, long option, long first, long number) noexcept nogil
 cdef bint _is_better(State s, long option, long cost) noexcept nogil

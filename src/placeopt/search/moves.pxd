@@ -4,7 +4,7 @@ from placeopt.search cimport insertion, limits, memory, placing, rng, state
 from placeopt.search.state cimport State
 
 @cython.locals(everywhere=bint, first=long)
-cpdef void change(State s, long move) noexcept nogil
+cdef void change(State s, long move) noexcept nogil
 cdef void _add_candidate(State s, long node) noexcept nogil
 cdef void _remove(State s, long job) noexcept nogil
 cdef void _one_job(State s) noexcept nogil

@@ -17,7 +17,8 @@ class LocalSearch:
     """
     Simulated annealing from ``allocation``, a plan that every rule allows; running jobs stay where it has them.
 
-    The same ``seed`` and the same calls make the same steps, compiled or not.
+    The same ``seed`` and the same calls make the same steps, compiled or not. ``started_at`` is the value that it
+    started with.
     """
 
     def __init__(
@@ -26,6 +27,7 @@ class LocalSearch:
         """Take a round that `what_is_missing` finds nothing missing in."""
         self._problem, self._start = problem, allocation
         self._state = state_of(problem, weighted, allocation, seed)
+        self.started_at = self.value
         self.steps = 0
 
     @property

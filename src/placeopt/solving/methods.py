@@ -9,6 +9,7 @@ from placeopt.errors import BadInput
 from placeopt.solvers.racing import RACE
 from placeopt.solving.greedy_rule import GreedyRule
 from placeopt.solving.stage import Block, Stage
+from placeopt.solving.stages.annealing import Annealing
 from placeopt.solving.stages.bound import BeginBound, Bound
 from placeopt.solving.stages.branch_and_price import BranchAndPrice
 from placeopt.solving.stages.capacity_relaxation import CapacityRelaxationBound
@@ -128,6 +129,7 @@ REPEATED = (
     RoundRelaxations,
     GangDiving,
     NeighbourhoodSearch,
+    Annealing,
     Exact,
 )
 """Kinds of stages whose work grows with the limit, and of those that make bounds and prices for them."""
@@ -241,6 +243,7 @@ METHODS: dict[str, Method] = {
     "gpu-patterns": solver_method(GpuPatternPlans(), score="auto"),
     "stranding": greedy_method("stranding", None),
     "search": solver_method(*SEARCH),
+    "annealing": solver_method(Annealing()),
     "prices": greedy_method("prices"),
     "node-patterns": solver_method(NodePatterns()),
     "fillings": solver_method(RefillNodes(), RefillNodes(after_patterns=True), Fillings()),

@@ -61,6 +61,7 @@ def examine() -> list[Finding]:
         Finding("python", f"{platform.python_version()} on {platform.system()} {platform.machine()}"),
         *(_package(name) for name in PACKAGES),
         *(_extra(name, package) for name, package in EXTRAS),
+        _search(),
         _cores(),
         *_memory(),
         *_solvers(),
@@ -82,6 +83,14 @@ def _extra(name: str, package: str) -> Finding:
         return Finding(what, f"{package} {version(package)}")
     except PackageNotFoundError:
         return Finding(what, f"{package} is not installed; {EXTRAS[name, package]} need placeopt[{name}]", there=False)
+
+
+def _search() -> Finding:
+    """Return whether the local search is compiled: both forms take the same steps, one of them slowly."""
+    from placeopt.search import is_compiled
+
+    slow = "not compiled: the same steps, some 100 times slower; install placeopt again where there is a C compiler"
+    return Finding("local search", "compiled" if is_compiled() else slow, there=is_compiled())
 
 
 def _cores() -> Finding:

@@ -1,0 +1,27 @@
+"""Runs some steps of the local search, compiled or from its source, and prints what came of them."""
+
+import sys
+from importlib.machinery import FileFinder, SourceFileLoader
+from pathlib import Path
+
+import placeopt
+
+FORM, SPEC, JOBS, NODES, GPUS = sys.argv[1:]
+ROOM = str(Path(placeopt.__file__).parent / "search")
+if FORM == "source":  # without a loader of compiled modules
+    sys.path_importer_cache[ROOM] = FileFinder(ROOM, (SourceFileLoader, [".py"]))
+
+from placeopt.generators import generate  # noqa: E402 - after the choice of the form
+from placeopt.problem import compile_problem  # noqa: E402
+from placeopt.search import LocalSearch, is_compiled  # noqa: E402
+from placeopt.terms import weighted_costs  # noqa: E402
+
+problem = compile_problem(generate(SPEC, jobs=int(JOBS), nodes=int(NODES), gpus=int(GPUS), seed=5))
+start = tuple(problem.running.get(job) for job in range(problem.num_jobs))
+search = LocalSearch(problem, start, weighted_costs(problem), seed=6)
+for part in range(20):
+    search.advance(100, part / 20, 2000)
+print("compiled" if is_compiled() else "uncompiled")
+print(search.value, search.cost)
+for job, placement in enumerate(search.allocation()):
+    print(job, placement)
