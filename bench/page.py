@@ -12,6 +12,8 @@ from specs import BASELINE, NAMES, read_spec
 
 Results = dict[str, list[Row]]
 AUTO = "auto"
+LIBRARY_S = 3.0
+"""Limit of the stored rounds in spec ``certificates``."""
 PUBLISHED = {
     "openb-default": (95.23, 95.39),
     "openb-gpuspec33": (87.84, 94.55),
@@ -69,6 +71,12 @@ PROOFS = """\
 counts alone, 5 s each: of how many the least cost is proven, in the first version measured, which had an exact form of
 every cost, and in the last, which has one form of each ([why](../docs/decisions.md#13-one-linear-form-for-each-cost)).
 """
+CERTIFICATES = """\
+`python bench/run.py certificates`. What plans claim, and how much of it `tools/verify.py` verifies from the round and a
+certificate ([why and how](../docs/files.md#certificate)): bounds on value, jobs that fit nowhere, bounds on cost. The
+plan has 3 s in the library and 10 s beyond, the search of proofs 10 s; the most that a round took, and its KiB as plain
+JSON. *Wrong*: certificates made wrong on purpose, from those of the library, and how many of them were refused.
+"""
 LIVE = """\
 `python bench/run.py live differences service`. Calls of a resource manager to a busy cluster of nodes of 8 GPUs:
 milliseconds of the wall clock. Over HTTP every change is on disk before its reply.
@@ -102,6 +110,7 @@ def page(rows: list[Row]) -> str:
         rounds_section(results),
         online_section(results.get("online", [])),
         proofs_section([row for row in rows if row["spec"] == "proofs"]),
+        certificates_section(results.get("certificates", [])),
         simulation_section(results.get("simulation", [])),
         live_section(results),
         memory_section(results.get("memory", [])),
@@ -214,6 +223,27 @@ def proofs_section(rows: list[Row]) -> str:
         lines.append((name, now["rounds"], *proven, beyond, now["worst_gap_percent"], now["load"]))
     columns = ("cost", "rounds", "proven before", "proven now", "cost above before %", "worst gap %", "load")
     return section("Proofs of the least cost", PROOFS, rows, columns, lines)
+
+
+def certificates_section(rows: list[Row]) -> str:
+    """Return the shares of claims that are certified, over the library and for each large round."""
+    groups: dict[str, list[Row]] = {}
+    for row in rows:
+        if FAILED not in row:
+            groups.setdefault("library" if row.get("limit_s") == LIBRARY_S else row["round"], []).append(row)
+    kinds = ("value", "does not fit", "cost")
+    lines: list[Cells] = []
+    for name, some in groups.items():
+        proven = [
+            f"{sum(row[f'{kind}_verified'] for row in some)} of {claims}" if claims else None
+            for kind in kinds
+            for claims in [sum(row.get(f"{kind}_claims", 0) for row in some)]
+        ]
+        most = [max((row[key] for row in some if key in row), default=None) for key in ("certify_s", "verify_s", "kib")]
+        wrong = next((f"{row['refused']} of {row['tried']}" for row in some if "tried" in row), None)
+        lines.append((name, len(some), *proven, *most, wrong, span([row["load"] for row in some])))
+    columns = ("rounds", "number", *kinds, "search s", "check s", "KiB", "wrong, refused", "load")
+    return section("Certificates", CERTIFICATES, rows, columns, lines)
 
 
 def live_section(results: Results) -> str:

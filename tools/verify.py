@@ -21,6 +21,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 Json = dict[str, Any]
+Item = tuple[int, int, int, int]  # GPUs of a bundle, share of each, how many a node may have, what it pays for GPUs
+Branch = tuple[list[str], int, int]  # jobs, of which at most (1) or at least (-1) so many start
 AMOUNTS = {  # of a node, with fields of their own; the part that jobs may use: field of ``policy.usable``, default
     "cpu_millicores": ("", 100),
     "memory_mib": ("", 100),
@@ -29,13 +31,11 @@ AMOUNTS = {  # of a node, with fields of their own; the part that jobs may use: 
 }
 PARTS = ("socket", "numa", "switch")
 WHOLE = 1000
+parsed = cache(json.loads)
 
 
 class Refused(Exception):
     """A claim is not proven."""
-
-
-parsed = cache(json.loads)
 
 
 def read(path: str) -> Json:
@@ -375,9 +375,6 @@ def tolerates(toleration: Json, taint: Json) -> bool:
 # Value: prices of bundles and of rows. A plan is worth what its jobs are worth beyond what they pay, and what they pay.
 
 
-Item = tuple[int, int, int, int]  # GPUs of a bundle, share of each, how many a node may have, what it pays for GPUs
-
-
 def most_paid(units: list[int], full: int, items: list[Item], *, pooled: bool) -> int:
     """
     Return the most that bundles on the GPUs of a node can pay, node amounts aside.
@@ -411,9 +408,6 @@ def best_of_shares(parts: list[tuple[int, int]], most: int) -> list[int]:
         for unit in range(share // step, len(best)):
             best[unit] = max(best[unit], best[unit - share // step] + pays)
     return [best[unit // step] for unit in range(most + 1)]
-
-
-Branch = tuple[list[str], int, int]  # jobs, of which at most (1) or at least (-1) so many start
 
 
 class Prices:
@@ -552,13 +546,19 @@ def check_value(round_: Round, claim: Json) -> None:
         raise Refused(f"it proves {proven} only")
 
 
+def check_cost(_: Round, claim: Json) -> None:
+    """No plan costs less than ``bound``, for no cost is negative."""
+    if claim["proof"] != "never negative" or not_negative(claim["bound"]) > 0:
+        raise Refused("nothing shows it")
+
+
 def check_fit(round_: Round, claim: Json) -> None:
     """A waiting job has no room beside the running jobs that stay, whatever else starts."""
     if claim["job"] in round_.running or list(round_.ways(claim["job"])):
         raise Refused("it runs, or counting finds room for it")
 
 
-CLAIMS = {"value": check_value, "does not fit": check_fit}
+CLAIMS = {"value": check_value, "does not fit": check_fit, "cost": check_cost}
 
 
 def main(arguments: list[str]) -> int:

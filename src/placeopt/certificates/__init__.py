@@ -8,6 +8,6 @@ this room.
 """
 
 from placeopt.certificates.claims import certify
-from placeopt.certificates.records import Certificate, ConflictClaim, ValueClaim
+from placeopt.certificates.records import Certificate, ConflictClaim, CostClaim, ValueClaim
 
-__all__ = ["Certificate", "ConflictClaim", "ValueClaim", "certify"]
+__all__ = ["Certificate", "ConflictClaim", "CostClaim", "ValueClaim", "certify"]

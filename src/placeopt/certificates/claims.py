@@ -9,7 +9,7 @@ from typing import Literal
 import numpy as np
 
 from placeopt.certificates.prices import Relaxed
-from placeopt.certificates.records import Certificate, ConflictClaim, ValueClaim
+from placeopt.certificates.records import Certificate, ConflictClaim, CostClaim, ValueClaim
 from placeopt.certificates.room import is_as_stated, lacks_room, room_of
 from placeopt.certificates.value_proof import ValueProof
 from placeopt.linear import LinearModel
@@ -21,6 +21,7 @@ from placeopt.solvers.result import SolveOptions
 from placeopt.solvers.supervise import Runner
 from placeopt.terms.standing import relaxed_state
 
+COSTS = "proofs do not know what plans cost"
 TREES = "jobs are trees of groups"
 NOT_IN_TIME = "no proof was found in the time given"
 
@@ -64,14 +65,23 @@ def certify(
     problem = compile_problem(instance, plan.policy.values)
     deadline = time.monotonic() + time_limit_s
     state = relaxed_state(open_state(problem))
-    claims: list[ValueClaim | ConflictClaim] = []
+    claims: list[ValueClaim | ConflictClaim | CostClaim] = []
     bound = plan.levels[0].bound
     if bound is not None:
         with Worker(("highs",)) if isolation == "process" else InProcess() as runner:
             claims.append(_value_claim(state, bound, runner, deadline))
+    claims += (_cost_claim(level.bound, plan) for level in plan.levels[1:] if level.bound is not None)
     conflicts = {unplaced.job for unplaced in plan.unplaced if unplaced.reason == "conflict"}
     claims += (_conflict_claim(state, job, name) for job, name in enumerate(problem.job_ids) if name in conflicts)
     return Certificate(instance=instance.name, policy=plan.policy.values, claims=tuple(claims))
+
+
+def _cost_claim(bound: int, plan: Plan) -> CostClaim:
+    """Certify a bound of 0; others are not certified yet."""
+    value = plan.levels[0].objective
+    if bound <= 0:
+        return CostClaim(claim="cost", bound=bound, value=value, proof="never negative")
+    return CostClaim(claim="cost", bound=bound, value=value, why=COSTS)
 
 
 def _conflict_claim(state: State, job: int, name: str) -> ConflictClaim:

@@ -92,6 +92,21 @@ class ConflictClaim(Record):
     """Why it is not certified."""
 
 
+class CostClaim(Record):
+    """No plan that is worth ``value`` or more costs less than ``bound``."""
+
+    claim: Literal["cost"]
+    """Kind of claim."""
+    bound: int
+    """In units of the cost level."""
+    value: int
+    """What the plan is worth."""
+    proof: Literal["never negative"] | None = None
+    """``never negative``: no cost is below 0, and neither is ``bound`` above it; None: not certified."""
+    why: LongName | None = None
+    """Why it is not certified."""
+
+
 class Certificate(Record):
     """The claims of a plan, each with a proof or with the reason why it has none."""
 
@@ -101,5 +116,5 @@ class Certificate(Record):
     """Name of the round."""
     policy: Policy
     """The policy of the plan."""
-    claims: tuple[ValueClaim | ConflictClaim, ...]
+    claims: tuple[ValueClaim | ConflictClaim | CostClaim, ...]
     """The claims."""

@@ -1,0 +1,112 @@
+"""Certificates: the share of claims that carry one, what they take, and whether wrong ones are refused."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+from placeopt import Instance, Plan
+from placeopt.certificates import certify
+from placeopt.documents import dumps
+from rounds import ROOT, Solve, generated, listed, stored, warm_engine
+from spec import FAILED, BenchSpec, Row
+from wrong_certificates import wrong_certificate
+
+VERIFY = ROOT / "tools" / "verify.py"
+LISTS = ("hand", "generated", "hard", "real")
+LIMIT_S = 10.0
+"""Seconds for the search of proofs."""
+KINDS = ("value", "does not fit", "cost")
+WRONG = 100
+
+
+def prove(asked: Solve) -> Iterator[Row]:
+    """Solve a round, search proofs of what the plan claims, and let the checker read them."""
+    made = asked.make()
+    for limit_s in asked.limits_s:
+        plan = warm_engine().solve(made, time_limit_s=limit_s, seed=asked.seed)
+        began = time.perf_counter()
+        certificate = certify(made, plan, time_limit_s=LIMIT_S)
+        seconds = time.perf_counter() - began
+        data = dumps(certificate)
+        lines, verify_s = verified(made, data)
+        row: Row = {"limit_s": limit_s, "jobs": len(made.jobs), "status": plan.status}
+        row |= {"certify_s": round(seconds, 2), "verify_s": round(verify_s, 2), "kib": round(len(data) / 1024, 1)}
+        for kind in KINDS:
+            said = [line for line, claim in zip(lines, certificate.claims, strict=True) if claim.claim == kind]
+            row[f"{kind}_claims"] = len(said)
+            row[f"{kind}_verified"] = sum(line.startswith("verified") for line in said)
+        if refused := [line for line in lines if line.startswith("refused")]:
+            row[FAILED] = refused[0]
+        reasons = sorted({claim.why for claim in certificate.claims if claim.why is not None})
+        yield row | {"why_not": "; ".join(reasons)}
+
+
+def verified(made: Instance, certificate: bytes) -> tuple[list[str], float]:
+    """Return what the checker says of each claim, by itself, and how many seconds that takes."""
+    with tempfile.TemporaryDirectory() as folder:
+        files = [Path(folder) / "round.json", Path(folder) / "certificate.json"]
+        files[0].write_bytes(dumps(made))
+        files[1].write_bytes(certificate)
+        began = time.perf_counter()
+        done = subprocess.run([sys.executable, "-I", VERIFY, *files], capture_output=True, text=True, check=False)
+        seconds = time.perf_counter() - began
+    return [line for line in done.stdout.splitlines() if not line.startswith("the policy")], seconds
+
+
+def try_wrong(rounds: tuple[Solve, ...]) -> Iterator[Row]:
+    """Let the checker read certificates that are wrong on purpose, as many of each round as of any other."""
+    refused, accepted = 0, []
+    for number, asked in enumerate(rounds):
+        made = asked.make()
+        plan = warm_engine().solve(made, time_limit_s=asked.limits_s[0], seed=asked.seed)
+        document = json.loads(dumps(certify(made, plan, time_limit_s=LIMIT_S)))
+        value, placed = plan.levels[0].objective, waited_and_placed(made, plan)
+        for seed in range(number, WRONG, len(rounds)):
+            wrong = wrong_certificate(document, value=value, placed=placed, seed=seed)
+            lines, _ = verified(made, json.dumps(wrong).encode())
+            if lines[0].startswith("refused"):
+                refused += 1
+            else:
+                accepted.append(lines[0])
+    row: Row = {"tried": WRONG, "refused": refused}
+    yield row | ({FAILED: f"{len(accepted)} not refused, first: {accepted[0]}"} if accepted else {})
+
+
+def waited_and_placed(made: Instance, plan: Plan) -> list[str]:
+    """Return the jobs that start."""
+    ran = {held.job for held in made.running}
+    return [placed.job for placed in plan.placements if placed.job not in ran]
+
+
+def run(asked: Solve | tuple[Solve, ...]) -> Iterator[Row]:
+    """Measure one round, or the wrong certificates of several."""
+    return prove(asked) if isinstance(asked, Solve) else try_wrong(asked)
+
+
+LIBRARY = {
+    name: Solve(make, limits_s=(3.0,)) for name, make in (stored(entry) for folder in LISTS for entry in listed(folder))
+}
+LARGE = [("uniform", 10_000, 1_000, 4), ("varied", 10_000, 1_000, 4), ("resources", 10_000, 1_200, 8)]
+
+SPEC = BenchSpec(
+    name="certificates",
+    question="Which claims of plans carry a proof that another program verifies, and what does it take?",
+    rounds={
+        **LIBRARY,
+        **{name: Solve(make, limits_s=(10.0,)) for name, make in (generated(*shape, 0) for shape in LARGE)},
+        "wrong on purpose": tuple(LIBRARY.values()),
+    },
+    run=run,
+    columns=(
+        *("round", "limit_s", "jobs", "status", "certify_s", "verify_s", "kib"),
+        *(f"{kind}_{what}" for kind in KINDS for what in ("verified", "claims")),
+        *("tried", "refused", "load", "why_not"),
+    ),
+    minutes=15,
+)
