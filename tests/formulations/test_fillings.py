@@ -7,6 +7,7 @@ import pytest
 
 from helpers.plan_records import plan_of
 from helpers.relaxations import relaxed, solved
+from made_rounds import generate
 from placeopt import solve
 from placeopt.build import instance, job, machine, running
 from placeopt.check import violations
@@ -24,6 +25,7 @@ from placeopt.formulations.fillings import (
     starts_of,
     units_of,
 )
+from placeopt.formulations.node_patterns import shares_nest
 from placeopt.heuristics import assign_gpus
 from placeopt.model import Instance
 from placeopt.problem import IntArray, Problem, State, compile_problem
@@ -186,6 +188,20 @@ def test_bounds_hold_and_mixes_are_lawful(seed: int) -> None:
     assert not violations(given, plan_of(problem, allocation))
 
 
+@pytest.mark.parametrize("seed", range(20))
+def test_prices_of_amounts_prove_the_capacity_program_without_a_search(seed: int) -> None:
+    """What all nodes have together, by its duals and not one branch: at least the best plan, at most that program."""
+    made = Made(compile_problem(small_round(seed)))
+    pricing = made.pricing(0)
+    model = made.master.capacity_model(pricing.takes, pricing.room)
+    solution = relaxed(model)
+    amounts = made.master.amount_prices(model, solution.duals, pricing.takes)
+    pricing.begin_at(amounts)
+    price = made.master.whole_prices(pricing.takes @ amounts)
+    most = [pricing.price(price, u, 0).most for u in range(len(made.units))]
+    assert best_plan(made) <= made.master.proven_bound(price, most) <= solution.bound + 1
+
+
 def test_a_pool_reads_plans_and_keeps_each_filling_once() -> None:
     """By hand: two idle nodes of two GPUs, both with two single jobs; the same plan again adds nothing."""
     problem = compile_problem(instance(2, [job(f"j{i}") for i in range(4)], machines=[machine(gpus=2)]))
@@ -210,6 +226,14 @@ def test_workers_of_a_gang_lie_in_fillings() -> None:
     number, used = made.master.chosen(solved(made.master.value_model()).values)
     requests = list(requests_of(made.problem, made.groups, made.starts, made.units, number, used))
     assert [(job, len(nodes)) for job, _, nodes in requests] == [(0, 3)]
+
+
+def test_auto_takes_fillings_where_patterns_do_not() -> None:
+    """Odd shares: ``auto`` runs the stage; shares that divide one another are left to node patterns."""
+    assert shares_nest(compile_problem(generate("varied", jobs=30, nodes=4, gpus=4, seed=0)))
+    for spec, runs in (("resources", True), ("varied", False)):
+        plan = solve(generate(spec, jobs=30, nodes=4, gpus=4, seed=0), time_limit_s=5)
+        assert ("fillings" in [stage.name for stage in plan.stages]) == runs
 
 
 def test_the_method_proves_what_patterns_cannot() -> None:

@@ -31,6 +31,8 @@ FIRST_STEPS, MORE_STEPS = 256, 8
 """Branches for a unit at first, and how many times as many there are where so many find nothing."""
 SIMPLEX_WORK = 2.0
 """Work of one linear program in deterministic mode."""
+STEPS_PER_S = 1 << 14
+"""Branches of pricing in deterministic mode per second of the time limit."""
 
 
 class FillingSearch:
@@ -60,9 +62,16 @@ class FillingSearch:
         Raises ``OutOfTime`` at ``ends``, of ``time.monotonic()``.
         """
         self._ends = ends
-        center: IntArray | None = None
+        center = self._begin()
         least = np.inf
+        if center is not None:
+            least, _ = self._price(center)
+            self._context.bounds.prove_value(least, RELAXES)
+        most = self._context.budget.steps(STEPS_PER_S)
         while not self._context.value_proven and (price := self._program()) is not None:
+            if self.pricing.steps >= most:
+                self._context.budget.note_limit("work")
+                return
             for smoothed in (True, False):
                 at = price
                 if smoothed:
@@ -76,6 +85,16 @@ class FillingSearch:
             else:
                 if least <= self.mixed or not self.pricing.look_further(MORE_STEPS):
                     return
+
+    def _begin(self) -> IntArray | None:
+        """Return the prices at which all units together have no more room than they have; None without any."""
+        model, budget = self.master.capacity_model(self.pricing.takes, self.pricing.room), self._context.budget
+        solution = self._context.solvers.solve("highs", model, replace(budget.options(SIMPLEX_WORK), relax=True))
+        if solution.status != "optimal" or solution.duals is None:
+            return None
+        amounts = self.master.amount_prices(model, solution.duals, self.pricing.takes)
+        self.pricing.begin_at(amounts)
+        return self.master.whole_prices(self.pricing.takes @ amounts)
 
     def _price(self, price: IntArray) -> tuple[int, int]:
         """Return what prices prove, and how many fillings that pay more than known ones were new."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 
 from placeopt.formulations.fillings.groups import BundleGroups, Starts
 from placeopt.formulations.fillings.pool import Column, Pool
@@ -43,17 +44,48 @@ class Master:
         lie = np.where(units.takes_nothing[starts.bundle_group], 0, starts.bundles)  # the others may lie anywhere
         builder.add_parts(NO_LOWER, 0, (starts.bundle_group, start, lie), held, count=len(self._bundle_groups))
         builder.add_rows(unit, column, 1, NO_LOWER, units.count)
+        self._add_choices(builder, start)
+        builder.set_objective(start, starts.value, "max")
+        return builder.build()
+
+    def capacity_model(self, takes: IntArray, room: IntArray) -> LinearModel:
+        """
+        Build the program over starts alone: together they take no more of any amount than all units have.
+
+        ``takes``, shape (D, A), is what a bundle takes of each amount; ``room``, shape (U, A), what a unit has.
+        """
+        starts, builder = self._starts, ModelBuilder()
+        start = builder.add_variables(0, starts.most, count=len(starts.most))
+        each = np.where(self._units.takes_nothing, 0, takes.T)[:, starts.bundle_group] * starts.bundles  # (A, W)
+        amount, column = np.nonzero(each)
+        builder.add_rows(amount, start[column], each[amount, column], NO_LOWER, self._units.count @ room)
+        self._add_choices(builder, start)
+        builder.set_objective(start, starts.value, "max")
+        return builder.build()
+
+    def amount_prices(self, model: LinearModel, duals: NDArray[np.float64], takes: IntArray) -> NDArray[np.float64]:
+        """Return the prices of amounts, (A,), by the duals of that program, in 1 / ``scale``."""
+        amounts = takes.shape[1]
+        prices: NDArray[np.float64] = self.scale * np.maximum(
+            np.nan_to_num(duals[:amounts] / model.row_divisor[:amounts]), 0
+        )
+        return prices
+
+    def _add_choices(self, builder: ModelBuilder, start: IntArray) -> None:
+        """A job starts in one way at most."""
+        starts = self._starts
         several = np.bincount(starts.job_group, minlength=len(starts.jobs)) > 1
         chosen = np.flatnonzero(several[starts.job_group])
         row = np.cumsum(several) - 1
         builder.add_rows(row[starts.job_group[chosen]], start[chosen], 1, NO_LOWER, starts.size[several])
-        builder.set_objective(start, starts.value, "max")
-        return builder.build()
 
     def prices(self, model: LinearModel, duals: np.ndarray) -> IntArray:
         """Return the worth of a bundle of each group by the duals of ``model``, (D,), unit 1 / ``scale``."""
         own = len(self._bundle_groups)
-        exact = np.nan_to_num(duals[:own] / model.row_divisor[:own]) * self.scale
+        return self.whole_prices(np.nan_to_num(duals[:own] / model.row_divisor[:own]) * self.scale)
+
+    def whole_prices(self, exact: NDArray[np.float64]) -> IntArray:
+        """Return prices of bundles, (D,), in whole numbers that prove a bound."""
         price = np.rint(np.clip(exact, 0, 2.0**SUM_BITS)).astype(np.int64)
         price[self._units.takes_nothing] = 0
         return price

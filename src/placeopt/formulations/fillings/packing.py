@@ -71,14 +71,17 @@ class Packing:
         self.items, self.amounts, self.gpus = len(pays), len(free), len(left)
         self.pays, self.wide, self.milli, self.most, self.weight = pays, wide, milli, most, weight
         self.need, self.free = need, free
-        self.number = array("q", [0] * self.items)
-        self.found = []
-        self.left = left + array("q", [0] * (self.gpus * sum(most)))
-        copies = sum(most) + 1
-        self.held, self.parts = array("q", [0] * copies), array("q", [0] * copies)
-        self.listed, self.fits = (array("q", [0] * (self.items * (copies + 1))) for _ in range(2))
-        self.begins, self.ends = array("q", [0] * (copies + 1)), array("q", [0] * (copies + 1))
+        copies = sum(most)
+        self.number, self.found = _zeros(self.items), []
+        self.left = left + _zeros(self.gpus * copies)
+        self.held, self.parts = _zeros(copies + 1), _zeros(copies + 1)
+        self.listed, self.fits = _zeros(self.items * (copies + 2)), _zeros(self.items * (copies + 2))
+        self.begins, self.ends = _zeros(copies + 2), _zeros(copies + 2)
         self.best = self.open = self.copies = self.steps = self.most_steps = 0
+
+
+def _zeros(size: int) -> array[int]:
+    return array("q", bytes(8 * size))
 
 
 def fill(s: Packing, room: int) -> None:
