@@ -16,7 +16,7 @@ def test_solvers_of_the_dependencies_are_available_here() -> None:
 
 def test_a_solver_that_is_not_installed(monkeypatch: pytest.MonkeyPatch) -> None:
     """Refused before a model is built, with its package and those that are there and can."""
-    missing = Entry("placeopt.solvers.pulp_gateway", "no_such_package", Capability(), "scip")
+    missing = Entry("placeopt.solvers.pulp_packages", "no_such_package", Capability(), "scip")
     monkeypatch.setattr("placeopt.solvers.registry.SOLVERS", {**SOLVERS, "pulp-scip": missing})
     assert "pulp-scip" not in available()
     with pytest.raises(Unsupported, match=r"'pulp-scip' needs .*'no_such_package'.* use cpsat or highs or pulp-cbc"):

@@ -7,8 +7,6 @@ meets the solver's bound within the tolerance. Bounds are the solver's own: floa
 
 from __future__ import annotations
 
-import itertools
-import math
 import tempfile
 import time
 import warnings
@@ -146,11 +144,10 @@ def _highs(model: MixedModel, options: SolveOptions, report: CaseReport) -> Mixe
 
 
 def _pulp(pulp: Any, name: str, model: MixedModel, options: SolveOptions, report: CaseReport) -> MixedOutcome:
-    """Solve through PuLP, which always minimises: some of its interfaces turn signs for a maximum, some do not."""
-    from placeopt.solvers import cbc
+    from placeopt.solvers import cbc, pulp_packages
 
     sign = -1.0 if model.sense == "max" else 1.0
-    problem, variables = _problem(pulp, model, sign)
+    problem, variables = pulp_packages.pulp_problem(model, model.integer.tolist())
     with tempfile.TemporaryDirectory(prefix="placeopt-") as folder:
         log = Path(folder, "log")
         solver, bound_of = _solver(pulp, name, options, log)
@@ -187,7 +184,7 @@ def _pulp(pulp: Any, name: str, model: MixedModel, options: SolveOptions, report
 
 def _solver(pulp: Any, name: str, options: SolveOptions, log: Path) -> tuple[Any, Callable[[Any, bytes], float | None]]:
     """Return PuLP's solver, and what finds its bound in the solved problem or in its log."""
-    from placeopt.solvers import cbc, pulp_child
+    from placeopt.solvers import cbc, pulp_packages
 
     if name == "cbc":
         seed = options.seed % cbc.MAX_SEED + 1
@@ -199,36 +196,11 @@ def _solver(pulp: Any, name: str, options: SolveOptions, log: Path) -> tuple[Any
             options=["preprocess off", f"randomSeed {seed}", f"randomCbcSeed {seed}"],  # as in `cbc`, for its reason
         )
         return solver, lambda _problem, said: cbc.last_bound(said)
-    interface = pulp_child.INTERFACES[name]
+    interface = pulp_packages.INTERFACES[name]
     bound = interface.bound
-    return pulp_child.pulp_solver(
+    return pulp_packages.pulp_solver(
         interface, options
     ), lambda problem, _said: None if bound is None else bound(problem.solverModel)
-
-
-def _problem(pulp: Any, model: MixedModel, sign: float) -> tuple[Any, list[Any]]:
-    """Return the model in PuLP's objects, without the constant of its objective; and its variables, in order."""
-    problem = pulp.LpProblem("placeopt", pulp.LpMinimize)
-    columns = zip(model.lower.tolist(), model.upper.tolist(), model.integer.tolist(), strict=True)
-    variables = [
-        pulp.LpVariable(f"x{j:09}", _finite(low), _finite(high), pulp.LpInteger if whole else pulp.LpContinuous)
-        for j, (low, high, whole) in enumerate(columns)
-    ]
-    priced = [(variables[j], sign * float(model.objective[j])) for j in np.flatnonzero(model.objective)]
-    problem.setObjective(pulp.LpAffineExpression(priced))
-    rows = zip(
-        itertools.pairwise(model.row_start.tolist()), model.row_lower.tolist(), model.row_upper.tolist(), strict=True
-    )
-    for (start, end), low, high in rows:
-        part = slice(start, end)
-        pairs = zip(model.columns[part].tolist(), model.coefficients[part].tolist(), strict=True)
-        entries = [(variables[j], value) for j, value in pairs]
-        sides = [(pulp.LpConstraintEQ, low)] if low == high else []
-        sides += [(pulp.LpConstraintGE, low)] if low != high and low > -math.inf else []
-        sides += [(pulp.LpConstraintLE, high)] if low != high and high < math.inf else []
-        for sense, side in sides if entries else []:
-            problem.addConstraint(pulp.LpConstraint(pulp.LpAffineExpression(entries), sense, rhs=side))
-    return problem, variables
 
 
 def _value(variable: Any) -> float:

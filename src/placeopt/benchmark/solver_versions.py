@@ -40,7 +40,7 @@ def run_versions(solvers: Iterable[str]) -> dict[str, str]:
 
 def _asked(name: str) -> str | None:
     """Return the name and version of a solver behind PuLP; None of those that are not asked."""
-    from placeopt.solvers.pulp_gateway import cbc_program
+    from placeopt.solvers.cbc import cbc_program
 
     with contextlib.suppress(Unsupported, OSError, subprocess.SubprocessError):
         if name == "pulp-cbc":

@@ -7,18 +7,27 @@ without). We read its log and its solution file ourselves: a file that is cut sh
 linear relaxation for want of a solution, reads elsewhere as a complete optimum.
 
 Bounds are reported while CBC runs, solutions only at its end: CBC writes none before, its log only names their
-objectives, which are reported as claims. So it is asked to stop a
-little early; if it has to be killed, what remains is the hint and the bound.
+objectives, which are reported as claims. So it is asked to stop a little early; if it has to be killed, what remains is
+the hint and the bound. The solver process ends it, see `placeopt.solvers.worker`; files are passed as open descriptors
+of unnamed files, so there is nothing else to tidy up.
 
 Work is counted in nodes, on one thread; a unit is of the order of a second of a small model. The root node, with its
 cuts and heuristics, comes on top and cannot be limited.
 """
 
+import contextlib
 import math
+import os
 import re
+import resource
+import shutil
+import signal
+import subprocess
+import sys
 import tempfile
 import threading
-from collections.abc import Iterator
+import warnings
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import BinaryIO
 
@@ -28,9 +37,10 @@ from numpy.typing import NDArray
 from placeopt.errors import BadInput, Unsupported
 from placeopt.linear import LinearModel
 from placeopt.solvers.export import mps
-from placeopt.solvers.launch import Ended, run
-from placeopt.solvers.reading import LOOSE, Reading
+from placeopt.solvers.reading import LOOSE, OnProgress, Reading
+from placeopt.solvers.registry import available
 from placeopt.solvers.result import Limit, Solution, SolveOptions
+from placeopt.solvers.stopper import Stopper
 
 MAX_VALUE = 10**8
 """CBC writes values with eight digits; larger ones would come back as others."""
@@ -62,18 +72,23 @@ _LIMITS: dict[str, Limit] = {
 
 
 def solve(
-    program: str,
     model: LinearModel,
     options: SolveOptions,
-    reading: Reading,
-    stop: threading.Event | None,
+    on_progress: OnProgress | None = None,
+    stop: threading.Event | None = None,
 ) -> Solution:
     """
-    Solve with the CBC program at the path ``program``; `placeopt.solvers.pulp_gateway` says the rest.
+    Solve with CBC, which gives no relaxations here; see `registry.Solve`. A stop is a SIGINT.
 
-    Raises ``Unsupported`` if a variable may exceed `MAX_VALUE`. Raises ``BadInput`` if CBC refuses an option in
-    ``extra``, or if one switches the preprocessing on again.
+    Raises ``Unsupported`` if a variable may exceed `MAX_VALUE`, or if there is no program. Raises ``BadInput`` if CBC
+    refuses an option in ``extra``, or if one switches the preprocessing on again.
     """
+    if options.relax:
+        raise Unsupported("pulp-cbc solves no relaxations here; use solver 'highs'")
+    reading = Reading(model, options, on_progress)
+    settled = reading.settled()
+    if settled is not None:
+        return settled
     if max(abs(model.lower).max(), abs(model.upper).max()) >= MAX_VALUE:
         raise Unsupported("CBC returns values of eight digits, a variable may be larger; use solver 'highs' or 'cpsat'")
     minimised = model
@@ -83,37 +98,62 @@ def solve(
         _fill(given, mps(minimised))
         if options.hint is not None:
             _fill(start, _start(options.hint.tolist()))
+        files = [file.fileno() for file in (given, start, solution)]
         log = _Log(reading, options)
         seconds = max(options.time_limit_s - reading.seconds, 1e-3)
-        ended = run(
-            [program, *_arguments(model, options, seconds, *(file.fileno() for file in (given, start, solution)))],
-            log.take,
-            seconds=seconds,
-            stop=stop,
-            terminal=True,
-            pass_fds=[file.fileno() for file in (given, start, solution)],
-            memory_bytes=_memory_bytes(options),
-        )
+        code = _run([cbc_program(), *_arguments(model, options, seconds, *files)], files, log, options, stop)
         solution.seek(0)
-        log.finish()
         result = _read(solution.read(), model)
-        if ended.limit == "none" and log.is_outside(reading.seconds, options.time_limit_s):
-            if result.claim == "feasible" and result.values is not None:
-                reading.offer(result.values)
-            return reading.conclude("error", message=f"CBC was stopped from outside: {log.stopped!r}")
-        return _conclusion(reading, ended, log, result, options)
+    limit: Limit = "user" if stop is not None and stop.is_set() else log.limit
+    if limit == "time" and reading.seconds < options.time_limit_s / 2:  # CBC gets at least 1 - SPARE of its time
+        if result.claim == "feasible" and result.values is not None:
+            reading.offer(result.values)
+        return reading.conclude("error", message="CBC was stopped by a clock that jumped")
+    return _conclusion(reading, code, limit, log, result, options)
 
 
-def _conclusion(reading: Reading, ended: Ended, log: "_Log", result: "_Result", options: SolveOptions) -> Solution:
+def _run(
+    command: Sequence[str], files: Sequence[int], log: "_Log", options: SolveOptions, stop: threading.Event | None
+) -> int:
+    """
+    Run the program to its end, and return its exit code, negative for a signal.
+
+    Its output is a terminal: then it writes every line at once, and not thousands of bytes at a time, which are lost
+    when it is killed.
+    """
+    reading, writing = os.openpty()
+    with open(reading, "rb") as output:
+        try:
+            process = subprocess.Popen(  # noqa: S603 - no shell; what is run is CBC
+                command, stdin=subprocess.DEVNULL, stdout=writing, stderr=subprocess.STDOUT, pass_fds=files
+            )
+        finally:
+            os.close(writing)
+        try:
+            if options.memory_limit_mib is not None and sys.platform == "linux":  # elsewhere it has our own limit
+                most = (options.memory_limit_mib + (1 + options.threads) * ADDRESS_SPACE_MIB) << 20
+                resource.prlimit(process.pid, resource.RLIMIT_AS, (most, most))
+            with Stopper(stop, lambda: process.send_signal(signal.SIGINT)):
+                with contextlib.suppress(OSError):  # a terminal reports its last writer gone
+                    for line in output:
+                        log.take(line)
+                return process.wait()
+        finally:
+            process.kill()
+            process.wait()
+
+
+def _conclusion(
+    reading: Reading, code: int, limit: Limit, log: "_Log", result: "_Result", options: SolveOptions
+) -> Solution:
     """CBC's status first; values only where it says that they are integer, and then they are verified."""
-    limit = ended.limit if ended.limit != "none" else log.limit
     if result.claim == "none":
-        if limit != "none":  # killed before it could write, or not even begun
+        if limit != "none":  # it had no time to write
             return reading.conclude("feasible" if reading.values is not None else "no_solution", limit)
         if log.infeasible:  # CBC then dies over the file
             return reading.conclude("infeasible")
         memory: Limit = "memory" if "bad_alloc" in log.tail else "none"
-        how = f"signal {-ended.code}" if ended.code < 0 else f"exit code {ended.code}"
+        how = f"signal {-code}" if code < 0 else f"exit code {code}"
         return reading.conclude("error", memory, f"CBC ended with {how} and no solution file: {log.last_line}")
     if result.claim == "infeasible":
         return reading.conclude("infeasible")
@@ -174,12 +214,6 @@ def _start(hint: list[int]) -> bytes:
 def _fill(file: BinaryIO, content: bytes) -> None:
     file.write(content)
     file.flush()
-
-
-def _memory_bytes(options: SolveOptions) -> int:
-    if options.memory_limit_mib is None:
-        return 0
-    return (options.memory_limit_mib + (1 + options.threads) * ADDRESS_SPACE_MIB) << 20
 
 
 @dataclass(frozen=True)
@@ -257,12 +291,10 @@ class _Log:
 
     def __init__(self, reading: Reading, options: SolveOptions) -> None:
         self.limit: Limit = "none"
-        self.stopped = ""
         self.infeasible = False
         self.tail = ""
         self._reading = reading
         self._sign = -1 if reading.model.sense == "max" else 1
-        self._pending = b""
         self._extra = options.extra
 
     @property
@@ -271,39 +303,18 @@ class _Log:
         lines = self.tail.strip().splitlines()
         return lines[-1] if lines else "nothing said"
 
-    def take(self, piece: bytes) -> None:
-        """Take the next piece of output; raises `BadInput` if CBC refuses an option, which it would solve without."""
-        lines = (self._pending + piece).split(b"\n")
-        self._pending = lines.pop()
-        for line in lines:
-            self._line(line)
-
-    def finish(self) -> None:
-        """Take what is left."""
-        self.take(b"\n")
-
-    def is_outside(self, seconds: float, allowed: float) -> bool:
-        """
-        Whether a CBC that we did not stop says that it was stopped: by a signal, or by a clock that jumped.
-
-        ``seconds`` of the ``allowed`` ones have passed by our clock; CBC gets at least ``1 - SPARE`` of what was left
-        of them when it began, so a time limit before half of them is not the one that it was given.
-        """
-        return self.limit == "user" or (self.limit == "time" and seconds < allowed / 2)
-
-    def _line(self, line: bytes) -> None:
-        match = _BOUND.search(line + b"\n")
-        if match is not None:
-            bound = float(match[1] or match[2])
-            if abs(bound) < UNKNOWN:
-                self._reading.offer_bound(self._sign * bound)
+    def take(self, line: bytes) -> None:
+        """Take a line of output; raises `BadInput` if CBC refuses an option, which it would solve without."""
+        bound = last_bound(line)
+        if bound is not None:
+            self._reading.offer_bound(self._sign * bound)
         found = _FOUND.search(line)
         if found is not None:
             self._reading.report_claim(self._sign * float(found[1]))
         text = line.decode("ascii", errors="replace").rstrip()
         self.tail = f"{self.tail}{text}\n"[-2000:]
         if text.startswith("Result - "):
-            self.stopped = said = text.removeprefix("Result - ")
+            said = text.removeprefix("Result - ")
             self.limit = _LIMITS.get(said, "user" if "ctrl-c" in said else "none")
         elif text.startswith("Problem is infeasible"):
             self.infeasible = True
@@ -312,3 +323,16 @@ class _Log:
         ):
             named = ", ".join(f"{name}={value}" for name, value in self._extra)
             raise BadInput(f"CBC refuses an option of {named}: {text}")
+
+
+def cbc_program() -> str:
+    """Path of CBC's program: PuLP's own, or the one on the path."""
+    with warnings.catch_warnings(action="ignore"):  # PuLP announces its next version
+        import pulp
+
+        for interface in ("PULP_CBC_CMD", "COIN_CMD"):
+            solver_class = getattr(pulp, interface, None)
+            program: str | None = None if solver_class is None else shutil.which(solver_class(msg=False).path)
+            if program is not None:
+                return program
+    raise Unsupported(f"PuLP finds no CBC program; installed are {', '.join(available())}")

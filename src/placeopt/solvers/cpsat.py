@@ -10,7 +10,7 @@ Work is CP-SAT's deterministic time.
 
 import itertools
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from ortools.sat.python import cp_model_helper
@@ -19,12 +19,12 @@ from placeopt.errors import BadArgument, Unsupported
 from placeopt.linear import LinearModel
 from placeopt.solvers.reading import OnProgress, Reading
 from placeopt.solvers.result import Limit, Solution, SolveOptions
+from placeopt.solvers.stopper import Stopper
 
 cp: Any = cp_model_helper  # its stubs know half of it
 
 EXACT = 1e-9
 """Relative error granted to CP-SAT's bounds: they are integers that passed through a float64."""
-STOP_POLL_S = 0.02
 
 
 def solve(
@@ -46,7 +46,7 @@ def solve(
     listener = _Listener(reading)
     wrapper.add_solution_callback(listener)
     wrapper.add_best_bound_callback(lambda bound: reading.offer_bound(bound, EXACT))
-    with _Stopper(stop, wrapper.stop_search):
+    with Stopper(stop, wrapper.stop_search):
         response = wrapper.solve(proto)
     wrapper.clear_solution_callback(listener)
     return _conclusion(reading, response, options, stopped=stop is not None and stop.is_set())
@@ -150,24 +150,3 @@ class _Listener(cp.SolutionCallback):  # type: ignore[misc]  # ortools has no ty
         self._reading.offer(list(response.solution))
         if self._reading.model.objective.any():  # without an objective it reads 0, whatever the offset
             self._reading.offer_bound(response.best_objective_bound, EXACT)
-
-
-class _Stopper:
-    """Passes a stop on to a running solve; again and again, since one that comes before the search starts is lost."""
-
-    def __init__(self, stop: threading.Event | None, stop_search: Callable[[], None]) -> None:
-        self._stop, self._stop_search = stop, stop_search
-        self._done = threading.Event()
-        self._thread = threading.Thread(target=self._watch, name="cpsat-stopper", daemon=True)
-
-    def __enter__(self) -> None:
-        self._thread.start()
-
-    def __exit__(self, *_: object) -> None:
-        self._done.set()
-        self._thread.join()
-
-    def _watch(self) -> None:
-        while self._stop is not None and not self._done.wait(STOP_POLL_S):
-            if self._stop.is_set():
-                self._stop_search()

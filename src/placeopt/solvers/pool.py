@@ -5,8 +5,9 @@ Limits inside solvers overshoot by seconds and more, and a crash in a solver tak
 in a warm child process; incumbents and bounds stream back while it works, and at the deadline it is killed without
 losing any. The next solve finds a new child.
 
-In a thread, where no process can be started, a solver that does not stop when asked is left behind at the deadline,
-and the next solve waits for it first. Memory limits do not apply, and a crash of the solver is one of the program.
+In a thread, a solver that does not stop when asked is left behind at the deadline, and the next solve waits for it
+first. Memory limits do not apply, and a crash of the solver is one of the program. Solvers that need a process in any
+case have one here, too.
 
 Importing this module loads the standard library only: a `Worker` may start first, and load its solver while the
 process that started it loads NumPy and the rest.
@@ -24,6 +25,7 @@ from collections.abc import Sequence
 from typing import IO, BinaryIO, cast
 
 from placeopt.solvers.frames import Answer, Request, Stop, read_frame, solve_request, write_frame
+from placeopt.solvers.registry import require
 from placeopt.solvers.result import Limit, Progress, Solution
 from placeopt.solvers.supervise import Lost, Runner, Supervision
 
@@ -107,11 +109,15 @@ class _Child:
         self._outbox: queue.SimpleQueue[Request | Stop | None] = queue.SimpleQueue()
         self._oom_kills = _oom_kills()
         self._log = tempfile.TemporaryFile()  # noqa: SIM115 - closed by the reader thread
+        theirs, self._lifeline = os.pipe()
         try:
-            self._process = _start(preload, self._log)
+            self._process = _start(preload, self._log, theirs)
         except OSError:
+            os.close(self._lifeline)
             self._log.close()
             raise
+        finally:
+            os.close(theirs)
         self._threads = [
             threading.Thread(target=run, name=f"placeopt-worker-{name}", daemon=True)
             for name, run in (("reader", self._read), ("writer", self._write))
@@ -135,8 +141,7 @@ class _Child:
         self.alive = False
         self._outbox.put(None)
         if self._process.returncode is None:
-            with contextlib.suppress(ProcessLookupError, PermissionError):
-                os.killpg(self._process.pid, signal.SIGKILL)
+            self._end_group()
 
     def join(self) -> None:
         for thread in self._threads:
@@ -153,12 +158,12 @@ class _Child:
                 else:
                     self._ready = True
         self.alive = False
-        try:
+        with contextlib.suppress(subprocess.TimeoutExpired):
             self._process.wait(timeout=JOIN_S)
-        except subprocess.TimeoutExpired:
-            self.kill()
-            self._process.wait()
+        self._end_group()
+        self._process.wait()
         self._outbox.put(None)
+        os.close(self._lifeline)
         self.inbox.put(self._obituary())
         self._log.close()
 
@@ -166,6 +171,10 @@ class _Child:
         with contextlib.suppress(OSError), cast(BinaryIO, self._process.stdin) as stream:
             while (frame := self._outbox.get()) is not None:
                 write_frame(stream, frame)
+
+    def _end_group(self) -> None:
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(self._process.pid, signal.SIGKILL)
 
     def _obituary(self) -> Lost:
         """What is known about the end of the process."""
@@ -182,13 +191,14 @@ class _Child:
         return Lost(f"{what} with {how}" + (f": {last}" if last else ""), limit)
 
 
-def _start(preload: Sequence[str], log: IO[bytes]) -> "subprocess.Popen[bytes]":
+def _start(preload: Sequence[str], log: IO[bytes], lifeline: int) -> "subprocess.Popen[bytes]":
     """Start a new interpreter that serves."""
     return subprocess.Popen(  # noqa: S603 - our own module
-        [sys.executable, "-P", "-m", "placeopt.solvers.worker", *preload],
+        [sys.executable, "-P", "-m", "placeopt.solvers.worker", str(lifeline), *preload],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=log,
+        pass_fds=[lifeline],
         start_new_session=True,
     )
 
@@ -207,16 +217,19 @@ CLOSE_S = 1.0
 
 
 class InProcess(Runner):
-    """Solves in a thread; same use as `placeopt.solvers.pool.Worker`."""
+    """Solves in a thread, but for solvers that are ``apart``; same use as `placeopt.solvers.pool.Worker`."""
 
     def __init__(self) -> None:
         super().__init__()
         self._run: _Run | None = None
+        self._worker = Worker()
 
     def start(self) -> None:
         """Nothing to start."""
 
     def _solve(self, request: Request, supervision: Supervision) -> Solution:
+        if require(request.solver).apart:
+            return self._worker._solve(request, supervision)
         if self._run is not None and not self._run.ended_within(supervision.seconds_left()):
             return supervision.cut("time", "an earlier solve did not stop until the deadline")
         self._run = run = _Run(request)
@@ -229,7 +242,8 @@ class InProcess(Runner):
             run.stop(request.number)
 
     def close(self) -> None:
-        """Ask a solve that was left behind to stop, and wait a second for it."""
+        """Ask a solve that was left behind to stop, and wait a second for it; end the process, if there is one."""
+        self._worker.close()
         if self._run is not None:
             self._run.stop(0)
             self._run.ended_within(CLOSE_S)

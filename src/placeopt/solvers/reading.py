@@ -61,6 +61,9 @@ class Reading:
         model = self.model
         if np.any(model.lower > model.upper) or np.any(model.row_lower > model.row_upper):
             return Solution("infeasible", seconds=self.seconds, message="a lower bound exceeds its upper bound")
+        empty = model.row_start[1:] == model.row_start[:-1]
+        if np.any(empty & ((model.row_lower > 0) | (model.row_upper < 0))):  # PuLP drops them, readers of files differ
+            return Solution("infeasible", seconds=self.seconds, message="a row without entries excludes 0")
         if model.num_variables:
             return None
         if self.offer(np.empty(0, dtype=np.int64)):

@@ -40,6 +40,11 @@ class Entry:
     settings: str = ""  # options set beyond limits, threads, seed and gap, as text
     name: str | None = None
     """Name of the solver in a wrapper of several: there ``solver(name)`` returns the ``solve``."""
+    apart: bool = False
+    """
+    Whether it always solves in a process of its own: it starts a program, or does not let go of Python's lock. What its
+    ``solve`` starts ends with that process.
+    """
 
 
 class Solve(Protocol):
@@ -62,17 +67,9 @@ class Solve(Protocol):
         ...
 
 
-def _through_pulp(
-    name: str,
-    package: str,
-    settings: str = "gapRel 1e-12",
-    *,
-    hint: bool = True,
-    deterministic: bool = False,
-    log: bool = False,
-) -> Entry:
-    capability = Capability(hint=hint, progress=False, log=log, deterministic=deterministic, max_coefficient=10**9)
-    return Entry("placeopt.solvers.pulp_gateway", package, capability, settings, name)
+def _through_pulp(name: str, package: str, *, hint: bool = True) -> Entry:
+    capability = Capability(hint=hint, progress=False, deterministic=False, max_coefficient=10**9)
+    return Entry("placeopt.solvers.pulp_packages", package, capability, "gapRel 1e-12", name, apart=True)
 
 
 HIGHS = (
@@ -85,7 +82,9 @@ SOLVERS = MappingProxyType(
     {
         "cpsat": Entry("placeopt.solvers.cpsat", "ortools", Capability()),
         "highs": Entry("placeopt.solvers.highs", "highspy", Capability(relax=True, max_coefficient=10**15), HIGHS),
-        "pulp-cbc": _through_pulp("cbc", "pulp", CBC, deterministic=True, log=True),
+        "pulp-cbc": Entry(
+            "placeopt.solvers.cbc", "pulp", Capability(progress=False, log=True, max_coefficient=10**9), CBC, apart=True
+        ),
         "pulp-scip": _through_pulp("scip", "pyscipopt"),
         "pulp-gurobi": _through_pulp("gurobi", "gurobipy"),
         "pulp-cplex": _through_pulp("cplex", "cplex"),

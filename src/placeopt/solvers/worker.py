@@ -1,16 +1,19 @@
 """
-The child process: ``python -m placeopt.solvers.worker [SOLVER ...]``.
+The child process: ``python -m placeopt.solvers.worker LIFELINE [SOLVER ...]``.
 
 Reads requests from its standard input and answers on its standard output, in `frames`. What solvers print goes
 elsewhere: the pipe is moved to another descriptor before anything else is imported. The named solvers are imported
 at once, others when first asked for.
 
-It never outlives its parent. When the pipe closes it leaves, in the middle of a solve if need be; and since a
-process that the parent forked may hold the pipe open, it also looks whether it still has the same parent. (The
-kernel's "signal on parent's death" is no use: it means the *thread* that started the child.)
+It never outlives its parent, nor does a program that it has started: it leads a process group, and ends all of it. That
+happens when the pipe closes, in the middle of a solve if need be; and since a process that the parent forked may hold
+the pipe open, it also looks whether it still has the same parent. Some solvers (SCIP) do not let go of Python's lock
+while they work: so on Linux the kernel ends the group, too, when the other end of the pipe ``LIFELINE`` closes, to
+which nobody writes. (Its "signal on parent's death" is no use: it means the *thread* that started the child.)
 """
 
 import contextlib
+import fcntl
 import os
 import queue
 import resource
@@ -31,9 +34,12 @@ ADDRESS_SPACE_PER_THREAD_MIB = 80
 """Stack and allocator arena: address space that a thread reserves without using the memory."""
 
 
-def serve(solvers: Sequence[str]) -> None:
+def serve(lifeline: int, solvers: Sequence[str]) -> None:
     """Import these solvers, then serve requests until the parent goes away."""
     parent = os.getppid()
+    if sys.platform == "linux":
+        fcntl.fcntl(lifeline, fcntl.F_SETOWN, -os.getpgrp())
+        fcntl.fcntl(lifeline, fcntl.F_SETFL, os.O_ASYNC)  # a SIGIO, which ends whoever does not handle it
     incoming, outgoing = _take_over_pipes()
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # a Ctrl-C is the parent's business
     worker = _Worker(incoming, outgoing)
@@ -62,7 +68,7 @@ class _Worker:
                 self._requests.put(frame)
             elif isinstance(frame, Stop) and frame.number == self._current:
                 self._stop.set()
-        os._exit(0)
+        _end_group()
 
     def serve(self) -> None:
         """Answer requests, one after the other."""
@@ -99,7 +105,12 @@ def _take_over_pipes() -> tuple[BinaryIO, BinaryIO]:
 def _watch_parent(parent: int) -> None:
     while os.getppid() == parent:
         time.sleep(PARENT_POLL_S)
-    os._exit(0)
+    _end_group()
+
+
+def _end_group() -> None:
+    """End this process and the programs that it has started."""
+    os.killpg(0, signal.SIGKILL)
 
 
 @contextlib.contextmanager
@@ -127,4 +138,4 @@ def _address_space() -> int:
 
 
 if __name__ == "__main__":
-    serve(sys.argv[1:])
+    serve(int(sys.argv[1]), sys.argv[2:])

@@ -1,4 +1,4 @@
-"""Solvers through PuLP: what its own way of calling them gets wrong, and that nothing outlives us."""
+"""CBC: what other ways of calling it get wrong, and that nothing outlives us."""
 
 import os
 import signal
@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 
 from helpers.processes import alive, children, eventually, running_cbc, solving, within
-from helpers.solver_models import KNOWN, cbc_trap, hard, infeasible, knapsack, model
+from helpers.solver_models import cbc_trap, hard, knapsack, model
 from placeopt import BadInput, Unsupported
 from placeopt.linear import NO_LOWER, ModelBuilder
-from placeopt.solvers import SOLVERS, InProcess, Progress, Solution, Solve, SolveOptions, Worker, load
+from placeopt.solvers import InProcess, Progress, Solution, SolveOptions, Worker, load
 
 LONG = SolveOptions(60.0)
 NOTHING = np.zeros(hard().num_variables, dtype=np.int64)
@@ -33,7 +33,7 @@ def written_by_cbc(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[
     program, text = tmp_path / "cbc", tmp_path / "text"
     program.write_text(f'#!/bin/sh\nfor last; do :; done\ncat {text} > "$last"\n')
     program.chmod(0o700)
-    monkeypatch.setattr("placeopt.solvers.pulp_gateway.cbc_program", lambda: str(program))
+    monkeypatch.setattr("placeopt.solvers.cbc.cbc_program", lambda: str(program))
 
     def solved(written: str) -> Solution:
         text.write_text(written)
@@ -65,9 +65,18 @@ def test_statuses_of_solution_files(status: str, claim: str, written_by_cbc: Cal
     assert (found.values is not None) == (claim in ("optimal", "feasible"))
 
 
+def test_a_clock_that_jumps_is_an_error(written_by_cbc: Callable[[str], Solution], tmp_path: Path) -> None:
+    """CBC takes the time of day: where that jumps ahead, it stops at once; what it has found is kept."""
+    program = tmp_path / "cbc"
+    program.write_text(program.read_text() + "echo 'Result - Stopped on time limit'\n")
+    found = written_by_cbc(SOLUTION.replace("Optimal", "Stopped on time"))
+    assert (found.status, found.objective, found.failed) == ("feasible", 227, True)
+    assert "clock" in found.message
+
+
 def test_crash_without_a_word_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     """Whatever dies without a solution file has proven nothing."""
-    monkeypatch.setattr("placeopt.solvers.pulp_gateway.cbc_program", lambda: "/bin/false")
+    monkeypatch.setattr("placeopt.solvers.cbc.cbc_program", lambda: "/bin/false")
     solution = load("pulp-cbc")(knapsack(), LONG)
     assert (solution.status, solution.values) == ("error", None)
     assert "exit code 1" in solution.message
@@ -116,23 +125,34 @@ def test_bounds_stream_while_cbc_runs() -> None:
     assert solution.bound <= news[-1].bound < hard().objective.sum()
 
 
+def descendant_cbc(before: set[int] = frozenset()) -> int:
+    """Wait until a child of this process that was not there ``before`` runs CBC, and return CBC's process id."""
+    new: list[int] = []
+
+    def started() -> bool:
+        new[:] = set(children(os.getpid())) - before
+        return bool(new)
+
+    assert eventually(started)
+    return running_cbc(new[0])
+
+
 @pytest.mark.parametrize("make", [Worker, InProcess])
 def test_sigint_to_cbc_is_a_failed_solve(make: type[Worker] | type[InProcess]) -> None:
     """CBC says "user ctrl-c"; nobody of ours asked for it, so another solver may try."""
     found: list[Solution] = []
-    options = replace(LONG, hint=NOTHING)
+    options, before = replace(LONG, hint=NOTHING), set(children(os.getpid()))
     with make() as at:
-        at.start()
         solve = threading.Thread(
             target=lambda: found.append(at.solve("pulp-cbc", hard(), options, deadline=within(60)))
         )
         solve.start()
-        program = running_cbc(os.getpid() if isinstance(at, InProcess) else at.pid)
-        while solve.is_alive():  # the first may come before its handler is there, and the second ends it at once
+        program = descendant_cbc(before)
+        while solve.is_alive():  # the first may come before its handler is there
             os.kill(program, signal.SIGINT)
             solve.join(1.0)
     assert (found[0].limit, found[0].failed, found[0].status) == ("none", True, "feasible"), found[0]
-    assert "CBC" in found[0].message
+    assert "stopped from outside" in found[0].message
 
 
 @pytest.mark.parametrize("how", ["worker", "group", "deadline", "close"])
@@ -160,12 +180,14 @@ def test_cbc_dies_with_the_worker(how: str, tmp_path: Path, monkeypatch: pytest.
 @pytest.mark.parametrize("isolation", ["Worker", "InProcess"])
 @pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT])
 def test_cbc_dies_with_the_host(how: signal.Signals, isolation: str, tmp_path: Path) -> None:
-    """Without the host having a chance to tidy up, and whether a worker stands in between or not."""
+    """Without the host having a chance to tidy up, and whatever runner it has."""
     with solving("pulp-cbc", isolation, TMPDIR=str(tmp_path)) as host:
-        worker = int(host.stdout.readline())
-        program = running_cbc(worker or host.pid)
+        host.stdout.readline()
+        assert eventually(lambda: bool(children(host.pid)), 10.0)
+        worker = children(host.pid)[0]
+        program = running_cbc(worker)
         host.send_signal(how)
-        assert eventually(lambda: not alive(program))
+        assert eventually(lambda: not alive(program) and not alive(worker))
         host.wait(timeout=5)
     assert list(tmp_path.iterdir()) == []
 
@@ -177,81 +199,7 @@ def test_memory_limit() -> None:
     x = builder.add_variables(0, 1, count=n)
     builder.add_rows(np.arange(n) // 10, x, 1, np.zeros(n // 10, dtype=np.int64), 3)
     builder.set_objective(x, np.arange(n) % 17, "max")
-    solution = load("pulp-cbc")(builder.build(), SolveOptions(600.0, memory_limit_mib=1))
+    with Worker() as worker:
+        options = SolveOptions(600.0, memory_limit_mib=1)
+        solution = worker.solve("pulp-cbc", builder.build(), options, deadline=within(60))
     assert (solution.status, solution.limit) == ("error", "memory"), solution
-
-
-HIGHS_IN_ITS_PLACE = """
-from placeopt.solvers import pulp_child
-arguments = {arguments}
-bound = {bound}
-pulp_child.INTERFACES = {{"scip": pulp_child.Interface("HiGHS", lambda options: arguments, bound)}}
-pulp_child.main()
-"""
-
-
-@pytest.fixture
-def through_package(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Solve]:
-    """The way of all solvers but CBC, with the one package that is always there at its end."""
-    entry = replace(SOLVERS["pulp-scip"], package="highspy")
-    monkeypatch.setattr("placeopt.solvers.registry.SOLVERS", {**SOLVERS, "pulp-scip": entry})
-
-    def made(arguments: str = "{}", bound: str = "lambda m: m.getInfo().mip_dual_bound", code: str = "") -> Solve:
-        code = code or HIGHS_IN_ITS_PLACE.format(arguments=arguments, bound=bound)
-        monkeypatch.setattr("placeopt.solvers.pulp_gateway.START", code)
-        return load("pulp-scip")
-
-    return made
-
-
-def test_package_solves_what_is_known(through_package: Callable[..., Solve]) -> None:
-    """Senses, offsets, ranges, empty objectives, hints, and an infeasible one, over to PuLP and back."""
-    solve = through_package()
-    for make, optimum in KNOWN.values():
-        solution = solve(make(), LONG)
-        assert (solution.status, solution.objective, solution.bound) == ("optimal", optimum, optimum)
-    assert solve(knapsack(), SolveOptions(60.0, hint=np.array([1, 1, 0]))).objective == 227
-    assert solve(infeasible(), LONG).status == "infeasible"
-
-
-def test_optimum_of_a_package_needs_its_bound(through_package: Callable[..., Solve]) -> None:
-    """PuLP has called optimal what was found at a limit; without the solver's bound its word is not enough."""
-    for bound in ("None", "lambda m: m.no_such_thing", "lambda m: float('inf')"):
-        solution = through_package(bound=bound)(knapsack(), LONG)
-        assert (solution.status, solution.objective, solution.bound) == ("feasible", 227, 287)
-
-
-def test_package_stopped_by_time(through_package: Callable[..., Solve]) -> None:
-    """What PuLP calls optimal is a solution and no more, if there is one in time, and the limit is the time."""
-    solution = through_package()(hard(), SolveOptions(4.0))
-    assert solution.status in ("feasible", "no_solution")
-    assert solution.limit == "time"
-    if solution.status == "feasible":
-        assert solution.objective < solution.bound < hard().objective.sum()
-
-
-def test_package_that_is_killed(
-    through_package: Callable[..., Solve], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    """It does not listen (HiGHS knows no SIGINT): ended 0.2 s later, nothing is left."""
-    monkeypatch.setenv("TMPDIR", str(tmp_path))
-    before = children(os.getpid())  # workers of other tests may be kept
-    stop = threading.Event()
-    threading.Timer(2.0, stop.set).start()
-    solution = through_package()(hard(), SolveOptions(60.0, hint=NOTHING), None, stop)
-    assert (solution.status, solution.limit, solution.objective) == ("feasible", "user", 5)
-    assert list(tmp_path.iterdir()) == []
-    assert set(children(os.getpid())) <= set(before)
-
-
-def test_package_refuses_an_option(through_package: Callable[..., Solve]) -> None:
-    """By name, whatever exception it takes for that."""
-    solve = through_package(arguments='{"no_such_option": 1, "warmStart": True}')
-    with pytest.raises(BadInput, match="no_such_option=1"):
-        solve(knapsack(), SolveOptions(9.0, extra=(("no_such_option", "1"),)))
-
-
-def test_child_that_dies_is_an_error(through_package: Callable[..., Solve]) -> None:
-    """With its last words."""
-    solution = through_package(code="raise SystemExit('no more')")(knapsack(), LONG)
-    assert (solution.status, solution.message) == ("error", "pulp-scip ended with exit code 1: no more")
