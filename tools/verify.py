@@ -3,9 +3,8 @@ Check the certificate of a plan against its round, with nothing but the Python s
 
     python tools/verify.py ROUND CERTIFICATE
 
-Prints a line for each claim: verified, refused, or not certified, as the certificate itself says. The exit code is 1
-where a claim was refused, 2 where a file could not be read. Whether a plan is lawful is the matter of ``placeopt
-check``. The form of certificates stands in docs/files.md, "Certificate".
+Prints of each claim: verified, refused, or not certified, as the certificate itself says (docs/files.md,
+"Certificate"). The exit code is 1 where a claim was refused, 2 where a file could not be read.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 Json = dict[str, Any]
-Item = tuple[int, int, int, int]  # GPUs of a bundle, share of each, how many a node may have, what it pays for GPUs
+Counts = dict[tuple["Bundle", int], int]  # bundle and price -> how many a node may have
 Branch = tuple[list[str], int, int]  # jobs, of which at most (1) or at least (-1) so many start
 AMOUNTS = {  # of a node, with fields of their own; the part that jobs may use: field of ``policy.usable``, default
     "cpu_millicores": ("", 100),
@@ -31,6 +30,8 @@ AMOUNTS = {  # of a node, with fields of their own; the part that jobs may use: 
 }
 PARTS = ("socket", "numa", "switch")
 WHOLE = 1000
+LARGE = "large"  # GPUs with more than half left, of which each takes one share of more than half
+STEPS = 1 << 17  # for a node
 parsed = cache(json.loads)
 
 
@@ -55,6 +56,17 @@ class Bundle(NamedTuple):
     conditions: str
 
 
+class Item(NamedTuple):
+    """Bundles that may be on a node."""
+
+    gpus: int
+    share: int
+    pays: int  # for GPUs, beyond the prices of its amounts
+    price: int  # in all
+    amounts: tuple[tuple[str, int], ...]  # those that the node limits
+    most: int
+
+
 class Way(NamedTuple):
     """A job in an option: ``least`` to ``most`` bundles; each below ``most`` takes ``value_per_bundle`` away."""
 
@@ -66,6 +78,10 @@ class Way(NamedTuple):
     on_a_node: int  # bundles of the job that one node may have
     bundle: Bundle | None  # None where nothing is known to be taken
     splits: tuple[tuple[str, int, int], ...] = ()  # level, domains, fewest bundles in each
+
+    def worth(self, bundles: int) -> int:
+        """Return the value of a job with so many bundles."""
+        return self.value - (self.most - bundles) * self.value_per_bundle
 
 
 @dataclass
@@ -89,8 +105,7 @@ class Round:
 
     def __init__(self, document: Json, policy: Json) -> None:
         templates = document.get("templates", {})
-        self.policy = policy
-        self.now_ms = document.get("now_ms", 0)
+        self.policy, self.now_ms = policy, document.get("now_ms", 0)
         self.jobs: dict[str, Json] = {}
         for job in document.get("jobs", []):
             self.jobs[job["id"]] = {"options": [{}], **templates.get(job.get("template"), {}), **job}
@@ -99,10 +114,9 @@ class Round:
         mode = policy.get("share_mode", "fraction")
         most = 1 if mode == "exclusive" else policy.get("jobs_per_gpu_max")
         self.full = WHOLE if mode == "fraction" and most != 1 else 1  # units of a GPU; else its units are jobs
-        self.jobs_per_gpu = most or 1
+        self.units = WHOLE if self.full == WHOLE else most or 1
         cluster = document["cluster"]
-        limited = [cluster, *cluster.get("domains", [])]
-        self.beyond = {name for one in limited for name in one.get("resources", {})}  # not a node's alone
+        self.beyond = {name for one in (cluster, *cluster.get("domains", [])) for name in one.get("resources", {})}
         self.nodes = self._nodes(cluster)
         self.changing = {job: kinds for job in self.running if (kinds := self.changes(job))}
         self._place()
@@ -122,8 +136,7 @@ class Round:
             percent = {name: usable.get(*part) for name, part in AMOUNTS.items()}
             free = {name: machine[name] * percent[name] // 100 for name in AMOUNTS if machine.get(name) is not None}
             free |= {f"resource {name}": machine.get("resources", {}).get(name, 0) for name in named}
-            units = WHOLE if self.full == WHOLE else self.jobs_per_gpu
-            gpus = [[units, gpu["model"], gpu.get("memory_mib", 0), 0] for gpu in machine.get("gpus", [])]
+            gpus = [[self.units, gpu["model"], gpu.get("memory_mib", 0), 0] for gpu in machine.get("gpus", [])]
             labels = {**node.get("labels", {}), **domains, "metadata.name": node["id"]}
             taints, drained = node.get("taints", []), node.get("drained", False)
             nodes[node["id"]] = Node(node["id"], domains, labels, taints, drained, free, gpus, capacity=dict(free))
@@ -132,10 +145,8 @@ class Round:
     def changes(self, job: str) -> frozenset[str]:
         """Return what policy and job allow to be done to a running job; more than that never harms a proof."""
         held, changes = self.running[job], self.policy.get("changes", {})
-        protected = held.get("protected_until_ms") or 0
-        if least := changes.get("run_time_min_ms", 0):
-            protected = max(protected, held.get("started_ms", 0) + least)
-        if self.now_ms < protected:
+        least = changes.get("run_time_min_ms", 0)
+        if self.now_ms < max(held.get("protected_until_ms") or 0, least and held.get("started_ms", 0) + least):
             return frozenset()
         allowed = {"move": ("movable", "moves_max"), "preempt": ("preemptible", "preemptions_max")}
         way, now = self.held_way(job)
@@ -151,8 +162,7 @@ class Round:
         """
         for job, record in self.running.items():
             for part in record["assignments"]:
-                node = self.nodes.get(part["node"])
-                if node is None:
+                if (node := self.nodes.get(part["node"])) is None:
                     continue
                 leaf = named(self.jobs[job]["options"], record["option"])
                 if part.get("group") is not None:
@@ -175,8 +185,7 @@ class Round:
         for hold in self.holds:
             against_all = hold.get("priority") is None and not hold.get("for")
             until = hold.get("until_ms") or self.now_ms + 1
-            node = self.nodes.get(hold["node"])
-            if node is not None and against_all and hold.get("from_ms", 0) <= self.now_ms < until:
+            if (node := self.nodes.get(hold["node"])) and against_all and hold.get("from_ms", 0) <= self.now_ms < until:
                 for name, amount in amounts_of(hold, 1):
                     node.free[name] = node.free.get(name, amount) - amount
                 for index in hold.get("gpus", []):
@@ -187,20 +196,6 @@ class Round:
             for gpu in node.gpus:
                 gpu[0], gpu[2] = max(gpu[0], gpu[3], 0), max(gpu[2], 0)
 
-    def fits(self, node: Node, bundle: Bundle) -> bool:
-        """Return whether a bundle could start on a node, if nothing else did."""
-        if not admits(node, bundle.conditions):
-            return False
-        for name, amount in bundle.amounts:
-            if amount > min(self.left(node, name, amount), node.capacity.get(name, amount)):
-                return False
-        usable = (
-            units
-            for units, model, memory, _ in node.gpus
-            if units >= bundle.share and memory >= bundle.gpu_memory_mib and model in (bundle.models or (model,))
-        )
-        return len(list(usable)) >= bundle.gpus
-
     def left(self, node: Node, name: str, amount: int) -> int:
         """Return how much a node has of what is asked for; of what nothing limits, as much."""
         beyond = name.removeprefix("resource ")
@@ -210,10 +205,7 @@ class Round:
         """Return how many bundles of a way there is room for, by counting on nodes and in domains; at most its own."""
         if way.bundle is None:
             return way.most
-        room = {}
-        for node in self.nodes.values():
-            if self.fits(node, way.bundle):
-                room[node.id] = min(way.on_a_node, self.times(node, way.bundle, way.most))
+        room = {node.id: min(way.on_a_node, self.times(node, way.bundle, way.most)) for node in self.nodes.values()}
         found = min(way.most, sum(room.values()))
         for level, domains, fewest in way.splits:
             held: dict[str, int] = {}
@@ -228,23 +220,23 @@ class Round:
 
     def times(self, node: Node, bundle: Bundle, most: int) -> int:
         """Return how often a bundle fits on a node by any one amount, if nothing else does."""
+        if not admits(node, bundle.conditions):
+            return 0
         for name, amount in bundle.amounts:
-            most = min(most, self.left(node, name, most * amount) // amount)
-        if bundle.gpus:
-            memory = bundle.gpu_memory_mib
-            together = (
-                min(gpu[0] // bundle.share, gpu[2] // memory if memory else gpu[0])
-                for gpu in node.gpus
-                if gpu[1] in (bundle.models or (gpu[1],))
-            )
-            most = min(most, sum(together) // bundle.gpus)
-        return most
+            fits = amount <= node.capacity.get(name, amount)
+            most = min(most, self.left(node, name, most * amount) // amount) if fits else 0
+        memory, usable, together = bundle.gpu_memory_mib, 0, 0
+        for units, model, left, _ in node.gpus if bundle.gpus else ():
+            if units >= bundle.share and left >= memory and model in (bundle.models or (model,)):
+                usable += 1
+                together += min(units // bundle.share, left // memory if memory else units)
+        return min(most, together // bundle.gpus if usable >= bundle.gpus else 0) if bundle.gpus else most
 
     def is_listed(self, job: str, way: Way) -> bool:
         """Return whether what a running job holds is bundles of its option, on nodes and GPUs that there are."""
         parts = self.running[job]["assignments"]
-        there = {node.id: len(node.gpus) for node in self.nodes.values()}
-        known = all(int(gpu) < there.get(part["node"], 0) for part in parts for gpu in part.get("gpus", {}))
+        there = {node.id: range(len(node.gpus)) for node in self.nodes.values()}
+        known = all(int(gpu) in there.get(part["node"], ()) for part in parts for gpu in part.get("gpus", {}))
         return known and all(part["node"] in there for part in parts) and (way.most > 1 or len(parts) == 1)
 
     def ways(self, name: str) -> Iterator[Way]:
@@ -258,7 +250,7 @@ class Round:
                 self._room[way] = self.most_bundles(way)
             most = self._room[way]
             if (least is None or utility is None or utility >= least) and most >= way.least:
-                yield way._replace(most=most, value=worth(way, most), on_a_node=min(most, way.on_a_node))
+                yield way._replace(most=most, value=way.worth(most), on_a_node=min(most, way.on_a_node))
 
     def held_way(self, name: str) -> tuple[Way, int]:
         """Return the way in which a job runs, and its number of bundles."""
@@ -307,13 +299,9 @@ def named(groups: Iterable[Json], name: str) -> Json:
     return next(group for group in groups if group.get("id", "default") == name)
 
 
-def leaves_of(group: Json) -> Iterator[Json]:
-    """Yield the leaves of a tree of groups."""
-    parts = group.get("groups")
-    for part in parts or ():
-        yield from leaves_of(part)
-    if not parts:
-        yield group
+def leaves_of(group: Json) -> list[Json]:
+    """Return the leaves of a tree of groups."""
+    return [leaf for part in group.get("groups") or () for leaf in leaves_of(part)] or [group]
 
 
 def amounts_of(demand: Json, workers: int) -> tuple[tuple[str, int], ...]:
@@ -375,39 +363,60 @@ def tolerates(toleration: Json, taint: Json) -> bool:
 # Value: prices of bundles and of rows. A plan is worth what its jobs are worth beyond what they pay, and what they pay.
 
 
-def most_paid(units: list[int], full: int, items: list[Item], *, pooled: bool) -> int:
+def exceeds(units: list[int], full: int, free: dict[str, int], items: list[Item], beyond: int, most: int) -> bool:
     """
-    Return the most that bundles on the GPUs of a node can pay, node amounts aside.
+    Return whether bundles that are on a node together can pay more than ``most``.
 
-    Whole GPUs by a knapsack in which each bundle counts as often as there are jobs, or filled like the others: shares
-    of single GPUs by a knapsack for each. ``pooled``: units of all GPUs are taken for those of one.
+    No more is paid than ``beyond``, for amounts, and what is paid for GPUs: by bundles of whole ones in a knapsack,
+    each as often as there are jobs, or by shares, as often as they fit. Where units are jobs (``full`` 1), those of all
+    GPUs count together. Where that is too much, numbers of bundles are tried, with all amounts and the sum of shares.
     """
-    total = sum(pays * most for count, _, most, pays in items if not count)
-    parts = [(share, pays) for count, share, _, pays in items if count and not pooled and share < full]
-    filled = best_of_shares(parts, max(units, default=0))
-    idle = sum(units) if pooled else sum(unit == full for unit in units)
-    total += 0 if pooled else sum(filled[unit] for unit in units if unit < full)
-    best = [0] * (idle + 1)
-    for count, share, most, pays in items:
-        times, size = min(most, idle // count) if count and (pooled or share == full) else 0, 1
-        while times > 0:  # in powers of two
-            size = min(size, times)
-            times -= size
-            for used in range(idle, size * count - 1, -1):
-                best[used] = max(best[used], best[used - size * count] + size * pays)
-            size *= 2
-    rest = filled[full] if idle and not pooled else 0
-    return total + max(best[count] + (idle - count) * rest for count in range(idle + 1))
+    shares = {item.share for item in items if item.gpus}
+    step = gcd(*shares) or 1
+    filled = [0] * (max(units, default=0) // step + 1)
+    idle = sum(units) if full == 1 else sum(unit == full for unit in units)
+    for item in items:
+        if item.gpus and item.share < full:
+            filled = with_more(filled, item.share // step, item.pays, len(filled))
+    best = [count * filled[full // step] if full > 1 and idle else 0 for count in range(idle + 1)]
+    for item in items:
+        if not item.gpus or item.share == full:
+            best = with_more(best, item.gpus, item.pays, item.most)
+    if beyond + best[-1] + sum(filled[unit // step] for unit in units if unit < full) <= most:
+        return False
+    room, steps = sum(unit for unit in units if unit >= min(shares, default=0)) // step, iter(range(STEPS))
+    tables = [[0] * (room + 1)]
+    for item in reversed(items):
+        tables.append(with_more(tables[-1], item.gpus * item.share // step, item.pays, item.most))
+
+    def search(at: int, room: int, free: dict[str, int], pays: int, paid: int) -> bool:
+        if beyond + pays + tables[len(items) - at][room] <= most:
+            return False
+        if at == len(items) or next(steps, None) is None:
+            return paid > most or at < len(items)
+        item, size = items[at], items[at].gpus * items[at].share // step
+        for count in range(item.most + 1):
+            left = {name: free[name] - count * amount for name, amount in item.amounts}
+            if count * size > room or min(left.values(), default=0) < 0:
+                break
+            if search(at + 1, room - count * size, free | left, pays + count * item.pays, paid + count * item.price):
+                return True
+        return False
+
+    return search(0, room, free, 0, 0)
 
 
-def best_of_shares(parts: list[tuple[int, int]], most: int) -> list[int]:
-    """Return the most that shares can pay in 0 to ``most`` units, each as often as it fits."""
-    step = gcd(*(share for share, _ in parts)) if parts else 1
-    best = [0] * (most // step + 1)
-    for share, pays in parts:
-        for unit in range(share // step, len(best)):
-            best[unit] = max(best[unit], best[unit - share // step] + pays)
-    return [best[unit // step] for unit in range(most + 1)]
+def with_more(best: list[int], size: int, pays: int, times: int) -> list[int]:
+    """Return the most paid in 0 to as many units as ``best`` tells, with up to so many of an item more."""
+    best, part = best[:], 1
+    times = min(times, (len(best) - 1) // size) if size else times
+    while times > 0 and pays > 0:  # in powers of two
+        part = min(part, times)
+        times -= part
+        for used in range(len(best) - 1, size * part - 1, -1):
+            best[used] = max(best[used], best[used - size * part] + part * pays)
+        part *= 2
+    return best
 
 
 class Prices:
@@ -445,7 +454,7 @@ class Prices:
         price = self.staying.get((job, way.option), 0) if job in self.charged else 0
         least = way.least if "shrink" in kinds else now
         taken = changes.get("shrink_price_per_worker", 0)
-        found = [scale * (worth(way, n) - taken * (now - n)) - n * price for n in {least, now}]
+        found = [scale * (way.worth(n) - taken * (now - n)) - n * price for n in {least, now}]
         if "move" in kinds:
             less = scale * changes.get("move_price", 0)
             found += [self._start(job, way) - less for way in round_.ways(job)]
@@ -456,12 +465,11 @@ class Prices:
     def _start(self, job: str, way: Way) -> int:
         """Return the most that a job is worth in a way beyond what it pays."""
         price = self.of.get((job, way.option), 0)
-        return max(int(self.scale * worth(way, n) - n * price) for n in {way.least, way.most})
+        return max(int(self.scale * way.worth(n) - n * price) for n in {way.least, way.most})
 
     def _of_nodes(self) -> int:
         """Return what the bundles on all nodes can pay: what the certificate says, after it was looked at."""
-        round_ = self.round
-        counts: dict[tuple[Bundle, int], int] = {}
+        round_, counts = self.round, Counts()
         for job in round_.jobs:
             if job not in round_.running or "move" in round_.changing.get(job, ()):
                 for way in round_.ways(job):
@@ -470,48 +478,44 @@ class Prices:
                         counts[way.bundle, price] = counts.get((way.bundle, price), 0) + way.on_a_node
         total = 0
         asked = sorted({bundle.conditions for bundle, _ in counts})
-        known: dict[Any, int] = {}
+        known: set[Any] = set()
         for node in round_.nodes.values():
             unit = self.units.get(node.id, {"most": 0, "amounts": {}})
             most, amounts = not_negative(unit["most"]), unit.get("amounts", {})
             admitted = tuple(admits(node, conditions) for conditions in asked)
-            staying = node.id if node.staying else None
-            key = (json.dumps([amounts, node.free, node.gpus]), admitted, staying)
+            key = (json.dumps([most, amounts, node.free, node.gpus]), admitted, node.id if node.staying else None)
             if key not in known:
-                known[key] = self._most_paid(node, amounts, counts)
-            if known[key] > most:
-                raise Refused(f"node {node.id!r} can be paid {known[key]}, more than the {most} stated")
+                self._check_node(node, amounts, most, counts)
+                known.add(key)
             total += most
         return total
 
-    def _most_paid(self, node: Node, amounts: dict[str, int], counts: dict[tuple[Bundle, int], int]) -> int:
-        """Return the most that a node can be paid."""
+    def _check_node(self, node: Node, amounts: dict[str, int], most: int, counts: Counts) -> None:
+        """Refuse if a node can be paid more than ``most``."""
         if unlimited := sorted(name for name in amounts if name not in node.free):
             raise Refused(f"node {node.id!r} has no limit of {unlimited[0]!r}, which has a price")
-        full = self.round.full
-        pays = sum(not_negative(price) * node.free[name] for name, price in amounts.items())
+        beyond = sum(not_negative(price) * node.free[name] for name, price in amounts.items())
         items = self._items(node, amounts, counts)
-        return pays + most_paid([gpu[0] for gpu in node.gpus], full, items, pooled=full == 1)
+        units, full = [gpu[0] for gpu in node.gpus], self.round.full
+        if exceeds(units, full, node.free | {LARGE: sum(2 * unit > full for unit in units)}, items, beyond, most):
+            raise Refused(f"node {node.id!r} can be paid more than the {most} stated")
 
-    def _items(self, node: Node, amounts: dict[str, int], counts: dict[tuple[Bundle, int], int]) -> list[Item]:
+    def _items(self, node: Node, amounts: dict[str, int], counts: Counts) -> list[Item]:
         """Return what may be on a node: what starts there, and what running jobs hold that may be changed."""
-        here = [(key, most) for key, most in counts.items() if self.round.fits(node, key[0])]
+        here = [(key, most) for key, most in counts.items() if self.round.times(node, key[0], 1)]
         for job, workers in node.staying.items():
             way, _ = self.round.held_way(job)
             if way.bundle is not None and job in self.charged:
                 key = (way.bundle, self.staying.get((job, way.option), 0))
                 here.append((key, workers if way.most > 1 else way.most))
-        items: dict[tuple[int, int, int], int] = {}
+        items: dict[Item, int] = {}
         for (bundle, price), most in here:
             pays = price - sum(amounts.get(name, 0) * amount for name, amount in bundle.amounts)
-            if pays > 0:
-                items[bundle.gpus, bundle.share, pays] = items.get((bundle.gpus, bundle.share, pays), 0) + most
-        return [(gpus, share, most, pays) for (gpus, share, pays), most in sorted(items.items())]
-
-
-def worth(way: Way, bundles: int) -> int:
-    """Return the value of a job with so many bundles."""
-    return way.value - (way.most - bundles) * way.value_per_bundle
+            limited = [(name, amount) for name, amount in bundle.amounts if name in node.free]
+            limited += [(LARGE, bundle.gpus)] if self.round.full == WHOLE < 2 * bundle.share else []
+            item = Item(bundle.gpus, bundle.share, pays, price, tuple(limited), 0)
+            items[item] = items.get(item, 0) + most
+        return sorted((item._replace(most=most) for item, most in items.items()), key=lambda item: -item.pays)
 
 
 def not_negative(number: Any) -> int:
@@ -568,15 +572,13 @@ def main(arguments: list[str]) -> int:
         return 2
     try:
         document, certificate = map(read, arguments)
-        round_ = Round(document, certificate["policy"])
-        claims = certificate["claims"]
+        round_, claims = Round(document, certificate["policy"]), certificate["claims"]
     except (OSError, ValueError, KeyError, TypeError) as error:
         print(f"cannot be read: {type(error).__name__}: {error}", file=sys.stderr)
         return 2
     if certificate["policy"] != document.get("policy", {}):
         print("the policy is the certificate's, not the round's own")
-    answers = [answer(round_, claim) for claim in claims]
-    print(*answers, sep="\n")
+    print(*(answers := [answer(round_, claim) for claim in claims]), sep="\n")
     return 1 if any(one.startswith("refused") for one in answers) else 0
 
 

@@ -106,6 +106,13 @@ def test_nothing_false_is_verified(engine: Engine, round_: Instance) -> None:
         assert not answers(round_, certificate)[0].startswith("verified")
 
 
+def test_amounts_and_gpus_together_prove_more_than_prices_of_amounts(engine: Engine) -> None:
+    """CPU, memory and GPUs all bind; prices of them, GPUs apart, prove no less than 3,900 without branches."""
+    round_ = read_instance(INSTANCES / "hard/resources-30x4x4-s0.json.gz")
+    plan = claiming(engine.solve(round_, method="stranding", deterministic=True), 3808)
+    assert answers(round_, certified(round_, plan)) == ["verified: claim value, bound 3808"]
+
+
 def test_a_job_that_has_room_is_not_said_to_fit_nowhere(proven: tuple[Instance, Plan, Json]) -> None:
     round_, plan, certificate = proven
     wrong = [{"claim": "does not fit", "job": placed.job, "proof": "counting"} for placed in plan.placements]

@@ -12,6 +12,7 @@ from placeopt.certificates.prices import Relaxed
 from placeopt.certificates.records import Certificate, ConflictClaim, CostClaim, ValueClaim
 from placeopt.certificates.room import is_as_stated, lacks_room, room_of
 from placeopt.certificates.value_proof import ValueProof
+from placeopt.errors import OutOfTime
 from placeopt.linear import LinearModel
 from placeopt.model import Instance, Plan
 from placeopt.problem import Problem, State, open_state
@@ -108,7 +109,10 @@ def _value_claim(state: State, bound: int, runner: Runner, deadline: float) -> V
             return Relaxed(np.zeros(model.num_variables), np.zeros(model.num_rows))
         return Relaxed(values, duals)
 
-    proof = ValueProof(room_of(state), solve, unit_of_value(problem), deadline).prove(bound)
+    try:
+        proof = ValueProof(room_of(state, deadline), solve, unit_of_value(problem), deadline).prove(bound)
+    except OutOfTime:
+        proof = None
     return ValueClaim(claim="value", bound=bound, proof=proof, why=None if proof else NOT_IN_TIME)
 
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 
-from placeopt.certificates.room import Room
+from placeopt.certificates.room import Room, check_time
 from placeopt.linear import NO_LOWER, NO_UPPER, IntArray, ModelBuilder
 
 
@@ -48,12 +48,20 @@ class Master:
     The linear program of a room under branches.
 
     Variables: jobs of a group that start in a way; nodes of a state with a filling; bundles without GPUs on nodes of a
-    state. Without ``columns`` all bundles are like these, and GPUs are an amount: a first guess of the prices.
+    state. Without ``columns`` all bundles are like these, and GPUs are an amount: a first guess of the prices. Columns
+    of the states in ``joint`` hold all bundles, and keep to the amounts of a node by themselves.
     """
 
-    def __init__(self, room: Room, columns: Sequence[Column] | None, branches: Sequence[Branch]) -> None:
-        self._room = room
-        self._builder = builder = ModelBuilder()
+    def __init__(
+        self,
+        room: Room,
+        columns: Sequence[Column] | None,
+        branches: Sequence[Branch],
+        joint: Container[int] = (),
+        deadline: float = float("inf"),
+    ) -> None:
+        self._room, self._joint = room, np.array([s in joint for s in range(len(room.states))], dtype=bool)
+        self._builder = builder = ModelBuilder(deadline)
         ways = [(g, way) for g, group in enumerate(room.groups) for way in group.ways]
         self._group = _ints([g for g, _ in ways])
         size = _ints([len(group.jobs) for group in room.groups])
@@ -63,7 +71,8 @@ class Master:
         single = [
             (s, fitting.bundle, fitting.most)
             for s, state in enumerate(room.states)
-            for fitting in state.fitting
+            if check_time(deadline)
+            for fitting in (() if s in joint else state.fitting)
             if columns is None or not room.bundles[fitting.bundle].gpus
         ]
         held = self._hold(columns or (), single)
@@ -110,6 +119,7 @@ class Master:
         room, kinds = self._room, len(self._room.amounts)
         demand = np.array([bundle.amounts for bundle in room.bundles], dtype=np.int64).reshape(-1, kinds)
         taken = demand[held.bundle] * held.number[:, None]
+        taken[self._joint[held.state]] = 0
         entry, kind = np.nonzero(taken)
         free = np.array([state.free for state in room.states], dtype=np.int64).reshape(-1, kinds)
         rows = (held.state[entry] * kinds + kind, held.column[entry], taken[entry, kind])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from math import gcd
 from typing import NamedTuple
 
@@ -64,6 +64,19 @@ def _knapsack(items: Iterable[Item], gpus: int) -> tuple[list[int], list[list[in
                     best[count], number[count] = pays, n
         chosen.append(number)
     return best, chosen
+
+
+def most_with(best: Sequence[int], size: int, pays: int, most: int) -> list[int]:
+    """Return the most paid in 0 to as many units as ``best`` tells, with up to ``most`` items of a size more."""
+    after, part = list(best), 1
+    left = min(most, (len(after) - 1) // size) if size else most
+    while left > 0 and pays > 0:  # in powers of two
+        part = min(part, left)
+        left -= part
+        for used in range(len(after) - 1, size * part - 1, -1):
+            after[used] = max(after[used], after[used - size * part] + part * pays)
+        part *= 2
+    return after
 
 
 def _add(filling: Filling, more: Filling, times: int = 1) -> None:

@@ -10,14 +10,15 @@ only GPUs are left to be looked at exactly.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
 
+from placeopt.certificates.joint_filling import JointItem, best_joint_filling
 from placeopt.certificates.master import Branch, Column, Duals, Master
 from placeopt.certificates.payment import Item, best_filling
-from placeopt.certificates.room import NodeState, Room
+from placeopt.certificates.room import NodeState, Room, check_time
 from placeopt.linear import LinearModel
 
 SCALE = 1 << 40
@@ -50,12 +51,20 @@ class Prices:
 
 
 class PriceSearch:
-    """Searches prices for one branch after the other; fillings of nodes stay."""
+    """
+    Searches prices for one branch after the other; fillings of nodes stay.
 
-    def __init__(self, room: Room, solve: Solve) -> None:
-        self._room, self._solve = room, solve
+    First node amounts have prices of their own. Where that proves too little, they are looked at together with the sum
+    of shares; the prices found before then tell which branches of that search are useless.
+    """
+
+    def __init__(self, room: Room, solve: Solve, deadline: float) -> None:
+        """``deadline``: of ``time.monotonic()``."""
+        self._room, self._solve, self._deadline = room, solve, deadline
         self._columns: dict[Column, None] = {}
         self._begun: Duals | None = None
+        self._joint: frozenset[int] = frozenset()
+        self._hints: np.ndarray | None = None
 
     def search(
         self, branches: Sequence[Branch], enough: Callable[[int], bool]
@@ -64,13 +73,14 @@ class PriceSearch:
         Return the best prices, or the first that prove ``enough``, called with a bound in parts of `SCALE`.
 
         Also returns how many jobs of each group start in the relaxation, None where it was not solved to its end.
+        Raises ``OutOfTime``.
         """
         solved = None if self._begun else self._solved(branches, loosely=True)
         if solved is not None:
             self._begun = solved[0]
         if self._begun is None:
             return None, None
-        center = Duals(self._begun.bundle, self._begun.amounts, (0.0,) * len(branches), ())
+        center = replace(self._begun, branches=(0.0,) * len(branches), states=())
         best, _ = self._price(center, branches)
         while not enough(best.bound):
             solved = self._solved(branches)
@@ -84,26 +94,45 @@ class PriceSearch:
                     best, center = prices, tried
                 if new:
                     break
-            if not new:
+            if not new and (self._joint or not self._look_together(duals)):
                 return best, started
         return best, None
 
-    def _solved(self, branches: Sequence[Branch], *, loosely: bool = False) -> tuple[Duals, np.ndarray] | None:
-        master = Master(self._room, None if loosely else list(self._columns), branches)
-        relaxed = self._solve(master.model)
-        return None if relaxed is None else (master.duals(relaxed.duals), master.started(relaxed.values))
+    def _look_together(self, duals: Duals) -> bool:
+        """Look at amounts and GPUs together from now on; false where no amount has a price."""
+        self._joint = frozenset(np.flatnonzero((duals.amounts > 0).any(axis=1)).tolist())
+        self._hints = duals.amounts
+        self._columns = {column: None for column in self._columns if self._is_lawful(column)}
+        return bool(self._joint)
 
-    def _items(self, state: NodeState, bundle: Sequence[int], amounts: Sequence[int]) -> tuple[list[Item], int]:
-        """Return what pays anything on GPUs beyond the amounts that it takes, and what all without GPUs pay."""
-        room, items, alone = self._room, [], 0
-        for b, most in state.fitting:
-            what = room.bundles[b]
-            pays = bundle[b] - sum(price * amount for price, amount in zip(amounts, what.amounts, strict=True))
-            if pays > 0 and what.gpus:
-                items.append(Item(b, what.gpus, what.share, most, pays))
-            elif pays > 0:
-                alone += pays * most
-        return items, alone
+    def _is_lawful(self, column: Column) -> bool:
+        """Return whether a filling keeps to the amounts of a node, where it has to."""
+        free, takes = self._room.states[column.state].free, self._room.bundles
+        taken = (sum(n * takes[b].amounts[k] for b, n in column.filling) for k in range(len(free)))
+        return column.state not in self._joint or all(map(int.__le__, taken, free))
+
+    def _solved(self, branches: Sequence[Branch], *, loosely: bool = False) -> tuple[Duals, np.ndarray] | None:
+        master = Master(self._room, None if loosely else list(self._columns), branches, self._joint, self._deadline)
+        relaxed = self._solve(master.model)
+        if relaxed is None:
+            return None
+        duals = master.duals(relaxed.duals)
+        if self._hints is not None:
+            joint = [[s in self._joint] for s in range(len(self._room.states))]
+            duals = replace(duals, amounts=np.where(joint, self._hints, duals.amounts))
+        return duals, master.started(relaxed.values)
+
+    def _pays(self, state: NodeState, bundle: Sequence[int], amounts: Sequence[int]) -> list[tuple[int, int, int]]:
+        """Return bundle, how many a node may have, and what one pays beyond the amounts that it takes."""
+        room = self._room
+        return [
+            (
+                b,
+                most,
+                bundle[b] - sum(price * amount for price, amount in zip(amounts, room.bundles[b].amounts, strict=True)),
+            )
+            for b, most in state.fitting
+        ]
 
     def _price(
         self, duals: Duals, branches: Sequence[Branch], paid: Sequence[float] | None = None
@@ -114,16 +143,26 @@ class PriceSearch:
         amounts = [tuple(_price(dual) for dual in row) for row in duals.amounts.tolist()]
         known: dict[tuple[tuple[int, ...], tuple[Item, ...]], tuple[int, dict[int, int]]] = {}
         for s, state in enumerate(room.states):
-            items, pays = self._items(state, bundle, amounts[s])
+            check_time(self._deadline)
+            offered = self._pays(state, bundle, amounts[s])
+            items = [
+                Item(b, room.bundles[b].gpus, room.bundles[b].share, count, pays)
+                for b, count, pays in offered
+                if pays > 0 and room.bundles[b].gpus
+            ]
             key = (state.units, tuple(items))
             if key not in known:
                 known[key] = best_filling(state.units, room.full, items)
             best, filling = known[key]
+            alone = sum(count * pays for b, count, pays in offered if pays > 0 and not room.bundles[b].gpus)
+            beyond = sum(price * free for price, free in zip(amounts[s], state.free, strict=True))
+            pays = best + alone + beyond
+            if s in self._joint:
+                pays, best, filling = self._joint_filling(s, bundle, offered, beyond, pays)
             column = Column(s, tuple(sorted(filling.items())))
             if column not in self._columns and filling and (paid is None or best > _price(paid[s]) + 1):
                 self._columns[column] = None
                 new = True
-            pays += best + sum(price * free for price, free in zip(amounts[s], state.free, strict=True))
             most.append(pays)
             total += pays * len(state.nodes)
         starts = [0] * len(room.groups)
@@ -139,6 +178,30 @@ class PriceSearch:
             idle = [] if group.idle is None else [SCALE * group.idle]
             total += len(group.jobs) * max(over + idle)
         return Prices(tuple(bundle), tuple(amounts), tuple(sides), tuple(most), total), new
+
+    def _joint_filling(
+        self, s: int, bundle: Sequence[int], offered: Sequence[tuple[int, int, int]], beyond: int, limit: int
+    ) -> tuple[int, int, dict[int, int]]:
+        """Return what a node of a state can be paid with all amounts in view, and what a filling pays there."""
+        room, state = self._room, self._room.states[s]
+        columns = (sum(n * bundle[b] for b, n in column.filling) for column in self._columns if column.state == s)
+        offers = [(room.bundles[b], b, count, pays) for b, count, pays in offered if bundle[b] > 0]
+        least = min((what.share for what, *_ in offers if what.gpus), default=0)
+        items = [
+            JointItem(
+                b,
+                what.gpus * what.share,
+                count,
+                pays,
+                bundle[b],
+                (*what.amounts, what.gpus * room.is_large(what.share)),
+            )
+            for what, b, count, pays in offers
+        ]
+        units, large = sum(unit for unit in state.units if unit >= least), sum(map(room.is_large, state.units))
+        free = (*state.free, large if room.full > 1 else 0)
+        found = best_joint_filling(units, free, items, beyond, max(columns, default=0))
+        return (limit, 0, {}) if found is None else (found[0], *found)
 
 
 def _price(dual: float) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -9,6 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from placeopt.errors import OutOfTime
 from placeopt.problem import Problem, State
 from placeopt.problem.arrays import RESOURCES
 from placeopt.problem.free_capacity import bundles_per_node
@@ -90,6 +92,10 @@ class Room:
     groups: tuple[JobGroup, ...]
     states: tuple[NodeState, ...]
 
+    def is_large(self, units: int) -> bool:
+        """Return whether no two shares of so many units are on one GPU, or a GPU with so many left takes one such."""
+        return self.full == WHOLE < 2 * units
+
     @property
     def penalty(self) -> int:
         """More value than all jobs have."""
@@ -106,9 +112,20 @@ def is_as_stated(problem: Problem, job: int) -> bool:
     return not (lost or max(nodes) >= len(problem.given.cluster.nodes) or (together and len(nodes) > 1))
 
 
-def room_of(state: State) -> Room:
-    """Return what jobs ask for that are not placed in ``state``, and what nodes leave to them beside what it holds."""
-    return _Reader(state).room()
+def check_time(deadline: float) -> bool:
+    """Return true until ``deadline``, of ``time.monotonic()``; raise ``OutOfTime`` after it."""
+    if time.monotonic() > deadline:
+        raise OutOfTime("no time left to search proofs")
+    return True
+
+
+def room_of(state: State, deadline: float = float("inf")) -> Room:
+    """
+    Return what jobs ask for that are not placed in ``state``, and what nodes leave to them beside what it holds.
+
+    Raises ``OutOfTime`` after ``deadline``.
+    """
+    return _Reader(state, deadline).room()
 
 
 def lacks_room(state: State, option: int) -> str | None:
@@ -150,8 +167,8 @@ def _on_a_node(problem: Problem, option: int) -> int:
 class _Reader:
     """Reads a round."""
 
-    def __init__(self, state: State) -> None:
-        self._state, self._problem = state, state.problem
+    def __init__(self, state: State, deadline: float) -> None:
+        self._state, self._problem, self._deadline = state, state.problem, deadline
         problem, options = state.problem, state.problem.options
         self._full = WHOLE if problem.shares_bind and problem.jobs_per_gpu != 1 else 1
         kinds = list(zip(options.job_class.tolist(), options.name, strict=True))
@@ -175,7 +192,7 @@ class _Reader:
             number = self._number(bundle)
             self._first.setdefault(number, o)
             self._bundle.append(number)
-        self._fits = [lacks_room(state, o) is None for o in range(len(options))]
+        self._fits = [check_time(deadline) and lacks_room(state, o) is None for o in range(len(options))]
 
     def _number(self, bundle: Bundle) -> int:
         return self._numbers.setdefault(bundle, len(self._numbers))
@@ -200,6 +217,7 @@ class _Reader:
                 most[bundle] += count * len(alike)
         states = []
         for key, nodes in kinds.items():
+            check_time(self._deadline)
             fitting = [Fitting(bundle, most[bundle]) for bundle in key.fits if most[bundle]]
             fitting += [Fitting(self._numbers[bundle], count) for bundle, count in self._held_by(nodes[0], held_on)]
             if fitting:
@@ -247,6 +265,7 @@ class _Reader:
         state, problem = self._state, self._problem
         fits: list[list[int]] = [[] for _ in range(problem.num_nodes)]
         for number, option in self._first.items():
+            check_time(self._deadline)
             for node in bundles_per_node(state, option)[0].tolist():
                 fits[node].append(number)
         holders: list[list[tuple[int, int, int]]] = [[] for _ in range(problem.num_nodes)]

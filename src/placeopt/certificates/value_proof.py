@@ -26,12 +26,10 @@ class ValueProof:
         ``unit`` divides the value of every plan; ``deadline``: of ``time.monotonic()``.
         """
         self._room, self._unit, self._deadline = room, unit, deadline
-        self._search = PriceSearch(room, solve)
-        self.reached: int | None = None
-        """The bound that prices prove without branches, once it was tried."""
+        self._search = PriceSearch(room, solve, deadline)
 
     def prove(self, claim: int) -> PriceProof | BranchProof | None:
-        """Return a proof that no plan is worth more than ``claim``; None if none was found in time."""
+        """Return a proof that no plan is worth more than ``claim``; None if none was found. Raises ``OutOfTime``."""
         return self._prove(claim, ())
 
     def _bound(self, parts: int) -> int:
@@ -41,10 +39,7 @@ class ValueProof:
         prices, started = self._search.search(branches, lambda parts: self._bound(parts) <= claim)
         if prices is None:
             return None
-        bound = self._bound(prices.bound)
-        if self.reached is None:
-            self.reached = bound
-        if bound <= claim:
+        if self._bound(prices.bound) <= claim:
             return self._stated(prices)
         if started is None or time.monotonic() > self._deadline:
             return None

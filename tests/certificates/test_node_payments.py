@@ -1,0 +1,75 @@
+"""What ``tools/verify.py`` says that bundles can pay on a node, beside every way to lie there, tried one by one."""
+
+from __future__ import annotations
+
+import itertools
+import random
+
+import pytest
+
+import verify
+
+FREE = {"cpu_millicores": 12, "memory_mib": 9}
+
+
+def drawn_items(draw: random.Random, full: int) -> list[tuple[int, int, int, dict[str, int], int]]:
+    """Return up to four bundles: GPUs, share of each, price, amounts, how many of it there are."""
+    items = []
+    for _ in range(draw.randint(1, 4)):
+        gpus = draw.randint(0, 3)
+        share = full if gpus != 1 or full == 1 else draw.choice((full, 300, 400, 600, 700))
+        amounts = {name: draw.randint(1, 6) for name in FREE if draw.random() < 0.6}
+        items.append((gpus, share, draw.randint(1, 30), amounts, draw.randint(1, 3)))
+    return items
+
+
+def has_gpus_for(units: list[int], bundles: list[tuple[int, int]]) -> bool:
+    """Return whether GPUs with ``units`` left can hold bundles of so many GPUs with a share of each."""
+    if not bundles:
+        return True
+    (gpus, share), *others = bundles
+    for chosen in itertools.combinations(range(len(units)), gpus):
+        left = [unit - share * (g in chosen) for g, unit in enumerate(units)]
+        if min(left, default=0) >= 0 and has_gpus_for(left, others):
+            return True
+    return False
+
+
+def most_paid(units: list[int], items: list[tuple[int, int, int, dict[str, int], int]]) -> int:
+    """Return what the best filling pays, by all fillings."""
+    best = 0
+    for counts in itertools.product(*(range(most + 1) for *_, most in items)):
+        held = [item[:2] for item, count in zip(items, counts, strict=True) for _ in range(count) if item[0]]
+        taken = {
+            name: sum(count * item[3].get(name, 0) for item, count in zip(items, counts, strict=True)) for name in FREE
+        }
+        pays = sum(count * item[2] for item, count in zip(items, counts, strict=True))
+        if pays > best and all(taken[name] <= FREE[name] for name in FREE) and has_gpus_for(units, held):
+            best = pays
+    return best
+
+
+@pytest.mark.parametrize("seed", range(200))
+def test_no_filling_pays_more_than_is_accepted(seed: int) -> None:
+    """At any prices of amounts: less than the best filling pays is never accepted; what all could pay together is."""
+    draw = random.Random(seed)
+    full = draw.choice((1, verify.WHOLE))
+    units = [1] * 3 if full == 1 else [draw.choice((full, full, 700, 400)) for _ in range(3)]
+    items = drawn_items(draw, full)
+    prices = {name: draw.randint(0, 4) for name in FREE}
+    listed = []
+    for gpus, share, price, amounts, most in items:
+        pays = price - sum(prices[name] * amount for name, amount in amounts.items())
+        listed.append(verify.Item(gpus, share, pays, price, tuple(amounts.items()), most))
+    beyond = sum(prices[name] * FREE[name] for name in FREE)
+    best = most_paid(units, items)
+    assert verify.exceeds(units, full, FREE, listed, beyond, best - 1)
+    assert not verify.exceeds(units, full, FREE, listed, beyond, sum(price * most for _, _, price, _, most in items))
+
+
+def test_amounts_are_looked_at_together_with_gpus() -> None:
+    """Prices of amounts alone prove 20: half of the CPU is left beside one large bundle, which no other one takes."""
+    item = verify.Item(gpus=1, share=verify.WHOLE, pays=0, price=10, amounts=(("cpu_millicores", 8),), most=2)
+    free = {"cpu_millicores": 12}
+    assert not verify.exceeds([verify.WHOLE] * 2, verify.WHOLE, free, [item], 15, 10)
+    assert verify.exceeds([verify.WHOLE] * 2, verify.WHOLE, free, [item], 15, 9)
