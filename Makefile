@@ -60,8 +60,8 @@ site: $(STAMP)
 
 # Everything comes from the lock, hashes checked; it is complete, so nothing is resolved (pip 23 takes the newest release of
 # "coverage[toml]" past the pinned "coverage" and then refuses it). placeopt itself is linked in, not copied, so edits need no reinstall,
-# but for the local search, which is compiled.
-$(STAMP): requirements.lock pyproject.toml hatch_build.py $(wildcard src/placeopt/search/*.py src/placeopt/search/*.pxd)
+# but for what is compiled: the local search, and the packing of nodes.
+$(STAMP): requirements.lock pyproject.toml hatch_build.py $(wildcard src/placeopt/search/*.py src/placeopt/search/*.pxd src/placeopt/formulations/fillings/packing.p*)
 	@$(PYTHON) -c 'import sys; sys.exit("placeopt needs Python 3.11 or later" if sys.version_info < (3, 11) else 0)'
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes --no-deps -r requirements.lock

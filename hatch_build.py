@@ -1,5 +1,5 @@
 """
-Build hook: the local search is compiled where Cython and a C compiler are there; elsewhere it stays plain Python.
+Build hook: loops over integers are compiled where Cython and a C compiler are there; elsewhere they stay plain Python.
 
 Both take the same steps, so they make the same plans; an install never fails for lack of either.
 """
@@ -14,8 +14,8 @@ from typing import Any
 
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
-ROOM = "placeopt.search"
-SHARED = f"{ROOM}._shared"
+PACKAGE = "placeopt"
+SHARED = f"{PACKAGE}.search._shared"
 """Module with what Cython needs in each of them: alone it takes most of the compiler's time."""
 DIRECTIVES = {
     "language_level": 3,
@@ -30,7 +30,7 @@ FLAGS = ["-O2", "-g0", "-ffp-contract=off"]  # floats are rounded as Python roun
 
 
 class CustomBuildHook(BuildHookInterface[Any]):
-    """Compiles the modules of `placeopt.search` that have C types beside them, in a ``.pxd`` file."""
+    """Compiles the modules that have C types beside them, in a ``.pxd`` file."""
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
         """Put compiled modules into the wheel; of an editable install beside their sources, in place of older ones."""
@@ -38,14 +38,14 @@ class CustomBuildHook(BuildHookInterface[Any]):
             return
         source = Path(self.root, "src")
         if version == "editable":
-            for old in source.joinpath(*ROOM.split(".")).glob("*.so"):
+            for old in (source / PACKAGE).rglob("*.so"):
                 old.unlink()
         folder = Path(tempfile.mkdtemp())
         atexit.register(shutil.rmtree, folder)  # the wheel is written after this
         try:
             built = compiled(source, folder)
         except (Exception, SystemExit) as error:  # noqa: BLE001 - whatever keeps it from being compiled
-            self.app.display_warning(f"the local search is not compiled: {error!r}")
+            self.app.display_warning(f"placeopt is not compiled: {error!r}")
             return
         build_data["pure_python"], build_data["infer_tag"] = False, True
         if version == "editable":
@@ -60,10 +60,14 @@ def compiled(source: Path, folder: Path) -> list[Path]:
     from Cython.Build import cythonize
     from setuptools import Distribution, Extension
 
-    room, scratch = source.joinpath(*ROOM.split(".")), folder / "scratch"
+    scratch = folder / "scratch"
     modules = [
-        Extension(f"{ROOM}.{types.stem}", [str(types.with_suffix(".py"))], extra_compile_args=FLAGS)
-        for types in sorted(room.glob("*.pxd"))
+        Extension(
+            ".".join(types.relative_to(source).with_suffix("").parts),
+            [str(types.with_suffix(".py"))],
+            extra_compile_args=FLAGS,
+        )
+        for types in sorted((source / PACKAGE).rglob("*.pxd"))
     ]
     modules.append(Extension(SHARED, [str(scratch / "_shared.c")], extra_compile_args=FLAGS))
     made = cythonize(

@@ -34,10 +34,10 @@ def test_it_holds_all_files_of_the_package_and_no_others(wheel):
         assert wheel.read(f"placeopt/{name}") == (SOURCE / "placeopt" / name).read_bytes()
 
 
-def test_all_of_the_local_search_is_compiled_or_nothing(wheel):
+def test_all_that_has_types_is_compiled_or_nothing(wheel):
     """Modules with C types beside them, and one that they share; none where the build has no Cython or compiler."""
     built = {Path(name).name.split(".")[0] for name in wheel.namelist() if name.endswith(".so")}
-    typed = {path.stem for path in (SOURCE / "placeopt/search").glob("*.pxd")}
+    typed = {path.stem for path in (SOURCE / "placeopt").rglob("*.pxd")}
     can_build = bool(find_spec("Cython")) and bool(find_spec("setuptools")) and bool(shutil.which("cc"))
     assert built == (typed | {"_shared"} if can_build else set())
     assert wheel.filename.endswith("-none-any.whl") == (not built)
