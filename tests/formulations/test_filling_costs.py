@@ -153,9 +153,14 @@ def test_bounds_hold_at_any_prices_and_meet_the_mix(seed: int) -> None:
         for scale in (0, 10, 1e4, 1e7):  # any prices will do
             duals = rng.uniform(-scale, scale, model.num_rows)
             assert mix.price(mix.master.prices(model, duals))[0] <= least
+        model = mix.master.spread_model()
+        solution = relaxed(model)
+        rounded = 1 + plan.levels[0].objective / SCALE  # of the price of value
+        apart = mix.price(mix.master.prices(model, solution.duals))[0]
+        assert mix.fixed + solution.bound - rounded <= apart <= least
         costs, bound = generated(mix)
         assert bound <= least
-        assert costs - 1 - plan.levels[0].objective / SCALE <= bound <= costs + 1  # the price of value is rounded
+        assert costs - rounded <= bound <= costs + 1
 
 
 def test_jobs_that_have_to_meet_are_counted() -> None:

@@ -42,6 +42,19 @@ class CostPrices(NamedTuple):
         )
 
 
+class _Fill(NamedTuple):
+    """Z columns that fill units, and what they hold, as entries (piece, column, number)."""
+
+    unit: IntArray  # (Z,)
+    upper: IntArray  # (Z,) limit on each
+    cost: IntArray  # (Z,)
+    takes: IntArray  # (Z,) of the unit's room
+    room: IntArray  # (U,)
+    piece: IntArray
+    column: IntArray
+    number: IntArray
+
+
 class CostMaster:
     """
     Rows of a mix: bundles of jobs that start lie in some way, ways consist of pieces, pieces lie in fillings of parts.
@@ -86,30 +99,48 @@ class CostMaster:
 
     def model(self, deadline: float = float("inf")) -> LinearModel:
         """Build the program over the columns of the pool: the least cost of what starts, beyond what is known."""
-        starts, ways, pool, parts = self._starts, self._ways, self._pool, self._parts
+        pool, parts = self._pool, self._parts
+        of_column, piece = np.nonzero(pool.held)
+        unit = np.array([column.unit for column in pool.columns], dtype=np.int64)
+        held = piece, of_column, pool.held[of_column, piece]
+        return self._build(_Fill(unit, parts.count[unit], pool.costs, np.ones_like(unit), parts.count, *held), deadline)
+
+    def spread_model(self, deadline: float = float("inf")) -> LinearModel:
+        """
+        Build the program over pieces apart, each with what it costs beside what runs: the first prices are its duals.
+
+        The parts of a unit have slots together, whatever their GPUs hold; the rows are those of the other program.
+        """
+        parts = self._parts
+        unit, piece = np.nonzero(parts.allowed)
+        slots, takes, profile = parts.slots * parts.count, parts.takes[piece], self._pieces.profile[piece]
+        beside = np.where(profile < 0, 0, np.pad(parts.beside, ((0, 0), (0, 1)))[unit, profile])
+        held = piece, np.arange(len(unit)), np.ones_like(unit)
+        return self._build(_Fill(unit, slots[unit] // takes, beside, takes, slots, *held), deadline)
+
+    def _build(self, fill: _Fill, deadline: float) -> LinearModel:
+        starts, ways = self._starts, self._ways
         builder = ModelBuilder(deadline)
         start = builder.add_variables(0, starts.most, count=len(starts.most))
         most = np.zeros(len(self._bundle_groups), dtype=np.int64)
         np.add.at(most, starts.bundle_group, starts.bundles * starts.most)
         way = builder.add_variables(0, most[ways.bundle_group], count=len(ways.cost))
-        unit = np.array([column.unit for column in pool.columns], dtype=np.int64)
-        filling = builder.add_variables(0, parts.count[unit], count=len(unit))
+        column = builder.add_variables(0, fill.upper, count=len(fill.unit))
         builder.add_row(start, starts.value, self._need, NO_UPPER)
         builder.add_row(start, self._cut_pays, NO_LOWER, self._most_cut)
         size, wide = np.nonzero(self._large)
         builder.add_rows(size, way[wide], 1, NO_LOWER, self._room)
         taken = starts.bundle_group, start, np.where(self._lies, starts.bundles, 0)
         builder.add_parts(NO_LOWER, 0, taken, (ways.bundle_group, way, -1), count=len(self._bundle_groups))
-        (row, kind), (of_filling, piece) = np.nonzero(ways.pieces), np.nonzero(pool.held)
+        row, kind = np.nonzero(ways.pieces)
         made = kind, way[row], ways.pieces[row, kind]
-        held = piece, filling[of_filling], -pool.held[of_filling, piece]
-        builder.add_parts(NO_LOWER, 0, made, held, count=len(self._pieces))
-        builder.add_rows(unit, filling, 1, NO_LOWER, parts.count)
+        builder.add_parts(NO_LOWER, 0, made, (fill.piece, column[fill.column], -fill.number), count=len(self._pieces))
+        builder.add_rows(fill.unit, column, fill.takes, NO_LOWER, fill.room)
         several = np.bincount(starts.job_group, minlength=len(starts.jobs)) > 1
         chosen = np.flatnonzero(several[starts.job_group])
         number = np.cumsum(several) - 1
         builder.add_rows(number[starts.job_group[chosen]], start[chosen], 1, NO_LOWER, starts.size[several])
-        columns, costs = np.concatenate((start, way, filling)), np.concatenate((starts.cost, ways.cost, pool.costs))
+        columns, costs = np.concatenate((start, way, column)), np.concatenate((starts.cost, ways.cost, fill.cost))
         builder.set_objective(columns, costs, "min")
         return builder.build()
 

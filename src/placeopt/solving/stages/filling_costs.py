@@ -92,15 +92,15 @@ class _Search:
     def run(self) -> None:
         """Generate fillings until none is new, or the program costs no more than is proven."""
         others = self._others()
-        center: CostPrices | None = None
+        center = self._program(first=True)
         best = 0
+        if center is not None:
+            best, _ = self._price(center, others)
         while (price := self._program()) is not None:
             for at in (price,) if center is None else (center.between(price, SMOOTHING), price):
-                bound, new = self._mix.price(at)
+                bound, new = self._price(at, others)
                 if center is None or bound > best:
                     center, best = at, bound
-                    relaxes = (*COST_RELAXES, *self._left_out)
-                    self._context.bounds.prove_cost(max(bound + others, 0), relaxes)
                 if new:
                     break
             else:
@@ -111,16 +111,28 @@ class _Search:
                 self._context.budget.note_limit("work")
                 return
 
-    def _program(self) -> CostPrices | None:
-        """Solve the linear program over the known fillings; return its prices, None where there are none."""
-        budget = self._context.budget
-        model = self._mix.master.model(budget.deadline)
+    def _price(self, prices: CostPrices, others: int) -> tuple[int, int]:
+        """Take in the fillings and the bound that prices give; ``others``: what other costs come to at least."""
+        bound, new = self._mix.price(prices)
+        self._context.bounds.prove_cost(max(bound + others, 0), (*COST_RELAXES, *self._left_out))
+        return bound, new
+
+    def _program(self, *, first: bool = False) -> CostPrices | None:
+        """
+        Solve the linear program over the known fillings, or, ``first``, over pieces apart.
+
+        Returns its prices; None where there are none.
+        """
+        budget, master = self._context.budget, self._mix.master
+        model = master.spread_model(budget.deadline) if first else master.model(budget.deadline)
         options = replace(budget.options(SIMPLEX_WORK), relax=True, start=self._basis, keep_basis=True)
         solution = self._context.solvers.solve("highs", model, options)
         if solution.status != "optimal" or solution.duals is None or solution.bound is None:
             return None
-        self._programs, self._basis, self._costs = self._programs + 1, solution.basis, self._mix.fixed + solution.bound
-        return self._mix.master.prices(model, solution.duals)
+        self._programs += 1
+        if not first:
+            self._basis, self._costs = solution.basis, self._mix.fixed + solution.bound
+        return master.prices(model, solution.duals)
 
     def _others(self) -> int:
         """Return what the costs that no filling is charged for come to, by the relaxation of these alone."""
