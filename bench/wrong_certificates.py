@@ -21,9 +21,10 @@ def wrong_certificate(certificate: Json, *, value: int, placed: list[str], seed:
     draw = random.Random(seed)
     wrong: Json = json.loads(json.dumps(certificate))
     claim = next(one for one in wrong["claims"] if one["claim"] == "value")
-    if claim.get("proof") is None or (placed and draw.random() < 0.1):
+    if placed and draw.random() < 0.1:
         claim = {"claim": "does not fit", "job": draw.choice(placed), "proof": "counting"}
     else:
+        claim["proof"] = claim.get("proof") or {"scale": 1, "prices": [], "nodes": []}
         claim["bound"] = value - 1
         for _ in range(draw.randint(0, 3)):
             draw.choice(CHANGES)(draw, draw.choice(list(leaves(claim["proof"]))))

@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 
 Json = dict[str, Any]
 Counts = dict[tuple["Bundle", int], int]  # bundle and price -> how many a node may have
-Branch = tuple[list[str], int, int]  # jobs, of which at most (1) or at least (-1) so many start
+Branch = tuple[list[str], str | None, int, int]  # jobs that start, or bundles in an option: at most (1), at least (-1)
 AMOUNTS = {  # of a node, with fields of their own; the part that jobs may use: field of ``policy.usable``, default
     "cpu_millicores": ("", 100),
     "memory_mib": ("", 100),
@@ -146,20 +146,18 @@ class Round:
         """Return what policy and job allow to be done to a running job; more than that never harms a proof."""
         held, changes = self.running[job], self.policy.get("changes", {})
         least = changes.get("run_time_min_ms", 0)
-        if self.now_ms < max(held.get("protected_until_ms") or 0, least and held.get("started_ms", 0) + least):
-            return frozenset()
+        protected = max(held.get("protected_until_ms") or 0, least and held.get("started_ms", 0) + least)
         allowed = {"move": ("movable", "moves_max"), "preempt": ("preemptible", "preemptions_max")}
         way, now = self.held_way(job)
         if now > way.least:
             allowed["shrink"] = ("shrinkable", "shrinks_max")
-        return frozenset(kind for kind, (flag, most) in allowed.items() if held.get(flag) and changes.get(most, 0))
+        able = self.now_ms >= protected
+        return frozenset(
+            kind for kind, (flag, most) in allowed.items() if able and held.get(flag) and changes.get(most)
+        )
 
     def _place(self) -> None:
-        """
-        Subtract the running jobs that stay.
-
-        What running jobs exceed stands: the capacity is then what they hold, as no job that starts may add to it.
-        """
+        """Subtract running jobs that stay; what they exceed stands, as no job that starts may add to it."""
         for job, record in self.running.items():
             for part in record["assignments"]:
                 if (node := self.nodes.get(part["node"])) is None:
@@ -264,8 +262,7 @@ class Round:
         if option.get("groups"):
             return Way(name, value, 0, 0, 0, 0, None)
         demand, fewest = option.get("demand", {}), option.get("workers_min") or workers
-        splits = option.get("splits", [])
-        gpus = demand.get("gpus", 1)
+        splits, gpus = option.get("splits", []), demand.get("gpus", 1)
         inside = gpus and any(split["level"] in PARTS for split in splits)
         alone = bool(option.get("single_node") or inside)
         together = workers if alone and fewest == workers else 1
@@ -427,6 +424,9 @@ class Prices:
         self.scale = max(1, not_negative(proof["scale"]))
         self.of: dict[tuple[str, str], int] = {}
         self.staying: dict[tuple[str, str], int] = {}
+        self.more: dict[
+            tuple[str, str | None], int
+        ] = {}  # paid for branches: by a bundle in an option, or for starting
         for entry in proof["prices"]:
             of = self.staying if entry.get("stays") else self.of
             of |= dict.fromkeys(((job, entry["option"]) for job in entry["jobs"]), not_negative(entry["price"]))
@@ -435,19 +435,18 @@ class Prices:
 
     def bound(self, branches: list[Branch], prices: list[int]) -> int:
         """Return the bound on value, in parts of ``scale``, over plans that are in all of ``branches``."""
-        starts = dict.fromkeys(self.round.jobs, 0)  # what each job pays for starting
         total = self._of_nodes()
-        for (jobs, sign, limit), price in zip(branches, prices, strict=True):
+        for (jobs, option, sign, limit), price in zip(branches, prices, strict=True):
             total += sign * not_negative(price) * limit
             for job in jobs:
-                starts[job] += sign * price
-        return total + sum(self._of_job(job, pays) for job, pays in starts.items())
+                self.more[job, option] = self.more.get((job, option), 0) + sign * price
+        return total + sum(map(self._of_job, self.round.jobs))
 
-    def _of_job(self, job: str, starts: int) -> int:
+    def _of_job(self, job: str) -> int:
         """Return the most that a job is worth beyond what it pays."""
         round_, scale = self.round, self.scale
         if job not in round_.running:
-            return max([0, *(self._start(job, way) - starts for way in round_.ways(job))])
+            return max([0, *(self._start(job, way) for way in round_.ways(job))])
         way, now = round_.held_way(job)
         kinds = round_.changing.get(job, frozenset())
         changes: dict[str, int] = round_.policy.get("changes", {})
@@ -464,8 +463,10 @@ class Prices:
 
     def _start(self, job: str, way: Way) -> int:
         """Return the most that a job is worth in a way beyond what it pays."""
-        price = self.of.get((job, way.option), 0)
-        return max(int(self.scale * way.worth(n) - n * price) for n in {way.least, way.most})
+        price = self.of.get((job, way.option), 0) + self.more.get((job, way.option), 0)
+        return max(int(self.scale * way.worth(n) - n * price) for n in {way.least, way.most}) - self.more.get(
+            (job, None), 0
+        )
 
     def _of_nodes(self) -> int:
         """Return what the bundles on all nodes can pay: what the certificate says, after it was looked at."""
@@ -476,9 +477,7 @@ class Prices:
                     price = self.of.get((job, way.option), 0)
                     if way.bundle is not None and price:
                         counts[way.bundle, price] = counts.get((way.bundle, price), 0) + way.on_a_node
-        total = 0
-        asked = sorted({bundle.conditions for bundle, _ in counts})
-        known: set[Any] = set()
+        asked, total, known = sorted({bundle.conditions for bundle, _ in counts}), 0, set[Any]()
         for node in round_.nodes.values():
             unit = self.units.get(node.id, {"most": 0, "amounts": {}})
             most, amounts = not_negative(unit["most"]), unit.get("amounts", {})
@@ -530,11 +529,11 @@ def value_bound(round_: Round, proof: Json, branches: list[Branch]) -> int:
     if "jobs" not in proof:
         leaf = Prices(round_, proof)
         return leaf.bound(branches, proof.get("branches", [])) // leaf.scale
-    jobs, most = proof["jobs"], not_negative(proof["most"])
+    jobs, most, option = proof["jobs"], not_negative(proof["most"]), proof.get("option")
     if len(set(jobs)) < len(jobs) or any(job in round_.running or job not in round_.jobs for job in jobs):
         raise Refused("a branch names a job twice, or one that does not wait")
-    at_most = value_bound(round_, proof["at_most"], [*branches, (jobs, 1, most)])
-    return max(at_most, value_bound(round_, proof["more"], [*branches, (jobs, -1, most + 1)]))
+    at_most = value_bound(round_, proof["at_most"], [*branches, (jobs, option, 1, most)])
+    return max(at_most, value_bound(round_, proof["more"], [*branches, (jobs, option, -1, most + 1)]))
 
 
 def check_value(round_: Round, claim: Json) -> None:
@@ -543,8 +542,7 @@ def check_value(round_: Round, claim: Json) -> None:
     prices = [changes.get(name, 0) for name in ("move_price", "preemption_price", "shrink_price_per_worker")]
     options = [option for job in round_.jobs.values() for option in job["options"]]
     missing = [leaf.get("value_per_worker", 0) for option in options for leaf in leaves_of(option)]
-    values = [option.get("value", 1) for option in options]
-    unit = gcd(*(prices if round_.changing else ()), *missing, *values) or 1
+    unit = gcd(*(prices if round_.changing else ()), *missing, *(option.get("value", 1) for option in options)) or 1
     proven = value_bound(round_, claim["proof"], []) // unit * unit
     if proven > claim["bound"]:
         raise Refused(f"it proves {proven} only")

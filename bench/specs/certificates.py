@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import json
+import random
+import runpy
 import subprocess
 import sys
 import tempfile
 import time
+from collections import Counter
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
+from typing import Any
 
-from placeopt import Instance, Plan
+from made_rounds import SPECS, generate
+from placeopt import BadInput, Instance, Plan
 from placeopt.certificates import certify
 from placeopt.documents import dumps
 from rounds import ROOT, Solve, generated, listed, stored, warm_engine
@@ -23,6 +29,8 @@ LIMIT_S = 10.0
 """Seconds for the search of proofs."""
 KINDS = ("value", "does not fit", "cost")
 WRONG = 100
+RANDOM = 250
+"""Small rounds in one row."""
 
 
 def prove(asked: Solve) -> Iterator[Row]:
@@ -78,15 +86,48 @@ def try_wrong(rounds: tuple[Solve, ...]) -> Iterator[Row]:
     yield row | ({FAILED: f"{len(accepted)} not refused, first: {accepted[0]}"} if accepted else {})
 
 
+def draw_rounds(seed: int) -> Iterator[Row]:
+    """Certify small rounds of every generator, and offer the checker for each a certificate that is wrong."""
+    draw, counts, seconds, why = random.Random(seed), Counter[str](), 0.0, Counter[str]()
+    checker: dict[str, Any] = runpy.run_path(str(VERIFY))
+    while counts["rounds"] < RANDOM:
+        spec, jobs, nodes, gpus = (
+            draw.choice(sorted(SPECS)),
+            draw.randint(4, 24),
+            draw.randint(2, 6),
+            draw.choice((4, 8)),
+        )
+        try:
+            made = generate(spec, jobs=jobs, nodes=nodes, gpus=gpus, seed=draw.randrange(1 << 30))
+        except BadInput:  # this generator has no round of that size
+            continue
+        plan = warm_engine().solve(made, time_limit_s=1.0)
+        began = time.perf_counter()
+        certificate = json.loads(dumps(certify(made, plan, time_limit_s=1.0, isolation="thread")))
+        seconds += time.perf_counter() - began
+        known = checker["Round"](json.loads(dumps(made)), certificate["policy"])
+        for claim in certificate["claims"]:
+            said = checker["answer"](known, claim)
+            counts[f"{claim['claim']}_claims"] += 1
+            counts[f"{claim['claim']}_{said.partition(' ')[0].rstrip(':')}"] += 1
+            why[claim.get("why", "")] += 1
+        value, placed = plan.levels[0].objective, waited_and_placed(made, plan)
+        wrong = wrong_certificate(certificate, value=value, placed=placed, seed=draw.randrange(1 << 30))
+        counts["wrong_" + checker["answer"](known, wrong["claims"][0]).partition(":")[0]] += 1
+        counts["rounds"] += 1
+    row: Row = {"rounds": RANDOM, "certify_s": round(seconds, 2)}
+    row |= {f"{kind}_{what}": counts[f"{kind}_{what}"] for kind in KINDS for what in ("claims", "verified")}
+    row |= {"tried": counts["wrong_refused"] + counts["wrong_verified"], "refused": counts["wrong_refused"]}
+    false = sum(counts[f"{kind}_refused"] for kind in KINDS) + counts["wrong_verified"]
+    yield (
+        row | {"why_not": "; ".join(sorted(filter(None, why)))} | ({FAILED: f"{false} wrong answers"} if false else {})
+    )
+
+
 def waited_and_placed(made: Instance, plan: Plan) -> list[str]:
     """Return the jobs that start."""
     ran = {held.job for held in made.running}
     return [placed.job for placed in plan.placements if placed.job not in ran]
-
-
-def run(asked: Solve | tuple[Solve, ...]) -> Iterator[Row]:
-    """Measure one round, or the wrong certificates of several."""
-    return prove(asked) if isinstance(asked, Solve) else try_wrong(asked)
 
 
 LIBRARY = {
@@ -98,15 +139,16 @@ SPEC = BenchSpec(
     name="certificates",
     question="Which claims of plans carry a proof that another program verifies, and what does it take?",
     rounds={
-        **LIBRARY,
-        **{name: Solve(make, limits_s=(10.0,)) for name, make in (generated(*shape, 0) for shape in LARGE)},
-        "wrong on purpose": tuple(LIBRARY.values()),
+        **{name: partial(prove, asked) for name, asked in LIBRARY.items()},
+        **{name: partial(prove, Solve(make, (10.0,))) for name, make in (generated(*shape, 0) for shape in LARGE)},
+        "wrong on purpose": partial(try_wrong, tuple(LIBRARY.values())),
+        **{f"random {seed}": partial(draw_rounds, seed) for seed in range(8)},
     },
-    run=run,
+    run=lambda measure: measure(),
     columns=(
         *("round", "limit_s", "jobs", "status", "certify_s", "verify_s", "kib"),
         *(f"{kind}_{what}" for kind in KINDS for what in ("verified", "claims")),
-        *("tried", "refused", "load", "why_not"),
+        *("rounds", "tried", "refused", "load", "why_not"),
     ),
-    minutes=15,
+    minutes=40,
 )

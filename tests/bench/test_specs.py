@@ -12,7 +12,7 @@ from run import PAGE, RESULTS, main, stored
 from spec import FAILED, BenchSpec, Row, latest, measure, read_rows
 from specs import NAMES, read_spec
 
-FREE = frozenset({"p99_ms", "calls_a_second", "cpu_s", "tried", "refused"})
+FREE = frozenset({"p99_ms", "calls_a_second", "cpu_s", "rounds", "tried", "refused"})
 """Columns that only some rows of a spec have."""
 
 

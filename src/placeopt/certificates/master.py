@@ -12,10 +12,17 @@ from placeopt.certificates.room import Room, check_time
 from placeopt.linear import NO_LOWER, NO_UPPER, IntArray, ModelBuilder
 
 
-class Branch(NamedTuple):
-    """A side of a branch: at most, or at least, ``limit`` jobs of a group start."""
+class Counted(NamedTuple):
+    """What branches count: jobs of a group that start, or their bundles in an option."""
 
     group: int
+    option: str | None
+
+
+class Branch(NamedTuple):
+    """A side of a branch: at most, or at least, ``limit`` of what is counted."""
+
+    counted: Counted
     at_most: bool
     limit: int
 
@@ -62,7 +69,7 @@ class Master:
     ) -> None:
         self._room, self._joint = room, np.array([s in joint for s in range(len(room.states))], dtype=bool)
         self._builder = builder = ModelBuilder(deadline)
-        ways = [(g, way) for g, group in enumerate(room.groups) for way in group.ways]
+        self._ways = ways = [(g, way) for g, group in enumerate(room.groups) for way in group.ways]
         self._group = _ints([g for g, _ in ways])
         size = _ints([len(group.jobs) for group in room.groups])
         self._start = start = builder.add_variables(0, size[self._group])
@@ -93,9 +100,10 @@ class Master:
         self._branch_rows = builder.num_rows
         missing = builder.add_variables(0, _ints([0 if b.at_most else b.limit for b in branches]), count=len(branches))
         for branch, lacks in zip(branches, missing.tolist(), strict=True):
-            own = np.append(start[self._group == branch.group], lacks)
+            times = self._times(branch.counted)
+            own = np.append(start[times > 0], lacks)
             sides = (NO_LOWER, branch.limit) if branch.at_most else (branch.limit, NO_UPPER)
-            builder.add_row(own, np.ones(len(own), dtype=np.int64), *sides)
+            builder.add_row(own, np.append(times[times > 0], 1), *sides)
         idle = [-room.penalty if group.idle is None else group.idle for group in room.groups]
         worth = [way.value - idle[g] for g, way in ways] + [-room.penalty] * len(branches)
         builder.set_objective(np.concatenate([start, missing]), _ints(worth), "max")
@@ -125,9 +133,21 @@ class Master:
         rows = (held.state[entry] * kinds + kind, held.column[entry], taken[entry, kind])
         self._builder.add_parts(NO_LOWER, (free * self._count[:, None]).reshape(-1), rows, count=free.size)
 
-    def started(self, values: np.ndarray) -> np.ndarray:
-        """Return how many jobs of each group start, shape (groups,), by the values of a solution."""
-        return np.bincount(self._group, weights=values[self._start], minlength=len(self._room.groups))
+    def _times(self, counted: Counted) -> IntArray:
+        """Return how often a start in each way counts, shape (ways,)."""
+        own = (g == counted.group and counted.option in (None, way.option) for g, way in self._ways)
+        each = (1 if counted.option is None else way.bundles for _, way in self._ways)
+        return _ints([yes * times for yes, times in zip(own, each, strict=True)])
+
+    def counts(self, values: np.ndarray) -> dict[Counted, float]:
+        """Return how many jobs of each group start in a solution, then how many of their bundles in each option."""
+        counts: dict[Counted, float] = {}
+        for (g, _), start in zip(self._ways, values[self._start].tolist(), strict=True):
+            counts[Counted(g, None)] = counts.get(Counted(g, None), 0.0) + start
+        for (g, way), start in zip(self._ways, values[self._start].tolist(), strict=True):
+            what = Counted(g, way.option)
+            counts[what] = counts.get(what, 0.0) + start * way.bundles
+        return counts
 
     def duals(self, duals: np.ndarray) -> Duals:
         """Return the duals of a solution by what their rows are about."""

@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 
 from placeopt.certificates.joint_filling import JointItem, best_joint_filling
-from placeopt.certificates.master import Branch, Column, Duals, Master
+from placeopt.certificates.master import Branch, Column, Counted, Duals, Master
 from placeopt.certificates.payment import Item, best_filling
 from placeopt.certificates.room import NodeState, Room, check_time
 from placeopt.linear import LinearModel
@@ -68,11 +68,11 @@ class PriceSearch:
 
     def search(
         self, branches: Sequence[Branch], enough: Callable[[int], bool]
-    ) -> tuple[Prices | None, np.ndarray | None]:
+    ) -> tuple[Prices | None, dict[Counted, float] | None]:
         """
         Return the best prices, or the first that prove ``enough``, called with a bound in parts of `SCALE`.
 
-        Also returns how many jobs of each group start in the relaxation, None where it was not solved to its end.
+        Also returns what branches may count in the relaxation, None where that was not solved to its end.
         Raises ``OutOfTime``.
         """
         solved = None if self._begun else self._solved(branches, loosely=True)
@@ -86,7 +86,7 @@ class PriceSearch:
             solved = self._solved(branches)
             if solved is None:
                 return best, None
-            duals, started = solved
+            duals, counts = solved
             new = False
             for tried in (duals.halfway(center), duals):  # Wentges 1997: prices jump less
                 prices, new = self._price(tried, branches, duals.states)
@@ -95,7 +95,7 @@ class PriceSearch:
                 if new:
                     break
             if not new and (self._joint or not self._look_together(duals)):
-                return best, started
+                return best, counts
         return best, None
 
     def _look_together(self, duals: Duals) -> bool:
@@ -111,7 +111,9 @@ class PriceSearch:
         taken = (sum(n * takes[b].amounts[k] for b, n in column.filling) for k in range(len(free)))
         return column.state not in self._joint or all(map(int.__le__, taken, free))
 
-    def _solved(self, branches: Sequence[Branch], *, loosely: bool = False) -> tuple[Duals, np.ndarray] | None:
+    def _solved(
+        self, branches: Sequence[Branch], *, loosely: bool = False
+    ) -> tuple[Duals, dict[Counted, float]] | None:
         master = Master(self._room, None if loosely else list(self._columns), branches, self._joint, self._deadline)
         relaxed = self._solve(master.model)
         if relaxed is None:
@@ -120,7 +122,7 @@ class PriceSearch:
         if self._hints is not None:
             joint = [[s in self._joint] for s in range(len(self._room.states))]
             duals = replace(duals, amounts=np.where(joint, self._hints, duals.amounts))
-        return duals, master.started(relaxed.values)
+        return duals, master.counts(relaxed.values)
 
     def _pays(self, state: NodeState, bundle: Sequence[int], amounts: Sequence[int]) -> list[tuple[int, int, int]]:
         """Return bundle, how many a node may have, and what one pays beyond the amounts that it takes."""
@@ -165,16 +167,20 @@ class PriceSearch:
                 new = True
             most.append(pays)
             total += pays * len(state.nodes)
-        starts = [0] * len(room.groups)
+        more: dict[Counted, int] = {}  # what starts, and bundles in an option, pay for branches
         sides = [
             _price(dual if branch.at_most else -dual) for dual, branch in zip(duals.branches, branches, strict=True)
         ]
         for branch, price in zip(branches, sides, strict=True):
             sign = 1 if branch.at_most else -1
-            starts[branch.group] += sign * price
+            more[branch.counted] = more.get(branch.counted, 0) + sign * price
             total += sign * price * branch.limit
-        for group, start in zip(room.groups, starts, strict=True):
-            over = [SCALE * way.value - way.bundles * bundle[way.bundle] - start for way in group.ways]
+        for g, group in enumerate(room.groups):
+            start = more.get(Counted(g, None), 0)
+            over = [
+                SCALE * way.value - start - way.bundles * (bundle[way.bundle] + more.get(Counted(g, way.option), 0))
+                for way in group.ways
+            ]
             idle = [] if group.idle is None else [SCALE * group.idle]
             total += len(group.jobs) * max(over + idle)
         return Prices(tuple(bundle), tuple(amounts), tuple(sides), tuple(most), total), new

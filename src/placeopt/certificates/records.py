@@ -55,12 +55,14 @@ class BranchProof(Record):
 
     jobs: tuple[Id, ...]
     """Waiting jobs."""
+    option: Id | None = None
+    """What is counted: bundles of the jobs in this option; None: the jobs that start."""
     most: Annotated[int, Field(ge=0)]
     """Where the cases part."""
     at_most: BranchProof | PriceProof
-    """Proof for plans that start so many of the jobs at most."""
+    """Proof for plans with so many at most."""
     more: BranchProof | PriceProof
-    """Proof for plans that start more of them."""
+    """Proof for plans with more."""
 
 
 class ValueClaim(Record):

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from placeopt.certificates.master import Branch
+from placeopt.certificates.master import Branch, Counted
 from placeopt.certificates.prices import SCALE, Prices, PriceSearch, Solve
 from placeopt.certificates.records import BranchProof, BundlePrice, NodePayment, PriceProof
 from placeopt.certificates.room import Room
@@ -36,26 +36,32 @@ class ValueProof:
         return (self._room.held + parts // SCALE) // self._unit * self._unit
 
     def _prove(self, claim: int, branches: Sequence[Branch]) -> PriceProof | BranchProof | None:
-        prices, started = self._search.search(branches, lambda parts: self._bound(parts) <= claim)
+        prices, counts = self._search.search(branches, lambda parts: self._bound(parts) <= claim)
         if prices is None:
             return None
         if self._bound(prices.bound) <= claim:
             return self._stated(prices)
-        if started is None or time.monotonic() > self._deadline:
+        counted = self._most_apart(counts or {})
+        if counts is None or counted is None or time.monotonic() > self._deadline:
             return None
-        waits = [group.jobs[0] not in self._room.problem.running for group in self._room.groups]
-        apart = np.abs(started - np.rint(started)) * waits
-        if apart.max(initial=0) < WHOLE:
-            return None
-        group = int(apart.argmax())
-        most = int(np.floor(started[group]))
-        more = self._prove(claim, (*branches, Branch(group, at_most=False, limit=most + 1)))
-        at_most = more and self._prove(claim, (*branches, Branch(group, at_most=True, limit=most)))
+        most = int(np.floor(counts[counted]))
+        more = self._prove(claim, (*branches, Branch(counted, at_most=False, limit=most + 1)))
+        at_most = more and self._prove(claim, (*branches, Branch(counted, at_most=True, limit=most)))
         if more is None or at_most is None:
             return None
         problem = self._room.problem
-        jobs = tuple(problem.job_ids[job] for job in self._room.groups[group].jobs)
-        return BranchProof(jobs=jobs, most=most, at_most=at_most, more=more)
+        jobs = tuple(problem.job_ids[job] for job in self._room.groups[counted.group].jobs)
+        return BranchProof(jobs=jobs, option=counted.option, most=most, at_most=at_most, more=more)
+
+    def _most_apart(self, counts: Mapping[Counted, float]) -> Counted | None:
+        """Return the number of starts that is furthest from a whole one, else of bundles; None if there is none."""
+        groups, running = self._room.groups, self._room.problem.running
+        apart = {
+            what: abs(number - round(number))
+            for what, number in counts.items()
+            if abs(number - round(number)) > WHOLE and groups[what.group].jobs[0] not in running
+        }
+        return max(apart, key=lambda what: (what.option is None, apart[what]), default=None)
 
     def _stated(self, prices: Prices) -> PriceProof:
         problem, room = self._room.problem, self._room
