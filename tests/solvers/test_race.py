@@ -13,7 +13,7 @@ import pytest
 from helpers.solver_models import hard, infeasible, knapsack
 from placeopt import Unsupported
 from placeopt.linear import LinearModel
-from placeopt.solvers import Contestant, InProcess, Progress, Solution, SolveOptions, Worker, race, share_out, stand_in
+from placeopt.solvers import InProcess, Progress, Solution, SolveOptions, Worker, race, stand_in
 
 BEST, GOOD = np.array([0, 1, 1]), np.array([1, 0, 1])
 """Of `knapsack`: worth 227, its optimum, and 187."""
@@ -56,8 +56,7 @@ class Script:
 
 
 def run(*scripts: Script, options: SolveOptions = OPTIONS, seconds: float = 10.0, **arguments: object) -> Solution:
-    contestants = [Contestant(name, script, 1) for name, script in zip(("highs", "cpsat"), scripts, strict=True)]
-    return race(contestants, knapsack(), options, deadline=time.monotonic() + seconds, **arguments)
+    return race(scripts, knapsack(), options, deadline=time.monotonic() + seconds, **arguments)
 
 
 def found(values: np.ndarray, bound: int = 287) -> Progress:
@@ -125,7 +124,7 @@ CLAIM = Solution("infeasible")
         # a bound that a solution beats is thrown away: one of the solvers is wrong, so nothing is optimal on the word
         # of either
         (Script([Progress(None, 200, 0.0)], Solution("no_solution", bound=200)), Script([found(BEST)], killed()), {},
-         {"status": "feasible", "bound": 287}, ["contradicted"]),
+         {"status": "feasible", "bound": 287}, ["against a verified solution"]),
         # infeasible never overrides a solution, for presolve has been wrong; without one the claim is passed on
         (Script(end=CLAIM), Script([found(BEST)]), {"hint": GOOD},
          {"status": "feasible", "limit": "time"}, ["claims infeasible"]),
@@ -173,8 +172,10 @@ def test_what_a_solver_cannot_do_is_refused_before_the_start() -> None:
 
 def test_threads_are_shared_out() -> None:
     """HiGHS has the odd one; CP-SAT two at least, on whatever cores there are."""
-    runners = (Script(), Script())
-    assert [[c.threads for c in share_out(runners, threads)] for threads in (2, 3, 8)] == [[1, 2], [2, 2], [4, 4]]
+    for threads, shares in ((2, [1, 2]), (3, [2, 2]), (8, [4, 4])):
+        scripts = [Script(end=killed()), Script(end=killed())]
+        run(*scripts, options=replace(OPTIONS, threads=threads))
+        assert [script.threads for script in scripts] == shares
     assert stand_in("highs") == "cpsat"
     assert [stand_in(solver) for solver in ("cpsat", "race", "pulp-cbc")] == ["highs"] * 3
 
@@ -183,10 +184,10 @@ def test_threads_are_shared_out() -> None:
 def test_real_solvers(make: type[Worker] | type[InProcess]) -> None:
     """In processes and in threads: a known optimum, and no solution where there is none."""
     with make() as one, make() as other:
-        contestants = share_out((one, other), 2)
-        solution = race(contestants, knapsack(), OPTIONS, deadline=time.monotonic() + 20)
+        runners, options = (one, other), replace(OPTIONS, threads=2)
+        solution = race(runners, knapsack(), options, deadline=time.monotonic() + 20)
         assert (solution.status, solution.objective) == ("optimal", 227)
-        assert race(contestants, infeasible(), OPTIONS, deadline=time.monotonic() + 20).status == "infeasible"
+        assert race(runners, infeasible(), options, deadline=time.monotonic() + 20).status == "infeasible"
 
 
 @pytest.mark.parametrize("victim", [0, 1])
@@ -199,14 +200,14 @@ def test_a_real_kill(victim: int) -> None:
         assert progress.objective is not None
         reported.append(progress.objective)
         pid = runners[victim].pid
-        if len(reported) == 1 and pid is not None:
+        if len(reported) == 2 and pid is not None:  # the first is the hint
             os.kill(pid, signal.SIGKILL)
 
     hint = np.zeros(model.num_variables, dtype=np.int64)
     with Worker() as one, Worker() as other:
         runners = (one, other)
-        options = replace(OPTIONS, hint=hint)
-        solution = race(share_out(runners, 2), model, options, deadline=time.monotonic() + 3, on_progress=listen)
+        options = replace(OPTIONS, hint=hint, threads=2)
+        solution = race(runners, model, options, deadline=time.monotonic() + 3, on_progress=listen)
     assert (solution.status, solution.limit, solution.failed) == ("feasible", "time", False)
     assert "signal 9" in solution.message
     assert solution.objective == max(reported)

@@ -18,9 +18,7 @@ if TYPE_CHECKING:
     from placeopt.solvers.pool import InProcess as InProcess
     from placeopt.solvers.pool import Worker as Worker
     from placeopt.solvers.racing import Beside as Beside
-    from placeopt.solvers.racing import Contestant as Contestant
     from placeopt.solvers.racing import race as race
-    from placeopt.solvers.racing import share_out as share_out
     from placeopt.solvers.racing import stand_in as stand_in
     from placeopt.solvers.registry import SOLVERS as SOLVERS
     from placeopt.solvers.registry import Capability as Capability

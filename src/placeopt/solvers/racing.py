@@ -9,11 +9,11 @@ import queue
 import threading
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from functools import partial
 
-from placeopt.linear import IntArray, LinearModel
-from placeopt.solvers.certify import trivial_bound
-from placeopt.solvers.reading import OnProgress
+from placeopt.linear import LinearModel
+from placeopt.solvers.reading import OnProgress, Reading
 from placeopt.solvers.result import Limit, Progress, Solution, SolveOptions, Status
 from placeopt.solvers.supervise import CANCEL_POLL_S, Runner, check_request
 
@@ -23,32 +23,10 @@ RACERS = ("highs", "cpsat")
 """HiGHS bounds well, CP-SAT finds well; the first runs alone where there is no race."""
 
 LEAST_THREADS = {"highs": 1, "cpsat": 2}
+"""CP-SAT gets two, though they may share a core: with one it does without the searches that improve what is found."""
 
 LIMITS: tuple[Limit, ...] = ("none", "size", "memory", "work", "time", "user")
-"""Who ends last says what ended the race: a contestant out of memory leaves the other to the clock."""
-
-
-@dataclass(frozen=True)
-class Contestant:
-    """A solver, the runner that it has for itself, and its threads."""
-
-    solver: str
-    runner: Runner
-    threads: int
-
-
-def share_out(runners: Sequence[Runner], threads: int) -> list[Contestant]:
-    """
-    Give each of `RACERS` a runner and its share of the threads; the first has one more where they do not divide.
-
-    CP-SAT gets two at least, though they may share a core: with one it does without the searches that improve what is
-    found.
-    """
-    share, more = divmod(threads, len(RACERS))
-    return [
-        Contestant(solver, runner, max(LEAST_THREADS[solver], share + (number < more)))
-        for number, (solver, runner) in enumerate(zip(RACERS, runners, strict=True))
-    ]
+"""Who ends last says what ended the race: a solver out of memory leaves the other to the clock."""
 
 
 def stand_in(solver: str) -> str:
@@ -57,7 +35,7 @@ def stand_in(solver: str) -> str:
 
 
 def race(
-    contestants: Sequence[Contestant],
+    runners: Sequence[Runner],
     model: LinearModel,
     options: SolveOptions,
     *,
@@ -66,153 +44,117 @@ def race(
     cancel: Callable[[], bool] | None = None,
 ) -> Solution:
     """
-    Let all contestants solve a model at once, and return by the deadline.
+    Let all `RACERS` solve a model at once, and return by the deadline.
 
-    - ``contestants``: At least one. Their runners are busy for a moment after the race, until they have stopped.
-    - ``model``, ``options``: What and how; ``threads`` is what each contestant says.
+    - ``runners``: One for each. They are busy for a moment after the race, until the solvers have stopped.
+    - ``model``, ``options``: What and how; ``threads`` are shared out, the first has one more where they do not divide.
     - ``deadline``, ``on_progress``, ``cancel``: As in `Runner.solve`. News are those of the race:
-      the best solution, the best bound.
+      the best solution, at first the hint, and the best bound.
 
     Returns the best verified values and the tightest bound, whichever solver they are from. ``failed`` only if all
     failed; the cause of one that did stands in the message, whatever the other reached. Raises ``Unsupported`` if one
-    of the solvers does not exist or cannot do this.
+    of the solvers is not there or cannot do this.
     """
-    for contestant in contestants:
-        check_request(contestant.solver, model, options)
-    standing = _Standing(model, options, on_progress)
+    for solver in RACERS:
+        check_request(solver, model, options)
+    reading = Reading(model, options, on_progress)
     over = threading.Event()
-    news: queue.SimpleQueue[tuple[int, Progress | Solution]] = queue.SimpleQueue()
-    for number, contestant in enumerate(contestants):
-        threading.Thread(
-            target=_run,
-            args=(number, contestant, model, options, deadline, news, over),
-            name=f"placeopt-race-{contestant.solver}",
-            daemon=True,
-        ).start()
-    ended: dict[int, Solution] = {}
+    news: queue.SimpleQueue[tuple[str, News]] = queue.SimpleQueue()
+
+    def hear(solver: str, item: News) -> None:
+        news.put((solver, item))
+
+    share, more = divmod(options.threads, len(RACERS))
+    for number, (solver, runner) in enumerate(zip(RACERS, runners, strict=True)):
+        asked = replace(options, threads=max(LEAST_THREADS[solver], share + (number < more)))
+        heard = partial(hear, solver)
+        _begin(runner, solver, model, asked, deadline=deadline, cancel=over.is_set, hear=heard)
+    ended: dict[str, Solution] = {}
     limit: Limit = "none"
     try:
-        while len(ended) < len(contestants) and not standing.decided and limit == "none":
+        while len(ended) < len(RACERS) and limit == "none" and not _is_decided(reading, ended):
             if cancel is not None and cancel():
                 limit = "user"
             elif time.monotonic() >= deadline:
                 limit = "time"
             else:
-                _hear(news, min(CANCEL_POLL_S, max(0.0, deadline - time.monotonic())), standing, ended)
+                try:
+                    solver, item = news.get(timeout=min(CANCEL_POLL_S, max(0.0, deadline - time.monotonic())))
+                except queue.Empty:
+                    continue
+                _take(reading, ended, solver, item)
     except KeyboardInterrupt:
         limit = "user"
     finally:
         over.set()
-    return standing.conclude({contestants[number].solver: solution for number, solution in ended.items()}, limit)
+    return _conclusion(reading, ended, limit)
 
 
-def _run(
-    number: int,
-    contestant: Contestant,
+News = Progress | Solution | Exception
+"""Of a solve: any number of ``Progress``, then its end."""
+
+
+def _begin(
+    runner: Runner,
+    solver: str,
     model: LinearModel,
     options: SolveOptions,
+    *,
     deadline: float,
-    news: "queue.SimpleQueue[tuple[int, Progress | Solution]]",
-    over: threading.Event,
+    cancel: Callable[[], bool],
+    hear: Callable[[News], None],
 ) -> None:
-    """One contestant, in a thread of its own."""
-    began = time.monotonic()
-    try:
-        solution = contestant.runner.solve(
-            contestant.solver,
-            model,
-            replace(options, threads=contestant.threads),
-            deadline=deadline,
-            on_progress=lambda progress: news.put((number, progress)),
-            cancel=over.is_set,
-        )
-    except Exception as error:  # noqa: BLE001 - whatever it is, the race goes on without
-        message = f"{type(error).__name__}: {error}"
-        solution = Solution("error", seconds=time.monotonic() - began, message=message, failed=True)
-    news.put((number, solution))
+    """Start a solve in a thread of its own, which calls ``hear`` with the news; see `Runner.solve`."""
+
+    def run() -> None:
+        try:
+            hear(runner.solve(solver, model, options, deadline=deadline, on_progress=hear, cancel=cancel))
+        except Exception as error:  # noqa: BLE001 - it is the caller's
+            hear(error)
+
+    threading.Thread(target=run, name=f"placeopt-{solver}", daemon=True).start()
 
 
-def _hear(
-    news: "queue.SimpleQueue[tuple[int, Progress | Solution]]",
-    seconds: float,
-    standing: "_Standing",
-    ended: dict[int, Solution],
-) -> None:
-    """Wait for one piece of news, and take it in."""
-    try:
-        number, content = news.get(timeout=seconds)
-    except queue.Empty:
-        return
-    standing.take(content)
-    if isinstance(content, Solution):
-        ended[number] = content
+def _take(reading: Reading, ended: dict[str, Solution], solver: str, news: News) -> None:
+    """Take in what one solver has found, proven or come to."""
+    if isinstance(news, Exception):  # whatever it is, the race goes on without
+        message = f"{type(news).__name__}: {news}"
+        news = Solution("error", seconds=reading.seconds, message=message, failed=True)
+    if news.values is not None:
+        reading.offer(news.values)
+    if news.bound is not None:
+        reading.offer_exact_bound(news.bound)
+    if isinstance(news, Solution):
+        ended[solver] = news
 
 
-class _Standing:
-    """The best of what all contestants have verified."""
+def _is_decided(reading: Reading, ended: dict[str, Solution]) -> bool:
+    """Whether solution and bound meet, whoever they are from, or there is no solution."""
+    return reading.is_at_gap or (reading.values is None and _is_infeasible(ended))
 
-    def __init__(self, model: LinearModel, options: SolveOptions, on_progress: OnProgress | None) -> None:
-        self._began = time.monotonic()
-        self._sign = 1 if model.sense == "max" else -1
-        self._gap = options.gap
-        self._on_progress = on_progress
-        self._trivial = trivial_bound(model)
-        self._values: IntArray | None = None
-        self._objective: int | None = None
-        self._bound = self._trivial
-        self._infeasible = self._contradicted = False
-        hint = options.hint
-        if hint is not None and len(hint) == model.num_variables and model.is_feasible(hint):
-            self._values, self._objective = hint, model.objective_value(hint)
 
-    @property
-    def decided(self) -> bool:
-        """Whether best solution and best bound are as near as was asked for, or there is no solution."""
-        if self._objective is None:
-            return self._infeasible
-        return abs(self._bound - self._objective) <= self._gap * max(1, abs(self._objective))
+def _is_infeasible(ended: dict[str, Solution]) -> bool:
+    return any(solution.status == "infeasible" for solution in ended.values())
 
-    def take(self, news: Progress | Solution) -> None:
-        """Take in what is better than what was there, and report it."""
-        values, objective, better = news.values, news.objective, False
-        if values is not None and objective is not None and (self._objective is None or self._beats(objective)):
-            self._values, self._objective, better = values, objective, True
-        else:
-            values = None
-        if news.bound is not None and not self._contradicted and self._sign * (self._bound - news.bound) > 0:
-            self._bound, better = news.bound, True
-        if isinstance(news, Solution) and news.status == "infeasible":
-            self._infeasible = True
-        if self._objective is not None and self._sign * (self._objective - self._bound) > 0:
-            self._bound, self._contradicted = self._trivial, True  # one of the bounds was wrong; which one is unknown
-        if better and self._on_progress is not None:
-            self._on_progress(Progress(self._objective, self._bound, time.monotonic() - self._began, values))
 
-    def conclude(self, ended: dict[str, Solution], limit: Limit) -> Solution:
-        """The outcome; ``limit`` is what ended the race from outside, if anything did."""
-        causes = [f"{name}: {s.message}" for name, s in ended.items() if s.failed]
-        if self._contradicted:
-            causes.append("the bound of one solver is contradicted by a verified solution of the other")
-        elif self._infeasible and self._values is not None:
-            causes.append("one solver claims infeasible, against a verified solution")
-        if self._objective is not None and self._objective == self._bound:
-            return self._solution("optimal", "none", causes)
-        if self._values is None and self._infeasible:
-            return replace(self._solution("infeasible", "none", causes), bound=None)
-        if self.decided:
-            return self._solution("feasible", "none", [*causes, "stopped at the gap asked for"])
-        failed = limit == "none" and all(solution.failed for solution in ended.values())
-        sound = [solution.limit for solution in ended.values() if solution.failed == failed]
-        status: Status = "feasible" if self._values is not None else "error" if failed else "no_solution"
-        ended_by: Limit = max(sound, key=LIMITS.index) if limit == "none" and sound else limit
-        return replace(self._solution(status, ended_by, causes), failed=failed)
-
-    def _beats(self, objective: int) -> bool:
-        return self._objective is not None and self._sign * (objective - self._objective) > 0
-
-    def _solution(self, status: Status, limit: Limit, causes: list[str]) -> Solution:
-        seconds = time.monotonic() - self._began
-        return Solution(status, limit, self._values, self._objective, self._bound, seconds, "; ".join(causes))
+def _conclusion(reading: Reading, ended: dict[str, Solution], limit: Limit) -> Solution:
+    """The outcome; ``limit`` is what ended the race from outside, if anything did."""
+    causes = [f"{name}: {solution.message}" for name, solution in ended.items() if solution.failed]
+    if _is_infeasible(ended):
+        if reading.values is None:
+            return reading.conclude("infeasible", message="; ".join(causes))
+        causes.append("one solver claims infeasible, against a verified solution")
+    failed = False
+    if reading.is_at_gap:
+        limit = "none"
+        causes += [] if reading.objective == reading.bound else ["stopped at the gap asked for"]
+    elif limit == "none":
+        failed = all(solution.failed for solution in ended.values())
+        limit = max((solution.limit for solution in ended.values() if solution.failed == failed), key=LIMITS.index)
+    concluded = reading.conclude("feasible", limit)
+    status: Status = "error" if failed and concluded.values is None else concluded.status
+    causes += [concluded.message] if concluded.message else []
+    return replace(concluded, status=status, message="; ".join(causes), failed=failed)
 
 
 class Beside:
@@ -238,21 +180,7 @@ class Beside:
         def ended() -> bool:
             return dropped.is_set() or (cancel is not None and cancel())
 
-        def run() -> None:
-            error: Exception | None = None
-            solution: Solution | None = None
-            try:
-                solution = runner.solve(solver, model, options, deadline=deadline, on_progress=self._note, cancel=ended)
-            except Exception as raised:  # noqa: BLE001 - it is the caller's, and raised there
-                error = raised
-            with self._changed:
-                if self.latest is None or not dropped.is_set():
-                    self.latest = solution
-                self._error, self._is_over = error, True
-                self._changed.notify_all()
-
-        self._thread = threading.Thread(target=run, name="placeopt-beside", daemon=True)
-        self._thread.start()
+        _begin(runner, solver, model, options, deadline=deadline, cancel=ended, hear=self._hear)
 
     def wait(self, seconds: float, enough: Callable[[Progress], bool] | None = None) -> Progress | Solution | None:
         """
@@ -270,9 +198,13 @@ class Beside:
                 raise self._error
             return self.latest if there() else None
 
-    def _note(self, news: Progress) -> None:
+    def _hear(self, news: News) -> None:
         with self._changed:
-            self.latest = news
+            self._is_over = not isinstance(news, Progress)
+            if isinstance(news, Exception):
+                self._error = news
+            elif self.latest is None or not (self._is_over and self._dropped.is_set()):
+                self.latest = news
             self._changed.notify_all()
 
     def drop(self) -> None:

@@ -56,6 +56,19 @@ class Reading:
         """Since the reading began."""
         return time.monotonic() - self._began
 
+    @property
+    def believed(self) -> int:
+        """The bound, or the trivial one where a verified solution is better than the bound."""
+        contradicted = self.objective is not None and self._better(self.objective, self.bound)
+        return trivial_bound(self.model) if contradicted else self.bound
+
+    @property
+    def is_at_gap(self) -> bool:
+        """Whether solution and bound are as near as was asked for."""
+        if self.objective is None:
+            return False
+        return abs(self.believed - self.objective) <= self._gap * max(1, abs(self.objective))
+
     def settled(self) -> Solution | None:
         """The solution of a model that no solver needs to see, or that solvers refuse; else ``None``."""
         model = self.model
@@ -94,17 +107,20 @@ class Reading:
         if not math.isfinite(bound):
             return
         slack = tolerance * max(1.0, abs(bound))
-        safe = self._sign * math.floor(self._sign * bound + slack)
+        self.offer_exact_bound(self._sign * math.floor(self._sign * bound + slack))
+
+    def offer_exact_bound(self, bound: int) -> None:
+        """Take a bound that was made safe before."""
         with self._lock:
-            if self._better(self.bound, safe):
-                self.bound = safe
+            if self._better(self.bound, bound):
+                self.bound = bound
                 self._report(None)
 
     def report_claim(self, objective: float) -> None:
         """Report an objective that the solver's log names, without values to verify it by."""
         if self._on_progress is not None:
             with self._lock:
-                self._on_progress(Progress(self.objective, self.bound, self.seconds, claimed=objective))
+                self._on_progress(Progress(self.objective, self.believed, self.seconds, claimed=objective))
 
     def conclude(
         self, claim: Status, limit: Limit = "none", message: str = "", *, bound: int | None = None
@@ -153,4 +169,4 @@ class Reading:
 
     def _report(self, values: IntArray | None) -> None:
         if self._on_progress is not None:
-            self._on_progress(Progress(self.objective, self.bound, self.seconds, values))
+            self._on_progress(Progress(self.objective, self.believed, self.seconds, values))

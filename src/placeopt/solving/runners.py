@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from placeopt.linear import LinearModel
 from placeopt.solvers.pool import Worker
-from placeopt.solvers.racing import RACE, Beside, race, share_out
+from placeopt.solvers.racing import RACE, Beside, race
 from placeopt.solvers.result import Progress, Solution, SolveOptions
 from placeopt.solvers.supervise import Runner
 
@@ -55,8 +55,7 @@ class SolverRunners:
         context, budget = self._context, self._context.budget
         deadline, cancel = budget.deadline, budget.cancelled
         if solver == RACE:
-            contestants = share_out(self._runners, options.threads)
-            solution = race(contestants, model, options, deadline=deadline, on_progress=on_progress, cancel=cancel)
+            solution = race(self._runners, model, options, deadline=deadline, on_progress=on_progress, cancel=cancel)
         else:
             runner = self._runners[0]
             solution = runner.solve(solver, model, options, deadline=deadline, on_progress=on_progress, cancel=cancel)
