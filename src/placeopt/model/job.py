@@ -302,10 +302,8 @@ OWN = ("id", "user", "arrival_ms", "deadline_ms", "expected_completion_ms", "ori
 TEMPLATE, TEMPLATES = "template", "templates"
 
 
-Templates = Mapping[str, dict[str, Any]]
-"""Name of a template -> fields of the job that is as it says."""
-templates: ContextVar[Templates | None] = ContextVar("templates", default=None)
-"""Those of the document that is being validated, if it has any."""
+templates: ContextVar[Mapping[str, dict[str, Any]] | None] = ContextVar("templates", default=None)
+"""Those of the document that is being validated, if it has any: name -> fields of the job that is as it says."""
 _own: Any = {name: Job.__annotations__[name] for name in OWN if name != "id"}
 # A typed dict, with names that mypy cannot see: a record made for each job and taken apart takes three times as long.
 _Own = TypedDict("_Own", {TEMPLATE: Required[str], "id": Required[Id], **_own}, total=False)  # type: ignore[misc]
@@ -317,7 +315,7 @@ MANY = 1000
 """Entries that are looked at together: enough that the call costs nothing, few enough that their copies do not."""
 
 
-def filled(entries: Sequence[Any], known: Templates) -> list[Any]:
+def filled(entries: Sequence[Any], known: Mapping[str, dict[str, Any]]) -> list[Any]:
     """
     Return the entries of a document, those with a template as jobs.
 

@@ -10,8 +10,7 @@ from __future__ import annotations
 import gc
 import hashlib
 import json
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Sequence
 from operator import itemgetter
 from typing import Annotated, Any, ClassVar, Self
 
@@ -53,30 +52,16 @@ class JobsDocument(Record):
         rest = dict(given)
         stated = _Stated.model_validate({"templates": rest.pop(TEMPLATES)}).templates
         known = {name: job.__dict__ for name, job in stated.items()}
-        before = templates.set(known)
+        before, collects = templates.set(known), gc.isenabled()
+        gc.disable()  # while objects are made, it looks at all that hold others again and again: half of all the time
         try:
-            with without_collection():
-                if not cls.JOBS[1:] and isinstance(entries := rest.get(cls.JOBS[0]), list) and len(entries) <= MAX_JOBS:
-                    rest[cls.JOBS[0]] = filled(entries, known)
-                return handler(rest)
+            if not cls.JOBS[1:] and isinstance(entries := rest.get(cls.JOBS[0]), list) and len(entries) <= MAX_JOBS:
+                rest[cls.JOBS[0]] = filled(entries, known)
+            return handler(rest)
         finally:
             templates.reset(before)
-
-
-@contextmanager
-def without_collection() -> Iterator[None]:
-    """
-    Do not look for garbage meanwhile.
-
-    While objects are made, Python looks at all that hold others again and again: half of the time that many jobs take.
-    """
-    looks = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if looks:
-            gc.enable()
+            if collects:
+                gc.enable()
 
 
 def grouped(jobs: Iterable[Job]) -> tuple[list[str], list[int]]:
