@@ -12,11 +12,12 @@ a node in which jobs disturb each other, and pricing counts what they cost each 
 from placeopt.formulations.fillings.cost_master import SCALE, CostMaster, CostPrices
 from placeopt.formulations.fillings.cost_mix import COST_RELAXES, COUNTED, CostMix
 from placeopt.formulations.fillings.disturbance import Disturbance, disturbance_of
+from placeopt.formulations.fillings.gangs import gang_paths
 from placeopt.formulations.fillings.groups import BundleGroups, Starts, bundle_groups_of, starts_of
 from placeopt.formulations.fillings.master import RELAXES, Master
 from placeopt.formulations.fillings.mixing import Mixes, MixPricing
 from placeopt.formulations.fillings.parts import Parts, parts_of
-from placeopt.formulations.fillings.pieces import Pieces, Ways, gang_paths, pieces_of
+from placeopt.formulations.fillings.pieces import Pieces, Ways, pieces_of
 from placeopt.formulations.fillings.pool import Column, Filling, Pool, columns_of
 from placeopt.formulations.fillings.pricing import NodePricing, Priced, Pricing
 from placeopt.formulations.fillings.realise import requests_of

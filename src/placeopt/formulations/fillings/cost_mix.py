@@ -11,10 +11,11 @@ from placeopt.errors import Unsupported
 from placeopt.formulations.capacity_cut import CapacityCut
 from placeopt.formulations.fillings.cost_master import SCALE, CostMaster, CostPrices
 from placeopt.formulations.fillings.disturbance import disturbance_of
+from placeopt.formulations.fillings.gangs import gang_paths
 from placeopt.formulations.fillings.groups import WHOLE, bundle_groups_of, starts_of
 from placeopt.formulations.fillings.mixing import MixPricing
 from placeopt.formulations.fillings.parts import parts_of
-from placeopt.formulations.fillings.pieces import gang_paths, pieces_of
+from placeopt.formulations.fillings.pieces import pieces_of
 from placeopt.formulations.fillings.pool import Column, Pool
 from placeopt.problem import Allocation, State
 from placeopt.problem.free_capacity import gpu_milli_left
@@ -67,7 +68,9 @@ class CostMix:
         traffic = np.array([0 if c.edges else int(c.weight) for c in problem.class_communication], dtype=np.int64)
         profile = np.where(alone, disturbance.profile[problem.class_profile[classes]], -1)
         self._groups = bundle_groups_of(problem, profile, np.where(alone, traffic[classes], 0))
-        own = weight_of(weighted, ResourceCost) * options.cost_milli + paths * traffic[classes] * gang_paths(problem)
+        own = weight_of(weighted, ResourceCost) * options.cost_milli + paths * traffic[classes] * gang_paths(
+            state, lambda: spend(0)
+        )
         self._starts = starts_of(state, self._groups, own)
         self._pieces, self._ways = pieces_of(problem, self._groups, disturbance, paths)
         self.parts = parts_of(state, disturbance, self._pieces)

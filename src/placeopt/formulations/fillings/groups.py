@@ -94,14 +94,14 @@ def starts_of(state: State, bundle_groups: BundleGroups, cost: IntArray | None =
     """
     Return the starts of the jobs that are not placed in ``state``; those that are worth nothing are left out.
 
-    ``cost``, shape (O,), is what a job costs in each option by itself; None for nothing.
+    ``cost``, shape (O,), is what a job costs in each option by itself, below 0 where it has no room; None for nothing.
     """
     problem, options = state.problem, state.problem.options
     waiting = np.array([placement is None for placement in state.placements], dtype=bool)
     waiting[list(problem.running)] = False
     jobs = np.flatnonzero(waiting)
     cost = np.zeros(len(options), dtype=np.int64) if cost is None else cost
-    able = (options.value > 0) & bundle_groups.allowed[bundle_groups.of_option].any(axis=1)
+    able = (options.value > 0) & (cost >= 0) & bundle_groups.allowed[bundle_groups.of_option].any(axis=1)
     table = np.stack([bundle_groups.of_option, options.bundles, options.value, cost, able], axis=1)
     ways = list(map(tuple, table.tolist()))
     classes, of_job = np.unique(problem.job_class[jobs], return_inverse=True)

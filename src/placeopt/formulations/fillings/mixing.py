@@ -230,7 +230,7 @@ class _Table:
 
 def _added(one: IntArray, other: IntArray) -> IntArray:
     """Return the most that two tables by slots, (S + 1,) each, make together."""
-    out = np.full_like(one, NEVER)
-    for s in np.flatnonzero(other > NEVER).tolist():
-        np.maximum(out[s:], one[: len(one) - s] + other[s], out=out[s:])
-    return out
+    slots = np.arange(len(one))
+    first = slots[:, None] - slots  # what is left for the first, by all slots and those of the other
+    table: IntArray = np.maximum((np.where(first >= 0, one[first], NEVER) + other).max(axis=1), NEVER)
+    return table

@@ -88,32 +88,6 @@ def pieces_of(
     )
 
 
-def gang_paths(problem: Problem) -> IntArray:
-    """
-    Shape (O,): length of all paths between the GPUs of a job of several bundles, at least; 0 for the others.
-
-    The least over ways to divide workers over nodes, each part as close together as any machine has it, all pairs
-    across as close as two nodes are anywhere.
-    """
-    options, inside = problem.options, _Paths(problem, problem.gpu_node).inside
-    across = problem.topology.min_node_distance
-    out = np.zeros(len(options), dtype=np.int64)
-    known: dict[tuple[int, int, int], int] = {}
-    for o in np.flatnonzero(options.bundles > 1).tolist():
-        workers, gpus, most = int(options.workers[o]), int(options.gpus[o]), int(options.workers_per_node[o])
-        if gpus and (workers, gpus, most) not in known:
-            together = inside[: most * gpus + 1 : gpus][: workers + 1]
-            best = np.full(workers + 1, UNLIMITED, dtype=np.int64)
-            best[0] = 0
-            for w in range(1, workers + 1):
-                k = np.arange(1, min(len(together) - 1, w) + 1)
-                far = 0 if across is None else across
-                best[w] = (best[w - k] + together[k] + far * (k * gpus) * ((w - k) * gpus)).min(initial=UNLIMITED)
-            known[workers, gpus, most] = int(best[workers]) if best[workers] < UNLIMITED else 0
-        out[o] = known.get((workers, gpus, most), 0)
-    return out
-
-
 class _Paths:
     """Paths between GPUs in parts of one node, the least that any machine has."""
 

@@ -32,12 +32,12 @@ class Fillings:
         """Only while the value is open, and where running jobs stay as they are."""
         if reason := context.budget.stop_reason():
             return reason
+        if self.beside_patterns and shares_nest(context.problem):
+            return "node patterns support the shares of the round"
         if context.value_proven:
             return StatedReason("the value is proven already")
         if context.problem.changeable:
             return StatedReason("running jobs may be changed, which fillings do not support")
-        if self.beside_patterns and shares_nest(context.problem):
-            return "node patterns support the shares of the round"
         return None
 
     def run(self, context: SolveContext) -> Iterator[StageReport]:
