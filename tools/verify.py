@@ -12,6 +12,7 @@ from __future__ import annotations
 import gzip
 import json
 import sys
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cache
@@ -470,13 +471,14 @@ class Prices:
 
     def _of_nodes(self) -> int:
         """Return what the bundles on all nodes can pay: what the certificate says, after it was looked at."""
-        round_, counts = self.round, Counts()
+        round_, counts = self.round, Counter[tuple[Bundle, int]]()
         for job in round_.jobs:
-            if job not in round_.running or "move" in round_.changing.get(job, ()):
-                for way in round_.ways(job):
-                    price = self.of.get((job, way.option), 0)
-                    if way.bundle is not None and price:
-                        counts[way.bundle, price] = counts.get((way.bundle, price), 0) + way.on_a_node
+            own: Counts = {}  # a job runs in one way
+            for way in round_.ways(job) if job not in round_.running or "move" in round_.changing.get(job, ()) else ():
+                price = self.of.get((job, way.option), 0)
+                if way.bundle is not None and price:
+                    own[way.bundle, price] = max(own.get((way.bundle, price), 0), way.on_a_node)
+            counts.update(own)
         asked, total, known = sorted({bundle.conditions for bundle, _ in counts}), 0, set[Any]()
         for node in round_.nodes.values():
             unit = self.units.get(node.id, {"most": 0, "amounts": {}})
@@ -504,9 +506,9 @@ class Prices:
         here = [(key, most) for key, most in counts.items() if self.round.times(node, key[0], 1)]
         for job, workers in node.staying.items():
             way, _ = self.round.held_way(job)
-            if way.bundle is not None and job in self.charged:
-                key = (way.bundle, self.staying.get((job, way.option), 0))
-                here.append((key, workers if way.most > 1 else way.most))
+            price = self.staying.get((job, way.option), 0) if job in self.charged else 0
+            if way.bundle is not None and price:
+                here.append(((way.bundle, price), workers if way.most > 1 else way.most))
         items: dict[Item, int] = {}
         for (bundle, price), most in here:
             pays = price - sum(amounts.get(name, 0) * amount for name, amount in bundle.amounts)

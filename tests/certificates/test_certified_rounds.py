@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 import verify
 from helpers.brute_force import optimum
+from made_rounds import generate
 from placeopt import Engine, Instance, Plan, read_instance
 from placeopt.certificates import certify
 from placeopt.documents import dumps
@@ -111,6 +112,13 @@ def test_amounts_and_gpus_together_prove_more_than_prices_of_amounts(engine: Eng
     round_ = read_instance(INSTANCES / "hard/resources-30x4x4-s0.json.gz")
     plan = claiming(engine.solve(round_, method="stranding", deterministic=True), 3808)
     assert answers(round_, certified(round_, plan)) == ["verified: claim value, bound 3808"]
+
+
+def test_a_job_with_several_ways_of_one_bundle_runs_in_one_of_them(engine: Engine) -> None:
+    """The checker counts the bundles of a job as often as its largest way has them, not as all its ways together."""
+    round_ = generate("contention", jobs=6, nodes=4, gpus=4, seed=540265435)
+    plan = claiming(engine.solve(round_, method="stranding", deterministic=True), 25_833)
+    assert answers(round_, certified(round_, plan))[0] == "verified: claim value, bound 25833"
 
 
 def test_a_job_that_has_room_is_not_said_to_fit_nowhere(proven: tuple[Instance, Plan, Json]) -> None:

@@ -105,8 +105,10 @@ class Master:
             sides = (NO_LOWER, branch.limit) if branch.at_most else (branch.limit, NO_UPPER)
             builder.add_row(own, np.append(times[times > 0], 1), *sides)
         idle = [-room.penalty if group.idle is None else group.idle for group in room.groups]
-        worth = [way.value - idle[g] for g, way in ways] + [-room.penalty] * len(branches)
-        builder.set_objective(np.concatenate([start, missing]), _ints(worth), "max")
+        worth = _ints([way.value - idle[g] for g, way in ways] + [-room.penalty] * len(branches))
+        self._valued, self._worth = np.concatenate([start, missing]), worth
+        self._idle = sum(worth * len(group.jobs) for worth, group in zip(idle, room.groups, strict=True))
+        builder.set_objective(self._valued, worth, "max")
         self.model = builder.build()
 
     def _hold(self, columns: Sequence[Column], single: Sequence[tuple[int, int, int]]) -> _Held:
@@ -148,6 +150,10 @@ class Master:
             what = Counted(g, way.option)
             counts[what] = counts.get(what, 0.0) + start * way.bundles
         return counts
+
+    def worth(self, values: np.ndarray) -> float:
+        """Return what a solution is worth: no prices prove less under these branches."""
+        return float(self._worth @ values[self._valued]) + self._idle
 
     def duals(self, duals: np.ndarray) -> Duals:
         """Return the duals of a solution by what their rows are about."""

@@ -25,11 +25,23 @@ SCALE = 1 << 40
 """Parts of a unit of value in which prices are stated: an amount of a node in MiB or millicores costs little."""
 
 
+TOLERANCE = 1e-6
+"""Of what a solution of a program is worth."""
+
+
 class Relaxed(NamedTuple):
     """The solution of a relaxation."""
 
     values: np.ndarray
     duals: np.ndarray
+
+
+class _Solved(NamedTuple):
+    """Of a program: what its rows are worth, what branches may count, and what its solution is worth."""
+
+    duals: Duals
+    counts: dict[Counted, float]
+    worth: float
 
 
 Solve = Callable[[LinearModel], Relaxed | None]
@@ -72,12 +84,12 @@ class PriceSearch:
         """
         Return the best prices, or the first that prove ``enough``, called with a bound in parts of `SCALE`.
 
-        Also returns what branches may count in the relaxation, None where that was not solved to its end.
-        Raises ``OutOfTime``.
+        Also returns what branches may count in the relaxation where that is worth too much, so that no prices do; None
+        where it was not solved. Raises ``OutOfTime``.
         """
         solved = None if self._begun else self._solved(branches, loosely=True)
         if solved is not None:
-            self._begun = solved[0]
+            self._begun = solved.duals
         if self._begun is None:
             return None, None
         center = replace(self._begun, branches=(0.0,) * len(branches), states=())
@@ -86,16 +98,16 @@ class PriceSearch:
             solved = self._solved(branches)
             if solved is None:
                 return best, None
-            duals, counts = solved
-            new = False
-            for tried in (duals.halfway(center), duals):  # Wentges 1997: prices jump less
+            duals, new = solved.duals, False
+            hopeless = not enough(int(SCALE * (solved.worth - TOLERANCE * max(1.0, abs(solved.worth)))))
+            for tried in () if hopeless else (duals.halfway(center), duals):  # Wentges 1997: prices jump less
                 prices, new = self._price(tried, branches, duals.states)
                 if prices.bound < best.bound:
                     best, center = prices, tried
                 if new:
                     break
-            if not new and (self._joint or not self._look_together(duals)):
-                return best, counts
+            if not new and (self._joint or not self._look_together(center)):
+                return best, solved.counts
         return best, None
 
     def _look_together(self, duals: Duals) -> bool:
@@ -111,9 +123,7 @@ class PriceSearch:
         taken = (sum(n * takes[b].amounts[k] for b, n in column.filling) for k in range(len(free)))
         return column.state not in self._joint or all(map(int.__le__, taken, free))
 
-    def _solved(
-        self, branches: Sequence[Branch], *, loosely: bool = False
-    ) -> tuple[Duals, dict[Counted, float]] | None:
+    def _solved(self, branches: Sequence[Branch], *, loosely: bool = False) -> _Solved | None:
         master = Master(self._room, None if loosely else list(self._columns), branches, self._joint, self._deadline)
         relaxed = self._solve(master.model)
         if relaxed is None:
@@ -122,7 +132,7 @@ class PriceSearch:
         if self._hints is not None:
             joint = [[s in self._joint] for s in range(len(self._room.states))]
             duals = replace(duals, amounts=np.where(joint, self._hints, duals.amounts))
-        return duals, master.counts(relaxed.values)
+        return _Solved(duals, master.counts(relaxed.values), master.worth(relaxed.values))
 
     def _pays(self, state: NodeState, bundle: Sequence[int], amounts: Sequence[int]) -> list[tuple[int, int, int]]:
         """Return bundle, how many a node may have, and what one pays beyond the amounts that it takes."""
