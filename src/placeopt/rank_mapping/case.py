@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -13,9 +14,10 @@ from placeopt.linear import MAX_EXACT
 from placeopt.problem import IntArray
 
 FloatArray = NDArray[np.float64]
+BoolArray = NDArray[np.bool_]
 
-SCALE_BITS = 6
-"""Bits that a float64 keeps free for fractions of a unit, at which centres of a hierarchy may be."""
+MAX_COST = MAX_EXACT >> 6
+"""2^47: six bits below where float64 counts every integer, for sums and differences of costs."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,6 +53,10 @@ class MappingProblem:
     def cost(self, order: IntArray) -> int:
         """Sum over unordered pairs of tasks of traffic x distance."""
         return round(float((self.traffic * self.distances[np.ix_(order, order)]).sum()) / 2)
+
+    def holds_groups(self, gpus: Sequence[int]) -> bool:
+        """Whether these are all GPUs of some groups: no rank lies across their border."""
+        return len(gpus) == int(np.isin(self.groups, self.groups[list(gpus)]).sum())
 
     @cached_property
     def constant(self) -> bool:
@@ -89,6 +95,6 @@ def make_case(
     between = weights.astype(np.float64)
     np.fill_diagonal(between, 0)
     case = MappingProblem(between, float(inside), distances.astype(np.float64), groups.astype(np.int64), gpus_per_rank)
-    if case.traffic.sum() * case.distances.max(initial=0) > MAX_EXACT >> SCALE_BITS:
+    if case.traffic.sum() * case.distances.max(initial=0) > MAX_COST:
         raise Unsupported("mapping: traffic x distance may pass 2^47; divide the weights by a common factor")
     return case

@@ -9,20 +9,15 @@ from dataclasses import dataclass
 import numpy as np
 
 from placeopt.errors import BadInput, Unsupported
-from placeopt.linear import MAX_EXACT
 from placeopt.problem import IntArray
-from placeopt.rank_mapping.bound import least_assignment
-from placeopt.rank_mapping.case import SCALE_BITS, FloatArray
-from placeopt.rank_mapping.tabu_population import TabuPopulation
+from placeopt.rank_mapping.bound import gilmore_lawler
+from placeopt.rank_mapping.case import MAX_COST
+from placeopt.rank_mapping.evolution import POPULATION, QuadraticCase, evolve
 
 MAX_SIZE = 256
 """Largest n: of QAPLIB, and of memory for the population."""
-POPULATION = 16
-"""Searches side by side: 19 us a swap at n = 36, 143 with one; 32 give 15 and fewer swaps each."""
 STEPS_PER_ITEM = 100
 """Swaps of a search between two generations, times n."""
-SLICE = 50
-"""Swaps between two looks at the clock."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,65 +81,22 @@ def solve_quadratic(
     if n < 2:
         return QuadraticResult(np.arange(n), first, first)
     on_better(QuadraticResult(np.arange(n), first, 0))
-    bound = gilmore_lawler_bound(a, b, deadline)
+    bound = gilmore_lawler(flows, distances)
     on_better(QuadraticResult(np.arange(n), first, bound))
     rng = np.random.default_rng(seed)
     np.fill_diagonal(a, 0)
     np.fill_diagonal(b, 0)
-    orders = np.array([np.arange(n), *(rng.permutation(n) for _ in range(POPULATION - 1))])
-    pool, costs, least = orders[:1], np.array([float(first)]), float(first)
-    generation = 0
-    while costs[0] > bound and generation != generations and time.monotonic() < deadline:
-        search = TabuPopulation(a, b, orders, rng, linear if linear.any() else None)
-        for _ in range(STEPS_PER_ITEM * n // SLICE):
-            search.run(SLICE)
-            if search.best_costs.min() < least:
-                least = float(search.best_costs.min())
-                on_better(QuadraticResult(search.best_orders[search.best_costs.argmin()].copy(), round(least), bound))
-            if least <= bound or time.monotonic() >= deadline:
-                break
-        pool, costs = _elite(np.vstack([pool, search.best_orders]), np.concatenate([costs, search.best_costs]))
-        orders = np.array([_child(pool, rng) for _ in range(POPULATION)])
-        generation += 1
-    return QuadraticResult(pool[0], round(float(costs[0])), bound)
-
-
-def gilmore_lawler_bound(flows: FloatArray, distances: FloatArray, deadline: float = np.inf) -> int:
-    """Return the bound: least assignment of items to places, each pair at its least sum of products."""
-    n = len(flows)
-    if n < 2:
-        return round(float((flows * distances).sum()))
-    off = ~np.eye(n, dtype=bool)
-    falling = -np.sort(-flows[off].reshape(n, n - 1), axis=1)
-    rising = np.sort(distances[off].reshape(n, n - 1), axis=1)
-    costs = falling @ rising.T + np.outer(flows.diagonal(), distances.diagonal())
-    return max(0, int(np.ceil(least_assignment(costs, deadline) - 1e-6)))
-
-
-def _elite(orders: IntArray, costs: FloatArray) -> tuple[IntArray, FloatArray]:
-    """Return the best orders, each once, the best first."""
-    unique, first = np.unique(orders, axis=0, return_index=True)
-    kept = np.argsort(costs[first], kind="stable")[:POPULATION]
-    return unique[kept], costs[first][kept]
-
-
-def _child(pool: IntArray, rng: np.random.Generator) -> IntArray:
-    """Return a crossover of two orders: what they share stays, places of one or the other, then a few moved."""
-    n = pool.shape[1]
-    one, other = pool[rng.integers(0, len(pool), (2, 2)).min(axis=1)]
-    child = np.where(one == other, one, -1)
-    used = np.zeros(n, dtype=bool)
-    used[child[child >= 0]] = True
-    for item in rng.permutation(n):
-        if child[item] < 0:
-            for place in (one[item], other[item]) if rng.random() < 0.5 else (other[item], one[item]):
-                if not used[place]:
-                    child[item], used[place] = place, True
-                    break
-    child[child < 0] = rng.permutation(np.flatnonzero(~used))
-    moved = rng.choice(n, int(rng.integers(2, max(3, n // 4))), replace=False)
-    child[moved] = child[np.roll(moved, 1)]
-    return child
+    order, cost = evolve(
+        QuadraticCase(a, b, linear if linear.any() else None),
+        np.array([np.arange(n), *(rng.permutation(n) for _ in range(POPULATION - 1))]),
+        rng,
+        steps=STEPS_PER_ITEM * n,
+        deadline=deadline,
+        target=bound,
+        generations=generations,
+        on_better=lambda order, cost: on_better(QuadraticResult(order, cost, bound)),
+    )
+    return QuadraticResult(order, cost, bound)
 
 
 def _check(flows: IntArray, distances: IntArray) -> None:
@@ -156,5 +108,5 @@ def _check(flows: IntArray, distances: IntArray) -> None:
         raise BadInput(f"mapping: {len(flows)} items and {len(distances)} places; expected as many")
     if len(flows) > MAX_SIZE:
         raise Unsupported(f"mapping: {len(flows)} items are too many (limit {MAX_SIZE})")
-    if flows.astype(np.float64).sum() * float(distances.max(initial=0)) > MAX_EXACT >> SCALE_BITS:
+    if flows.astype(np.float64).sum() * float(distances.max(initial=0)) > MAX_COST:
         raise Unsupported("mapping: flow x distance may pass 2^47; divide by a common factor")

@@ -11,13 +11,11 @@ import numpy as np
 from placeopt.errors import BadInput, Unsupported
 from placeopt.model.job import Communication
 from placeopt.problem import IntArray, Placement, Problem
-from placeopt.rank_mapping.bound import lower_bound
-from placeopt.rank_mapping.branch import MAX_TASKS as MAX_BRANCHED
-from placeopt.rank_mapping.branch import branch
+from placeopt.rank_mapping.blocks import find_blocks
+from placeopt.rank_mapping.bound import cut_bound
 from placeopt.rank_mapping.case import MappingProblem, make_case
-from placeopt.rank_mapping.hierarchy import hierarchy
-from placeopt.rank_mapping.search import GREEDS, grown, improve, in_sequence
-from placeopt.rank_mapping.subsets import fits_subsets, map_by_subsets
+from placeopt.rank_mapping.search import improve
+from placeopt.rank_mapping.sets import map_by_sets
 from placeopt.terms.costs.communication import job_cost
 
 MAX_GPUS = 1_024
@@ -25,9 +23,6 @@ MAX_GPUS = 1_024
 
 BOUND_SHARE = 0.5
 """Share of the time left that the bound may take; the rest is for the search."""
-
-STARTS = 8
-"""Orders grown at random that the search starts from, beside the given one and the ranks in sequence."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,15 +71,14 @@ def map_ranks(
     deadline
         Of ``time.monotonic()``. The result is the best so far, with what is proven so far.
     seed
-        Of the search above 16 GPUs. Same arguments, same result, unless the deadline interrupts.
+        Of the search. Same arguments, same result, unless the deadline interrupts.
     on_better
         Called with the first order and with each better one, with what is proven by then.
 
     Returns
     -------
     Mapping
-        Optimal up to 16 GPUs on trees and on machines of up to 8 GPUs of any shape; on larger machines that follow no
-        tree if branch and bound ends in time; above 16 GPUs if the bound is met.
+        Optimal up to 16 GPUs on trees and on machines of up to 8 GPUs of any shape; else if the bound is met.
 
     Raises
     ------
@@ -112,42 +106,32 @@ def _solve(
     seed: int,
     on_better: Callable[[Mapping], object],
 ) -> Mapping:
-    order = np.argsort(case.groups, kind="stable") if start is None else start.astype(np.int64)
+    by_node = np.argsort(case.groups, kind="stable")
+    best = by_node if start is None else start.astype(np.int64)
+    cost, bound = case.cost(best), 0
     if case.constant:
-        cost = case.cost(order)
-        return Mapping(order, cost, cost)
-    on_better(Mapping(order, case.cost(order), 0))
-    root = hierarchy(case.distances, case.groups)
-    small = case.num_tasks <= MAX_BRANCHED
-    if small and fits_subsets(case, root):
-        best = min(order, in_sequence(case, root), key=case.cost)
-        upper, best = improve(case, best, np.random.default_rng(seed), steps=30, deadline=deadline, target=0)
-        on_better(Mapping(best, upper, 0))
-        proven = map_by_subsets(case, root, upper=upper, deadline=deadline)
-        if proven is not None:
-            return Mapping(proven, case.cost(proven), case.cost(proven))
-        return Mapping(best, upper, lower_bound(case, root, best, deadline))
-    now = time.monotonic()
-    sequence = in_sequence(case, root)
-    bound = lower_bound(case, root, sequence, now + BOUND_SHARE * (deadline - now))
-    rng = np.random.default_rng(seed)
-    steps, plain = 10 * case.num_tasks, sorted([order, sequence], key=case.cost)
-    best, cost = plain[0], case.cost(plain[0])
+        return Mapping(best, cost, cost)
     on_better(Mapping(best, cost, bound))
-    for attempt in range(STARTS + 2):
-        if cost == bound or (attempt and time.monotonic() >= deadline):
+    blocks = find_blocks(case)
+    now = time.monotonic()
+    bound = cut_bound(case, blocks, now + BOUND_SHARE * (deadline - now))
+    rng = np.random.default_rng(seed)
+    in_tree = np.array([gpu for leaf in blocks.root.leaves for gpu in leaf.gpus])
+    sequence = by_node if blocks.root.is_table else in_tree
+    along = np.argsort(sequence)  # (n,) position of each GPU in the tree
+    for order in (best, sequence) if case.size > 1 else (best,):
+        slots = order.reshape(-1, case.size)
+        in_order = np.argsort(along[slots].min(axis=1))
+        found = improve(case, slots[in_order], np.argsort(in_order), rng, deadline, bound)
+        if case.cost(found) < cost:
+            best, cost = found, case.cost(found)
+        on_better(Mapping(best, cost, bound))
+        if cost <= bound or time.monotonic() >= deadline:
             break
-        if attempt in (1, 2):
-            first = plain[attempt - 1]
-        else:
-            first = grown(case, root, rng, GREEDS[attempt % len(GREEDS)], deadline)
-        improved_cost, improved = improve(case, first, rng, steps=steps, deadline=deadline, target=bound)
-        if improved_cost < cost:
-            best, cost = improved, improved_cost
-            on_better(Mapping(best, cost, bound))
-    if small and cost > bound:
-        best, bound = branch(case, best, deadline=deadline, lower=bound)
-    return Mapping(best, case.cost(best), bound)
+    proven = map_by_sets(case, blocks, deadline) if cost > bound else None
+    if proven is not None:
+        best, cost, bound = proven, case.cost(proven), case.cost(proven)
+    return Mapping(best, cost, bound)
 
 
 def traffic_weights(communication: Communication, workers: int) -> IntArray:

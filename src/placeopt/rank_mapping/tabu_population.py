@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import time
+
 import numpy as np
 
 from placeopt.problem import IntArray
-from placeopt.rank_mapping.case import FloatArray
+from placeopt.rank_mapping.case import BoolArray, FloatArray
 
 LONGEST_TENURE = 8
 """Tabu tenures are 2 + 8 n u^3 steps, u uniform in 0 to 1 (Taillard's own later program): mostly short, some long."""
@@ -15,26 +17,29 @@ class TabuPopulation:
     """
     ``K`` tabu searches over swaps, step by step together: one numpy call serves all, which is what small n needs.
 
-    The cost of an order p is the sum of ``flows[i, j] * distances[p[i], p[j]]`` over all ordered pairs, and of
-    ``linear[i, p[i]]`` over all items; neither matrix need be symmetric, both have zero diagonals. ``delta[k, i, j]``
-    is the exact change of cost of search k if i and j are swapped. It is computed once and then updated: after the swap
-    of r and s an entry of two others changes by a sum of products (Taillard 1991), the entries of r and s are computed
-    again.
+    The cost of an order p is the sum of ``flows[i, j] * far[i, j]`` over all ordered pairs, where ``far`` are the
+    distances between the places of the items, and of ``linear[i, p[i]]`` over all items; neither matrix need be
+    symmetric, both have zero diagonals. ``far`` has shape (K, n, n); ``barred``, (K, n, n), are pairs that are never
+    swapped. ``delta[k, i, j]`` is the exact change of cost of search k if i and j are swapped. It is computed once and
+    then updated: after the swap of r and s an entry of two others changes by a sum of products (Taillard 1991), the
+    entries of r and s are computed again.
     """
 
     def __init__(
         self,
         flows: FloatArray,
-        distances: FloatArray,
+        far: FloatArray,
         orders: IntArray,
         rng: np.random.Generator,
+        *,
         linear: FloatArray | None = None,
+        barred: BoolArray | None = None,
     ) -> None:
         self._rng, self._linear = rng, linear
         self._flows, self._back = flows, np.ascontiguousarray(flows.T)
         self._both = flows + flows.T
         self.orders = orders.copy()  # (K, n)
-        self._far = distances[orders[:, :, None], orders[:, None, :]]  # (K, n, n)
+        self._far = far.copy()  # (K, n, n)
         at = flows @ self._far.transpose(0, 2, 1) + flows.T @ self._far  # (K, n, n) cost of i at the place of j
         if linear is not None:
             at += linear[:, orders].transpose(1, 0, 2)
@@ -42,7 +47,10 @@ class TabuPopulation:
         self.delta = at + at.transpose(0, 2, 1) - self._own[:, :, None] - self._own[:, None, :]
         self.delta += self._both * (self._far + self._far.transpose(0, 2, 1))
         count, n = orders.shape
-        self.delta[:, np.arange(n), np.arange(n)] = np.inf
+        self._barred = np.broadcast_to(np.eye(n, dtype=bool), far.shape)
+        if barred is not None:
+            self._barred = self._barred | barred
+        self.delta[self._barred] = np.inf
         self.costs = (flows * self._far).sum(axis=(1, 2))
         if linear is not None:
             self.costs += linear[np.arange(n), orders].sum(axis=1)
@@ -51,11 +59,19 @@ class TabuPopulation:
         self._banned = np.zeros((count, n, n))  # of a swap: the earlier of its two
         self._step = 0
 
-    def run(self, steps: int) -> None:
-        """Make that many swaps in every search: the best that is not banned, or that beats all that it has met."""
+    def run(self, steps: int, *, deadline: float = np.inf, target: float = -np.inf) -> None:
+        """
+        Make that many swaps in every search: the best that is not banned, or that beats all that it has met.
+
+        Ends before at the deadline, of ``time.monotonic()``, or as soon as one has met the cost ``target``.
+        """
         every = np.arange(len(self.orders))
         masked = np.empty_like(self.delta)
+        if self._barred.all():
+            return
         for _ in range(steps):
+            if time.monotonic() >= deadline or self.best_costs.min() <= target:
+                return
             self._step += 1
             flat = self.delta.reshape(len(every), -1)
             free = flat.argmin(axis=1)
@@ -97,7 +113,7 @@ class TabuPopulation:
             new += row @ flows.T + column @ flows - own - own[every, item][:, None] + self._both[item] * (row + column)
             if self._linear is not None:
                 new += self._linear[item[:, None], self.orders] + self._linear[:, self.orders[every, item]].T
-            new[every, item] = np.inf
+            new[self._barred[every, item]] = np.inf
             self.delta[every, item] = self.delta[every, :, item] = new
             banned = np.minimum(self._until[every, item], self._until[every, :, item])
             self._banned[every, item] = self._banned[every, :, item] = banned
