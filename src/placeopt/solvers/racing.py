@@ -49,7 +49,7 @@ def race(
     - ``runners``: One for each. They are busy for a moment after the race, until the solvers have stopped.
     - ``model``, ``options``: What and how; ``threads`` are shared out, the first has one more where they do not divide.
     - ``deadline``, ``on_progress``, ``cancel``: As in `Runner.solve`. News are those of the race:
-      the best solution, at first the hint, and the best bound.
+      the best solution, the best bound.
 
     Returns the best verified values and the tightest bound, whichever solver they are from. ``failed`` only if all
     failed; the cause of one that did stands in the message, whatever the other reached. Raises ``Unsupported`` if one

@@ -32,7 +32,7 @@ class Reading:
 
     Solvers may report from several threads at once.
 
-    - ``options``: A feasible ``hint`` is the first solution.
+    - ``options``: A feasible ``hint`` is the first solution, which is no news.
     - ``on_progress``: Told of every better solution and bound.
     """
 
@@ -45,11 +45,12 @@ class Reading:
         self._gap = options.gap
         self._lock = threading.Lock()
         self._began = time.monotonic()
-        self._on_progress = on_progress
+        self._on_progress: OnProgress | None = None
         if options.hint is not None:
             if len(options.hint) != model.num_variables:
                 raise ValueError(f"hint has {len(options.hint)} values, the model {model.num_variables} variables")
             self.offer(options.hint)
+        self._on_progress = on_progress
 
     @property
     def seconds(self) -> float:
