@@ -3,11 +3,13 @@
 import gc
 import os
 import signal
+import subprocess
 import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -273,6 +275,25 @@ def test_sigint_to_the_worker_is_ignored(solver: str, worker: Worker) -> None:
     threading.Timer(0.2, os.kill, (worker.pid, signal.SIGINT)).start()
     solution = worker.solve(solver, hard(), SolveOptions(0.6), deadline=within(20))
     assert (solution.limit, solution.failed) == ("time", False)
+
+
+EXIT = """
+import sys, time
+sys.path.insert(0, {tests!r})
+from helpers.solver_models import hard
+from placeopt.solvers import InProcess, SolveOptions
+runners, model = [InProcess() for _ in range(3)], hard(columns=2000, rows=300)
+for runner in runners:
+    runner.solve({solver!r}, model, SolveOptions(60.0, threads=4), deadline=time.monotonic() + 0.3)
+"""
+
+
+@pytest.mark.parametrize("solver", ["cpsat", "highs"])
+def test_a_program_ends_well_after_solves_in_threads(solver: str) -> None:
+    """Also where nobody closes the runner, and a solver that was left behind at the deadline is still at work."""
+    code = EXIT.format(tests=str(Path(__file__).parents[1]), solver=solver)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+    assert (done.returncode, done.stderr) == (0, "")
 
 
 @pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGTERM])

@@ -13,6 +13,7 @@ Importing this module loads the standard library only: a `Worker` may start firs
 process that started it loads NumPy and the rest.
 """
 
+import atexit
 import contextlib
 import os
 import queue
@@ -245,18 +246,28 @@ class InProcess(Runner):
         """Ask a solve that was left behind to stop, and wait a second for it; end the process, if there is one."""
         self._worker.close()
         if self._run is not None:
-            self._run.stop(0)
-            self._run.ended_within(CLOSE_S)
+            self._run.end()
 
 
 class _Run:
-    """A solve in a daemon thread."""
+    """
+    A solve in a daemon thread.
+
+    Before the interpreter goes down it is ended: Python would unwind the thread within the solver, whose own threads
+    still run, and C++ then aborts the program ("terminate called without an active exception").
+    """
 
     def __init__(self, request: Request) -> None:
         self.inbox: queue.SimpleQueue[Answer | Lost] = queue.SimpleQueue()
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._work, args=(request,), name="placeopt-solve", daemon=True)
+        atexit.register(self.end)
         self._thread.start()
+
+    def end(self) -> None:
+        """Ask it to stop, and wait a second for it."""
+        self._stop.set()
+        self._thread.join(CLOSE_S)
 
     def stop(self, number: int) -> None:
         """Ask it to stop; there is only the one."""
@@ -273,3 +284,4 @@ class _Run:
             self.inbox.put(Answer(request.number, progress))
 
         self.inbox.put(Answer(request.number, solve_request(request, report, self._stop)))
+        atexit.unregister(self.end)
