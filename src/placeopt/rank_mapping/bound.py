@@ -25,35 +25,47 @@ def cut_bound(case: MappingProblem, blocks: Blocks, deadline: float = np.inf) ->
     Two GPUs that meet at a star pay its distance. That is the sum over all blocks that one of them leaves of half of
     what the distance grows by there; so an order pays for each block half of the growth times the traffic that leaves
     the block's tasks. Ways out of single GPUs are exact: traffic of tasks and lengths, one falling, one rising. The
-    distances of a table count as its least. Blocks of one size that hold all tasks are bounded together; where nodes
-    hold whole ranks, in the graph of ranks. What is not computed by the deadline is left out.
+    distances of a table count as its least. Blocks of one depth that hold all tasks are bounded together as far as
+    they grow alike; where nodes hold whole ranks, in the graph of ranks. What is not computed by the deadline is left
+    out.
     """
-    lengths = blocks.out.copy()
-    growths: dict[tuple[int, bool], list[float]] = defaultdict(list)  # by size, and whether blocks hold whole ranks
+    n, lengths = case.num_tasks, blocks.out.copy()
+    levels: dict[int, list[tuple[IntArray, float]]] = defaultdict(list)  # by depth: blocks and half of their growth
 
-    def visit(block: Block, above: float) -> None:
-        apart = block.apart
+    def visit(block: Block, above: float, depth: int) -> None:
+        apart, gpus = block.apart, np.array(block.gpus)
         if block.is_table:
-            apart = float(blocks.inner[np.ix_(block.gpus, block.gpus)][~np.eye(len(block.gpus), dtype=bool)].min())
+            apart = float(blocks.inner[np.ix_(gpus, gpus)][~np.eye(len(gpus), dtype=bool)].min())
         if not block.children:
-            lengths[list(block.gpus)] += (apart if block.is_table else above) / 2
-        if 1 < len(block.gpus) < case.num_tasks:
-            growths[len(block.gpus), case.holds_groups(block.gpus)].append((above - apart) / 2)
+            lengths[gpus] += (apart if block.is_table else above) / 2
+        if len(gpus) < n:
+            levels[depth].append((gpus, (above - apart) / 2 if len(gpus) > 1 else float(lengths[gpus[0]])))
         for child in block.children:
-            visit(child, apart)
+            visit(child, apart, depth + 1)
 
-    visit(blocks.root, 0.0)
-    total = float(np.sort(case.traffic.sum(axis=1)) @ -np.sort(-lengths))
-    for whole in {whole for _, whole in growths}:
-        graph, unit = (case.weights * case.size**2, case.size) if whole else (case.traffic, 1)
-        least = least_cut(graph, deadline)
-        for (size, of_ranks), growth in growths.items():
-            if of_ranks == whole:
-                total += sum(growth) * least
-                if len(growth) * size == case.num_tasks:
-                    together = partition_bound(graph, size // unit, deadline)
-                    total += min(growth) * max(0.0, together - len(growth) * least)
-    return max(0, int(np.ceil(total - SLACK)))
+    def exact() -> float:
+        return float(np.sort(case.traffic.sum(axis=1)) @ -np.sort(-lengths))
+
+    visit(blocks.root, 0.0, 0)
+    total, least = 0.0, [least_cut(case.traffic, deadline), least_cut(case.weights, deadline) * case.size**2]
+    for level in levels.values():
+        sizes = np.array([len(gpus) for gpus, _ in level])
+        several = np.array([growth for gpus, growth in level if len(gpus) > 1])
+        whole = all(case.holds_groups(gpus) for gpus, _ in level)
+        total += float(several.sum()) * least[whole]
+        common = min(growth for _, growth in level)
+        if len(several) and sizes.sum() == n and common > 0:
+            graph = case.weights * case.size**2 if whole else case.traffic
+            together = partition_bound(graph, sizes // case.size if whole else sizes, deadline)
+            before = exact()
+            alone = [int(gpus[0]) for gpus, _ in level if len(gpus) == 1]
+            gain = common * (together - len(several) * least[whole])
+            lengths[alone] -= common
+            if exact() + gain > before:
+                total += gain
+            else:
+                lengths[alone] += common
+    return max(0, int(np.ceil(total + exact() - SLACK)))
 
 
 def least_cut(weights: FloatArray, deadline: float = np.inf) -> float:
@@ -85,28 +97,30 @@ def least_cut(weights: FloatArray, deadline: float = np.inf) -> float:
     return best
 
 
-def partition_bound(weights: FloatArray, size: int, deadline: float = np.inf) -> float:
+def partition_bound(weights: FloatArray, sizes: IntArray, deadline: float = np.inf) -> float:
     """
-    At least this much traffic leaves the sets of a partition into sets of ``size``, summed over the sets.
+    At least this much traffic leaves the sets of a partition into sets of ``sizes``, summed over the sets.
 
     With X the sets' indicator columns, L the Laplacian and d numbers that sum to 0, the sum of cuts is tr X'LX = tr
-    X'(L + diag d)X; off the constant vector X spans k - 1 directions of norm ``size``, so it is at least ``size`` x the
-    k - 1 smallest eigenvalues of L + diag d there (Donath and Hoffman 1973; the projection by Rendl and Wolkowicz
-    1995). d is improved by a few steps of subgradient ascent; every d gives a bound.
+    X'(L + diag d)X, so it is at least the sum of sizes, falling, times the smallest eigenvalues of L + diag d, rising
+    (Donath and Hoffman 1973). Where all sizes are equal, the constant vector is left out, and one size (Rendl and
+    Wolkowicz 1995). d is improved by a few steps of subgradient ascent; every d gives a bound.
     """
-    n, k = len(weights), len(weights) // size
-    laplacian = np.diag(weights.sum(axis=1)) - weights
-    basis = np.linalg.qr(np.column_stack([np.ones(n), np.eye(n)[:, 1:]]))[0][:, 1:]  # (n, n - 1), off the constant
+    n, norms = len(weights), -np.sort(-sizes)
+    laplacian, basis = np.diag(weights.sum(axis=1)) - weights, np.eye(n)
+    if norms[0] == norms[-1]:
+        basis = np.linalg.qr(np.column_stack([np.ones(n), basis[:, 1:]]))[0][:, 1:]  # (n, n - 1), off the constant
+        norms = norms[1:]
     d, best, step = np.zeros(n), 0.0, weights.sum(axis=1).mean()
     for _ in range(ASCENT_STEPS):
         if time.monotonic() >= deadline:
             break
         values, vectors = np.linalg.eigh(basis.T @ (laplacian + np.diag(d)) @ basis)
-        bound = size * float(values[: k - 1].sum())
+        bound = float(norms @ values[: len(norms)])
         if bound <= best:
             step /= 2
         best = max(best, bound)
-        slope = ((basis @ vectors[:, : k - 1]) ** 2).sum(axis=1)
+        slope = (basis @ vectors[:, : len(norms)]) ** 2 @ norms
         slope -= slope.mean()
         d = d + step * slope / max(float(np.linalg.norm(slope)), SLACK)
     unit = 2 * max(1, int(np.gcd.reduce(weights.astype(np.int64), axis=None)))  # each cut has two sides

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -54,9 +53,9 @@ class MappingProblem:
         """Sum over unordered pairs of tasks of traffic x distance."""
         return round(float((self.traffic * self.distances[np.ix_(order, order)]).sum()) / 2)
 
-    def holds_groups(self, gpus: Sequence[int]) -> bool:
+    def holds_groups(self, gpus: IntArray | tuple[int, ...]) -> bool:
         """Whether these are all GPUs of some groups: no rank lies across their border."""
-        return len(gpus) == int(np.isin(self.groups, self.groups[list(gpus)]).sum())
+        return len(gpus) == int(np.isin(self.groups, self.groups[np.array(gpus)]).sum())
 
     @cached_property
     def constant(self) -> bool:
