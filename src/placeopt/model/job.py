@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from contextvars import ContextVar
-from typing import Annotated, Any, Literal, Required, Self
+from typing import Annotated, Any, Literal, NamedTuple, Required, Self
 
 from pydantic import Field, ModelWrapValidatorHandler, TypeAdapter, ValidationError, model_validator, with_config
 from typing_extensions import TypedDict
@@ -255,19 +255,22 @@ class Job(Record):
         return job
 
     @classmethod
-    def _from_template(cls, entry: dict[str, Any], known: Mapping[str, dict[str, Any]]) -> Self:
+    def _from_template(cls, entry: dict[str, Any], known: "Templates") -> Self:
         """Return the job that an entry with a template states."""
         name = entry[TEMPLATE]
-        shared = known.get(name) if isinstance(name, str) else None
+        shared = known.fields.get(name) if isinstance(name, str) else None
         if shared is None:
-            raise ValueError(f"{TEMPLATE}: no template {name!r}; there are: {', '.join(list(known)[:20]) or 'none'}")
+            there = ", ".join(list(known.fields)[:20]) or "none"
+            raise ValueError(f"{TEMPLATE}: no template {name!r}; there are: {there}")
         for field in entry if not entry.keys() <= _STATED else ():
             if field not in _STATED:
                 why = "the template states it" if field in Job.model_fields else "unknown field"
                 raise ValueError(f"{field}: {why}; beside 'template' a job has {', '.join(OWN)}")
         own = _own_fields(entry)
         del own[TEMPLATE]
-        return trusted(cls, shared | own)
+        job: Self = known.blanks.pop() if known.blanks else trusted(cls, {})
+        _fill(job, shared, own)
+        return job
 
     def _check_options(self) -> None:
         seen: set[str] = set()
@@ -302,8 +305,17 @@ OWN = ("id", "user", "arrival_ms", "deadline_ms", "expected_completion_ms", "ori
 TEMPLATE, TEMPLATES = "template", "templates"
 
 
-templates: ContextVar[Mapping[str, dict[str, Any]] | None] = ContextVar("templates", default=None)
-"""Those of the document that is being validated, if it has any: name -> fields of the job that is as it says."""
+class Templates(NamedTuple):
+    """Of a document that is validated."""
+
+    fields: Mapping[str, dict[str, Any]]
+    """Name -> fields of the job that is as the template says."""
+    blanks: list[Any]
+    """A job without values for each one of the document."""
+
+
+templates: ContextVar[Templates | None] = ContextVar("templates", default=None)
+"""Those of the document that is being validated, if it has any."""
 _own: Any = {name: Job.__annotations__[name] for name in OWN if name != "id"}
 # A typed dict, with names that mypy cannot see: a record made for each job and taken apart takes three times as long.
 _Own = TypedDict("_Own", {TEMPLATE: Required[str], "id": Required[Id], **_own}, total=False)  # type: ignore[misc]
@@ -311,11 +323,11 @@ _strict_own: Any = with_config(Record.model_config)(_Own)
 _own_fields = TypeAdapter[Any](_strict_own).validator.validate_python
 _own_fields_of_all = TypeAdapter[Any](list[_strict_own]).validator.validate_python
 _STATED = frozenset((TEMPLATE, *OWN))
-MANY = 1000
-"""Entries that are looked at together: enough that the call costs nothing, few enough that their copies do not."""
+MANY = 500
+"""Entries that are looked at together: enough that the call costs nothing, fewer than make Python look for garbage."""
 
 
-def filled(entries: Sequence[Any], known: Mapping[str, dict[str, Any]]) -> list[Any]:
+def filled(entries: Sequence[Any], known: Templates) -> list[Any]:
     """
     Return the entries of a document, those with a template as jobs.
 
@@ -327,7 +339,14 @@ def filled(entries: Sequence[Any], known: Mapping[str, dict[str, Any]]) -> list[
         part = stated[first : first + MANY]
         with suppress(ValidationError, KeyError):
             owns = _own_fields_of_all([entries[i] for i in part])
-            shared = [known[own.pop(TEMPLATE)] for own in owns]
+            shared = [known.fields[own.pop(TEMPLATE)] for own in owns]
             for i, common, own in zip(part, shared, owns, strict=True):
-                whole[i] = trusted(Job, common | own)
+                whole[i] = known.blanks.pop()
+                _fill(whole[i], common, own)
     return whole
+
+
+def _fill(job: Job, shared: dict[str, Any], own: dict[str, Any]) -> None:
+    fields = job.__dict__
+    fields.update(shared)
+    fields.update(own)

@@ -7,7 +7,6 @@ checking references, the digest, compiling, writing) looks at each object once, 
 
 from __future__ import annotations
 
-import gc
 import hashlib
 import json
 from collections.abc import Iterable, Sequence
@@ -16,8 +15,8 @@ from typing import Annotated, Any, ClassVar, Self
 
 from pydantic import BeforeValidator, ModelWrapValidatorHandler, TypeAdapter, model_validator
 
-from placeopt.model.base import MAX_JOBS, Id, Record
-from placeopt.model.job import OWN, RECORDS, TEMPLATE, TEMPLATES, Job, filled, templates
+from placeopt.model.base import MAX_JOBS, Id, Record, trusted
+from placeopt.model.job import OWN, RECORDS, TEMPLATE, TEMPLATES, Job, Templates, filled, templates
 
 _records_of = itemgetter(*RECORDS, "labels")
 _values_of = itemgetter(*(name for name in Job.model_fields if name not in (*OWN, *RECORDS, "labels")))
@@ -51,17 +50,20 @@ class JobsDocument(Record):
             return handler(given)
         rest = dict(given)
         stated = _Stated.model_validate({"templates": rest.pop(TEMPLATES)}).templates
-        known = {name: job.__dict__ for name, job in stated.items()}
-        before, collects = templates.set(known), gc.isenabled()
-        gc.disable()  # while objects are made, it looks at all that hold others again and again: half of all the time
+        # While objects are made, Python looks for garbage among all that hold others, again and again. A job without
+        # values holds none: all are made first, then filled one by one.
+        entries = rest.get(cls.JOBS[0])
+        count = min(len(entries), MAX_JOBS) if isinstance(entries, list) else 0
+        nothing = dict.fromkeys(Job.model_fields)
+        blanks = [trusted(Job, nothing.copy()) for _ in range(count)]
+        known = Templates({name: job.__dict__ for name, job in stated.items()}, blanks)
+        if isinstance(entries, list) and len(entries) <= MAX_JOBS and not cls.JOBS[1:]:
+            rest[cls.JOBS[0]] = filled(entries, known)
+        before = templates.set(known)
         try:
-            if not cls.JOBS[1:] and isinstance(entries := rest.get(cls.JOBS[0]), list) and len(entries) <= MAX_JOBS:
-                rest[cls.JOBS[0]] = filled(entries, known)
             return handler(rest)
         finally:
             templates.reset(before)
-            if collects:
-                gc.enable()
 
 
 def grouped(jobs: Iterable[Job]) -> tuple[list[str], list[int]]:

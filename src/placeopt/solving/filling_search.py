@@ -57,7 +57,7 @@ class FillingSearch:
 
     def generate(self, ends: float) -> None:
         """
-        Generate fillings until prices bound the value at that of the mix, or of the best plan.
+        Generate fillings until prices bound the value at that of the mix, or of the best plan, or within the gap.
 
         Raises ``OutOfTime`` at ``ends``, of ``time.monotonic()``.
         """
@@ -68,7 +68,7 @@ class FillingSearch:
             least, _ = self._price(center)
             self._context.bounds.prove_value(least, RELAXES)
         most = self._context.budget.steps(STEPS_PER_S)
-        while not self._context.value_proven and (price := self._program()) is not None:
+        while not self._closed and (price := self._program()) is not None:
             if self.pricing.steps >= most:
                 self._context.budget.note_limit("work")
                 return
@@ -85,6 +85,10 @@ class FillingSearch:
             else:
                 if least <= self.mixed or not self.pricing.look_further(MORE_STEPS):
                     return
+
+    @property
+    def _closed(self) -> bool:
+        return self._context.value_proven or self._context.is_closed
 
     def _begin(self) -> IntArray | None:
         """Return the prices at which all units together have no more room than they have; None without any."""

@@ -12,6 +12,7 @@ from placeopt.heuristics import assign_gpus
 from placeopt.heuristics.greedy_pass import stop_at
 from placeopt.solving.context import SolveContext
 from placeopt.solving.filling_search import FillingSearch
+from placeopt.solving.greedy_rule import has_many_fractions
 from placeopt.solving.incumbent import Offer
 from placeopt.solving.stage import StageReport, StatedReason
 
@@ -26,7 +27,7 @@ class Fillings:
     name: ClassVar[str] = "fillings"
     uses_solver: ClassVar[bool] = True
     beside_patterns: bool = False
-    """Whether node patterns come before, which are faster where they support the shares of the round."""
+    """Whether patterns of nodes and of GPUs come before, which are faster where they support the shares there are."""
 
     def skip_reason(self, context: SolveContext) -> str | None:
         """Only while the value is open, and where running jobs stay as they are."""
@@ -34,8 +35,12 @@ class Fillings:
             return reason
         if self.beside_patterns and shares_nest(context.problem):
             return "node patterns support the shares of the round"
+        if self.beside_patterns and has_many_fractions(context.problem):
+            return "patterns of single GPUs bound rounds of many fractions"
         if context.value_proven:
             return StatedReason("the value is proven already")
+        if context.is_closed:
+            return "the value is within the gap"
         if context.problem.changeable:
             return StatedReason("running jobs may be changed, which fillings do not support")
         return None
