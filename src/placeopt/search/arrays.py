@@ -72,23 +72,25 @@ def put(state: State, problem: Problem, job: int, placement: Placement) -> None:
     place(state, job, placement.option)
 
 
-def allocation_of(state: State, problem: Problem, before: Allocation) -> Allocation:
-    """Return the placements as they stand; fixed jobs as in ``before``."""
+def allocation_of(state: State, problem: Problem, before: Allocation, *, best: bool = False) -> Allocation:
+    """Return the placements as they stand, or the best ones; fixed jobs as in ``before``."""
     return tuple(
-        before[job] if state.fixed[job] else _placement(state, problem, job) for job in range(problem.num_jobs)
+        before[job] if state.fixed[job] else _placement(state, problem, job, best) for job in range(problem.num_jobs)
     )
 
 
-def _placement(state: State, problem: Problem, job: int) -> Placement | None:
-    option = state.option[job]
-    if option < 0:
+def _placement(state: State, problem: Problem, job: int, best: bool) -> Placement | None:
+    option, entries = (state.best_option_of, state.best_entries_of) if best else (state.option, state.entries)
+    if option[job] < 0:
         return None
+    of_slot = state.slot_node, state.slot_gpus, state.slot_workers
+    node, held, workers = (state.best_node, state.best_gpus, state.best_workers) if best else of_slot
     nodes, gpus = list[int](), list[int]()
-    for slot in range(state.first_slot[job], state.first_slot[job] + state.entries[job]):
-        node, mask = state.slot_node[slot], state.slot_gpus[slot]
-        nodes += [node] * state.slot_workers[slot]
-        gpus += [problem.first_gpu[node] + bit for bit in range(mask.bit_length()) if mask >> bit & 1]
-    return Placement(option, tuple(nodes), tuple(gpus))
+    for slot in range(state.first_slot[job], state.first_slot[job] + entries[job]):
+        mask = held[slot]
+        nodes += [node[slot]] * workers[slot]
+        gpus += [problem.first_gpu[node[slot]] + bit for bit in range(mask.bit_length()) if mask >> bit & 1]
+    return Placement(option[job], tuple(nodes), tuple(gpus))
 
 
 def _nodes(problem: Problem, kinds: NodeKinds) -> dict[str, object]:

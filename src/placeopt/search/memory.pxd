@@ -6,4 +6,3 @@ cpdef void note(State s, long job) noexcept nogil
 cdef void undo(State s) noexcept nogil
 cpdef void keep(State s) noexcept nogil
 cpdef void save(State s) noexcept nogil
-cpdef void restore(State s) noexcept nogil

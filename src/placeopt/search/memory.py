@@ -66,21 +66,3 @@ def save(s: State) -> None:
                 s.best_workers[slot] = s.slot_workers[slot]
     s.changed_count = 0
     s.best_value, s.best_plan_cost = s.value, s.cost
-
-
-def restore(s: State) -> None:
-    """Go back to the best plan."""
-    for i in range(s.changed_count):
-        if s.option[s.changed_jobs[i]] >= 0:
-            placing.take_away(s, s.changed_jobs[i])
-    for i in range(s.changed_count):
-        job = s.changed_jobs[i]
-        s.changed[job] = 0
-        if s.best_option_of[job] >= 0:
-            s.entries[job] = s.best_entries_of[job]
-            for slot in range(s.first_slot[job], s.first_slot[job] + s.entries[job]):
-                s.slot_node[slot] = s.best_node[slot]
-                s.slot_gpus[slot] = s.best_gpus[slot]
-                s.slot_workers[slot] = s.best_workers[slot]
-            placing.place(s, job, s.best_option_of[job])
-    s.changed_count = 0

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from placeopt.problem import Allocation, Problem
-from placeopt.search import annealing, memory
+from placeopt.search import annealing
 from placeopt.search.arrays import allocation_of, state_of
 from placeopt.terms import Weighted
 
@@ -17,8 +17,7 @@ class LocalSearch:
     """
     Simulated annealing from ``allocation``, a plan that every rule allows; running jobs stay where it has them.
 
-    The same ``seed`` and the same calls make the same steps, compiled or not. ``started_at`` is the value that it
-    started with.
+    The same ``seed`` and the same calls make the same steps, compiled or not.
     """
 
     def __init__(
@@ -27,7 +26,6 @@ class LocalSearch:
         """Take a round that `what_is_missing` finds nothing missing in."""
         self._problem, self._start = problem, allocation
         self._state = state_of(problem, weighted, allocation, seed)
-        self.started_at = self.value
         self.steps = 0
 
     @property
@@ -54,6 +52,5 @@ class LocalSearch:
         self.steps += steps
 
     def allocation(self) -> Allocation:
-        """Go back to the best plan, and return it."""
-        memory.restore(self._state)
-        return allocation_of(self._state, self._problem, self._start)
+        """Return the best plan."""
+        return allocation_of(self._state, self._problem, self._start, best=True)

@@ -221,6 +221,16 @@ class SolveContext:
         return guide is not None and guide.value == self.incumbent.value
 
     @property
+    def end_s(self) -> float:
+        """
+        Seconds that a search needs at its end, for an offer and a bound at its value: twice what the last ones took.
+
+        Where the value is proven and the cost is bounded at that value, no other bound can come.
+        """
+        bounded = self.value_proven and self.has_cost_bound
+        return 2.0 * (self.budget.offer_s + (0.0 if bounded else self.handover.cost_bound_s))
+
+    @property
     def proven(self) -> bool:
         """Whether both levels are proven."""
         return self.value_proven and (not self.weighted or self.incumbent.cost == self.bounds.cost)

@@ -152,8 +152,13 @@ RELAXATIONS = (
     FillingCostBound(),
 )
 BOUND_AGAIN = CostRelaxationBound(after_improvement=True)
-SEARCH = (*RELAXATIONS, NeighbourhoodSearch(), BOUND_AGAIN)
-SEARCH_BEFORE_COUNTS = (*RELAXATIONS, NeighbourhoodSearch(before_exact="counts"), BOUND_AGAIN)
+SEARCH = (*RELAXATIONS, Annealing(), NeighbourhoodSearch(), BOUND_AGAIN)
+SEARCH_BEFORE_COUNTS = (
+    *RELAXATIONS,
+    Annealing(before_exact="counts"),
+    NeighbourhoodSearch(before_exact="counts"),
+    BOUND_AGAIN,
+)
 
 
 def greedy_method(

@@ -5,10 +5,12 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Protocol
 
 from placeopt.search import LocalSearch, is_compiled, what_is_missing
+from placeopt.solving import sizes
 from placeopt.solving.context import SolveContext
+from placeopt.solving.incumbent import Offer, Refused
 from placeopt.solving.stage import StageReport, StatedReason
 
 CALL_S = 0.01
@@ -17,8 +19,10 @@ STEPS_PER_SECOND = 5_000
 """Steps in deterministic mode, per second of the time limit; compiled, they take a part of it."""
 STEPS_PER_CALL = 20
 """Steps of a call in deterministic mode: so few that uncompiled, too, it ends soon after a cancel."""
-RESERVES = 2.0
-"""Time reserved for the offer at the end, in multiples of what the last one took."""
+OFFER_EVERY, OFFER_SHARE = 1_000, 0.1
+"""Steps between two offers of better plans, and the share of the time that offers may take, if that is less often."""
+SHARE_BEFORE_EXACT = 0.5
+"""Part of the time left that it may take where an exact stage comes after it."""
 
 
 @dataclass(frozen=True)
@@ -27,8 +31,8 @@ class Annealing:
 
     name: ClassVar[str] = "annealing"
     uses_solver: ClassVar[bool] = False
-    share: float = 1.0
-    """Part of the time left that it may take."""
+    before_exact: str | None = None
+    """Formulation of an exact stage that follows, for which time is left where its model is built."""
 
     def skip_reason(self, context: SolveContext) -> str | None:
         """Only while anything is open, in rounds that the search handles."""
@@ -40,42 +44,70 @@ class Annealing:
         return StatedReason(f"the local search does not handle {missing}") if missing else None
 
     def run(self, context: SolveContext) -> Iterator[StageReport]:
-        """Search until time or work ends it, and offer what is better."""
-        incumbent, budget = context.incumbent, context.budget
+        """Search until time or work ends it, or the round is proven; offer what is better now and then."""
+        budget, incumbent = context.budget, context.incumbent
         search = LocalSearch(context.problem, incumbent.allocation, context.weighted, seed=context.draw_seed())
-        first = search.value, search.cost
-        with budget.heuristic(self.share, reserve_s=RESERVES * budget.offer_s) as ends:
-            if budget.params.deterministic:
-                _take(context, search, budget.steps(STEPS_PER_SECOND))
-            else:
-                _search_until(context, search, ends)
-        offer = incumbent.offer(search.allocation()) if (search.value, search.cost) != first else None
-        how = "compiled" if is_compiled() else "not compiled"
-        detail = f"{search.steps} steps, {how}"
+        beside = incumbent.value - search.value  # what changes of running jobs cost
+        few = self.before_exact is not None and sizes.may_be_built(context, self.before_exact)
+        offer: Offer | None = None
+        offered, since = 0, time.monotonic()
+        with budget.heuristic(SHARE_BEFORE_EXACT if few else 1.0, reserve_s=context.end_s) as ends:
+            deterministic = budget.params.deterministic
+            pace: _Pace = _Counted(budget.steps(STEPS_PER_SECOND)) if deterministic else _Timed(ends)
+            while pace.goes_on() and not budget.stopped():
+                pace.advance(search)
+                if not incumbent.is_better(search.value + beside, search.cost) or search.steps - offered < OFFER_EVERY:
+                    continue
+                if budget.has_passed(since, budget.offer_s / OFFER_SHARE):
+                    offer, offered = incumbent.offer(search.allocation()), search.steps
+                    since = time.monotonic()
+                    context.report(self.name)
+                    if context.is_closed or isinstance(offer, Refused):
+                        break
+            if deterministic and not pace.goes_on():
+                budget.note_limit("work")
+        if incumbent.is_better(search.value + beside, search.cost) and not isinstance(offer, Refused):
+            offer = incumbent.offer(search.allocation())
+        detail = f"{search.steps} steps, {'compiled' if is_compiled() else 'not compiled'}"
         yield StageReport(detail, level="cost" if context.value_proven else "value", offer=offer)
 
 
-def _take(context: SolveContext, search: LocalSearch, most: int) -> None:
-    """Take ``most`` steps, unless nothing can be better."""
-    while search.steps < most and not _is_best(context, search) and not context.budget.stopped():
-        search.advance(min(STEPS_PER_CALL, most - search.steps), search.steps / most, most)
-    context.budget.note_limit("work" if search.steps >= most else "none")
+class _Pace(Protocol):
+    """When a search ends, and how many steps its next call takes."""
+
+    def goes_on(self) -> bool: ...
+
+    def advance(self, search: LocalSearch) -> None: ...
 
 
-def _search_until(context: SolveContext, search: LocalSearch, ends: float) -> None:
-    """Take steps until the clock ends them, or nothing can be better."""
-    started = now = time.monotonic()
-    steps = 1
-    while now < ends and not _is_best(context, search) and not context.budget.stopped():
-        rate = search.steps / (now - started) if search.steps else 0.0
-        search.advance(steps, (now - started) / (ends - started), rate * (ends - started))
-        before, now = now, time.monotonic()
-        steps = max(1, int(steps * min(2.0, CALL_S / max(now - before, CALL_S / 2))))
+class _Counted:
+    """Ends after ``most`` steps, whatever the clock says."""
+
+    def __init__(self, most: int) -> None:
+        self._done, self._most = 0, most
+
+    def goes_on(self) -> bool:
+        return self._done < self._most
+
+    def advance(self, search: LocalSearch) -> None:
+        steps = min(STEPS_PER_CALL, self._most - self._done)
+        search.advance(steps, self._done / self._most, self._most)
+        self._done += steps
 
 
-def _is_best(context: SolveContext, search: LocalSearch) -> bool:
-    """Return whether the search met the bounds of value and cost."""
-    bounds, beside = context.bounds, context.incumbent.value - search.started_at
-    if search.value + beside < bounds.value:
-        return False
-    return not context.weighted or (bounds.cost is not None and search.cost <= bounds.cost)
+class _Timed:
+    """Ends at a moment, ``ends``; learns how many steps a call may take."""
+
+    def __init__(self, ends: float) -> None:
+        self._started = self._now = time.monotonic()
+        self._ends, self._steps = ends, 1
+
+    def goes_on(self) -> bool:
+        return self._now < self._ends
+
+    def advance(self, search: LocalSearch) -> None:
+        began, all_s = time.monotonic(), self._ends - self._started
+        rate = search.steps / max(began - self._started, CALL_S)
+        search.advance(self._steps, min(1.0, (began - self._started) / all_s), rate * all_s)
+        self._now = time.monotonic()
+        self._steps = max(1, int(self._steps * min(2.0, CALL_S / max(self._now - began, CALL_S / 2))))

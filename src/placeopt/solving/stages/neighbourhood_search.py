@@ -9,6 +9,7 @@ from typing import ClassVar
 
 from placeopt.heuristics.search import Guide, LargeNeighbourhoodSearch
 from placeopt.problem import Allocation
+from placeopt.search import what_is_missing
 from placeopt.solving import sizes
 from placeopt.solving.budget import UNLIMITED_STEPS
 from placeopt.solving.context import SolveContext
@@ -25,8 +26,6 @@ STALL = 400
 """Steps in a row without a better plan before a search gives way to the stages after it."""
 OFFER_EVERY, OFFER_SHARE = 25, 0.1
 """Steps between two offers of better plans, and the share of the time that offers may take, if that is less often."""
-RESERVES = 2.0
-"""Time reserved for the last offer and bound, in multiples of what the last ones took."""
 SHARE_BEFORE_EXACT = 0.5
 """Part of the time left that the search may take where an exact stage comes after it."""
 
@@ -69,10 +68,12 @@ class NeighbourhoodSearch:
     """Formulation of an exact stage that follows, for which time is left where its model is built."""
 
     def skip_reason(self, context: SolveContext) -> str | None:
-        """Only while anything is open."""
+        """Only while anything is open, in rounds that stage ``annealing`` does not handle."""
         if reason := context.budget.stop_reason():
             return reason
-        return "the round is proven, or within the gap" if context.is_closed else None
+        if context.is_closed:
+            return "the round is proven, or within the gap"
+        return None if what_is_missing(context.problem, context.weighted) else "stage annealing searches this round"
 
     def run(self, context: SolveContext) -> Iterator[StageReport]:
         """Take the prices of the best value that there may be, and search."""
@@ -155,15 +156,8 @@ class _Run:
         return self._budget.is_half_used(self._steps, self._most, self._started, self._ends)
 
     def _is_late(self) -> bool:
-        """
-        Tell whether the last offer, and a bound at its value, could no longer be made in time; called often.
-
-        Where the value is proven and the cost is bounded at that value, no other bound can come.
-        """
-        bounded = self._context.value_proven and self._context.has_cost_bound
-        bound_s = 0.0 if bounded else self._context.handover.cost_bound_s
-        last_s = RESERVES * (self._budget.offer_s + bound_s)
-        return self._budget.stopped() or self._budget.is_past(self._ends - last_s)
+        """Tell whether the last offer, and a bound at its value, could no longer be made in time; called often."""
+        return self._budget.stopped() or self._budget.is_past(self._ends - self._context.end_s)
 
     def _offer(self, search: LargeNeighbourhoodSearch) -> Offer | None:
         """Offer what is better; None where it is not."""
