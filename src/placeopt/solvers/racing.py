@@ -116,7 +116,7 @@ def _begin(
 
 
 def _take(reading: Reading, ended: dict[str, Solution], solver: str, news: News) -> None:
-    """Take in what one solver has found, proven or come to."""
+    """Take in what one solver has found or proven, or how it ended."""
     if isinstance(news, Exception):  # whatever it is, the race goes on without
         message = f"{type(news).__name__}: {news}"
         news = Solution("error", seconds=reading.seconds, message=message, failed=True)

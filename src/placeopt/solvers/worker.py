@@ -9,7 +9,7 @@ It never outlives its parent, nor does a program that it has started: it leads a
 happens when the pipe closes, in the middle of a solve if need be; and since a process that the parent forked may hold
 the pipe open, it also looks whether it still has the same parent. Some solvers (SCIP) do not let go of Python's lock
 while they work: so on Linux the kernel ends the group, too, when the other end of the pipe ``LIFELINE`` closes, to
-which nobody writes. (Its "signal on parent's death" is no use: it means the *thread* that started the child.)
+which carries no data. (Its "signal on parent's death" is no use: it means the *thread* that started the child.)
 """
 
 import contextlib

@@ -35,6 +35,10 @@ def slice_end_s(number: int) -> float:
 
 UNLIMITED_STEPS = 10**9
 """Steps of a stage that the clock ends."""
+SHARE_BEFORE_EXACT = 0.5
+"""Part of the time left that a search may take where an exact model may be built after it."""
+OFFER_SHARE = 0.1
+"""Part of its time that a search may spend on offers, if that is less often than by its steps."""
 
 
 def solver_of(solver: str, params: SolveParams, threads: int) -> str:

@@ -21,7 +21,7 @@ class Disturbance:
 
     part: IntArray  # (G,) part of each GPU
     pair: IntArray  # (Q, Q) cost of two jobs that meet in a part, at least
-    profile: IntArray  # (P + 1,) 0 to Q - 1 for each profile of the round, -1 where it disturbs nobody; -1 for none
+    profile: IntArray  # (P + 1,) 0 to Q - 1 for each profile of the round, -1 where it disturbs no other; -1 for none
 
 
 def disturbance_of(problem: Problem, weight: int) -> Disturbance:

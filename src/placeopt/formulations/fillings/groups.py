@@ -22,7 +22,7 @@ class BundleGroups:
     milli: IntArray  # (D,) of each of its GPUs
     demand: IntArray  # (D, R)
     allowed: BoolArray  # (D, C) node classes on which a bundle fits while they are idle
-    profile: IntArray  # (D,) whom a bundle disturbs, -1: nobody, or that is not counted
+    profile: IntArray  # (D,) whom a bundle disturbs, -1: none, or one that is not counted
     traffic: IntArray  # (D,) between any two GPUs of a bundle; 0 where it is not counted
     of_option: IntArray  # (O,) bundle group of each option's bundles
 

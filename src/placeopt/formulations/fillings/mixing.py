@@ -74,7 +74,7 @@ class _Beginnings(NamedTuple):
 
     number: IntArray  # (K, Q)
     among: IntArray  # (K,) what these jobs cost each other
-    pays: IntArray  # (K, S + 1) what such jobs, and pieces that disturb nobody, pay at most
+    pays: IntArray  # (K, S + 1) what such jobs, and pieces that disturb none, pay at most
 
     def some(self, which: IntArray | slice) -> _Beginnings:
         """Return some of them."""

@@ -9,6 +9,7 @@ from typing import ClassVar, Protocol
 
 from placeopt.search import LocalSearch, is_compiled, what_is_missing
 from placeopt.solving import sizes
+from placeopt.solving.budget import OFFER_SHARE, SHARE_BEFORE_EXACT
 from placeopt.solving.context import SolveContext
 from placeopt.solving.incumbent import Offer, Refused
 from placeopt.solving.stage import StageReport, StatedReason
@@ -19,10 +20,8 @@ STEPS_PER_SECOND = 5_000
 """Steps in deterministic mode, per second of the time limit; compiled, they take a part of it."""
 STEPS_PER_CALL = 20
 """Steps of a call in deterministic mode: so few that uncompiled, too, it ends soon after a cancel."""
-OFFER_EVERY, OFFER_SHARE = 1_000, 0.1
-"""Steps between two offers of better plans, and the share of the time that offers may take, if that is less often."""
-SHARE_BEFORE_EXACT = 0.5
-"""Part of the time left that it may take where an exact stage comes after it."""
+OFFER_EVERY = 1_000
+"""Steps between two offers of better plans."""
 
 
 @dataclass(frozen=True)

@@ -112,7 +112,7 @@ class _Search:
                 return
 
     def _price(self, prices: CostPrices, others: int) -> tuple[int, int]:
-        """Take in the fillings and the bound that prices give; ``others``: what other costs come to at least."""
+        """Take in the fillings and the bound that prices give; ``others``: the least that other costs add."""
         bound, new = self._mix.price(prices)
         self._context.bounds.prove_cost(max(bound + others, 0), (*COST_RELAXES, *self._left_out))
         return bound, new
@@ -135,7 +135,7 @@ class _Search:
         return master.prices(model, solution.duals)
 
     def _others(self) -> int:
-        """Return what the costs that no filling is charged for come to, by the relaxation of these alone."""
+        """Return a lower bound of the costs that no filling is charged for, by the relaxation of these alone."""
         context = self._context
         raw = raw_costs(context.problem, context.incumbent.allocation, context.weighted)
         left = [w for w, score in zip(context.weighted, raw, strict=True) if not isinstance(w.cost, COUNTED)]

@@ -11,7 +11,7 @@ from placeopt.heuristics.search import Guide, LargeNeighbourhoodSearch
 from placeopt.problem import Allocation
 from placeopt.search import what_is_missing
 from placeopt.solving import sizes
-from placeopt.solving.budget import UNLIMITED_STEPS
+from placeopt.solving.budget import OFFER_SHARE, SHARE_BEFORE_EXACT, UNLIMITED_STEPS
 from placeopt.solving.context import SolveContext
 from placeopt.solving.greedy_rule import has_many_fractions
 from placeopt.solving.incumbent import Offer, Refused
@@ -24,10 +24,8 @@ SMALL_PRODUCT = 2_000
 """Waiting jobs x GPUs up to which an exact stage comes before the search: it proves such rounds sooner."""
 STALL = 400
 """Steps in a row without a better plan before a search gives way to the stages after it."""
-OFFER_EVERY, OFFER_SHARE = 25, 0.1
-"""Steps between two offers of better plans, and the share of the time that offers may take, if that is less often."""
-SHARE_BEFORE_EXACT = 0.5
-"""Part of the time left that the search may take where an exact stage comes after it."""
+OFFER_EVERY = 25
+"""Steps between two offers of better plans."""
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,7 @@ from placeopt.formulations.node_patterns import shares_nest
 from placeopt.heuristics.node_refills import NodeRefills
 from placeopt.problem.free_capacity import room_decides
 from placeopt.solving import sizes
+from placeopt.solving.budget import SHARE_BEFORE_EXACT
 from placeopt.solving.context import SolveContext
 from placeopt.solving.greedy_rule import has_many_fractions
 from placeopt.solving.stage import StageReport
@@ -19,8 +20,6 @@ FIRST_STEPS, STEPS_PER_SECOND = 30, 30
 """Steps in deterministic mode, of 1 to 5 ms each: at first, and per second of the time limit."""
 STALL, STALL_PER_NODE = 50, 10
 """Steps in a row without more value before the stage ends."""
-SHARE_BEFORE_EXACT = 0.5
-"""Part of the time left that it may take where an exact model may be built; where not, nothing finds more."""
 RESERVES = 2.0
 """Time reserved for the offer at the end, in multiples of what the last one took."""
 
