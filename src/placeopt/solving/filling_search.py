@@ -25,9 +25,7 @@ from placeopt.solvers.result import Basis
 from placeopt.solving.context import SolveContext
 from placeopt.terms.objective import value
 
-SMOOTHING = 0.5
-"""Weight of the prices that proved most, beside those of the linear program (Wentges 1997)."""
-FIRST_STEPS, MORE_STEPS = 256, 8
+FIRST_STEPS, MORE_STEPS = 1 << 14, 8
 """Branches for a unit at first, and how many times as many there are where so many find nothing."""
 SIMPLEX_WORK = 2.0
 """Work of one linear program in deterministic mode."""
@@ -62,29 +60,18 @@ class FillingSearch:
         Raises ``OutOfTime`` at ``ends``, of ``time.monotonic()``.
         """
         self._ends = ends
-        center = self._begin()
-        least = np.inf
-        if center is not None:
-            least, _ = self._price(center)
-            self._context.bounds.prove_value(least, RELAXES)
+        begin, least = self._begin(), np.inf
+        if begin is not None:
+            least, _ = self._price(begin)
         most = self._context.budget.steps(STEPS_PER_S)
         while not self._closed and (price := self._program()) is not None:
             if self.pricing.steps >= most:
                 self._context.budget.note_limit("work")
                 return
-            for smoothed in (True, False):
-                at = price
-                if smoothed:
-                    at = price if center is None else (SMOOTHING * center + (1 - SMOOTHING) * price).astype(np.int64)
-                bound, new = self._price(at)
-                if bound < least:
-                    center, least = at, bound
-                    self._context.bounds.prove_value(bound, RELAXES)
-                if new:
-                    break
-            else:
-                if least <= self.mixed or not self.pricing.look_further(MORE_STEPS):
-                    return
+            bound, new = self._price(price)
+            least = min(least, bound)
+            if not new and (least <= self.mixed or not self.pricing.look_further(MORE_STEPS)):
+                return
 
     @property
     def _closed(self) -> bool:
@@ -101,7 +88,7 @@ class FillingSearch:
         return self.master.whole_prices(self.pricing.takes @ amounts)
 
     def _price(self, price: IntArray) -> tuple[int, int]:
-        """Return what prices prove, and how many fillings that pay more than known ones were new."""
+        """Prove what prices prove; return that, and how many fillings that pay more than known ones were new."""
         found, most = [], []
         for unit in range(len(self.units)):
             if self._context.budget.stopped() or self._context.budget.is_past(self._ends):
@@ -109,7 +96,9 @@ class FillingSearch:
             priced = self.pricing.price(price, unit, self.pool.most(price, unit))
             most.append(priced.most)
             found += [Column(unit, filling) for filling in priced.fillings]
-        return self._held + self.master.proven_bound(price, most), self.pool.add(found)
+        bound = self._held + self.master.proven_bound(price, most)
+        self._context.bounds.prove_value(bound, RELAXES)
+        return bound, self.pool.add(found)
 
     def _program(self) -> IntArray | None:
         """Solve the linear program over the known fillings; return its prices, None where there are none."""

@@ -29,12 +29,10 @@ cdef class Packing:
 
 @cython.locals(i=long)
 cpdef fill(Packing s, long room)
-@cython.locals(begin=long, end=long, at=long, bound=long, item=long)
+@cython.locals(begin=long, end=long, at=long, to=long, weight=long, pays=long, bound=long, item=long)
 cdef void _add(Packing s, long paid, long room) except *
 @cython.locals(to=long, at=long, item=long, fits=long, r=long, need=long)
 cdef void _list(Packing s, long copies, long begin, long end) noexcept
-@cython.locals(bound=long, at=long, item=long, weight=long, pays=long)
-cdef long _at_most(Packing s, long begin, long end, long room) noexcept
 @cython.locals(before=long, after=long, g=long, outcome=long, r=long)
 cdef bint _put(Packing s, long item, long bound) noexcept
 @cython.locals(r=long)
@@ -43,7 +41,7 @@ cdef void _take_away(Packing s, long item) noexcept
 cdef bint _take_tightest(Packing s, long at, long item) noexcept
 @cython.locals(g=long, left=long, other=long)
 cdef void _sort(Packing s, long at) noexcept
-@cython.locals(total=long, g=long, k=long, item=long, j=long, outcome=long)
+@cython.locals(g=long, k=long, item=long, j=long, outcome=long)
 cdef long _repack(Packing s, long at) noexcept
 @cython.locals(share=long, outcome=long, g=long, left=long, same=bint, other=long)
 cdef long _pack(Packing s, long at, long part, long wide, long first) noexcept

@@ -94,10 +94,22 @@ def fill(s: Packing, room: int) -> None:
 
 
 def _add(s: Packing, paid: int, room: int) -> None:
-    """Try each of the listed items as the next one, beside what the node holds, which has ``paid``."""
+    """
+    Try each of the listed items as the next one, beside what the node holds, which has ``paid``.
+
+    All that are still to come pay at most: each as often as it fits by itself, the last one in part. Of one item after
+    the other that sum loses its first ones and goes on behind its last, item ``to``; they weigh ``weight``.
+    """
     begin, end = s.begins[s.copies], s.ends[s.copies]
+    to, weight, pays = begin, 0, 0
     for at in range(begin, end):
-        bound = paid + _at_most(s, at, end, room)
+        while to < end and weight + s.fits[to] * s.weight[s.listed[to]] <= room:
+            weight += s.fits[to] * s.weight[s.listed[to]]
+            pays += s.fits[to] * s.pays[s.listed[to]]
+            to += 1
+        bound = paid + pays
+        if to < end:
+            bound += s.pays[s.listed[to]] * (room - weight) // s.weight[s.listed[to]]
         if bound <= s.best:
             return
         if s.steps >= s.most_steps:
@@ -105,6 +117,11 @@ def _add(s: Packing, paid: int, room: int) -> None:
             return
         s.steps += 1
         item = s.listed[at]
+        if to > at:
+            weight -= s.fits[at] * s.weight[item]
+            pays -= s.fits[at] * s.pays[item]
+        else:
+            to = at + 1
         if not _put(s, item, bound):
             continue
         if paid + s.pays[item] > s.best:
@@ -129,19 +146,6 @@ def _list(s: Packing, copies: int, begin: int, end: int) -> None:
             s.listed[to], s.fits[to] = item, fits
             to += 1
     s.ends[copies] = to
-
-
-def _at_most(s: Packing, begin: int, end: int, room: int) -> int:
-    """Return what listed items pay at most: each as often as it fits by itself, the last one in part."""
-    bound = 0
-    for at in range(begin, end):
-        item = s.listed[at]
-        weight, pays = s.fits[at] * s.weight[item], s.fits[at] * s.pays[item]
-        if weight > room:
-            return bound + pays * room // weight
-        room -= weight
-        bound += pays
-    return bound
 
 
 def _put(s: Packing, item: int, bound: int) -> bool:
@@ -200,19 +204,14 @@ def _repack(s: Packing, at: int) -> int:
 
     Returns 1 where that worked, 0 where there is no way, -1 where steps ran out.
     """
-    total = 0
     for g in range(s.gpus):
         s.left[at + g] = s.left[g]
-        total += s.left[g]
     for k in range(s.copies + 1):
         item, j = s.held[k], k
-        total -= s.wide[item] * s.milli[item]
         while j > 0 and s.milli[s.parts[j - 1]] < s.milli[item]:
             s.parts[j] = s.parts[j - 1]
             j -= 1
         s.parts[j] = item
-    if total < 0:
-        return 0
     outcome = _pack(s, at, 0, s.wide[s.parts[0]], 0)
     _sort(s, at)
     return outcome

@@ -95,8 +95,8 @@ class NodePricing:
             milli=_row(self._bundle_groups.milli[items]),
             most=_row(most),
             weight=_row(weight),
-            need=_row(takes[:, :-2]),
-            free=_row(self._units.free[unit]),
+            need=_row(takes),
+            free=_row(self.room[unit]),
             left=_row(self._units.left[unit]),
         )
         packing.best, packing.most_steps = least, self._most_steps
