@@ -254,11 +254,13 @@ def place(
     job: int,
     options: Sequence[int] | None = None,
     fits: Callable[[State, int, Placement], bool] = fits_beyond_room,
+    offered: Callable[[Candidates, int], Iterator[Placement]] | None = None,
 ) -> Placement | None:
     """
     Return the best placement that every rule allows for a job that is not placed yet, or None if none is found.
 
     ``options``: The only ones tried, in their order; None: all, the most valuable first. ``fits``: The rules asked.
+    ``offered``: What yields the places of an option, the best first; None: `places` of this module.
     """
     problem = candidates.problem
     if options is None:
@@ -273,7 +275,7 @@ def place(
         if len(options) > 1 and not candidates.has_room(option):  # of an elastic range, each number is an option
             most[name] = _most_workers_with_room(candidates, option)
             continue
-        for placement in places(candidates, option):
+        for placement in (offered or places)(candidates, option):
             if fits(candidates.state, job, placement):
                 return placement
     return None

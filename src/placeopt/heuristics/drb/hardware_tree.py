@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cache
-from weakref import WeakKeyDictionary
+from functools import lru_cache
 
 import numpy as np
 
-from placeopt.heuristics.drb.fiduccia_mattheyses import bisect, graph_of
+from placeopt.heuristics.drb.fiduccia_mattheyses import grown, least_cut
 from placeopt.problem import IntArray
 from placeopt.topology.cluster_topology import ClusterTopology
 
@@ -28,84 +27,66 @@ class HalvingTree:
         """Return the leaves of a part."""
         return self.order[self.first[part] : self.end[part]]
 
-
-class _Growing:
-    def __init__(self) -> None:
-        self.order: list[int] = []
-        self.second: list[int] = []
-        self._ends: list[tuple[int, int, int]] = []  # first, end and last of each part
-
-    def open(self) -> int:
-        self._ends.append((len(self.order), -1, -1))
-        self.second.append(-1)
-        return len(self.second) - 1
-
-    def close(self, part: int) -> None:
-        self._ends[part] = (self._ends[part][0], len(self.order), len(self.second))
-
-    def done(self) -> HalvingTree:
-        first, end, last = np.array(self._ends, dtype=np.int64).reshape(-1, 3).T
-        order, second = np.array(self.order, dtype=np.int64), np.array(self.second, dtype=np.int64)
-        return HalvingTree(order, first, end, second, last)
+    def sums(self, of_leaf: IntArray) -> IntArray:
+        """Shape (2 n - 1,): the sum over the leaves of every part of a number of each leaf, shape (n,)."""
+        to_here = np.concatenate([[0], np.cumsum(of_leaf[self.order])])
+        inside: IntArray = to_here[self.end] - to_here[self.first]
+        return inside
 
 
-def cluster_tree(topology: ClusterTopology) -> HalvingTree:
-    """Halve the cluster down to nodes along its domains."""
-    # The children of a domain hang on one switch, so all balanced cuts between them cost alike: they are halved in the
-    # order of the file, as evenly by GPUs as that order allows. The tree of a topology is grown once.
-    if topology not in _KNOWN:
-        _KNOWN[topology] = _grown(topology)
-    return _KNOWN[topology]
-
-
-_KNOWN: WeakKeyDictionary[ClusterTopology, HalvingTree] = WeakKeyDictionary()
-"""Of clusters that stay: their topology is the same object in every round."""
-
-
-def _grown(topology: ClusterTopology) -> HalvingTree:
-    nodes = len(topology.node_domain)
-    below: list[list[int]] = [[] for _ in range(len(topology.domain_parent) + 1)]  # the network is last
-    weight = [0] * (len(topology.domain_parent) + 1)
-    items: list[tuple[int, int]] = []  # (node or -1, domain or -1)
-    for n, d in enumerate(topology.node_domain.tolist()):
-        below[d].append(len(items))
-        items.append((n, -1))
-    gpus = np.maximum(np.diff(topology.node_gpu_start), 1).tolist()
-    for n, d in enumerate(topology.node_domain.tolist()):
-        weight[d] += gpus[n]
-    for d in range(len(topology.domain_parent) - 1, -1, -1):
-        if below[d]:
-            above = int(topology.domain_parent[d])
-            below[above].append(len(items))
-            weight[above] += weight[d]
-            items.append((-1, d))
-    for group in below:
-        group.sort(key=lambda i: (items[i][1], i))  # nodes, then domains in the order of the file
-    out = _Growing()
-    sizes = [gpus[n] if n >= 0 else weight[d] for n, d in items]
+def _halved(items: list[int], halves: Callable[[list[int]], tuple[list[int], ...]]) -> HalvingTree:
+    """Return the tree over ``items``; ``halves`` gives two parts of several, or one with the leaf that is all."""
+    order: list[int] = []
+    parts: list[tuple[int, int, int, int]] = []  # first, end, second, last
 
     def grow(group: list[int]) -> int:
-        while len(group) == 1 and items[group[0]][0] < 0:
-            group = below[items[group[0]][1]]
-        part = out.open()
-        if len(group) == 1:
-            out.order.append(items[group[0]][0])
+        part, first, second = len(parts), len(order), -1
+        parts.append((0, 0, 0, 0))
+        two = halves(group)
+        if len(two) == 1:
+            order.append(two[0][0])
         else:
-            middle = _middle([sizes[i] for i in group])
-            grow(group[:middle])
-            out.second[part] = grow(group[middle:])
-        out.close(part)
+            grow(two[0])
+            second = grow(two[1])
+        parts[part] = (first, len(order), second, len(parts))
         return part
 
-    if nodes:
-        grow(below[-1])
-    return out.done()
+    if items:
+        grow(items)
+    columns = np.array(parts, dtype=np.int64).reshape(-1, 4).T
+    return HalvingTree(np.array(order, dtype=np.int64), columns[0], columns[1], columns[2], columns[3])
 
 
-def _middle(sizes: Sequence[int]) -> int:
-    """Return where to cut a list so that both parts weigh as alike as possible; neither is empty."""
-    sums = np.cumsum(sizes)[:-1]
-    return int(np.abs(2 * sums - sum(sizes)).argmin()) + 1
+def _middle(items: list[int], sizes: Sequence[int]) -> tuple[list[int], list[int]]:
+    """Cut a list so that both parts weigh as alike as possible; neither is empty."""
+    sums = np.cumsum(sizes)
+    middle = int(np.abs(2 * sums[:-1] - sums[-1]).argmin()) + 1
+    return items[:middle], items[middle:]
+
+
+@lru_cache(maxsize=8)
+def cluster_tree(topology: ClusterTopology) -> HalvingTree:
+    """Halve the cluster down to nodes along its domains; the trees of a few clusters are kept."""
+    # The children of a domain hang on one switch, so all balanced cuts between them cost alike: they are halved in the
+    # order of the file, nodes first, as evenly by GPUs as that order allows. Domain d is item nodes + d.
+    nodes, domains = len(topology.node_domain), len(topology.domain_parent)
+    weight = [*np.maximum(np.diff(topology.node_gpu_start), 1).tolist(), *[0] * (domains + 1)]  # the network is last
+    below: list[list[int]] = [[] for _ in range(domains + 1)]
+    for node, domain in enumerate(topology.node_domain.tolist()):
+        below[domain].append(node)
+        weight[nodes + domain if domain >= 0 else -1] += weight[node]
+    for domain in range(domains - 1, -1, -1):  # parents come before their children
+        if below[domain]:
+            above = int(topology.domain_parent[domain])
+            below[above].append(nodes + domain)
+            weight[nodes + above if above >= 0 else -1] += weight[nodes + domain]
+
+    def halves(group: list[int]) -> tuple[list[int], ...]:
+        while len(group) == 1 and group[0] >= nodes:
+            group = sorted(below[group[0] - nodes])
+        return (group,) if len(group) == 1 else _middle(group, [weight[item] for item in group])
+
+    return _halved(sorted(below[-1]), halves)
 
 
 def machine_tree(distances: IntArray) -> HalvingTree:
@@ -119,48 +100,35 @@ def machine_tree(distances: IntArray) -> HalvingTree:
     return _machine_tree(distances.tobytes(), len(distances))
 
 
-@cache
+@lru_cache(maxsize=256)
 def _machine_tree(raw: bytes, size: int) -> HalvingTree:
     distances = np.frombuffer(raw, dtype=np.int64).reshape(size, size)
-    out = _Growing()
 
-    def grow(gpus: list[int]) -> int:
-        part = out.open()
+    def halves(gpus: list[int]) -> tuple[list[int], ...]:
         if len(gpus) == 1:
-            out.order.extend(gpus)
+            return (gpus,)
+        between = distances[np.ix_(gpus, gpus)]
+        block = _blocks(between)
+        names, sizes = np.unique(block, return_counts=True)
+        if len(names) > 1:
+            first = np.isin(block, _middle(names.tolist(), sizes.tolist())[0])
         else:
-            left_half, other = _halve(gpus, distances[np.ix_(gpus, gpus)])
-            grow(left_half)
-            out.second[part] = grow(other)
-        out.close(part)
-        return part
+            ties, half = (between.max() - between) * (1 - np.eye(len(gpus), dtype=np.int64)), (len(gpus) + 1) // 2
+            side = least_cut(ties, (half, half), grown(ties, (half, len(gpus) - half), starts=len(gpus)))
+            first = side == side[0]
+        return np.array(gpus)[first].tolist(), np.array(gpus)[~first].tolist()
 
-    if size:
-        grow(list(range(size)))
-    return out.done()
+    return _halved(list(range(size)), halves)
 
 
-def _halve(gpus: list[int], distances: IntArray) -> tuple[list[int], list[int]]:
-    blocks = _blocks(distances)
-    if len(blocks) > 1:
-        middle = _middle([len(block) for block in blocks])
-        halves = [[i for block in part for i in block] for part in (blocks[:middle], blocks[middle:])]
-    else:
-        half = (len(gpus) + 1) // 2
-        graph = graph_of(distances.max() - distances)
-        cut = bisect(graph, (half, half), np.random.default_rng(0), starts=len(gpus))
-        side = cut[0] if cut is not None else [int(i >= half) for i in range(len(gpus))]
-        halves = [[i for i in range(len(gpus)) if side[i] == y] for y in (side[0], 1 - side[0])]
-    return [gpus[i] for i in halves[0]], [gpus[i] for i in halves[1]]
-
-
-def _blocks(distances: IntArray) -> list[list[int]]:
-    """Return the largest blocks in which GPUs are nearer to each other than to any outside, or one block of all."""
-    for limit in reversed(np.unique(distances[np.triu_indices(len(distances), 1)])[:-1].tolist()):
+def _blocks(distances: IntArray) -> IntArray:
+    """Shape (n,): the first GPU of each one's block, the largest ones in which GPUs are nearer than any outside."""
+    off = distances[np.triu_indices(len(distances), 1)]
+    for limit in reversed(np.unique(off)[:-1].tolist()):
         near = distances <= limit
         if not (near @ near.astype(np.int64) > 0)[~near].any():  # "at most this far" is transitive
-            return [np.flatnonzero(near[i]).tolist() for i in range(len(near)) if near[i].argmax() == i]
-    off = distances[np.triu_indices(len(distances), 1)]
+            first: IntArray = near.argmax(axis=1)
+            return first
     if (off == off[0]).all():  # all alike: any halves will do
-        return [[i] for i in range(len(distances))]
-    return [list(range(len(distances)))]
+        return np.arange(len(distances))
+    return np.zeros(len(distances), dtype=np.int64)
