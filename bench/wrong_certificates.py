@@ -11,23 +11,26 @@ Json = dict[str, Any]
 Change = Callable[[random.Random, Json], None]
 
 
-def wrong_certificate(certificate: Json, *, value: int, placed: list[str], seed: int) -> Json:
+def wrong_certificate(certificate: Json, *, value: int, cost: int | None, placed: list[str], seed: int) -> Json:
     """
     Return a copy with one claim, which is false.
 
-    ``value`` is what a plan is worth: the claim says that none is worth as much, with up to three changes in its proof.
-    Or it says that one of the jobs ``placed`` fits nowhere.
+    ``value`` and ``cost`` are those of a plan: the claim says that none is worth as much, or that each as valuable one
+    costs more, with up to three changes in its proof. Or it says that one of the jobs ``placed`` fits nowhere.
     """
     draw = random.Random(seed)
     wrong: Json = json.loads(json.dumps(certificate))
-    claim = next(one for one in wrong["claims"] if one["claim"] == "value")
+    of = {one["claim"]: one for one in wrong["claims"]}
     if placed and draw.random() < 0.1:
-        claim = {"claim": "does not fit", "job": draw.choice(placed), "proof": "counting"}
-    else:
-        claim["proof"] = claim.get("proof") or {"scale": 1, "prices": [], "nodes": []}
+        return {**wrong, "claims": [{"claim": "does not fit", "job": draw.choice(placed), "proof": "counting"}]}
+    claim = of["cost"] if "cost" in of and cost is not None and draw.random() < 0.5 else of["value"]
+    claim["proof"] = claim.get("proof") or {"scale": 1, "cost": 1, "prices": [], "nodes": []}
+    if claim["claim"] == "value":
         claim["bound"] = value - 1
-        for _ in range(draw.randint(0, 3)):
-            draw.choice(CHANGES)(draw, draw.choice(list(leaves(claim["proof"]))))
+    else:
+        claim["bound"], claim["value"] = (cost or 0) + 1, draw.choice((value, value, value - 1, 0))
+    for _ in range(draw.randint(0, 3) if isinstance(claim["proof"], dict) else 0):
+        draw.choice(CHANGES)(draw, draw.choice(list(leaves(claim["proof"]))))
     return {**wrong, "claims": [claim]}
 
 
@@ -41,7 +44,7 @@ def leaves(proof: Json) -> Iterator[Json]:
 
 
 def _of_a_number(draw: random.Random, leaf: Json) -> None:
-    places: list[tuple[Json, str]] = [(leaf, "scale")]
+    places: list[tuple[Json, str]] = [(leaf, "scale"), (leaf, "cost")]
     places += [(entry, "price") for entry in leaf["prices"]] + [(unit, "most") for unit in leaf["nodes"]]
     places += [(unit["amounts"], name) for unit in leaf["nodes"] for name in unit.get("amounts", {})]
     record, name = draw.choice(places)

@@ -14,14 +14,15 @@ import json
 import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
 from functools import cache
 from math import gcd
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from verify_costs import STEPS, Bundle, Costs, Item, Node, Refused, not_negative, suits, with_more
+
 Json = dict[str, Any]
-Counts = dict[tuple["Bundle", int], int]  # bundle and price -> how many a node may have
+Counts = Counter[tuple["Bundle", int, int]]  # bundle, price, how many of a job together -> how often on a node
 Branch = tuple[list[str], str | None, int, int]  # jobs that start, or bundles in an option: at most (1), at least (-1)
 AMOUNTS = {  # of a node, with fields of their own; the part that jobs may use: field of ``policy.usable``, default
     "cpu_millicores": ("", 100),
@@ -32,40 +33,13 @@ AMOUNTS = {  # of a node, with fields of their own; the part that jobs may use: 
 PARTS = ("socket", "numa", "switch")
 WHOLE = 1000
 LARGE = "large"  # GPUs with more than half left, of which each takes one share of more than half
-STEPS = 1 << 17  # for a node
 parsed = cache(json.loads)
-
-
-class Refused(Exception):
-    """A claim is not proven."""
 
 
 def read(path: str) -> Json:
     """Return the document of a JSON file, plain or gzip."""
     data = Path(path).read_bytes()
     return dict(json.loads(gzip.decompress(data) if data[:2] == b"\x1f\x8b" else data))
-
-
-class Bundle(NamedTuple):
-    """What lands on one node together: all workers of a job that are on one node, else one worker."""
-
-    gpus: int
-    share: int  # of each GPU, in units of `Round.full`
-    amounts: tuple[tuple[str, int], ...]
-    gpu_memory_mib: int
-    models: tuple[str, ...]
-    conditions: str
-
-
-class Item(NamedTuple):
-    """Bundles that may be on a node."""
-
-    gpus: int
-    share: int
-    pays: int  # for GPUs, beyond the prices of its amounts
-    price: int  # in all
-    amounts: tuple[tuple[str, int], ...]  # those that the node limits
-    most: int
 
 
 class Way(NamedTuple):
@@ -85,28 +59,12 @@ class Way(NamedTuple):
         return self.value - (self.most - bundles) * self.value_per_bundle
 
 
-@dataclass
-class Node:
-    """A node with what running jobs that stay leave of it."""
-
-    id: str
-    domains: dict[str, str]
-    labels: dict[str, str]
-    taints: list[Json]
-    drained: bool
-    free: dict[str, int]
-    gpus: list[list[Any]]  # units left, model, memory left, units of jobs that may be changed
-    staying: dict[str, int] = field(default_factory=dict)  # jobs that may be changed: workers here
-    own: dict[str, int] = field(default_factory=dict)  # what these take
-    capacity: dict[str, int] = field(default_factory=dict)  # of the idle node
-
-
 class Round:
     """A round under a policy: what nodes have left beside running jobs that stay, and in which ways jobs may run."""
 
     def __init__(self, document: Json, policy: Json) -> None:
         templates = document.get("templates", {})
-        self.policy, self.now_ms = policy, document.get("now_ms", 0)
+        self.document, self.policy, self.now_ms = document, policy, document.get("now_ms", 0)
         self.jobs: dict[str, Json] = {}
         for job in document.get("jobs", []):
             self.jobs[job["id"]] = {"options": [{}], **templates.get(job.get("template"), {}), **job}
@@ -140,7 +98,9 @@ class Round:
             gpus = [[self.units, gpu["model"], gpu.get("memory_mib", 0), 0] for gpu in machine.get("gpus", [])]
             labels = {**node.get("labels", {}), **domains, "metadata.name": node["id"]}
             taints, drained = node.get("taints", []), node.get("drained", False)
-            nodes[node["id"]] = Node(node["id"], domains, labels, taints, drained, free, gpus, capacity=dict(free))
+            nodes[node["id"]] = Node(
+                node["id"], domains, labels, taints, drained, free, gpus, {}, {}, dict(free), node["machine"]
+            )
         return nodes
 
     def changes(self, job: str) -> frozenset[str]:
@@ -176,6 +136,7 @@ class Round:
                 for index in map(int, part.get("gpus", {})):
                     if index < len(node.gpus):
                         gpu = node.gpus[index]
+                        node.held.setdefault(job, []).append(index)
                         gpu[0] -= share * stays
                         gpu[2] -= demand.get("gpu_memory_mib", 0) * stays
                         gpu[3] += share * (not stays)
@@ -225,10 +186,9 @@ class Round:
             fits = amount <= node.capacity.get(name, amount)
             most = min(most, self.left(node, name, most * amount) // amount) if fits else 0
         memory, usable, together = bundle.gpu_memory_mib, 0, 0
-        for units, model, left, _ in node.gpus if bundle.gpus else ():
-            if units >= bundle.share and left >= memory and model in (bundle.models or (model,)):
-                usable += 1
-                together += min(units // bundle.share, left // memory if memory else units)
+        for units, _, left, _ in (gpu for gpu in node.gpus if bundle.gpus and suits(gpu, bundle)):
+            usable += 1
+            together += min(units // bundle.share, left // memory if memory else units)
         return min(most, together // bundle.gpus if usable >= bundle.gpus else 0) if bundle.gpus else most
 
     def is_listed(self, job: str, way: Way) -> bool:
@@ -404,30 +364,15 @@ def exceeds(units: list[int], full: int, free: dict[str, int], items: list[Item]
     return search(0, room, free, 0, 0)
 
 
-def with_more(best: list[int], size: int, pays: int, times: int) -> list[int]:
-    """Return the most paid in 0 to as many units as ``best`` tells, with up to so many of an item more."""
-    best, part = best[:], 1
-    times = min(times, (len(best) - 1) // size) if size else times
-    while times > 0 and pays > 0:  # in powers of two
-        part = min(part, times)
-        times -= part
-        for used in range(len(best) - 1, size * part - 1, -1):
-            best[used] = max(best[used], best[used - size * part] + part * pays)
-        part *= 2
-    return best
-
-
 class Prices:
     """One leaf of the proof: prices of bundles by job and option, of amounts by node, and of rows."""
 
-    def __init__(self, round_: Round, proof: Json) -> None:
-        self.round = round_
-        self.scale = max(1, not_negative(proof["scale"]))
+    def __init__(self, round_: Round, proof: Json, costs: Costs | None = None) -> None:
+        self.round, self.costs = round_, costs
+        self.scale, self.cost = not_negative(proof["scale"]), not_negative(proof["cost"]) if costs else 0
         self.of: dict[tuple[str, str], int] = {}
         self.staying: dict[tuple[str, str], int] = {}
-        self.more: dict[
-            tuple[str, str | None], int
-        ] = {}  # paid for branches: by a bundle in an option, or for starting
+        self.more = Counter[tuple[str, str | None]]()  # paid for branches: by a bundle in an option, or for starting
         for entry in proof["prices"]:
             of = self.staying if entry.get("stays") else self.of
             of |= dict.fromkeys(((job, entry["option"]) for job in entry["jobs"]), not_negative(entry["price"]))
@@ -440,7 +385,7 @@ class Prices:
         for (jobs, option, sign, limit), price in zip(branches, prices, strict=True):
             total += sign * not_negative(price) * limit
             for job in jobs:
-                self.more[job, option] = self.more.get((job, option), 0) + sign * price
+                self.more[job, option] += sign * price
         return total + sum(map(self._of_job, self.round.jobs))
 
     def _of_job(self, job: str) -> int:
@@ -464,27 +409,30 @@ class Prices:
 
     def _start(self, job: str, way: Way) -> int:
         """Return the most that a job is worth in a way beyond what it pays."""
-        price = self.of.get((job, way.option), 0) + self.more.get((job, way.option), 0)
-        return max(int(self.scale * way.worth(n) - n * price) for n in {way.least, way.most}) - self.more.get(
-            (job, None), 0
-        )
+        price = self.of.get((job, way.option), 0) + self.more[job, way.option]
+        return max(int(self.scale * way.worth(n) - n * price) for n in {way.least, way.most}) - self.more[job, None]
 
     def _of_nodes(self) -> int:
         """Return what the bundles on all nodes can pay: what the certificate says, after it was looked at."""
-        round_, counts = self.round, Counter[tuple[Bundle, int]]()
+        round_, counts, costs = self.round, Counter[tuple[Bundle, int, int]](), self.costs
         for job in round_.jobs:
-            own: Counts = {}  # a job runs in one way
+            own = Counter[tuple[Bundle, int, int]]()  # a job runs in one way
             for way in round_.ways(job) if job not in round_.running or "move" in round_.changing.get(job, ()) else ():
                 price = self.of.get((job, way.option), 0)
-                if way.bundle is not None and price:
-                    own[way.bundle, price] = max(own.get((way.bundle, price), 0), way.on_a_node)
+                if (bundle := way.bundle) is not None and price:
+                    if costs and bundle.gpus:
+                        bundle = bundle._replace(traffic=costs.traffic(job, way.least * bundle.gpus, way.most > 1))
+                        own |= Counter((bundle, price, together) for together in range(1, way.on_a_node + 1))
+                    else:
+                        own |= Counter({(bundle, price, 1): way.on_a_node})
             counts.update(own)
-        asked, total, known = sorted({bundle.conditions for bundle, _ in counts}), 0, set[Any]()
+        asked, total, known = sorted({bundle.conditions for bundle, *_ in counts}), 0, set[Any]()
         for node in round_.nodes.values():
             unit = self.units.get(node.id, {"most": 0, "amounts": {}})
             most, amounts = not_negative(unit["most"]), unit.get("amounts", {})
             admitted = tuple(admits(node, conditions) for conditions in asked)
-            key = (json.dumps([most, amounts, node.free, node.gpus]), admitted, node.id if node.staying else None)
+            beside = (costs.residents(node), node.machine) if costs else ()
+            key = (json.dumps([most, amounts, node.free, node.gpus]), admitted, node.id if node.staying else beside)
             if key not in known:
                 self._check_node(node, amounts, most, counts)
                 known.add(key)
@@ -497,45 +445,50 @@ class Prices:
             raise Refused(f"node {node.id!r} has no limit of {unlimited[0]!r}, which has a price")
         beyond = sum(not_negative(price) * node.free[name] for name, price in amounts.items())
         items = self._items(node, amounts, counts)
+        if self.costs:
+            beyond += sum(item.most * max(0, item.pays) for item in items if not item.gpus)
+            if self.costs.overpaid(node, [item for item in items if item.gpus], most - beyond, self.cost):
+                raise Refused(f"node {node.id!r} can be paid more than the {most} stated, beyond what that costs")
+            return
         units, full = [gpu[0] for gpu in node.gpus], self.round.full
         if exceeds(units, full, node.free | {LARGE: sum(2 * unit > full for unit in units)}, items, beyond, most):
             raise Refused(f"node {node.id!r} can be paid more than the {most} stated")
 
     def _items(self, node: Node, amounts: dict[str, int], counts: Counts) -> list[Item]:
         """Return what may be on a node: what starts there, and what running jobs hold that may be changed."""
-        here = [(key, most) for key, most in counts.items() if self.round.times(node, key[0], 1)]
+        here = [(*key, most) for key, most in counts.items() if self.round.times(node, key[0], 1)]
         for job, workers in node.staying.items():
             way, _ = self.round.held_way(job)
             price = self.staying.get((job, way.option), 0) if job in self.charged else 0
             if way.bundle is not None and price:
-                here.append(((way.bundle, price), workers if way.most > 1 else way.most))
+                here.append((way.bundle, price, 1, workers if way.most > 1 else way.most))
         items: dict[Item, int] = {}
-        for (bundle, price), most in here:
-            pays = price - sum(amounts.get(name, 0) * amount for name, amount in bundle.amounts)
+        for bundle, price, together, most in here:
+            pays = together * (price - sum(amounts.get(name, 0) * amount for name, amount in bundle.amounts))
             limited = [(name, amount) for name, amount in bundle.amounts if name in node.free]
             limited += [(LARGE, bundle.gpus)] if self.round.full == WHOLE < 2 * bundle.share else []
-            item = Item(bundle.gpus, bundle.share, pays, price, tuple(limited), 0)
+            item = Item(
+                bundle.gpus * together, bundle.share, pays, price, tuple(limited), 0, bundle if self.costs else None
+            )
             items[item] = items.get(item, 0) + most
         return sorted((item._replace(most=most) for item, most in items.items()), key=lambda item: -item.pays)
 
 
-def not_negative(number: Any) -> int:
-    """Return an integer of at least 0."""
-    if type(number) is not int or number < 0:
-        raise Refused(f"{number!r} is no price: expected an integer of at least 0")
-    return int(number)
+def bound_of(round_: Round, proof: Json, branches: list[Branch], costs: Costs | None = None, value: int = 0) -> int:
+    """
+    Return a bound on the value of all plans that are in all of ``branches``.
 
-
-def value_bound(round_: Round, proof: Json, branches: list[Branch]) -> int:
-    """Return a bound on the value of all plans that are in all of ``branches``."""
+    Where ``costs`` count it is one on what costs are below 0, of those of them that are worth ``value`` or more.
+    """
     if "jobs" not in proof:
-        leaf = Prices(round_, proof)
-        return leaf.bound(branches, proof.get("branches", [])) // leaf.scale
+        leaf = Prices(round_, proof, costs)
+        total = leaf.bound(branches, proof.get("branches", []))
+        return (total - leaf.scale * value) // leaf.cost if costs else total // max(1, leaf.scale)
     jobs, most, option = proof["jobs"], not_negative(proof["most"]), proof.get("option")
     if len(set(jobs)) < len(jobs) or any(job in round_.running or job not in round_.jobs for job in jobs):
         raise Refused("a branch names a job twice, or one that does not wait")
-    at_most = value_bound(round_, proof["at_most"], [*branches, (jobs, option, 1, most)])
-    return max(at_most, value_bound(round_, proof["more"], [*branches, (jobs, option, -1, most + 1)]))
+    at_most = bound_of(round_, proof["at_most"], [*branches, (jobs, option, 1, most)], costs, value)
+    return max(at_most, bound_of(round_, proof["more"], [*branches, (jobs, option, -1, most + 1)], costs, value))
 
 
 def check_value(round_: Round, claim: Json) -> None:
@@ -545,15 +498,21 @@ def check_value(round_: Round, claim: Json) -> None:
     options = [option for job in round_.jobs.values() for option in job["options"]]
     missing = [leaf.get("value_per_worker", 0) for option in options for leaf in leaves_of(option)]
     unit = gcd(*(prices if round_.changing else ()), *missing, *(option.get("value", 1) for option in options)) or 1
-    proven = value_bound(round_, claim["proof"], []) // unit * unit
+    proven = bound_of(round_, claim["proof"], []) // unit * unit
     if proven > claim["bound"]:
         raise Refused(f"it proves {proven} only")
 
 
-def check_cost(_: Round, claim: Json) -> None:
-    """No plan costs less than ``bound``, for no cost is negative."""
-    if claim["proof"] != "never negative" or not_negative(claim["bound"]) > 0:
-        raise Refused("nothing shows it")
+def check_cost(round_: Round, claim: Json) -> None:
+    """No plan that is worth ``value`` costs less than ``bound``, under ``weights``; no cost is negative."""
+    if claim["bound"] <= 0 and claim["proof"] == "never negative":
+        return
+    if round_.changing:
+        raise Refused("what running jobs cost that may be changed is not known")
+    costs = Costs(round_.document, round_.policy, round_.jobs, round_.nodes.values(), claim["weights"])
+    proven = costs.standing - bound_of(round_, claim["proof"], [], costs, claim["value"])
+    if proven < claim["bound"]:
+        raise Refused(f"it proves {proven} only")
 
 
 def check_fit(round_: Round, claim: Json) -> None:
@@ -584,7 +543,7 @@ def main(arguments: list[str]) -> int:
 
 def answer(round_: Round, claim: Json) -> str:
     """Return what is to be said of a claim."""
-    text = ", ".join(f"{key} {claim[key]}" for key in ("claim", "bound", "job") if key in claim)
+    text = ", ".join(f"{key} {claim[key]}" for key in ("claim", "bound", "job", "value", "weights") if key in claim)
     if claim.get("proof") is None:
         return f"not certified: {text}: {claim.get('why')}"
     try:

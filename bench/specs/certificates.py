@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 import random
-import runpy
 import subprocess
 import sys
 import tempfile
@@ -62,7 +62,7 @@ def verified(made: Instance, certificate: bytes) -> tuple[list[str], float]:
         files[0].write_bytes(dumps(made))
         files[1].write_bytes(certificate)
         began = time.perf_counter()
-        done = subprocess.run([sys.executable, "-I", VERIFY, *files], capture_output=True, text=True, check=False)
+        done = subprocess.run([sys.executable, "-E", "-s", VERIFY, *files], capture_output=True, text=True, check=False)
         seconds = time.perf_counter() - began
     return [line for line in done.stdout.splitlines() if not line.startswith("the policy")], seconds
 
@@ -74,9 +74,8 @@ def try_wrong(rounds: tuple[Solve, ...]) -> Iterator[Row]:
         made = asked.make()
         plan = warm_engine().solve(made, time_limit_s=asked.limits_s[0], seed=asked.seed)
         document = json.loads(dumps(certify(made, plan, time_limit_s=LIMIT_S)))
-        value, placed = plan.levels[0].objective, waited_and_placed(made, plan)
         for seed in range(number, WRONG, len(rounds)):
-            wrong = wrong_certificate(document, value=value, placed=placed, seed=seed)
+            wrong = wrong_certificate(document, **reached(made, plan), seed=seed)
             lines, _ = verified(made, json.dumps(wrong).encode())
             if lines[0].startswith("refused"):
                 refused += 1
@@ -90,7 +89,8 @@ def draw_rounds(seed: int) -> Iterator[Row]:
     """Certify small rounds of every generator, and offer the checker for each a certificate that is wrong."""
     draw, counts, seconds, why = random.Random(seed), Counter[str](), 0.0, Counter[str]()
     faults: list[str] = []
-    checker: dict[str, Any] = runpy.run_path(str(VERIFY))
+    sys.path.append(str(VERIFY.parent))
+    checker = importlib.import_module("verify")
     while counts["rounds"] < RANDOM:
         spec, jobs, nodes, gpus = (
             draw.choice(sorted(SPECS)),
@@ -106,17 +106,16 @@ def draw_rounds(seed: int) -> Iterator[Row]:
         began = time.perf_counter()
         certificate = json.loads(dumps(certify(made, plan, time_limit_s=1.0, isolation="thread")))
         seconds += time.perf_counter() - began
-        known = checker["Round"](json.loads(dumps(made)), certificate["policy"])
+        known = checker.Round(json.loads(dumps(made)), certificate["policy"])
         for claim in certificate["claims"]:
-            said = checker["answer"](known, claim)
+            said = checker.answer(known, claim)
             counts[f"{claim['claim']}_claims"] += 1
             counts[f"{claim['claim']}_{said.partition(' ')[0].rstrip(':')}"] += 1
             if said.startswith("refused"):
                 faults.append(f"{made.name}: {said}")
             why[claim.get("why", "")] += 1
-        value, placed = plan.levels[0].objective, waited_and_placed(made, plan)
-        wrong = wrong_certificate(certificate, value=value, placed=placed, seed=draw.randrange(1 << 30))
-        said = checker["answer"](known, wrong["claims"][0])
+        wrong = wrong_certificate(certificate, **reached(made, plan), seed=draw.randrange(1 << 30))
+        said = checker.answer(known, wrong["claims"][0])
         counts["wrong"] += 1
         if not said.startswith("refused"):
             faults.append(f"{made.name}, made wrong: {said}")
@@ -128,10 +127,12 @@ def draw_rounds(seed: int) -> Iterator[Row]:
     yield row | ({FAILED: f"{len(faults)} wrong answers, first: {faults[0]}"} if faults else {})
 
 
-def waited_and_placed(made: Instance, plan: Plan) -> list[str]:
-    """Return the jobs that start."""
+def reached(made: Instance, plan: Plan) -> dict[str, Any]:
+    """Return what a plan is worth, what it costs, and the jobs that start."""
     ran = {held.job for held in made.running}
-    return [placed.job for placed in plan.placements if placed.job not in ran]
+    costs = [level.objective for level in plan.levels[1:]]
+    placed = [placed.job for placed in plan.placements if placed.job not in ran]
+    return {"value": plan.levels[0].objective, "cost": costs[0] if costs else None, "placed": placed}
 
 
 LIBRARY = {

@@ -88,7 +88,7 @@ def test_wrong_certificates_are_refused(proven: tuple[Instance, Plan, Json], see
     """A plan of that value exists, so whatever stands in a proof that none is worth as much, it is refused."""
     round_, plan, certificate = proven
     placed = [placed.job for placed in plan.placements]
-    wrong = wrong_certificate(certificate, value=claimed(plan), placed=placed, seed=seed)
+    wrong = wrong_certificate(certificate, value=claimed(plan), cost=None, placed=placed, seed=seed)
     assert answers(round_, wrong)[0].startswith("refused")
 
 
@@ -146,8 +146,9 @@ def test_the_command_checks_a_file(
     assert verify.main(files[:1]) == 2
 
 
-def test_the_checker_knows_the_standard_library_only() -> None:
-    source = (INSTANCES.parent / "tools" / "verify.py").read_text(encoding="utf-8")
+@pytest.mark.parametrize("name", ["verify.py", "verify_costs.py"])
+def test_the_checker_knows_the_standard_library_only(name: str) -> None:
+    source = (INSTANCES.parent / "tools" / name).read_text(encoding="utf-8")
     assert "import placeopt" not in source
     assert "from placeopt" not in source
     assert len(source.splitlines()) <= 600

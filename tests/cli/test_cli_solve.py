@@ -74,7 +74,7 @@ def test_certificate_is_verified_by_the_checker(cli: Cli, tmp_path: Path, capsys
     assert verify.main([str(round_), str(proven)]) == 0
     assert capsys.readouterr().out.splitlines() == [
         "verified: claim value, bound 3",
-        "verified: claim cost, bound 0",
+        "verified: claim cost, bound 0, value 3, weights {'fragmentation': 1000}",
         "verified: claim does not fit, job wide",
     ]
     said(cli("solve", round_, "--certificate", round_), 2, str(round_))

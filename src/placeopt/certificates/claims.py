@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 import time
+from collections import Counter
+from collections.abc import Iterator
+from functools import partial
 from math import gcd
 from typing import Literal
 
 import numpy as np
 
-from placeopt.certificates.prices import Relaxed
+from placeopt.certificates.cost_prices import SCALE as COST_SCALE
+from placeopt.certificates.cost_prices import CostPriceSearch
+from placeopt.certificates.places import Places
+from placeopt.certificates.prices import SCALE, PriceSearch, Relaxed, Solve
+from placeopt.certificates.proof import Proof
 from placeopt.certificates.records import Certificate, ConflictClaim, CostClaim, ValueClaim
-from placeopt.certificates.room import is_as_stated, lacks_room, room_of
-from placeopt.certificates.value_proof import ValueProof
-from placeopt.errors import OutOfTime
+from placeopt.certificates.room import Room, is_as_stated, lacks_room, room_of, units_of
+from placeopt.errors import OutOfTime, Unsupported
 from placeopt.linear import LinearModel
 from placeopt.model import Instance, Plan
 from placeopt.problem import Problem, State, open_state
@@ -22,8 +28,9 @@ from placeopt.solvers.result import SolveOptions
 from placeopt.solvers.supervise import Runner
 from placeopt.terms.standing import relaxed_state
 
-COSTS = "proofs do not know what plans cost"
+CHANGES = "proofs do not know what running jobs cost that may be changed"
 TREES = "jobs are trees of groups"
+TOO_LARGE = "sums of costs are too large for the relaxation"
 NOT_IN_TIME = "no proof was found in the time given"
 
 
@@ -67,22 +74,72 @@ def certify(
     deadline = time.monotonic() + time_limit_s
     state = relaxed_state(open_state(problem))
     claims: list[ValueClaim | ConflictClaim | CostClaim] = []
-    bound = plan.levels[0].bound
-    if bound is not None:
-        with Worker(("highs",)) if isolation == "process" else InProcess() as runner:
-            claims.append(_value_claim(state, bound, runner, deadline))
-    claims += (_cost_claim(level.bound, plan) for level in plan.levels[1:] if level.bound is not None)
+    with Worker(("highs",)) if isolation == "process" else InProcess() as runner:
+        solve = partial(_solve, runner, deadline)
+        value, *others = plan.levels
+        if value.bound is not None:
+            claims.append(_value_claim(state, value.bound, solve, deadline))
+        claims += (
+            _cost_claim(state, level.bound, plan, solve, deadline) for level in others if level.bound is not None
+        )
     conflicts = {unplaced.job for unplaced in plan.unplaced if unplaced.reason == "conflict"}
     claims += (_conflict_claim(state, job, name) for job, name in enumerate(problem.job_ids) if name in conflicts)
     return Certificate(instance=instance.name, policy=plan.policy.values, claims=tuple(claims))
 
 
-def _cost_claim(bound: int, plan: Plan) -> CostClaim:
-    """Certify a bound of 0; others are not certified yet."""
-    value = plan.levels[0].objective
+def _solve(runner: Runner, deadline: float, model: LinearModel) -> Relaxed | None:
+    """Solve the relaxation of a model."""
+    options = SolveOptions(time_limit_s=max(deadline - time.monotonic(), 0.0), relax=True)
+    solution = runner.solve("highs", model, options, deadline=deadline)
+    if solution.status != "optimal":
+        return None
+    values, duals = solution.relaxed_values, solution.duals
+    if values is None or duals is None:  # a model without rows or columns, which no solver has seen
+        return Relaxed(np.zeros(model.num_variables), np.zeros(model.num_rows))
+    return Relaxed(values, duals)
+
+
+def _cost_claim(state: State, bound: int, plan: Plan, solve: Solve, deadline: float) -> CostClaim:
+    problem, value = state.problem, plan.levels[0].objective
+    claim = partial(
+        CostClaim,
+        claim="cost",
+        bound=bound,
+        value=value,
+        weights={name: cost.weight for name, cost in plan.costs.items()},
+    )
     if bound <= 0:
-        return CostClaim(claim="cost", bound=bound, value=value, proof="never negative")
-    return CostClaim(claim="cost", bound=bound, value=value, why=COSTS)
+        return claim(proof="never negative")
+    if why := _left_out(problem) or (CHANGES if problem.changeable else None):
+        return claim(why=why)
+    try:
+        places = Places(state, units_of(problem))
+        room = room_of(state, deadline, places)
+        search = CostPriceSearch(room, places, value, bound, solve, deadline)
+        search.begin(_held(plan, problem, room))
+        proof = Proof(room, search, lambda parts: parts // COST_SCALE - places.standing, deadline).prove(-bound)
+    except OutOfTime:
+        proof = None
+    except Unsupported:
+        return claim(why=TOO_LARGE)
+    return claim(proof=proof, why=None if proof else NOT_IN_TIME)
+
+
+def _held(plan: Plan, problem: Problem, room: Room) -> Iterator[tuple[int, Counter[tuple[int, int]]]]:
+    """Return what starts on each node of a plan: its state, and by bundle and number of a job's together how often."""
+    state_of = {problem.node_ids[node]: s for s, state in enumerate(room.states) for node in state.nodes}
+    ways = {
+        (problem.job_ids[job], way.option): way for group in room.groups for job in group.jobs for way in group.ways
+    }
+    held: dict[str, Counter[tuple[int, int]]] = {}
+    for placed in plan.placements:
+        way = ways.get((placed.job, placed.option))
+        if way is None or not room.bundles[way.bundle].gpus:
+            continue
+        for part in placed.assignments:
+            number = len(part.workers) if way.bundles > 1 else 1
+            held.setdefault(part.node, Counter())[way.bundle, number] += 1
+    return ((state_of[node], counts) for node, counts in held.items())
 
 
 def _conflict_claim(state: State, job: int, name: str) -> ConflictClaim:
@@ -94,23 +151,15 @@ def _conflict_claim(state: State, job: int, name: str) -> ConflictClaim:
     return ConflictClaim(claim="does not fit", job=name, why="counting on nodes and in domains does not show it")
 
 
-def _value_claim(state: State, bound: int, runner: Runner, deadline: float) -> ValueClaim:
+def _value_claim(state: State, bound: int, solve: Solve, deadline: float) -> ValueClaim:
     problem = state.problem
     if why := _left_out(problem):
         return ValueClaim(claim="value", bound=bound, why=why)
-
-    def solve(model: LinearModel) -> Relaxed | None:
-        options = SolveOptions(time_limit_s=max(deadline - time.monotonic(), 0.0), relax=True)
-        solution = runner.solve("highs", model, options, deadline=deadline)
-        if solution.status != "optimal":
-            return None
-        values, duals = solution.relaxed_values, solution.duals
-        if values is None or duals is None:  # a model without rows or columns, which no solver has seen
-            return Relaxed(np.zeros(model.num_variables), np.zeros(model.num_rows))
-        return Relaxed(values, duals)
-
+    unit = unit_of_value(problem)
     try:
-        proof = ValueProof(room_of(state, deadline), solve, unit_of_value(problem), deadline).prove(bound)
+        room = room_of(state, deadline)
+        search = PriceSearch(room, solve, deadline)
+        proof = Proof(room, search, lambda parts: (room.held + parts // SCALE) // unit * unit, deadline).prove(bound)
     except OutOfTime:
         proof = None
     return ValueClaim(claim="value", bound=bound, proof=proof, why=None if proof else NOT_IN_TIME)

@@ -8,7 +8,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from placeopt.certificates.room import Room, check_time
+from placeopt.certificates.clock import check_time
+from placeopt.certificates.room import Room
 from placeopt.linear import NO_LOWER, NO_UPPER, IntArray, ModelBuilder
 
 

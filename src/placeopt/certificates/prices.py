@@ -15,10 +15,11 @@ from typing import NamedTuple
 
 import numpy as np
 
+from placeopt.certificates.clock import check_time
 from placeopt.certificates.joint_filling import JointItem, best_joint_filling
 from placeopt.certificates.master import Branch, Column, Counted, Duals, Master
 from placeopt.certificates.payment import Item, best_filling
-from placeopt.certificates.room import NodeState, Room, check_time
+from placeopt.certificates.room import NodeState, Room
 from placeopt.linear import LinearModel
 
 SCALE = 1 << 40
@@ -59,7 +60,9 @@ class Prices:
     most: tuple[int, ...]
     """That a node of each state can be paid."""
     bound: int
-    """On the value of what may start or change, in parts of `SCALE`."""
+    """On the value of what may start or change, in parts of `SCALE`; of costs, on what they are below 0."""
+    value: int = SCALE
+    """What a unit of value is worth."""
 
 
 class PriceSearch:

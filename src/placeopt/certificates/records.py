@@ -40,12 +40,14 @@ class NodePayment(Record):
 class PriceProof(Record):
     """Prices that bound the value of every plan by weak duality."""
 
-    scale: Annotated[int, Field(ge=1)]
-    """Parts of a unit of value in which prices are stated."""
+    scale: Price
+    """What a unit of value is worth; of a proof of value, at least 1, the parts in which prices are stated."""
     prices: tuple[BundlePrice, ...]
     """Prices of bundles; what is not listed pays nothing."""
     nodes: tuple[NodePayment, ...]
     """What nodes are paid; those that are not listed are paid nothing."""
+    cost: Price = 0
+    """What a unit of cost costs; 0 where the proof is of value."""
     branches: tuple[Price, ...] = ()
     """What a job pays, or is paid, for starting, for each branch above, outermost first."""
 
@@ -103,7 +105,9 @@ class CostClaim(Record):
     """In units of the cost level."""
     value: int
     """What the plan is worth."""
-    proof: Literal["never negative"] | None = None
+    weights: dict[Name, Price]
+    """Weights W of the costs that count, as the plan states them."""
+    proof: Literal["never negative"] | BranchProof | PriceProof | None = None
     """``never negative``: no cost is below 0, and neither is ``bound`` above it; None: not certified."""
     why: LongName | None = None
     """Why it is not certified."""

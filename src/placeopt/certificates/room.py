@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -10,7 +9,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from placeopt.errors import OutOfTime
+from placeopt.certificates.clock import check_time
+from placeopt.certificates.places import Place, Places, Traffic, suitable
 from placeopt.problem import Problem, State
 from placeopt.problem.arrays import RESOURCES
 from placeopt.problem.free_capacity import bundles_per_node
@@ -30,6 +30,8 @@ class Bundle(NamedTuple):
     """What decides on which nodes it fits, amounts aside."""
     held_on: tuple[int, ...] = ()
     """Of a running job that stays as it is: numbers of the kinds of nodes on which it is."""
+    traffic: Traffic | None = None
+    """Where costs count and it has GPUs."""
 
 
 class Way(NamedTuple):
@@ -75,6 +77,8 @@ class NodeState:
     free: tuple[int, ...]
     """Amounts left, shape (R,)."""
     fitting: tuple[Fitting, ...]
+    suits: tuple[tuple[int, ...], ...] = ()
+    """Where costs count, of each of ``fitting``: GPUs that it may have."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -112,20 +116,18 @@ def is_as_stated(problem: Problem, job: int) -> bool:
     return not (lost or max(nodes) >= len(problem.given.cluster.nodes) or (together and len(nodes) > 1))
 
 
-def check_time(deadline: float) -> bool:
-    """Return true until ``deadline``, of ``time.monotonic()``; raise ``OutOfTime`` after it."""
-    if time.monotonic() > deadline:
-        raise OutOfTime("no time left to search proofs")
-    return True
+def units_of(problem: Problem) -> int:
+    """Return the units of a GPU: 1 where they are jobs."""
+    return WHOLE if problem.shares_bind and problem.jobs_per_gpu != 1 else 1
 
 
-def room_of(state: State, deadline: float = float("inf")) -> Room:
+def room_of(state: State, deadline: float = float("inf"), places: Places | None = None) -> Room:
     """
     Return what jobs ask for that are not placed in ``state``, and what nodes leave to them beside what it holds.
 
-    Raises ``OutOfTime`` after ``deadline``.
+    ``places``: The nodes of the state, where costs count. Raises ``OutOfTime`` after ``deadline``.
     """
-    return _Reader(state, deadline).room()
+    return _Reader(state, deadline, places).room()
 
 
 def lacks_room(state: State, option: int) -> str | None:
@@ -167,10 +169,10 @@ def _on_a_node(problem: Problem, option: int) -> int:
 class _Reader:
     """Reads a round."""
 
-    def __init__(self, state: State, deadline: float) -> None:
-        self._state, self._problem, self._deadline = state, state.problem, deadline
+    def __init__(self, state: State, deadline: float, places: Places | None) -> None:
+        self._state, self._problem, self._deadline, self._places = state, state.problem, deadline, places
         problem, options = state.problem, state.problem.options
-        self._full = WHOLE if problem.shares_bind and problem.jobs_per_gpu != 1 else 1
+        self._full = units_of(problem)
         kinds = list(zip(options.job_class.tolist(), options.name, strict=True))
         rows = Counter(kinds)
         self._together = [
@@ -188,6 +190,7 @@ class _Reader:
                 share=int(options.milli[o]) if self._full == WHOLE else 1,
                 amounts=tuple((options.demand[o] * self._together[o]).tolist()),
                 where=repr(asked).encode() + options.node_class_ok[o].tobytes(),
+                traffic=places.traffic(o, self._together[o]) if places and options.gpus[o] else None,
             )
             number = self._number(bundle)
             self._first.setdefault(number, o)
@@ -221,7 +224,8 @@ class _Reader:
             fitting = [Fitting(bundle, most[bundle]) for bundle in key.fits if most[bundle]]
             fitting += [Fitting(self._numbers[bundle], count) for bundle, count in self._held_by(nodes[0], held_on)]
             if fitting:
-                states.append(NodeState(tuple(nodes), key.units, key.free, tuple(fitting)))
+                suits = tuple(self._suits(key.place, fit.bundle) for fit in fitting) if key.place else ()
+                states.append(NodeState(tuple(nodes), key.units, key.free, tuple(fitting), suits))
         held = sum(
             int(problem.options.value[placement.option])
             for job, placement in problem.running.items()
@@ -230,6 +234,11 @@ class _Reader:
         groups = tuple(JobGroup(tuple(alike), ways, idle) for (ways, idle), alike in jobs.items())
         amounts = (*RESOURCES, *(f"resource {name}" for name in problem.named_resources))
         return Room(problem, amounts, held, self._full, tuple(self._numbers), groups, tuple(states))
+
+    def _suits(self, place: Place, bundle: int) -> tuple[int, ...]:
+        option = self._first[bundle]
+        share = int(self._problem.options.milli[option]) if self._full == WHOLE else 1
+        return suitable(self._problem, place, option, share)
 
     def _way(self, option: int, value: int) -> Way:
         problem = self._problem
@@ -289,6 +298,7 @@ class _Reader:
                 tuple(free[node].tolist()),
                 tuple(fits[node]),
                 tuple(sorted(holders[node])),
+                None if self._places is None else self._places.place(node),
             )
             alike = kinds.setdefault(kind, [])
             alike.append(node)
@@ -319,3 +329,4 @@ class _Kind(NamedTuple):
     free: tuple[int, ...]
     fits: tuple[int, ...]
     holders: tuple[tuple[int, int, int], ...]
+    place: Place | None

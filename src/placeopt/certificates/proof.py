@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
+from placeopt.certificates.cost_prices import SCALE, CostPriceSearch
 from placeopt.certificates.master import Branch, Counted
-from placeopt.certificates.prices import SCALE, Prices, PriceSearch, Solve
+from placeopt.certificates.prices import Prices, PriceSearch
 from placeopt.certificates.records import BranchProof, BundlePrice, NodePayment, PriceProof
 from placeopt.certificates.room import Room
 
@@ -16,24 +17,27 @@ WHOLE = 1e-6
 """A number of jobs that is no further from a whole one counts as one: tolerance of the relaxation."""
 
 
-class ValueProof:
+class Proof:
     """Searches a proof of one claim."""
 
-    def __init__(self, room: Room, solve: Solve, unit: int, deadline: float) -> None:
+    def __init__(
+        self, room: Room, search: PriceSearch | CostPriceSearch, bound: Callable[[int], int], deadline: float
+    ) -> None:
         """
         Prepare.
 
-        ``unit`` divides the value of every plan; ``deadline``: of ``time.monotonic()``.
+        ``bound`` says what a bound in parts proves, in units; ``deadline``: of ``time.monotonic()``.
         """
-        self._room, self._unit, self._deadline = room, unit, deadline
-        self._search = PriceSearch(room, solve, deadline)
+        self._room, self._search, self._bound, self._deadline = room, search, bound, deadline
+        self._cost = SCALE if isinstance(search, CostPriceSearch) else 0
 
     def prove(self, claim: int) -> PriceProof | BranchProof | None:
-        """Return a proof that no plan is worth more than ``claim``; None if none was found. Raises ``OutOfTime``."""
-        return self._prove(claim, ())
+        """
+        Return a proof that no plan is worth more than ``claim``, or that costs are below 0 by no more than that.
 
-    def _bound(self, parts: int) -> int:
-        return (self._room.held + parts // SCALE) // self._unit * self._unit
+        None if none was found. Raises ``OutOfTime``.
+        """
+        return self._prove(claim, ())
 
     def _prove(self, claim: int, branches: Sequence[Branch]) -> PriceProof | BranchProof | None:
         prices, counts = self._search.search(branches, lambda parts: self._bound(parts) <= claim)
@@ -71,7 +75,8 @@ class ValueProof:
                 if price:
                     jobs.setdefault((option, price, stays), []).extend(problem.job_ids[job] for job in group.jobs)
         return PriceProof(
-            scale=SCALE,
+            scale=prices.value,
+            cost=self._cost,
             prices=tuple(
                 BundlePrice(option=option, price=price, stays=stays, jobs=tuple(alike))
                 for (option, price, stays), alike in jobs.items()

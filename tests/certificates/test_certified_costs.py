@@ -1,0 +1,185 @@
+"""Certificates of costs: what `certify` proves, ``tools/verify.py`` verifies from the round alone; nothing false."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import random
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import verify
+import verify_costs
+from helpers.brute_force import optimum
+from placeopt import Engine, Instance, Plan, read_instance
+from placeopt.certificates import certify
+from placeopt.documents import dumps
+from placeopt.problem import compile_problem
+from placeopt.topology import ClusterTopology
+from strategies import odd_rounds, rounds
+from wrong_certificates import Json, wrong_certificate
+
+INSTANCES = Path(__file__).resolve().parents[2] / "instances"
+STORED = {
+    "hand/dgx1-1.json": (8000, 28_000),
+    "hand/dgx1-tour.json": (8000, 40_905),
+    "hand/minskys-wait.json": (8000, 82_640),
+    "generated/uniform-20x4x4-s0.json.gz": (25_000, 58_393_468),
+}
+"""Value and least cost at it: of paths that are short for few jobs at once; of these, and jobs that disturb others."""
+
+
+def claiming(plan: Plan, value: int, bound: int) -> Plan:
+    """Return a plan that says to be worth ``value`` and that no such plan costs less than ``bound``."""
+    first = plan.levels[0].model_copy(update={"objective": value, "bound": value})
+    second = plan.levels[1].model_copy(update={"objective": bound, "bound": bound})
+    return plan.model_copy(update={"levels": (first, second)})
+
+
+def certified(round_: Instance, plan: Plan) -> tuple[Json, Json]:
+    """Return the certificate as it is written, and its claim of cost."""
+    certificate: Json = json.loads(dumps(certify(round_, plan, time_limit_s=60, isolation="thread")))
+    return certificate, next(claim for claim in certificate["claims"] if claim["claim"] == "cost")
+
+
+def answer(round_: Instance, certificate: Json, claim: Json) -> str:
+    """Return what the checker says of a claim."""
+    known = verify.Round(json.loads(dumps(round_)), certificate["policy"])
+    return verify.answer(known, claim).partition(":")[0]
+
+
+@pytest.fixture(scope="module", params=STORED, ids=lambda name: Path(name).name.partition(".")[0])
+def proven(request: pytest.FixtureRequest, engine: Engine) -> tuple[Instance, Plan, Json, Json]:
+    """A stored round, a quick plan that claims the least cost, and its certificate with the claim of cost."""
+    round_ = read_instance(INSTANCES / request.param)
+    plan = claiming(engine.solve(round_, method="stranding", deterministic=True), *STORED[request.param])
+    return round_, plan, *certified(round_, plan)
+
+
+def test_costs_of_the_library_are_verified(proven: tuple[Instance, Plan, Json, Json]) -> None:
+    assert answer(proven[0], proven[2], proven[3]) == "verified"
+
+
+def test_a_cost_beyond_the_least_is_not_proven(proven: tuple[Instance, Plan, Json, Json]) -> None:
+    round_, plan, certificate, _ = proven
+    value, least = plan.levels[0].objective, plan.levels[1].objective
+    _, claim = certified(round_, claiming(plan, value, least + 1))
+    assert "proof" not in claim
+    assert claim["why"]
+    for proof in ("never negative", proven[3]["proof"]):
+        assert answer(round_, certificate, {**claim, "proof": proof}) == "refused"
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_wrong_costs_are_refused(proven: tuple[Instance, Plan, Json, Json], seed: int) -> None:
+    """A plan of that value costs no more, so whatever stands in a proof that all cost more, it is refused."""
+    round_, plan, certificate, _ = proven
+    value, cost = (level.objective for level in plan.levels)
+    wrong = wrong_certificate(certificate, value=value, cost=cost, placed=[], seed=seed)
+    assert answer(round_, wrong, wrong["claims"][0]) == "refused"
+
+
+@settings(max_examples=settings().max_examples // 4)
+@given(round_=st.one_of(rounds(), rounds(resources=True), odd_rounds()))
+def test_no_cost_beyond_the_least_is_verified(engine: Engine, round_: Instance) -> None:
+    """By brute force: the least cost may be proven, more never; the proof of one is none of the other."""
+    value, least, _ = optimum(compile_problem(round_))
+    plan = engine.solve(round_, method="stranding", time_limit_s=5, deterministic=True)
+    if len(plan.levels) < 2:
+        return
+    for bound in (least, least + 1):
+        certificate, claim = certified(round_, claiming(plan, value, bound))
+        if "proof" in claim:
+            assert answer(round_, certificate, claim) == ("verified" if bound == least else "refused")
+        assert answer(round_, certificate, {**claim, "bound": least + 1}) != "verified"
+
+
+@pytest.mark.parametrize("folder", ["hand", "generated", "hard", "real"])
+def test_distances_are_those_of_the_topology(folder: str) -> None:
+    """Of trees and of trees with links; and the way of each GPU out of its node."""
+    for path in sorted((INSTANCES / folder).glob("*.json*")):
+        round_ = read_instance(path)
+        topology = ClusterTopology(round_.cluster)
+        machines = json.loads(dumps(round_))["cluster"]["machines"]
+        for machine, distance, root in zip(machines, topology.distance, topology.root, strict=True):
+            known = verify_costs.Machine(machine)
+            assert known.far == distance.tolist()
+            assert known.out == (root + verify_costs.uplink(machine, "machine")).tolist()
+
+
+LEVELS = ("gpu", "switch", "socket", "node")
+MACHINE = {
+    "id": "m",
+    "parts": [
+        {"id": "s0", "level": "socket"},
+        {"id": "s1", "level": "socket"},
+        {"id": "w", "level": "switch", "parent": "s0"},
+    ],
+    "gpus": [{"model": "g", "part": part} for part in ("w", "w", "s0", "s1")],
+    "links": [{"gpus": [2, 3], "weight": 5}],
+}
+
+
+def most_beyond_cost(
+    costs: verify_costs.Costs, node: verify_costs.Node, items: list[verify_costs.Item], cost: int
+) -> int:
+    """Return the most that items pay beyond ``cost`` times what they cost, by all ways to lie on a node."""
+    machine, best = costs.machines[node.machine], 0
+    sets = [
+        [(number, gpus) for gpus in itertools.combinations(range(len(node.gpus)), item.gpus)]
+        for number, item in enumerate(items)
+        for _ in range(item.most)
+    ]
+    for chosen in itertools.product(*([None, *each] for each in sets)):
+        held = [one for one in chosen if one is not None]
+        left = [gpu[0] for gpu in node.gpus]
+        paid, jobs = 0, [(profile, scattered, gpus) for profile, scattered, gpus in costs.residents(node)]
+        for number, gpus in held:
+            item = items[number]
+            assert item.bundle is not None
+            assert item.bundle.traffic is not None
+            profile, weight, total, scattered = item.bundle.traffic
+            for gpu in gpus:
+                left[gpu] -= item.share
+            inside = sum(machine.far[a][b] for a, b in itertools.combinations(gpus, 2))
+            away = sum(machine.out[gpu] for gpu in gpus) * (total - len(gpus))
+            paid += item.pays - cost * costs.weight * weight * (inside + away)
+            for other, far, there in jobs:
+                if not (far and scattered):
+                    level = min(machine.level(a, there) for a in gpus)
+                    paid -= cost * costs.pair[profile, other][level]
+            jobs.append((profile, scattered, gpus))
+        if min(left) >= 0:
+            best = max(best, paid)
+    return best
+
+
+@pytest.mark.parametrize("seed", range(150))
+def test_no_contents_pay_more_beyond_their_cost_than_is_accepted(seed: int) -> None:
+    draw = random.Random(seed)
+    profiles = ["a", "b", "c"]
+    slowdowns = [
+        {"profile": one, "beside": other, **{f"{level}_thousandths": draw.choice((0, 0, 2, 5)) for level in LEVELS}}
+        for one, other in itertools.product(profiles, repeat=2)
+    ]
+    document = {"cluster": {"machines": [MACHINE]}, "slowdowns": slowdowns}
+    jobs: Json = {"r": {"id": "r", "options": [{}], "profile": "a", "communication": {"weight": 1}}}
+    gpus = [[draw.choice((1000, 1000, 500)), "g", 0, 0] for _ in range(4)]
+    held = {"r": [gpu for gpu in range(4) if gpus[gpu][0] < 1000]}
+    node = verify_costs.Node("n", {}, {}, [], False, {}, gpus, machine="m", held=held if held["r"] else {})
+    costs = verify_costs.Costs(document, {}, jobs, [node], {"communication": 1, "interference": draw.choice((0, 1, 3))})
+    items = []
+    for _ in range(draw.randint(1, 3)):
+        size = draw.choice((1, 1, 2, 3))
+        share = draw.choice((1000, 500)) if size == 1 else 1000
+        total = size + draw.choice((0, 0, 2))
+        traffic = verify_costs.Traffic(draw.choice((*profiles, None)), draw.choice((0, 1, 2)), total, total > size)
+        bundle = verify_costs.Bundle(size, share, (), 0, (), "[]", traffic)
+        items.append(verify_costs.Item(size, share, draw.randint(1, 900), 0, (), draw.randint(1, 2), bundle))
+    cost = draw.choice((1, 3))
+    best = most_beyond_cost(costs, node, items, cost)
+    assert not costs.overpaid(node, items, best, cost)
+    assert best == 0 or costs.overpaid(node, items, best - 1, cost)
