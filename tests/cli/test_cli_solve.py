@@ -104,7 +104,7 @@ def test_log_has_timings_also_where_the_plan_has_none(cli: Cli, tmp_path: Path) 
     assert [events[0]["event"], events[-1]["event"]] == ["start", "end"]
     assert {event["event"] for event in events} == {"start", "progress", "stage", "end"}
     stages = [event for event in events if event["event"] == "stage"]
-    assert [stage["name"] for stage in stages][:3] == ["greedy", "drb", "bound"]
+    assert [stage["name"] for stage in stages][:3] == ["greedy", "drb", "swaf"]
     assert all(stage["seconds"] > 0 for stage in stages)
     assert [stage["ended_s"] for stage in stages] == sorted(stage["ended_s"] for stage in stages)
     assert events[-1]["seconds"]["total"] >= stages[-1]["ended_s"] - 1e-6

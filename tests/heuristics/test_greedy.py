@@ -7,7 +7,7 @@ import pytest
 
 from placeopt import generate
 from placeopt.build import instance, job, machine
-from placeopt.heuristics import assign_gpus, greedy, order_jobs, swaf, window
+from placeopt.heuristics import assign_gpus, greedy, order_jobs, waiting_allowances, window
 from placeopt.model import Link
 from placeopt.problem import Problem, compile_problem
 from placeopt.terms import value
@@ -59,7 +59,14 @@ def stopped_after(asks: int) -> Callable[[], bool]:
     return lambda: next(left, None) is None
 
 
-@pytest.mark.parametrize("run", [greedy, swaf, lambda p, o, **c: window(p, o, "best_fit", **c)])
+@pytest.mark.parametrize(
+    "run",
+    [
+        greedy,
+        lambda p, o, **c: greedy(p, o, only=waiting_allowances(p).option, **c),
+        lambda p, o, **c: window(p, o, "best_fit", **c),
+    ],
+)
 def test_the_clock_stops_inside_one_jobs_choice(run: Callable) -> None:
     """A job of 12 workers asks before each of them; stopped at the fifth question, it was not reached."""
     problem = compile_problem(instance(3, [job("a", workers=12)]))

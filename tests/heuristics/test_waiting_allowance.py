@@ -11,7 +11,7 @@ import pytest
 
 from placeopt import Engine, violations
 from placeopt.build import instance, job, machine, node, option
-from placeopt.heuristics import order_jobs, swaf
+from placeopt.heuristics import greedy, order_jobs, waiting_allowances
 from placeopt.model import Job, Split
 from placeopt.problem import Problem, compile_problem
 
@@ -21,7 +21,7 @@ def started(*jobs: Job, nodes: Any = 4, **fields: Any) -> list[str | None]:
     found = []
     for one in jobs:
         problem = compile_problem(instance(nodes, [one], **fields))
-        (held,) = swaf(problem, np.array([0])).allocation
+        (held,) = greedy(problem, np.array([0]), only=waiting_allowances(problem).option).allocation
         found.append(None if held is None else problem.options.name[held.option])
     return found
 
@@ -131,7 +131,8 @@ def test_in_time_goes_first_then_the_rate_for_the_cost_then_the_latency_then_the
 def test_an_elastic_shape_is_one_for_every_number_of_workers() -> None:
     """Rate is the GPUs: 1 / (1/16 + 0.4/4), ..., 4 / (4/16 + 0.4/4); five take another node: 5 / (5/16 + 0.8/4)."""
     problem = compile_problem(instance(4, [job("a", workers=5, workers_min=1)]))
-    assert len(swaf(problem, np.array([0])).allocation[0].nodes) == 4
+    placed = greedy(problem, np.array([0]), only=waiting_allowances(problem).option).allocation
+    assert len(placed[0].nodes) == 4
 
 
 def test_what_fits_nowhere_is_not_chosen_for_its_rate() -> None:

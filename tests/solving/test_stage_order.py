@@ -43,6 +43,25 @@ def test_greedy_makes_the_first_plan(name: str) -> None:
     assert violations(ROUNDS[name], plan) == []
 
 
+@pytest.mark.parametrize(
+    ("name", "reasons"),
+    [
+        ("gangs", {"swaf": "no waiting job has several shapes"}),
+        ("fractions", {"drb": "communication costs nothing", "swaf": "no waiting job has several shapes"}),
+    ],
+)
+def test_the_plan_names_every_heuristic_with_its_figures_or_why_it_did_not_run(
+    name: str, reasons: dict[str, str]
+) -> None:
+    tried = [stage for stage in solved(name).stages if stage.name in ("greedy", "drb", "swaf")]
+    assert [stage.name for stage in tried] == ["greedy", "drb", "swaf"]
+    assert {stage.name: stage.detail for stage in tried if stage.outcome == "skipped"} == reasons
+    for stage in tried:
+        if stage.outcome != "skipped":
+            assert (value := re.search(r"value (\d+)", stage.detail))
+            assert 0 < int(value[1]) <= stage.objective
+
+
 @pytest.mark.parametrize(("name", "suits"), [("fractions", True), ("planted", False), ("resources", False)])
 def test_patterns_of_gpus_are_for_fractions_of_jobs_that_repeat(name: str, suits: bool) -> None:
     """Where each job is of a kind of its own, greedy's plan is filled anew node by node, and others begin there."""

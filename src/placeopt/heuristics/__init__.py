@@ -4,13 +4,12 @@ from placeopt.heuristics.bundles import assign_gpus
 from placeopt.heuristics.candidates import Candidates
 from placeopt.heuristics.drb import CHOOSERS, BipartitionOfCommunicating, communicating_jobs
 from placeopt.heuristics.greedy_pass import Chooser, GreedyResult, greedy, place, places, table_for
-from placeopt.heuristics.job_orders import order_jobs
+from placeopt.heuristics.job_orders import order_jobs, waiting_allowances
 from placeopt.heuristics.online_placer import DemandQuota, Moves, OnlinePlacer
 from placeopt.heuristics.preemption import make_room
 from placeopt.heuristics.scores.fit import Stranding
 from placeopt.heuristics.scores.registry import SCORES, score_named
 from placeopt.heuristics.scores.table import ScoreTable
-from placeopt.heuristics.swaf_pass import swaf
 from placeopt.heuristics.window_pass import window
 
 __all__ = [
@@ -33,7 +32,7 @@ __all__ = [
     "place",
     "places",
     "score_named",
-    "swaf",
     "table_for",
+    "waiting_allowances",
     "window",
 ]

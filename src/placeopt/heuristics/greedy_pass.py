@@ -47,15 +47,22 @@ class Chooser(Protocol):
 
 
 class ByScore:
-    """The chooser of all methods that rank nodes: ``place`` with the candidates of a score."""
+    """
+    The chooser of all methods that rank nodes: ``place`` with the candidates of a score.
 
-    def __init__(self, candidates: Candidates) -> None:
+    ``only``, shape (J,): The one option of each job that counts, -1: none; None: all options of all jobs.
+    """
+
+    def __init__(self, candidates: Candidates, only: IntArray | None = None) -> None:
         self._candidates = candidates
+        self._only: list[int] | None = None if only is None else only.tolist()
         self.changed = candidates.changed
 
     def place(self, job: int) -> Placement | None:
         """See ``Chooser``."""
-        return place(self._candidates, job)
+        if self._only is None:
+            return place(self._candidates, job)
+        return None if self._only[job] < 0 else place(self._candidates, job, (self._only[job],))
 
 
 def table_for(state: State, score: str, counts: IntArray | None = None) -> ScoreTable | None:
@@ -89,6 +96,7 @@ def greedy(
     start: Allocation | None = None,
     seed: int = 0,
     chooser: Callable[[State], Chooser] | None = None,
+    only: IntArray | None = None,
     fill: bool = False,
     in_turn: float = IN_TURN,
     grace_s: float = 0.0,
@@ -116,6 +124,8 @@ def greedy(
         For scores that draw.
     chooser
         Makes what chooses the places, instead of ``score``.
+    only
+        Shape (J,): the one option in which each job may start, -1: none. All its options, if left out.
     fill
         Whether the pass ends early enough for the rest of the queue to be placed by class (`fill_by_class`) by the
         deadline.
@@ -131,8 +141,8 @@ def greedy(
 
     Notes
     -----
-    Room only shrinks, so a class that failed once is not tried again; jobs that start only near others are, as long as
-    others start. Jobs that want each other start together, when the first of them comes.
+    Room only shrinks, so a class, or an option, that failed once is not tried again; jobs that start only near others
+    are, as long as others start. Jobs that want each other start together, when the first of them comes.
     """
     state, over = State(problem, start), stop_at(deadline, cancelled)
     chosen: Chooser
@@ -141,13 +151,15 @@ def greedy(
         from placeopt.heuristics.tree_placer import TreePlacer  # only here: it places members as this module does
 
         candidates = Candidates(state, score_named(score, problem, seed), over)
-        table = table_for(state, score) if problem.lies_freely else None
-        chosen, tree_placer = table or ByScore(candidates), TreePlacer(candidates, over)
+        table = table_for(state, score) if problem.lies_freely and only is None else None
+        chosen, tree_placer = table or ByScore(candidates, only), TreePlacer(candidates, over)
     elif chooser is None:
-        chosen = table_for(state, score) or ByScore(Candidates(state, score_named(score, problem, seed), over))
+        table = table_for(state, score) if only is None else None
+        chosen = table or ByScore(Candidates(state, score_named(score, problem, seed), over), only)
     else:
         chosen = chooser(state)
-    failed_classes: set[int] = set()
+    asked_for: list[int] = (problem.job_class if only is None else only).tolist()
+    failed: dict[int, int] = {}  # what was asked for in vain -> class; an option is of one class
     began = time.monotonic()
     fill = fill and deadline < float("inf") and problem.is_plain
     fillable = reached_by_class(problem, order).tolist() if fill else []
@@ -160,7 +172,7 @@ def greedy(
         k = job_class[job]
         if state.placements[job] is not None:
             continue
-        if k in failed_classes:
+        if asked_for[job] in failed:
             if k in follows:
                 again.append(job)
             continue
@@ -180,12 +192,12 @@ def greedy(
                 limited = chosen if isinstance(chosen, ScoreTable) else candidates
                 if gang := place_together(state, chosen, limited, job, order.tolist(), over):
                     anchors += gang
-                    failed_classes -= follows
+                    failed = {asked: of for asked, of in failed.items() if of not in follows}
                     continue
         except OutOfTime:
             return _cut_short(state, _rest(order, position), given_s, deadline, cancelled)
         if placement is None:
-            failed_classes.add(k)
+            failed[asked_for[job]] = k
             if k in follows:
                 again.append(job)
             if stop_at_first_failure:
@@ -194,7 +206,7 @@ def greedy(
         state.place(job, placement)
         if k in wanted:
             anchors.append(job)
-            failed_classes -= follows
+            failed = {asked: of for asked, of in failed.items() if of not in follows}
         for node in dict.fromkeys(placement.nodes):
             chosen.changed(node)
     return GreedyResult(state.allocation(), ())

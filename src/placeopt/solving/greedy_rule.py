@@ -8,9 +8,9 @@ from typing import Literal
 import numpy as np
 
 from placeopt.formulations.node_patterns import shares_nest
-from placeopt.heuristics import CHOOSERS, greedy, swaf, window
+from placeopt.heuristics import CHOOSERS, greedy, window
 from placeopt.heuristics.greedy_pass import IN_TURN, GreedyResult
-from placeopt.heuristics.job_orders import order_jobs
+from placeopt.heuristics.job_orders import order_jobs, waiting_allowances
 from placeopt.problem import Allocation, IntArray, Problem
 from placeopt.solving.budget import Budget
 
@@ -91,8 +91,6 @@ class GreedyRule:
     def place(self, problem: Problem, budget: Budget, deadline: float) -> GreedyResult:
         """Place the waiting jobs beside what runs."""
         jobs, cancelled, seed = self.jobs(problem), budget.cancelled, budget.params.seed
-        if self.shape == "swaf":
-            return _noted(budget, swaf(problem, jobs, self.score, deadline=deadline, cancelled=cancelled))
         if self.shape == "window":
             made = window(problem, jobs, self.score, deadline=deadline, cancelled=cancelled, seed=seed)
             return _noted(budget, made)
@@ -105,7 +103,8 @@ class GreedyRule:
             stop_at_first_failure=self.strict,
             seed=seed,
             chooser=None if self.chooser is None else CHOOSERS[self.chooser],
-            fill=self.chooser is None and not self.strict,
+            only=waiting_allowances(problem).option if self.shape == "swaf" else None,
+            fill=self.chooser is None and self.shape == "value" and not self.strict,
             in_turn=_in_turn(budget),
             grace_s=GRACE * budget.reserve_s,
         )

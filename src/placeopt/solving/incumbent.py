@@ -23,10 +23,16 @@ from placeopt.terms.rules import without_broken
 class Accepted:
     """The allocation is the new incumbent."""
 
+    value: int
+    cost: int
+
 
 @dataclass(frozen=True)
 class NotBetter:
-    """The allocation is no better than the incumbent; the referee has not read it."""
+    """The allocation is no better than the incumbent; the referee has not read it. Cost None: the value decides."""
+
+    value: int
+    cost: int | None
 
 
 @dataclass(frozen=True)
@@ -37,6 +43,13 @@ class Refused:
 
 
 Offer = Accepted | NotBetter | Refused
+
+
+def figures(offer: Offer) -> str:
+    """Return value and cost of what was offered, in words."""
+    if isinstance(offer, Refused):
+        return "refused"
+    return f"value {offer.value}" if offer.cost is None else f"value {offer.value}, cost {offer.cost}"
 
 
 class Incumbent:
@@ -117,7 +130,7 @@ class Incumbent:
         bound is wrong. Raises ``BadInput`` if it is refused, and already the running jobs alone break a rule.
         """
         if allocation == self.allocation:
-            return NotBetter()
+            return NotBetter(self.value, self.cost)
         problem = self._problem
         allowed = without_broken(problem, allocation)
         if allowed != allocation:
@@ -125,10 +138,10 @@ class Incumbent:
             allocation = greedy(problem, order, deadline=self._budget.deadline, start=allowed).allocation
         gain, by_value = value(problem, allocation), problem.policy.priorities == "price"
         if by_value and gain < self.value:
-            return NotBetter()
+            return NotBetter(gain, None)
         raw, cost = self._priced(allocation)
         if by_value and not self.is_better(gain, cost):
-            return NotBetter()
+            return NotBetter(gain, cost)
         draft, fault = self._judged(allocation)
         if fault:
             self.read()
@@ -139,7 +152,7 @@ class Incumbent:
             raise InternalFault(f"a checked plan costs {cost}, below the proven bound {self._bounds.cost}")
         self.allocation, self.value, self.cost, self.raw, self.draft = allocation, gain, cost, raw, draft
         self.number += 1
-        return Accepted()
+        return Accepted(gain, cost)
 
     def _priced(self, allocation: Allocation) -> tuple[tuple[int, ...], int]:
         """Return the score of every cost that counts, and their weighted sum."""

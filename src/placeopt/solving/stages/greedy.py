@@ -8,6 +8,7 @@ from typing import ClassVar
 
 from placeopt.readable import plural
 from placeopt.solving.context import SolveContext
+from placeopt.solving.incumbent import figures
 from placeopt.solving.stage import StageReport, StatedReason
 
 LEAST_S = 0.05
@@ -51,7 +52,7 @@ class Greedy:
         cut = f", {plural(result.by_class, 'job')} placed by class" if result.by_class else ""
         cut += f", {plural(len(result.not_reached), 'job')} not reached" if result.not_reached else ""
         name = {"swaf": "swaf", "window": f"{rule.score} over a window"}.get(rule.shape, rule.chooser or rule.score)
-        yield StageReport(f"{name} in order {rule.order}{cut}", "improved", offer=offer)
+        yield StageReport(f"{name} in order {rule.order}: {figures(offer)}{cut}", "improved", offer=offer)
 
 
 @dataclass(frozen=True)

@@ -13,19 +13,19 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
-from placeopt.heuristics import BipartitionOfCommunicating, communicating_jobs, greedy, swaf
+from placeopt.heuristics import BipartitionOfCommunicating, communicating_jobs, greedy, waiting_allowances
 from placeopt.heuristics.greedy_pass import GreedyResult
 from placeopt.heuristics.search import construct
 from placeopt.problem.free_capacity import only_shares_bind
 from placeopt.readable import plural
 from placeopt.solving.context import SolveContext
 from placeopt.solving.greedy_rule import has_many_fractions
-from placeopt.solving.incumbent import Accepted
-from placeopt.solving.stage import StageReport
+from placeopt.solving.incumbent import Accepted, figures
+from placeopt.solving.stage import StageReport, StatedReason
 from placeopt.solving.stages.capacity_relaxation import choose_jobs
 from placeopt.terms.costs.communication import Communication
 from placeopt.terms.objective import cost_alone
@@ -59,20 +59,21 @@ class Alternative(ABC):
         """Place the waiting jobs beside what runs."""
 
     def skip_reason(self, context: SolveContext) -> str | None:
-        """Only after a whole pass of greedy, where a better plan may be found."""
+        """Only after a whole pass of greedy, where a better plan may be found; the plan states why not."""
         budget, handover = context.budget, context.handover
         if self.name in handover.tried:
             return "it has run"
         if handover.first_pass is None:
-            return "there is not a whole pass of greedy"
+            return StatedReason("greedy did not reach all jobs")
         if context.proven:
-            return "nothing better is possible"
+            return StatedReason("nothing better is possible")
         if reason := self._useless(context):
-            return reason
+            return StatedReason(reason)
         waiting = len(context.greedy.jobs(context.problem))
         if budget.params.deterministic and waiting > JOBS_PER_S * budget.work_s:
             return "too many jobs for its work"
-        return budget.stop_reason()
+        reason = budget.stop_reason()
+        return None if reason is None else StatedReason(reason)
 
     def run(self, context: SolveContext) -> Iterator[StageReport]:
         """Place, fill up and offer."""
@@ -87,7 +88,13 @@ class Alternative(ABC):
         offer = context.incumbent.offer(allocation)
         if isinstance(offer, Accepted):
             context.handover.first_pass = allocation
-        yield StageReport(plural(problem.num_jobs - len(problem.running), "job"), offer=offer)
+        yield StageReport(figures(offer), offer=offer)
+
+
+def _greedy(context: SolveContext, deadline: float, **chosen: Any) -> GreedyResult:
+    """Place the waiting jobs by the greedy rule, but for what is ``chosen``."""
+    rule, problem, cancelled = context.greedy, context.problem, context.budget.cancelled
+    return greedy(problem, rule.jobs(problem), rule.score, deadline=deadline, cancelled=cancelled, **chosen)
 
 
 @dataclass(frozen=True)
@@ -103,15 +110,8 @@ class DrbPlan(Alternative):
         return None if communicating_jobs(context.problem)[waiting].any() else "no waiting job communicates"
 
     def _place(self, context: SolveContext, deadline: float) -> GreedyResult:
-        rule = context.greedy
-        return greedy(
-            context.problem,
-            rule.jobs(context.problem),
-            rule.score,
-            deadline=deadline,
-            cancelled=context.budget.cancelled,
-            chooser=partial(BipartitionOfCommunicating, score=rule.score),
-        )
+        chooser = partial(BipartitionOfCommunicating, score=context.greedy.score)
+        return _greedy(context, deadline, chooser=chooser)
 
 
 @dataclass(frozen=True)
@@ -129,9 +129,7 @@ class SwafPlan(Alternative):
         return None if several[problem.job_class[waiting]].any() else "no waiting job has several shapes"
 
     def _place(self, context: SolveContext, deadline: float) -> GreedyResult:
-        rule = context.greedy
-        jobs = rule.jobs(context.problem)
-        return swaf(context.problem, jobs, rule.score, deadline=deadline, cancelled=context.budget.cancelled)
+        return _greedy(context, deadline, only=waiting_allowances(context.problem).option)
 
 
 @dataclass(frozen=True)
