@@ -482,8 +482,10 @@ def bound_of(round_: Round, proof: Json, branches: list[Branch], costs: Costs | 
     """
     if "jobs" not in proof:
         leaf = Prices(round_, proof, costs)
-        total = leaf.bound(branches, proof.get("branches", []))
-        return (total - leaf.scale * value) // leaf.cost if costs else total // max(1, leaf.scale)
+        total = leaf.bound(branches, proof.get("branches", [])) - leaf.scale * value
+        if (unit := leaf.cost if costs else leaf.scale) < 1:
+            raise Refused("a unit of what is bounded has no price")
+        return total // unit
     jobs, most, option = proof["jobs"], not_negative(proof["most"]), proof.get("option")
     if len(set(jobs)) < len(jobs) or any(job in round_.running or job not in round_.jobs for job in jobs):
         raise Refused("a branch names a job twice, or one that does not wait")
@@ -547,6 +549,8 @@ def answer(round_: Round, claim: Json) -> str:
     if claim.get("proof") is None:
         return f"not certified: {text}: {claim.get('why')}"
     try:
+        if any(type(claim.get(key, 0)) is not int for key in ("bound", "value")):
+            raise Refused("what is claimed is no integer")
         CLAIMS[claim["claim"]](round_, claim)
     except Refused as error:
         return f"refused: {text}: {error}"

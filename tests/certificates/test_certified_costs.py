@@ -73,6 +73,22 @@ def test_a_cost_beyond_the_least_is_not_proven(proven: tuple[Instance, Plan, Jso
         assert answer(round_, certificate, {**claim, "proof": proof}) == "refused"
 
 
+@pytest.mark.parametrize(("claim", "price"), [("value", "scale"), ("cost", "cost")])
+def test_what_is_bounded_has_a_price(proven: tuple[Instance, Plan, Json, Json], claim: str, price: str) -> None:
+    """Without one nothing is proven, whatever else a plan pays."""
+    round_, _, certificate, _ = proven
+    mine = next(one for one in certificate["claims"] if one["claim"] == claim)
+    assert answer(round_, certificate, mine) == "verified"
+    assert answer(round_, certificate, {**mine, "proof": {**mine["proof"], price: 0}}) == "refused"
+
+
+@pytest.mark.parametrize("number", [float("nan"), float("inf"), True, None, "8000"])
+@pytest.mark.parametrize("key", ["bound", "value"])
+def test_what_is_claimed_is_an_integer(proven: tuple[Instance, Plan, Json, Json], key: str, number: object) -> None:
+    round_, _, certificate, claim = proven
+    assert answer(round_, certificate, {**claim, key: number}) == "refused"
+
+
 @pytest.mark.parametrize("seed", range(40))
 def test_wrong_costs_are_refused(proven: tuple[Instance, Plan, Json, Json], seed: int) -> None:
     """A plan of that value costs no more, so whatever stands in a proof that all cost more, it is refused."""
