@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 import numpy as np
 
 from placeopt.problem import IntArray, State
@@ -29,10 +31,7 @@ class CoRunners:
             return
         self._slowdown, self._profile = problem.slowdown, int(problem.class_profile[problem.options.job_class[option]])
         tenants = state.tenants[node] if state.tenants else {}
-        level = np.full((size, size), 3)  # at which two GPUs meet: a GPU, a switch, a socket, the node
-        for at, part in ((2, problem.gpu_socket[here]), (1, problem.gpu_switch[here])):
-            level[(part[:, None] == part) & (part >= 0)] = at
-        np.fill_diagonal(level, 0)
+        level = meeting_levels(*(relative(part[here]).tobytes() for part in (problem.gpu_socket, problem.gpu_switch)))
         rows = [
             (profile, level[np.array(gpus) - here.start].min(axis=0))
             for (profile, gpus), count in tenants.items()
@@ -55,3 +54,20 @@ class CoRunners:
             return np.zeros_like(nearest), np.zeros_like(nearest)
         suffered, caused = self._slowdown[nearest, self._profile, other], self._slowdown[nearest, other, self._profile]
         return suffered * (other >= 0), caused * (other >= 0)
+
+
+def relative(part: IntArray) -> IntArray:
+    """Number the sockets or switches of a node's GPUs from 0, as on any node of the same hardware; -1: none."""
+    inside = part >= 0
+    return np.where(inside, part - part[inside].min(), -1) if inside.any() else part
+
+
+@lru_cache(maxsize=256)
+def meeting_levels(sockets: bytes, switches: bytes) -> IntArray:
+    """Shape (g, g): where two GPUs of a node meet: 0 the same GPU, 1 a switch, 2 a socket, 3 the node."""
+    parts = [np.frombuffer(part, dtype=np.int64) for part in (sockets, switches)]
+    level = np.full((len(parts[0]), len(parts[0])), 3)
+    for at, part in zip((2, 1), parts, strict=True):
+        level[(part[:, None] == part) & (part >= 0)] = at
+    np.fill_diagonal(level, 0)
+    return level

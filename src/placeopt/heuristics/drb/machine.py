@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 import numpy as np
 
-from placeopt.heuristics.drb.co_runners import CoRunners
+from placeopt.heuristics.drb.co_runners import CoRunners, relative
 from placeopt.heuristics.drb.hardware_tree import machine_tree
 from placeopt.heuristics.drb.split import Half, assign
 from placeopt.problem import BoolArray, IntArray, Problem, State
@@ -42,11 +44,8 @@ class Machine:
         self.tree = machine_tree(self.distances)
         self.room = self.tree.sums(self.usable.astype(np.int64))
         self._excess = self._excess_on(np.arange(size)[:, None])
-        of_gpu = problem.gpu_socket[start : start + size]
-        socket, gpus_of = np.unique(of_gpu, return_inverse=True, return_counts=True)[1:]
-        of_socket = int(np.lcm.reduce(gpus_of))  # what a socket counts, in whole numbers for each of its GPUs
-        self._whole = of_socket * len(gpus_of)
-        self._share = np.where(state.gpu_jobs[start : start + size] == 0, of_socket // gpus_of[socket], 0)
+        counts, self._whole = socket_counts(relative(problem.gpu_socket[start : start + size]).tobytes())
+        self._share = np.where(state.gpu_jobs[start : start + size] == 0, counts, 0)
 
     def gpus(self, ranks: list[int]) -> tuple[int, ...] | None:
         """Return GPUs by index for some ranks of a job, worker after worker; None without room."""
@@ -78,12 +77,12 @@ class Machine:
         gpus = [here[self.usable[here]] for here in leaves]
         free = int(self._share.sum()) - int(self._share[list(leaf_of.values())].sum())
         held = [[0, *np.cumsum(np.sort(self._share[here])[::-1]).tolist()] for here in gpus]
-        across = float(self.distances[np.ix_(*gpus)].mean())
+        across = float(self.distances[gpus[0][:, None], gpus[1]].mean())
         return self._half(gpus[0], free, held[0], held[1]), self._half(gpus[1], free, held[1], held[0]), across
 
     def _half(self, gpus: IntArray, free: int, mine: list[int], others: list[int]) -> Half:
         """``free``: What is free of the node; ``mine`` and ``others`` less of it by tasks in the half and beside it."""
-        near = np.sort(self.distances[np.ix_(gpus, gpus)], axis=1).cumsum(axis=1).min(axis=0).tolist()
+        near = np.sort(self.distances[gpus[:, None], gpus], axis=1).cumsum(axis=1).min(axis=0).tolist()
         excess = np.sort(self._excess[gpus]).tolist()
 
         def inside(count: int) -> float:
@@ -106,6 +105,14 @@ class Machine:
         felt: IntArray = suffered.sum(axis=0) if adds else suffered.max(axis=0, initial=0)
         felt += caused.sum(axis=0)
         return felt
+
+
+@lru_cache(maxsize=256)
+def socket_counts(sockets: bytes) -> tuple[IntArray, int]:
+    """Return what each GPU of a node counts, shape (g,), if all sockets count alike, and the sum, in whole numbers."""
+    socket, gpus = np.unique(np.frombuffer(sockets, dtype=np.int64), return_inverse=True, return_counts=True)[1:]
+    of_socket = int(np.lcm.reduce(gpus))
+    return of_socket // gpus[socket], of_socket * len(gpus)
 
 
 def rank_traffic(problem: Problem, option: int) -> IntArray | None:

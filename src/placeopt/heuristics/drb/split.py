@@ -52,6 +52,11 @@ def assign(tasks: list[int], weights: IntArray | None, hardware: Hardware, path_
         if second < 0:
             leaf_of.update(dict.fromkeys(tasks, int(hardware.tree.leaves(part)[0])))
             return True
+        if weights is None and len(tasks) == hardware.room[part]:  # they need all there is, whichever goes where
+            below = slice(part, int(hardware.tree.last[part]))
+            room = hardware.room[below][hardware.tree.second[below] < 0]
+            leaf_of.update(zip(tasks, np.repeat(hardware.tree.leaves(part), room).tolist(), strict=True))
+            return True
         parts = part + 1, second
         for y in (0, 1):
             if not hardware.room[parts[1 - y]]:
