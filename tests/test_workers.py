@@ -81,7 +81,7 @@ class TestTheSameRows:
     def test_of_a_round_in_parts(self, width: None) -> None:
         round_ = generate("varied", jobs=60, nodes=8, gpus=4, seed=5)
 
-        settings = {"method": "node-patterns", "mend": "node-patterns", "time_limit_s": 120, "deterministic": True}
+        settings = {"method": "fillings", "mend": "fillings", "time_limit_s": 120, "deterministic": True}
         at_home, away = (solve_in_parts(round_, parts=4, jobs=jobs, seed=1, **settings) for jobs in (1, width))
         assert at_home.limit != "time"
         assert away.model_dump_json() == at_home.model_dump_json()

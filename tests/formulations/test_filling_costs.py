@@ -60,7 +60,7 @@ class Drawn:
             beside=rng.integers(0, 9, (units, profiles)),
         )
         self.pays = rng.integers(0, 40, kinds)
-        self.pricing = MixPricing(self.pieces, self.parts, self.disturbance, spend)
+        self.pricing = MixPricing(self.pieces, self.parts, self.disturbance, 1, spend)
 
     def worth(self, unit: int, filling: Filling) -> int:
         """What a filling pays beyond what its jobs cost."""
@@ -83,11 +83,11 @@ def test_no_filling_of_a_part_pays_more(seed: int) -> None:
     """The best of all fillings is found, and its cost is the sum over its pairs of jobs."""
     drawn = Drawn(seed)
     nothing = np.zeros(len(drawn.parts), dtype=np.int64)
-    priced = drawn.pricing.price(drawn.pays, nothing, 1)
+    priced = drawn.pricing.price(drawn.pays, nothing)
     best = np.array([max(drawn.worth(u, f) for f in drawn.fillings(u)) for u in range(len(drawn.parts))])
     assert priced.most.tolist() == best.tolist()
     assert {u: drawn.worth(u, f) for u, f in priced.fillings} == {u: b for u, b in enumerate(best.tolist()) if b > 0}
-    assert drawn.pricing.price(drawn.pays, best, 1).fillings == []
+    assert drawn.pricing.price(drawn.pays, best).fillings == []
 
 
 @pytest.mark.parametrize("seed", range(20))
@@ -105,7 +105,7 @@ def cut_short(seed: int, cells: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """With few beginnings followed, the bound holds."""
     monkeypatch.setattr("placeopt.formulations.fillings.mixing.MOST_CELLS", cells)
     drawn = Drawn(seed)
-    priced = drawn.pricing.price(drawn.pays, np.zeros(len(drawn.parts), dtype=np.int64), 1)
+    priced = drawn.pricing.price(drawn.pays, np.zeros(len(drawn.parts), dtype=np.int64))
     for unit, most in enumerate(priced.most.tolist()):
         assert max(drawn.worth(unit, f) for f in drawn.fillings(unit)) <= most
     assert all(0 < drawn.worth(u, f) <= priced.most[u] for u, f in priced.fillings)

@@ -6,47 +6,15 @@ import numpy as np
 import pytest
 
 from helpers.plan_records import plan_of
-from helpers.relaxations import relaxed, solved
+from helpers.relaxations import MANY, Fillings, relaxed, solved
 from made_rounds import generate
 from placeopt import solve
 from placeopt.build import instance, job, machine, running
 from placeopt.check import violations
-from placeopt.formulations.fillings import (
-    BundleGroups,
-    Column,
-    Master,
-    NodePricing,
-    Pool,
-    Starts,
-    Units,
-    bundle_groups_of,
-    columns_of,
-    requests_of,
-    starts_of,
-    units_of,
-)
-from placeopt.formulations.node_patterns import shares_nest
+from placeopt.formulations.fillings import Column, columns_of, requests_of
 from placeopt.heuristics import assign_gpus
 from placeopt.model import Instance
-from placeopt.problem import IntArray, Problem, State, compile_problem
-
-MANY = 1 << 40
-"""More branches than any unit of these rounds takes."""
-
-
-class Made:
-    """Bundle groups, starts, units, pool and master of a round as it stands."""
-
-    def __init__(self, problem: Problem) -> None:
-        self.problem, state = problem, State(problem)
-        self.groups: BundleGroups = bundle_groups_of(problem)
-        self.starts: Starts = starts_of(state, self.groups)
-        self.units: Units = units_of(state, self.groups, self.starts)
-        self.pool = Pool(len(self.units), len(self.groups))
-        self.master = Master(self.groups, self.starts, self.units, self.pool)
-
-    def pricing(self, steps: int = MANY) -> NodePricing:
-        return NodePricing(self.groups, self.starts, self.units, steps)
+from placeopt.problem import IntArray, State, compile_problem
 
 
 def small_round(seed: int) -> Instance:
@@ -82,7 +50,7 @@ def packs(left: list[int], parts: list[tuple[int, int]]) -> bool:
     return False
 
 
-def best_filling(made: Made, unit: int, pays: IntArray) -> int:
+def best_filling(made: Fillings, unit: int, pays: IntArray) -> int:
     """What the best filling of a unit pays, by trying all numbers of all bundle groups."""
     groups, units = made.groups, made.units
     wanted = np.zeros(len(groups), dtype=np.int64)
@@ -104,7 +72,7 @@ def best_filling(made: Made, unit: int, pays: IntArray) -> int:
     return best(np.zeros(len(groups), dtype=np.int64), 0)
 
 
-def best_plan(made: Made) -> int:
+def best_plan(made: Fillings) -> int:
     """The most value of jobs that start together, by trying all sets of jobs and where each bundle lies."""
     state, starts, groups = State(made.problem), made.starts, made.groups
     place = [np.flatnonzero(starts.job_group == c).tolist() for c, jobs in enumerate(starts.jobs) for _ in jobs]
@@ -135,30 +103,32 @@ def best_plan(made: Made) -> int:
 @pytest.mark.parametrize("seed", range(40))
 def test_pricing_is_the_best_of_all_fillings(seed: int) -> None:
     """Of odd shares, several GPUs, two resources; cut short, the bound holds and what it found pays no more."""
-    made = Made(compile_problem(small_round(seed)))
+    made = Fillings(compile_problem(small_round(seed)))
     rng = np.random.default_rng(seed)
-    for unit in range(len(made.units)):
-        pays = np.where(made.units.takes_nothing, 0, rng.integers(0, 50, len(made.groups)))
-        best = best_filling(made, unit, pays)
-        for steps in (MANY, 3, 0):
-            fillings, most = made.pricing(steps).price(pays, unit, 0)
-            worth = [sum(int(pays[k]) * n for k, n in filling) for filling in fillings]
+    pays = np.where(made.units.takes_nothing, 0, rng.integers(0, 50, len(made.groups)))
+    best = np.array([best_filling(made, unit, pays) for unit in range(len(made.units))])
+    for steps in (MANY, 3, 0):
+        fillings, most = made.pricing(steps).price(pays, 0 * best)
+        for unit in range(len(made.units)):
+            worth = [sum(int(pays[k]) * n for k, n in filling) for u, filling in fillings if u == unit]
             assert worth == sorted(set(worth))
-            assert max(worth, default=0) <= best <= most
-            assert steps < MANY or max(worth, default=0) == best == most
-        assert made.pricing().price(pays, unit, best) == ([], best)
+            assert max(worth, default=0) <= best[unit] <= most[unit]
+            assert steps < MANY or max(worth, default=0) == best[unit] == most[unit]
+    priced = made.pricing().price(pays, best)
+    assert not priced.fillings
+    assert (priced.most == best).all()
 
 
-def generated(made: Made) -> tuple[int, int]:
+def generated(made: Fillings) -> tuple[int, int]:
     """Generate fillings until none is new; return the value of the mix, rounded down, and the best bound proven."""
     pricing, least = made.pricing(), 2**62
     for _ in range(100):
         model = made.master.value_model()
         solution = relaxed(model)
         price = made.master.prices(model, solution.duals)
-        priced = [pricing.price(price, u, made.pool.most(price, u)) for u in range(len(made.units))]
-        least = min(least, made.master.proven_bound(price, [p.most for p in priced]))
-        new = made.pool.add(Column(u, filling) for u, p in enumerate(priced) for filling in p.fillings)
+        priced = pricing.price(price, made.pool.most(price))
+        least = min(least, made.master.proven_bound(price, priced.most, made.units))
+        new = made.pool.add(Column(unit, filling) for unit, filling in priced.fillings)
         if not new:
             return int(solution.bound), least
     raise AssertionError("fillings without end")
@@ -169,15 +139,15 @@ def test_bounds_hold_and_mixes_are_lawful(seed: int) -> None:
     """No bound is below the best plan, the last is that of the mix, and every job of a whole mix finds its place."""
     given = small_round(seed)
     problem = compile_problem(given)
-    made = Made(problem)
+    made = Fillings(problem)
     best = best_plan(made)
     rng = np.random.default_rng(seed)
     for scale in (0, 5, 50):  # any prices will do
         price = rng.integers(0, scale + 1, len(made.groups)) * made.master.scale
         pricing = made.pricing(int(rng.integers(0, 20)))
         price[made.units.takes_nothing] = 0
-        most = [pricing.price(price, u, 0).most for u in range(len(made.units))]
-        assert made.master.proven_bound(price, most) >= best
+        most = pricing.price(price, 0 * made.units.count).most
+        assert made.master.proven_bound(price, most, made.units) >= best
     mixed, bound = generated(made)
     assert best <= mixed == bound
     number, used = made.master.chosen(solved(made.master.value_model()).values)
@@ -191,27 +161,27 @@ def test_bounds_hold_and_mixes_are_lawful(seed: int) -> None:
 @pytest.mark.parametrize("seed", range(20))
 def test_prices_of_amounts_prove_the_capacity_program_without_a_search(seed: int) -> None:
     """What all nodes have together, by its duals and not one branch: at least the best plan, at most that program."""
-    made = Made(compile_problem(small_round(seed)))
+    made = Fillings(compile_problem(small_round(seed)))
     pricing = made.pricing(0)
     model = made.master.capacity_model(pricing.takes, pricing.room)
     solution = relaxed(model)
     amounts = made.master.amount_prices(model, solution.duals, pricing.takes)
     pricing.begin_at(amounts)
     price = made.master.whole_prices(pricing.takes @ amounts)
-    most = [pricing.price(price, u, 0).most for u in range(len(made.units))]
-    assert best_plan(made) <= made.master.proven_bound(price, most) <= solution.bound + 1
+    most = pricing.price(price, 0 * made.units.count).most
+    assert best_plan(made) <= made.master.proven_bound(price, most, made.units) <= solution.bound + 1
 
 
 def test_a_pool_reads_plans_and_keeps_each_filling_once() -> None:
     """By hand: two idle nodes of two GPUs, both with two single jobs; the same plan again adds nothing."""
     problem = compile_problem(instance(2, [job(f"j{i}") for i in range(4)], machines=[machine(gpus=2)]))
-    made = Made(problem)
+    made = Fillings(problem)
     plan = assign_gpus(problem, [(i, problem.options_of(i)[0], (i // 2,)) for i in range(4)])
     columns = list(columns_of(problem, made.groups, made.units, plan))
     assert made.pool.add(columns) == 1
     assert made.pool.columns == [Column(0, ((0, 2),))]
     assert made.pool.add(columns) == 0
-    assert made.pool.most(np.array([7]), 0) == 14
+    assert made.pool.most(np.array([7])).tolist() == [14]
 
 
 def test_workers_of_a_gang_lie_in_fillings() -> None:
@@ -221,22 +191,21 @@ def test_workers_of_a_gang_lie_in_fillings() -> None:
     The pair and two thirds of the gang are worth 11; in whole numbers the gang is best.
     """
     given = instance(2, [job("gang", workers=3, value=9), job("pair", gpus=2, value=5)], machines=[machine(gpus=2)])
-    made = Made(compile_problem(given))
+    made = Fillings(compile_problem(given))
     assert generated(made) == (11, 11)
     number, used = made.master.chosen(solved(made.master.value_model()).values)
     requests = list(requests_of(made.problem, made.groups, made.starts, made.units, number, used))
     assert [(job, len(nodes)) for job, _, nodes in requests] == [(0, 3)]
 
 
-def test_auto_takes_fillings_where_patterns_do_not() -> None:
-    """Odd shares: ``auto`` runs the stage; shares that divide one another are left to node patterns."""
-    assert shares_nest(compile_problem(generate("varied", jobs=30, nodes=4, gpus=4, seed=0)))
-    for spec, runs in (("resources", True), ("varied", False)):
-        plan = solve(generate(spec, jobs=30, nodes=4, gpus=4, seed=0), time_limit_s=5)
-        assert ("fillings" in [stage.name for stage in plan.stages]) == runs
+def test_auto_takes_fillings_unless_patterns_of_gpus_come_first() -> None:
+    """Odd shares, and shares that divide one another; many fractions of jobs that repeat have a stage of their own."""
+    for spec, runs in (("resources", True), ("varied", True), ("fractions", False)):
+        plan = solve(generate(spec, jobs=60, nodes=4, gpus=4, seed=0), time_limit_s=5)
+        assert ("fillings" in [stage.name for stage in plan.stages if stage.outcome != "skipped"]) == runs
 
 
-def test_the_method_proves_what_patterns_cannot() -> None:
+def test_the_method_proves_small_rounds_of_odd_shares() -> None:
     """Shares that do not nest, CPU and memory at once: method ``fillings`` proves a small round."""
     given = small_round(5)
     plan = solve(given, method="fillings", time_limit_s=20)

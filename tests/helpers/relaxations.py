@@ -1,18 +1,21 @@
-"""What tests of relaxations share: models solved by HiGHS, and the patterns of a round's nodes with their prices."""
+"""What tests of relaxations share: models solved by HiGHS, and the fillings of a round's nodes with their prices."""
 
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
 from placeopt.formulations import CapacityCut, add_counts, decode
-from placeopt.formulations.node_patterns import (
-    NOTHING_MERGED,
-    PatternPricing,
+from placeopt.formulations.fillings import (
+    BundleGroups,
+    Master,
+    NodePricing,
+    Pool,
+    Starts,
+    Units,
     bundle_groups_of,
-    job_groups_of,
-    merged_bundles_of,
-    node_states_of,
-    proven_bound,
+    pays_of,
+    starts_of,
+    units_of,
 )
 from placeopt.linear import NO_UPPER, LinearModel, ModelBuilder
 from placeopt.problem import Allocation, IntArray, Problem, State
@@ -49,25 +52,37 @@ def least_cost(problem: Problem, term: Cost) -> tuple[int | None, Allocation | N
     return solution.objective, allocation
 
 
-class Patterns:
-    """Bundle groups, node states and job groups of a round as it stands; ``merged``: bundles of gangs, too."""
+MANY = 1 << 40
+"""More branches than any unit of small rounds takes."""
 
-    def __init__(self, problem: Problem, *, merged: bool = False) -> None:
-        self.problem, self.state = problem, State(problem)
-        self.bundle_groups = bundle_groups_of(problem, merged_bundles_of(self.state) if merged else NOTHING_MERGED)
-        self.states = node_states_of(self.state, self.bundle_groups)
-        self.job_groups = job_groups_of(self.state, self.bundle_groups)
 
-    def pricing(self, rounding: Literal["down", "up"] = "down", kind: type = PatternPricing, **options: int) -> Any:
-        """Return what prices them; no time ends it."""
-        return kind(self.bundle_groups, self.states, rounding, lambda: None, **options)
+class Fillings:
+    """Bundle groups, starts, units, pool and master of a round as it stands."""
 
-    def bound(self, prices: IntArray, pays: IntArray, held: int = 0) -> int:
-        """Return what prices, and what every state pays at them, prove of the value beside ``held``."""
-        return proven_bound(self.job_groups, prices, pays, self.states.count, held)
+    def __init__(self, problem: Problem) -> None:
+        self.problem, state = problem, State(problem)
+        self.groups: BundleGroups = bundle_groups_of(problem)
+        self.starts: Starts = starts_of(state, self.groups)
+        self.units: Units = units_of(state, self.groups, self.starts)
+        self.pool = Pool(len(self.units), len(self.groups))
+        self.master = Master(self.groups, self.starts, self.units, self.pool)
+
+    def pricing(self, steps: int = MANY) -> NodePricing:
+        """Return what prices them, with so many branches for a unit."""
+        return NodePricing(self.groups, self.starts, self.units, steps)
+
+    def best(self, pays: IntArray) -> IntArray:
+        """Shape (U,): what the best filling of each unit pays."""
+        return self.pricing().price(pays, 0 * self.units.count).most
 
     def cut(self, price: IntArray) -> CapacityCut:
         """Return the cut at these prices of bundle groups."""
-        best = self.pricing().price(price, patterns=False)
-        pays = self.problem.options.bundles * price[self.bundle_groups.of_option]
-        return CapacityCut.of_prices(pays, best.pays, self.states.count, self.job_groups.scale)
+        pays = pays_of(self.problem, self.groups, price)
+        return CapacityCut.of_prices(pays, self.best(price), self.units.count, self.master.scale)
+
+    def capacity_price(self) -> IntArray:
+        """Return prices of bundles by what all units have together of each amount."""
+        pricing = self.pricing()
+        model = self.master.capacity_model(pricing.takes, pricing.room)
+        amounts = self.master.amount_prices(model, relaxed(model).duals, pricing.takes)
+        return self.master.whole_prices(pricing.takes @ amounts)

@@ -58,7 +58,7 @@ def beside_full_nodes(loaded: Instance) -> Instance:
     )
 
 
-@pytest.mark.parametrize("method", ["auto", "node-patterns", "stranding", "counts"])
+@pytest.mark.parametrize("method", ["auto", "fillings", "stranding", "counts"])
 @given(rounds() | rounds(**QUIET) | rounds(**QUIET, resources=True), choices)
 def test_plans_and_bounds_hold_for_the_whole_round(method: str, loaded: Instance, choice: Choice) -> None:
     """Whatever has happened before, and whatever the policy; rounds that need what runs are refused in words."""
@@ -135,7 +135,7 @@ def test_a_limit_that_running_jobs_exceed_does_not_lower_the_bound() -> None:
         assert violations(engine.snapshot, plan) == []
 
 
-@pytest.mark.parametrize("method", ["stranding", "node-patterns", "search"])
+@pytest.mark.parametrize("method", ["stranding", "fillings", "search"])
 def test_a_quota_that_running_jobs_exceed_binds_no_other_queue(method: str) -> None:
     """One queue runs three GPUs of one: its jobs wait, and the bound is what those of the other queue are worth."""
     held = [job(f"r{i}", queue="full") for i in range(3)]

@@ -125,7 +125,7 @@ def test_the_plan_is_checked_as_a_whole_and_never_far_below_greedy(by: Any) -> N
 def test_small_rounds_with_all_features(engine: Engine, round_: Instance) -> None:
     """Queues, uplinks, look-ahead, changes and lost nodes as drawn; a bound never lies below an optimum."""
     by_work = {"time_limit_s": 1, "deterministic": True}
-    plan = solve_in_parts(round_, parts=2, jobs=1, method="stranding", mend="node-patterns", **by_work)
+    plan = solve_in_parts(round_, parts=2, jobs=1, method="stranding", mend="fillings", **by_work)
     assert violations(round_, plan) == []
     assert audit(round_, plan) == []
     best = engine.solve(round_, **by_work)
@@ -181,7 +181,7 @@ ROUND = generate("varied", jobs=60, nodes=8, gpus=4, seed=5)
 
 def bytes_of(**options: object) -> str:
     """Parts by patterns, whose linear programs are many; the limit is far off, so that work ends them."""
-    fields = {"parts": 4, "method": "node-patterns", "mend": "node-patterns", "time_limit_s": 120.0, **options}
+    fields = {"parts": 4, "method": "fillings", "mend": "fillings", "time_limit_s": 120.0, **options}
     plan = solve_in_parts(ROUND, seed=1, deterministic=True, **fields)
     assert plan.limit != "time"
     return plan.model_dump_json()

@@ -49,7 +49,7 @@ def solved(engine: Engine, round_: Instance, method: str, readings: int) -> Plan
     return plan
 
 
-@pytest.mark.parametrize("method", ["auto", "search", "node-patterns", "branch-and-price", "gpu-patterns", "stranding"])
+@pytest.mark.parametrize("method", ["auto", "search", "fillings", "branch-and-price", "gpu-patterns", "stranding"])
 def test_a_large_round_is_cut_by_the_clock_with_a_plan(method: str, engine: Engine) -> None:
     """
     No error, jobs placed, and the limit is named.

@@ -76,11 +76,11 @@ def test_gpus_are_filled_where_greedy_leaves_parts(engine: Engine) -> None:
         assert (plan.status, plan.levels[0].objective) == ("optimal", 4000)
 
 
-def test_cpu_that_binds_is_nearly_proven_by_node_patterns(engine: Engine) -> None:
+def test_cpu_that_binds_is_nearly_proven_by_fillings(engine: Engine) -> None:
     """Better than greedy, and bounded more closely than by single GPUs; jobs of up to 16 workers among others."""
     round_ = generate("varied", jobs=400, nodes=40, gpus=4, seed=9)
     options = {"time_limit_s": 60, "deterministic": True}
-    greedy, plan = (engine.solve(round_, method=name, **options) for name in ("stranding", "node-patterns"))
+    greedy, plan = (engine.solve(round_, method=name, **options) for name in ("stranding", "fillings"))
     assert violations(round_, plan) == []
     assert reached(plan) > reached(greedy)
     bounds = [one.levels[0].bound or 0 for one in (plan, greedy)]

@@ -1,4 +1,4 @@
-"""A row that every plan keeps: at some prices, jobs that start pay no more than patterns of all nodes can be paid."""
+"""A row that every plan keeps: at some prices, jobs that start pay no more than fillings of all nodes can be paid."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ FINENESS = 1000
 @dataclass(frozen=True, eq=False)
 class CapacityCut:
     """
-    What patterns of nodes say of room, in one row: it knows that CPU is short on one node and GPUs on another.
+    What fillings of nodes say of room, in one row: it knows that CPU is short on one node and GPUs on another.
 
-    The same prices bound the value (`node_patterns.proven_bound`). Added to a relaxation without nodes, the row makes
+    The same prices bound the value (`fillings.Master.proven_bound`). Added to a relaxation without nodes, the row makes
     plans that are worth nearly as much as that bound as rare as they are.
     """
 
@@ -29,7 +29,7 @@ class CapacityCut:
         Return the cut.
 
         - ``price``: Shape (O,): what all bundles of a job pay in each option, in 1 / ``scale`` of a value.
-        - ``best``: Shape (S,): no pattern of a state of nodes pays more, in the same parts.
+        - ``best``: Shape (S,): no filling of a state of nodes pays more, in the same parts.
         - ``count``: Shape (S,): nodes in each state.
         """
         unit = max(scale // FINENESS, 1)

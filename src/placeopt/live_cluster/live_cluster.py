@@ -11,7 +11,7 @@ from placeopt.actions import kept_ranks
 from placeopt.check import violations
 from placeopt.check.case import names
 from placeopt.errors import BadInput, Unsupported
-from placeopt.formulations.node_patterns import CarriedPrices
+from placeopt.formulations.fillings import CarriedPrices
 from placeopt.heuristics.lookahead import LookaheadDecision
 from placeopt.live_cluster.cluster_record import Ids
 from placeopt.live_cluster.cluster_state import ClusterState

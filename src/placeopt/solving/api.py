@@ -13,7 +13,7 @@ from placeopt.arguments import INSTANCE, expect
 from placeopt.edits import truth, unread_in
 from placeopt.environment import usable_cores
 from placeopt.errors import BadInput, only_documented
-from placeopt.formulations.node_patterns import CarriedPrices
+from placeopt.formulations.fillings import CarriedPrices
 from placeopt.heuristics.lookahead import LookaheadDecision
 from placeopt.model import Instance, Plan, Policy
 from placeopt.model.plan import PlanLimit

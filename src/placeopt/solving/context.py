@@ -11,8 +11,8 @@ from placeopt.errors import CallerRaised
 from placeopt.formulations.capacity_cut import CapacityCut
 from placeopt.formulations.capacity_relaxation import CapacityRelaxation
 from placeopt.formulations.cost_relaxation import CostRelaxation, JobMaster, WholeJobs
+from placeopt.formulations.fillings import CarriedPrices
 from placeopt.formulations.gpu_patterns import GpuPatterns
-from placeopt.formulations.node_patterns import CarriedPrices
 from placeopt.heuristics.lookahead import LookaheadDecision, Wait
 from placeopt.heuristics.search import Guide
 from placeopt.model import Plan
@@ -97,8 +97,8 @@ class Handover:
     gpu_patterns: GpuPatterns | None = None
     """The relaxation of the whole round, for plans made of it; None where stages see only a part of the round."""
     capacity_plan: CapacityPlan | None = None  # how many jobs of each class a plan can hold
-    capacity_cut: CapacityCut | None = None  # what patterns of nodes proved of room, at the prices that proved most
-    most_busy: IntArray | None = None  # (N,) GPUs of each node that jobs that start can make busy, as patterns proved
+    capacity_cut: CapacityCut | None = None  # what fillings of nodes proved of room, at the prices that proved most
+    most_busy: IntArray | None = None  # (N,) GPUs of each node that jobs that start can make busy, as fillings proved
     cost_guide: CostGuide | None = None  # prices of nodes and jobs
     cost_prices: CostPrices | None = None  # what column generation goes on from
     job_columns: JobColumns | None = None  # what it left

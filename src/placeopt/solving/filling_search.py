@@ -8,27 +8,40 @@ from dataclasses import replace
 import numpy as np
 
 from placeopt.errors import OutOfTime
+from placeopt.formulations.capacity_cut import CapacityCut
 from placeopt.formulations.fillings import (
     RELAXES,
     Column,
+    GridBound,
     Master,
     NodePricing,
     Pool,
     bundle_groups_of,
     columns_of,
+    merged,
+    pays_of,
     requests_of,
+    shares_nest,
     starts_of,
     units_of,
 )
+from placeopt.linear import LinearModel
 from placeopt.problem import IntArray
+from placeopt.solvers.diving import rounded_down
 from placeopt.solvers.result import Basis
 from placeopt.solving.context import SolveContext
-from placeopt.terms.objective import value
+from placeopt.solving.filling_charges import charges_of
+from placeopt.terms.costs.fragmentation import Fragmentation
+from placeopt.terms.objective import value, weight_of
 
 FIRST_STEPS, MORE_STEPS = 1 << 14, 8
 """Branches for a unit at first, and how many times as many there are where so many find nothing."""
+FEW_STEPS = 1 << 8
+"""Branches at first where tables over a grid bound all units anyway."""
 SIMPLEX_WORK = 2.0
 """Work of one linear program in deterministic mode."""
+INTEGER_WORK, INTEGER_GAP = 0.5, 5e-6
+"""Work of an integer program in deterministic mode per second of the time limit, and the gap at which it may end."""
 STEPS_PER_S = 1 << 14
 """Branches of pricing in deterministic mode per second of the time limit."""
 
@@ -40,65 +53,108 @@ class FillingSearch:
         """Begin with the fillings of the best plan so far."""
         self._context, state = context, context.base
         self.bundle_groups = bundle_groups_of(context.problem)
-        self.starts = starts_of(state, self.bundle_groups)
-        self.units = units_of(state, self.bundle_groups, self.starts)
+        self.starts = starts_of(state, self.bundle_groups, charges_of(context))
+        self._states = units_of(state, self.bundle_groups, self.starts)
+        nests = shares_nest(context.problem)
+        self.units = merged(self._states) if nests else self._states
+        self._is_merged = self.units is not self._states
         self.pool = Pool(len(self.units), len(self.bundle_groups))
-        best = context.incumbent.allocation
-        self.pool.add(columns_of(context.problem, self.bundle_groups, self.units, best))
+        if not self._is_merged:
+            best = context.incumbent.allocation
+            self.pool.add(columns_of(context.problem, self.bundle_groups, self.units, best))
         self.master = Master(self.bundle_groups, self.starts, self.units, self.pool)
-        self.pricing = NodePricing(self.bundle_groups, self.starts, self.units, FIRST_STEPS)
+        steps = FEW_STEPS if nests else FIRST_STEPS
+        self._pricing = NodePricing(self.bundle_groups, self.starts, self.units, steps, self._check_time)
+        self._grid = GridBound(self.bundle_groups, self._states, self._check_time) if nests else None
         self._held = value(context.problem, state.allocation())
         self._basis: Basis | None = None
+        self._least: int | None = None  # the best bound so far,
+        self._best_price: IntArray | None = None  # and the prices that proved it
         self.programs = 0
         self.mixed = self._held
         """What the mix of the last linear program is worth, rounded down."""
 
-    def generate(self, ends: float) -> None:
+    def generate(self, ends: float, close: float) -> None:
         """
-        Generate fillings until prices bound the value at that of the mix, or of the best plan, or within the gap.
+        Generate fillings until prices bound the value within ``close``, a part of it, of that of the mix.
 
-        Raises ``OutOfTime`` at ``ends``, of ``time.monotonic()``.
+        Or until it is proven, or within the gap. Raises ``OutOfTime`` at ``ends``, of ``time.monotonic()``.
         """
         self._ends = ends
-        begin, least = self._begin(), np.inf
-        if begin is not None:
-            least, _ = self._price(begin)
+        if not self.programs:
+            self._begin()
         most = self._context.budget.steps(STEPS_PER_S)
         while not self._closed and (price := self._program()) is not None:
-            if self.pricing.steps >= most:
+            if self._least is not None and self._least <= self.mixed + int(close * abs(self.mixed)):
+                return
+            if self._pricing.steps >= most:
                 self._context.budget.note_limit("work")
                 return
-            bound, new = self._price(price)
-            least = min(least, bound)
-            if not new and (least <= self.mixed or not self.pricing.look_further(MORE_STEPS)):
+            if not self._price(price) and not self._pricing.look_further(MORE_STEPS):
                 return
 
     @property
     def _closed(self) -> bool:
         return self._context.value_proven or self._context.is_closed
 
-    def _begin(self) -> IntArray | None:
-        """Return the prices at which all units together have no more room than they have; None without any."""
-        model, budget = self.master.capacity_model(self.pricing.takes, self.pricing.room), self._context.budget
-        solution = self._context.solvers.solve("highs", model, replace(budget.options(SIMPLEX_WORK), relax=True))
-        if solution.status != "optimal" or solution.duals is None:
-            return None
-        amounts = self.master.amount_prices(model, solution.duals, self.pricing.takes)
-        self.pricing.begin_at(amounts)
-        return self.master.whole_prices(self.pricing.takes @ amounts)
+    def _check_time(self) -> None:
+        if self._context.budget.stopped() or self._context.budget.is_past(self._ends):
+            raise OutOfTime("the time limit came before all units were priced")
 
-    def _price(self, price: IntArray) -> tuple[int, int]:
-        """Prove what prices prove; return that, and how many fillings that pay more than known ones were new."""
-        found, most = [], []
-        for unit in range(len(self.units)):
-            if self._context.budget.stopped() or self._context.budget.is_past(self._ends):
-                raise OutOfTime("the time limit came before all units were priced")
-            priced = self.pricing.price(price, unit, self.pool.most(price, unit))
-            most.append(priced.most)
-            found += [Column(unit, filling) for filling in priced.fillings]
-        bound = self._held + self.master.proven_bound(price, most)
-        self._context.bounds.prove_value(bound, RELAXES)
-        return bound, self.pool.add(found)
+    def _begin(self) -> None:
+        """Price at what all units together have of every amount, or at what was left by an earlier round."""
+        model, budget = self.master.capacity_model(self._pricing.takes, self._pricing.room), self._context.budget
+        solution = self._context.solvers.solve("highs", model, replace(budget.options(SIMPLEX_WORK), relax=True))
+        if solution.status == "optimal" and solution.duals is not None:
+            amounts = self.master.amount_prices(model, solution.duals, self._pricing.takes)
+            self._pricing.begin_at(amounts)
+            price = self.master.whole_prices(self._pricing.takes @ amounts)
+            carried = self._context.handover.carried_prices
+            if carried is not None:
+                carried.put_into(self.bundle_groups, price, self.master.scale)
+                price[self.units.takes_nothing] = 0
+            self._price(price)
+
+    def keep_prices(self) -> None:
+        """Leave the prices that prove most to the next round."""
+        carried = self._context.handover.carried_prices
+        if carried is not None and self._best_price is not None:
+            carried.keep(self.bundle_groups, self._best_price, self.master.scale)
+
+    def _price(self, price: IntArray) -> int:
+        """Take in what prices prove; return how many fillings that pay more than known ones were new."""
+        priced = self._pricing.price(price, self.pool.most(price))
+        if not self._is_merged:
+            self._prove(price, priced.most)
+        if self._grid is not None and not self._closed:
+            paid = price.copy()
+            paid[self._grid.free_of_charge] = 0
+            most = self._grid.most(paid)
+            self._prove(paid, most if self._is_merged else np.minimum(priced.most, most))
+        return self.pool.add(Column(unit, filling) for unit, filling in priced.fillings)
+
+    def _prove(self, price: IntArray, most: IntArray) -> None:
+        """Take the bound at some prices, at which no filling of a state of nodes pays more than ``most``."""
+        bound, context = self._held + self.master.proven_bound(price, most, self._states), self._context
+        if self._least is not None and bound >= self._least:
+            return
+        self._best_price, self._least = price, bound
+        context.bounds.prove_value(bound, RELAXES)
+        pays = pays_of(context.problem, self.bundle_groups, price)
+        context.handover.capacity_cut = CapacityCut.of_prices(pays, most, self._states.count, self.master.scale)
+
+    def bound_busy(self) -> None:
+        """
+        Say how many GPUs of each node bundles hold at most: where CPU or memory has run out, some stay idle.
+
+        Not where options are worth nothing, which no filling counts.
+        """
+        counted = bool((self._context.problem.options.value > 0).all())
+        if counted and self._grid is not None and weight_of(self._context.weighted, Fragmentation):
+            most = np.zeros(self._context.problem.num_nodes, dtype=np.int64)
+            for nodes, held in zip(self._states.nodes, self._grid.most(self.bundle_groups.gpus).tolist(), strict=True):
+                most[nodes] = held
+            self._context.handover.most_busy = most
 
     def _program(self) -> IntArray | None:
         """Solve the linear program over the known fillings; return its prices, None where there are none."""
@@ -112,18 +168,37 @@ class FillingSearch:
         return self.master.prices(model, solution.duals)
 
     def whole(self, seconds: float) -> Iterator[tuple[int, int, tuple[int, ...]]]:
-        """Yield the jobs of a good mix in whole numbers, each with its option and one node a bundle."""
+        """
+        Yield the jobs of a good mix in whole numbers, each with its option and one node a bundle.
+
+        Nodes that the linear program fills alike as a whole keep that, the others an integer program fills; where this
+        loses value, one for all nodes goes on from there.
+        """
+        context, budget = self._context, self._context.budget
+        model = self.master.value_model(budget.deadline, charged=True)
+        relaxed = context.solvers.solve("highs", model, replace(budget.options(SIMPLEX_WORK, seconds), relax=True))
+        if relaxed.relaxed_values is None:
+            return
+        lower, starts = model.lower.copy(), len(self.starts.value)
+        lower[starts:] = rounded_down(relaxed.relaxed_values[starts:])
+        whole = self._integers(replace(model, lower=lower), seconds / 2, None)
+        if whole is None or self._held + int(self.starts.value @ whole[:starts]) < self.mixed:
+            whole = self._integers(model, seconds / 2, whole)
+        if whole is not None:
+            number, used = self.master.chosen(whole)
+            yield from requests_of(context.problem, self.bundle_groups, self.starts, self.units, number, used)
+
+    def _integers(self, model: LinearModel, seconds: float, hint: IntArray | None) -> IntArray | None:
+        """Return a good solution of an integer program, ``hint`` if there is no better one."""
         budget = self._context.budget
-        model = self.master.value_model(budget.deadline)
-        options = budget.options(budget.work(1.0), seconds)
-        solution = self._context.solvers.solve(budget.integer_solver, model, options)
-        if solution.values is not None:
-            number, used = self.master.chosen(solution.values)
-            yield from requests_of(self._context.problem, self.bundle_groups, self.starts, self.units, number, used)
+        options = replace(budget.options(budget.work(INTEGER_WORK), seconds), hint=hint, gap=INTEGER_GAP)
+        values = self._context.solvers.solve(budget.integer_solver, model, options).values
+        return hint if values is None else values
 
     def summary(self) -> str:
         """Say what was done."""
         return (
-            f"{len(self.pool)} fillings of {len(self.units)} node states, {self.programs} linear programs; "
+            f"{len(self.pool)} fillings of {len(self.units)} groups of {len(self._states)} node states, "
+            f"{self.programs} linear programs; "
             f"mix worth {self.mixed}"
         )

@@ -7,7 +7,7 @@ from typing import Literal
 
 import numpy as np
 
-from placeopt.formulations.node_patterns import shares_nest
+from placeopt.formulations.fillings import shares_nest
 from placeopt.heuristics import CHOOSERS, greedy, window
 from placeopt.heuristics.greedy_pass import IN_TURN, GreedyResult
 from placeopt.heuristics.job_orders import order_jobs, waiting_allowances
@@ -26,7 +26,7 @@ def has_many_fractions(problem: Problem) -> bool:
     """
     Tell whether jobs of few kinds ask for many fractions of GPUs, and running jobs stay where they are.
 
-    Fractions that divide one another do not count: patterns of whole nodes handle them. Nor do they where most jobs are
+    Fractions that divide one another do not count: fillings of whole nodes handle them. Nor do they where most jobs are
     of a kind of their own: patterns count how many jobs of a kind there are, and say nothing where that is one.
     """
     options = problem.options

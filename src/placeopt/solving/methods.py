@@ -26,7 +26,6 @@ from placeopt.solving.stages.joined_plan import JoinedPlan
 from placeopt.solving.stages.lookahead import LookAhead
 from placeopt.solving.stages.multi_start import MultiStart
 from placeopt.solving.stages.neighbourhood_search import BeforeExact, NeighbourhoodSearch
-from placeopt.solving.stages.node_patterns import NodePatterns
 from placeopt.solving.stages.node_refills import RefillNodes
 from placeopt.solving.stages.portfolio import CapacityRelaxationPlan, DrbPlan, SwafPlan
 from placeopt.solving.stages.rounding import RoundRelaxations
@@ -209,7 +208,6 @@ METHODS: dict[str, Method] = {
             RefillNodes(),
             MultiStart(),
             GpuPatternPlans(before_exact="counts"),
-            NodePatterns(before_exact=True, before_cost=True),
             Fillings(beside_patterns=True),
             RefillNodes(after_patterns=True),
             BranchAndPrice(share=0.7, root_share=0.5),
@@ -252,7 +250,6 @@ METHODS: dict[str, Method] = {
     "search": solver_method(*SEARCH),
     "annealing": solver_method(Annealing()),
     "prices": greedy_method("prices"),
-    "node-patterns": solver_method(NodePatterns()),
     "fillings": solver_method(RefillNodes(), RefillNodes(after_patterns=True), Fillings()),
 }
 

@@ -87,7 +87,7 @@ def build_cost_relaxation(
     - ``state``: The running jobs, all of which stay, and nothing else.
     - ``least``: Net value.
     - ``meetings``: Whether interference of starting jobs counts, which makes it larger.
-    - ``cut``: What patterns of nodes have proven of room.
+    - ``cut``: What fillings of nodes have proven of room.
     - ``most_busy``: Shape (N,): GPUs of each node that jobs that start can make busy, at most; None: all that are idle.
 
     Raises ``Unsupported`` if running jobs may be changed, or the relaxation would be too large.

@@ -9,35 +9,46 @@ For the value a unit is a node, and pricing counts all its amounts. For the cost
 a node in which jobs disturb each other, and pricing counts what they cost each other there.
 """
 
+from placeopt.formulations.fillings.carried_prices import CarriedPrices
 from placeopt.formulations.fillings.cost_master import SCALE, CostMaster, CostPrices
 from placeopt.formulations.fillings.cost_mix import COST_RELAXES, COUNTED, CostMix
 from placeopt.formulations.fillings.disturbance import Disturbance, disturbance_of
 from placeopt.formulations.fillings.gangs import gang_paths
-from placeopt.formulations.fillings.groups import BundleGroups, Starts, bundle_groups_of, starts_of
-from placeopt.formulations.fillings.master import RELAXES, Master
-from placeopt.formulations.fillings.mixing import Mixes, MixPricing
+from placeopt.formulations.fillings.grid import GridBound
+from placeopt.formulations.fillings.groups import (
+    BundleGroups,
+    Starts,
+    bundle_groups_of,
+    pays_of,
+    shares_nest,
+    starts_of,
+)
+from placeopt.formulations.fillings.master import CHARGES, RELAXES, Master
+from placeopt.formulations.fillings.mixing import MixPricing
 from placeopt.formulations.fillings.parts import Parts, parts_of
 from placeopt.formulations.fillings.pieces import Pieces, Ways, pieces_of
 from placeopt.formulations.fillings.pool import Column, Filling, Pool, columns_of
 from placeopt.formulations.fillings.pricing import NodePricing, Priced, Pricing
 from placeopt.formulations.fillings.realise import requests_of
-from placeopt.formulations.fillings.units import Units, units_of
+from placeopt.formulations.fillings.units import Units, merged, units_of
 
 __all__ = [
+    "CHARGES",
     "COST_RELAXES",
     "COUNTED",
     "RELAXES",
     "SCALE",
     "BundleGroups",
+    "CarriedPrices",
     "Column",
     "CostMaster",
     "CostMix",
     "CostPrices",
     "Disturbance",
     "Filling",
+    "GridBound",
     "Master",
     "MixPricing",
-    "Mixes",
     "NodePricing",
     "Parts",
     "Pieces",
@@ -51,9 +62,12 @@ __all__ = [
     "columns_of",
     "disturbance_of",
     "gang_paths",
+    "merged",
     "parts_of",
+    "pays_of",
     "pieces_of",
     "requests_of",
+    "shares_nest",
     "starts_of",
     "units_of",
 ]

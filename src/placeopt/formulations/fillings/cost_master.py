@@ -153,13 +153,6 @@ class CostMaster:
         large = np.rint(np.maximum(-exact[2:ends], 0)).astype(np.int64)
         return CostPrices(piece, int(max(exact[0], 0)), int(max(-exact[1], 0)), large)
 
-    def pool_most(self, prices: CostPrices) -> IntArray:
-        """Shape (U,): what the known fillings of each unit pay at most beyond their cost; 0 for an empty one."""
-        out = np.zeros(len(self._parts), dtype=np.int64)
-        unit = np.array([column.unit for column in self._pool.columns], dtype=np.int64)
-        np.maximum.at(out, unit, self._pool.held @ prices.piece - SCALE * self._pool.costs)
-        return out
-
     def proven_bound(self, prices: CostPrices, most: IntArray) -> int:
         """
         Bound on the cost of what starts, at any prices.

@@ -74,7 +74,7 @@ class CostMix:
         self._starts = starts_of(state, self._groups, own)
         self._pieces, self._ways = pieces_of(problem, self._groups, disturbance, paths)
         self.parts = parts_of(state, disturbance, self._pieces)
-        self.pricing = MixPricing(self._pieces, self.parts, disturbance, spend)
+        self.pricing = MixPricing(self._pieces, self.parts, disturbance, SCALE, spend)
         self.pool = Pool(len(self.parts), len(self._pieces))
         self._problem, self._part = problem, disturbance.part
         self.fixed = fixed_cost(state, weighted)
@@ -135,6 +135,6 @@ class CostMix:
 
     def price(self, prices: CostPrices) -> tuple[int, int]:
         """Take in fillings that pay more than known ones; return what the prices prove, and how many were new."""
-        mixes = self.pricing.price(prices.piece, self.master.pool_most(prices), SCALE)
-        bound = self.fixed + self.master.proven_bound(prices, mixes.most)
-        return bound, self.pool.add(self.column(unit, filling) for unit, filling in mixes.fillings)
+        priced = self.pricing.price(prices.piece, self.pool.most(prices.piece, SCALE))
+        bound = self.fixed + self.master.proven_bound(prices, priced.most)
+        return bound, self.pool.add(self.column(unit, filling) for unit, filling in priced.fillings)

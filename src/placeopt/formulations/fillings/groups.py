@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 
 import numpy as np
 
@@ -29,6 +30,19 @@ class BundleGroups:
     def __len__(self) -> int:
         """D."""
         return len(self.gpus)
+
+
+def shares_nest(problem: Problem) -> bool:
+    """Return whether each share of a GPU that jobs ask for divides the next larger one, as far as shares matter."""
+    options = problem.options
+    if not problem.shares_bind or problem.jobs_per_gpu == 1:
+        return True
+    return nest(np.unique(options.milli[options.gpus > 0]))
+
+
+def nest(sizes: IntArray) -> bool:
+    """Return whether each of some ascending sizes divides the next larger one."""
+    return all(larger % smaller == 0 for smaller, larger in pairwise(sizes.tolist()))
 
 
 def bundle_groups_of(
@@ -60,6 +74,17 @@ def bundle_groups_of(
         traffic=distinct[:, 3],
         of_option=of_option.reshape(-1),
     )
+
+
+def pays_of(problem: Problem, bundle_groups: BundleGroups, price: IntArray) -> IntArray:
+    """
+    Shape (O,): what all bundles of a job pay in each option, by the price of a bundle of each group, (D,).
+
+    Nothing where the option is worth nothing: such jobs lie in no filling.
+    """
+    options = problem.options
+    pays: IntArray = np.where(options.value > 0, options.bundles * price[bundle_groups.of_option], 0)
+    return pays
 
 
 @dataclass(frozen=True, eq=False)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -15,6 +13,8 @@ from placeopt.problem import IntArray
 
 PRICE_BITS, SUM_BITS = 20, 61
 """Binary digits of a price behind the point, where sums of them fit into 64 bits."""
+CHARGES = 1000
+"""Parts of a unit of value in which starts are charged for their cost."""
 RELAXES = (
     "where the workers of a job of several nodes are, and which sockets jobs hold",
     "GPU memory, queues and uplinks",
@@ -32,8 +32,12 @@ class Master:
     def __init__(self, bundle_groups: BundleGroups, starts: Starts, units: Units, pool: Pool) -> None:
         self._bundle_groups, self._starts, self._units, self._pool = bundle_groups, starts, units, pool
 
-    def value_model(self, deadline: float = float("inf")) -> LinearModel:
-        """Build the program over the columns of the pool: the most value of jobs that start."""
+    def value_model(self, deadline: float = float("inf"), *, charged: bool = False) -> LinearModel:
+        """
+        Build the program over the columns of the pool: the most value of jobs that start.
+
+        ``charged``: Less what starts cost, so that among jobs of equal worth the cheaper ones run; in 1 / CHARGES.
+        """
         starts, pool, units = self._starts, self._pool, self._units
         builder = ModelBuilder(deadline)
         start = builder.add_variables(0, starts.most, count=len(starts.most))
@@ -45,7 +49,7 @@ class Master:
         builder.add_parts(NO_LOWER, 0, (starts.bundle_group, start, lie), held, count=len(self._bundle_groups))
         builder.add_rows(unit, column, 1, NO_LOWER, units.count)
         self._add_choices(builder, start)
-        builder.set_objective(start, starts.value, "max")
+        builder.set_objective(start, CHARGES * starts.value - starts.cost if charged else starts.value, "max")
         return builder.build()
 
     def capacity_model(self, takes: IntArray, room: IntArray) -> LinearModel:
@@ -104,18 +108,19 @@ class Master:
         gains: IntArray = starts.value * scale - starts.bundles * price[starts.bundle_group]
         return gains
 
-    def proven_bound(self, price: IntArray, most: Sequence[int]) -> int:
+    def proven_bound(self, price: IntArray, most: IntArray, units: Units) -> int:
         """
         Bound on the value of what starts, at any prices that are not negative, and 0 for what takes nothing.
 
-        ``price``, shape (D,), is what a bundle pays, in parts of ``scale``; no filling of unit u pays more than
-        ``most[u]``. A plan's value is what its jobs are worth less what their bundles pay, plus what these pay. The
-        first is at most the sum over job groups of jobs x the best of their starts, or 0; the second lies in fillings.
+        ``price``, shape (D,), is what a bundle pays, in parts of ``scale``; no filling of unit u of ``units`` pays more
+        than ``most[u]``. A plan's value is what its jobs are worth less what their bundles pay, plus what these pay.
+        The first is at most the sum over job groups of jobs x the best of their starts, or 0; the second lies in
+        fillings.
         """
         margin = np.zeros(len(self._starts.jobs), dtype=np.int64)
         np.maximum.at(margin, self._starts.job_group, self.gains(price, scale=self.scale))
         total = sum(m * n for m, n in zip(margin.tolist(), self._starts.size.tolist(), strict=True))
-        total += sum(m * n for m, n in zip(most, self._units.count.tolist(), strict=True))
+        total += sum(m * n for m, n in zip(most.tolist(), units.count.tolist(), strict=True))
         bound: int = total // self.scale
         return bound
 

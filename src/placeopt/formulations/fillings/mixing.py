@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -20,6 +19,7 @@ from placeopt.formulations.fillings.disturbance import Disturbance
 from placeopt.formulations.fillings.parts import Parts
 from placeopt.formulations.fillings.pieces import Pieces
 from placeopt.formulations.fillings.pool import Filling
+from placeopt.formulations.fillings.pricing import Priced
 from placeopt.problem import IntArray
 
 NEVER = -(1 << 58)
@@ -28,20 +28,20 @@ MOST_CELLS = 1 << 20
 """Numbers in tables of beginnings, by units or slots, up to which all are followed that may lead to more."""
 
 
-@dataclass(frozen=True, eq=False)
-class Mixes:
-    """Of U units: fillings that pay more than asked for, and what none exceeds."""
-
-    fillings: list[tuple[int, Filling]]  # (unit, what it holds)
-    most: IntArray  # (U,) no filling pays more than this, or what was asked for, beyond what its jobs cost
-
-
 class MixPricing:
     """Fillings of parts by numbers of profiles."""
 
-    def __init__(self, pieces: Pieces, parts: Parts, disturbance: Disturbance, spend: Callable[[int], None]) -> None:
-        """``spend`` is called with the work of each step, in numbers of tables, and may raise."""
+    def __init__(
+        self, pieces: Pieces, parts: Parts, disturbance: Disturbance, scale: int, spend: Callable[[int], None]
+    ) -> None:
+        """
+        Take what is to be priced.
+
+        - ``scale``: Parts of a unit of cost in which prices are.
+        - ``spend``: Is called with the work of each step, in numbers of tables, and may raise.
+        """
         self._pieces, self._parts, self._disturbance, self._spend = pieces, parts, disturbance, spend
+        self._scale = scale
         masks, self._mask_of = np.unique(parts.allowed, axis=0, return_inverse=True)
         self._masks, self._mask_of = masks, self._mask_of.reshape(-1)
 
@@ -55,17 +55,13 @@ class MixPricing:
         among = (number @ pair @ number - number @ pair.diagonal()) // 2
         return int(among + number @ self._parts.beside[unit])
 
-    def price(self, pays: IntArray, least: IntArray, scale: int) -> Mixes:
-        """
-        Return fillings that pay more than ``least``, (U,), in every unit.
-
-        ``pays``, (P,), is what each piece pays, not negative; both in 1 / ``scale`` of a cost.
-        """
-        out = Mixes([], least.copy())
+    def price(self, pays: IntArray, least: IntArray) -> Priced:
+        """Return fillings that pay more than ``least`` beyond what their jobs cost; see `Pricing`."""
+        out = Priced([], least.copy())
         for m, mask in enumerate(self._masks):
             units = np.flatnonzero(self._mask_of == m)
             paid = np.where(mask, pays, 0)
-            _Search(self._pieces, self._parts, self._disturbance, units, paid, scale, self._spend).run(out)
+            _Search(self._pieces, self._parts, self._disturbance, units, paid, self._scale, self._spend).run(out)
         return out
 
 
@@ -118,7 +114,7 @@ class _Search:
             alone = self._pair[at, at] * (n * (n - 1) // 2) + n * self._beside[:, at].min()
             self._rest.insert(0, _added((self._tables[at].best - alone[:, None]).max(axis=0), self._rest[0]))
 
-    def run(self, out: Mixes) -> None:
+    def run(self, out: Priced) -> None:
         """Add what is found to ``out``."""
         self._least = out.most[self._units]
         most = self._least.copy()

@@ -29,10 +29,9 @@ class Pool:
 
     def __init__(self, units: int, items: int) -> None:
         """``units``, ``items``: How many there are."""
-        self._items = items
+        self._units, self._items = units, items
         self.columns: list[Column] = []
         self._known: set[Column] = set()
-        self._of_unit: list[list[int]] = [[] for _ in range(units)]
         self._held = np.zeros((0, items), dtype=np.int64)
 
     def __len__(self) -> int:
@@ -45,7 +44,6 @@ class Pool:
         for column in columns:
             if column.filling and column not in self._known:
                 self._known.add(column)
-                self._of_unit[column.unit].append(len(self.columns))
                 self.columns.append(column)
         return len(self.columns) - before
 
@@ -65,9 +63,16 @@ class Pool:
         """Shape (columns,): what each costs."""
         return np.array([column.cost for column in self.columns], dtype=np.int64)
 
-    def most(self, pays: IntArray, unit: int) -> int:
-        """Return what the known fillings of a unit pay at most, whatever they cost; 0 for an empty unit."""
-        return int((self.held[self._of_unit[unit]] @ pays).max(initial=0))
+    def most(self, pays: IntArray, scale: int = 1) -> IntArray:
+        """
+        Shape (units,): what the known fillings of each unit pay at most beyond their cost; 0 for an empty one.
+
+        ``pays``, (items,), is in 1 / ``scale`` of a cost.
+        """
+        out = np.zeros(self._units, dtype=np.int64)
+        unit = np.array([column.unit for column in self.columns], dtype=np.int64)
+        np.maximum.at(out, unit, self.held @ pays - scale * self.costs)
+        return out
 
 
 def columns_of(problem: Problem, bundle_groups: BundleGroups, units: Units, allocation: Allocation) -> Iterator[Column]:

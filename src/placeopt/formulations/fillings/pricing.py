@@ -1,9 +1,10 @@
-"""Pricing: the filling of a unit that pays most at given prices, and what none of its fillings exceeds."""
+"""Pricing: the fillings of units that pay most at given prices, and what none of their fillings exceeds."""
 
 from __future__ import annotations
 
 from array import array
 from collections import Counter
+from collections.abc import Callable
 from typing import NamedTuple, Protocol
 
 import numpy as np
@@ -25,20 +26,20 @@ TURNS = 20
 
 
 class Priced(NamedTuple):
-    """What came of pricing a unit."""
+    """What came of pricing U units."""
 
-    fillings: list[Filling]  # some that pay more than asked for, each more than the one before
-    most: int  # no filling of the unit pays more than this or what was asked for, whichever is larger
+    fillings: list[tuple[int, Filling]]  # (unit, filling) of some that pay more than asked for, each unit's best last
+    most: IntArray  # (U,) no filling of the unit pays more than this or what was asked for, whichever is larger
 
 
 class Pricing(Protocol):
-    """An engine that prices the fillings of units."""
+    """An engine that prices the fillings of all units."""
 
-    def price(self, pays: IntArray, unit: int, least: int) -> Priced:
+    def price(self, pays: IntArray, least: IntArray) -> Priced:
         """
-        Return fillings of a unit that pay more than ``least``, the best one last, and a bound on all.
+        Return fillings that pay more than ``least``, shape (U,), beyond what they cost, and a bound on all.
 
-        ``pays``, shape (D,): what a bundle of each bundle group pays, not negative.
+        ``pays``, shape (items,): what an item of a filling pays, not negative.
         """
         ...
 
@@ -46,9 +47,22 @@ class Pricing(Protocol):
 class NodePricing:
     """Fillings of whole nodes by branch and bound: resources that bind, and the shares of each GPU, all at once."""
 
-    def __init__(self, bundle_groups: BundleGroups, starts: Starts, units: Units, most_steps: int) -> None:
-        """``most_steps``: Branches for a unit, after which what is left open is bounded, not searched."""
+    def __init__(
+        self,
+        bundle_groups: BundleGroups,
+        starts: Starts,
+        units: Units,
+        most_steps: int,
+        check_time: Callable[[], None] = lambda: None,
+    ) -> None:
+        """
+        Take what is to be priced.
+
+        - ``most_steps``: Branches for a unit, after which what is left open is bounded, not searched.
+        - ``check_time``: Is called between units, and may raise.
+        """
         self._bundle_groups, self._units, self._most_steps = bundle_groups, units, most_steps
+        self._check_time = check_time
         self._cut = False
         self.steps = 0
         """Branches of all searches so far."""
@@ -56,16 +70,16 @@ class NodePricing:
         large = np.where(2 * bundle_groups.milli > WHOLE, bundle_groups.gpus, 0)
         self.takes: IntArray = np.column_stack((demand, bundle_groups.gpus * bundle_groups.milli, large))
         """Shape (D, R + 2): of node amounts, of GPU shares, and of GPUs that it takes more than half of."""
-        room = np.column_stack((units.free, units.left.sum(axis=1), (2 * units.left > WHOLE).sum(axis=1)))
+        most_large = (units.left // (WHOLE // 2 + 1)).sum(axis=1)  # more than one of a GPU that is overcommitted
+        room = np.column_stack((units.free, units.left.sum(axis=1), most_large))
         self.room: IntArray = room
         """Shape (U, R + 2): what a unit has of the same."""
         self._most = self._bundles_at_most(starts)
-        self._prices: list[Amounts | None] = [None] * len(units)  # of amounts, at which each unit was priced last
-        self._first: Amounts | None = None
+        self._prices: Amounts | None = None  # (U, R + 2) of amounts, at which units were priced last
 
     def begin_at(self, prices: Amounts) -> None:
-        """Begin with these prices of amounts, shape (R + 2,), where a unit is priced for the first time."""
-        self._first = prices
+        """Begin with these prices of amounts, shape (R + 2,)."""
+        self._prices = np.tile(prices, (len(self._units), 1))
 
     def look_further(self, times: int) -> bool:
         """Search so many times as many branches from now on; false where no search had been cut short."""
@@ -82,20 +96,29 @@ class NodePricing:
             most[u] = np.minimum(most[u], each.min(axis=1))
         return most
 
-    def price(self, pays: IntArray, unit: int, least: int) -> Priced:
-        """Return fillings of a unit that pay more than ``least``; see `Pricing`."""
+    def price(self, pays: IntArray, least: IntArray) -> Priced:
+        """Return fillings that pay more than ``least``; see `Pricing`."""
+        out = Priced([], least.copy())
+        weight, total = self._weights(pays, least)
+        for unit in range(len(self._units)):
+            self._check_time()
+            packing = self._packed(pays, unit, int(least[unit]), weight[unit], int(total[unit]), out.fillings)
+            out.most[unit] = max(packing.best, packing.open)
+        return out
+
+    def _packed(
+        self, pays: IntArray, unit: int, least: int, weight: IntArray, total: int, found: list[tuple[int, Filling]]
+    ) -> Packing:
+        """Search the fillings of a unit by the weights of items, and of all of it; add what is found to ``found``."""
         items = np.flatnonzero((pays > 0) & (self._most[unit] > 0))
-        takes, most = self.takes[items], self._most[unit][items]
-        weight, total = self._weights(unit, items, pays, least)
-        order = np.argsort(-pays[items] / np.maximum(weight, 0.5), kind="stable")
-        items, takes, most, weight = items[order], takes[order], most[order], weight[order]
+        items = items[np.argsort(-pays[items] / np.maximum(weight[items], 0.5), kind="stable")]
         packing = Packing(
             pays=_row(pays[items]),
             wide=_row(self._bundle_groups.gpus[items]),
             milli=_row(self._bundle_groups.milli[items]),
-            most=_row(most),
-            weight=_row(weight),
-            need=_row(takes),
+            most=_row(self._most[unit][items]),
+            weight=_row(weight[items]),
+            need=_row(self.takes[items]),
             free=_row(self.room[unit]),
             left=_row(self._units.left[unit]),
         )
@@ -104,54 +127,59 @@ class NodePricing:
         self.steps += packing.steps
         self._cut |= packing.open > packing.best
         group = items.tolist()
-        fillings = [tuple(sorted(Counter(group[i] for i in found).items())) for found in packing.found]
-        return Priced(fillings, max(packing.best, packing.open))
+        found.extend((unit, tuple(sorted(Counter(group[i] for i in held).items()))) for held in packing.found)
+        return packing
 
-    def _weights(self, unit: int, items: IntArray, pays: IntArray, least: int) -> tuple[IntArray, int]:
-        """Return the weights of items, rounded down, and the room of the unit, rounded up."""
-        takes, room, most = self.takes[items], self.room[unit], self._most[unit][items]
-        wanted = most @ takes
-        used = np.maximum(np.minimum(room, wanted), 1)
-        part = takes / used  # (n, R + 2)
-        start = self._prices[unit]
-        if start is None:
-            start = np.full(len(room), pays[items].max(initial=0.0)) if self._first is None else self._first * used
-        start = np.where(wanted > 0, start, 0.0)
-        prices = _knapsack_prices(part, room / used, most, pays[items].astype(float), start, least)
-        self._prices[unit] = prices
-        bits = min(WEIGHT_BITS, SUM_BITS - int((most * pays[items]).sum()).bit_length())
-        scale = (1 << bits) / max(float(prices @ (room / used)), float((part @ prices).max(initial=0)), 1e-9)
-        whole = np.floor(scale * prices / used * (1 << WEIGHT_BITS)).astype(np.int64)
-        return takes @ whole >> WEIGHT_BITS, int(-(-(room @ whole) >> WEIGHT_BITS))
+    def _weights(self, pays: IntArray, least: IntArray) -> tuple[IntArray, IntArray]:
+        """Shapes (U, D), (U,): the weights of items, rounded down, and the room of each unit, rounded up."""
+        most = np.where(pays > 0, self._most, 0)
+        wanted, paid = most @ self.takes, pays.astype(np.float64)
+        used = np.maximum(np.minimum(self.room, wanted), 1)
+        start = np.full(used.shape, paid.max(initial=0)) if self._prices is None else self._prices * used
+        knapsacks = _Knapsacks(paid, self.takes.astype(np.float64), self.room / used, most, used)
+        prices = knapsacks.prices(np.where(wanted > 0, start, 0.0), least) / used
+        self._prices = prices
+        bits = np.minimum(WEIGHT_BITS, SUM_BITS - np.frexp(most @ paid)[1])
+        each = np.where(most > 0, prices @ knapsacks.takes.T, 0).max(axis=1, initial=1e-9)
+        scale = np.ldexp(1.0, bits) / np.maximum((prices * self.room).sum(axis=1), each)
+        whole = np.floor(scale[:, None] * prices * (1 << WEIGHT_BITS)).astype(np.int64)
+        return whole @ self.takes.T >> WEIGHT_BITS, -(-(whole * self.room).sum(axis=1) >> WEIGHT_BITS)
 
 
 def _row(values: IntArray) -> array[int]:
     return array("q", values.ravel().tolist())
 
 
-def _knapsack_prices(
-    part: Amounts, room: Amounts, most: IntArray, pays: Amounts, start: Amounts, reached: float
-) -> Amounts:
-    """
-    Return prices of amounts, shape (R,), at which the bound of the fractional knapsack is low, by subgradients.
+class _Knapsacks(NamedTuple):
+    """The fractional knapsack with several amounts of each of U units, n items."""
 
-    ``part``, shape (n, R), is what an item takes of each amount, in parts of what all take or what there is; ``room``,
-    shape (R,), is that. The search begins with the prices ``start``; some filling pays ``reached``, which the bound
-    never falls below, so steps are as long as it takes to come there (Polyak 1969), shorter ones after one in vain.
-    """
-    prices = start
-    best, least, step = prices, np.inf, 1.0
-    for _ in range(TURNS):
-        over = pays - part @ prices
-        taken = np.where(over > 0, most, 0)
-        bound = float(prices @ room + taken @ np.maximum(over, 0))
-        slope = room - taken @ part
-        if bound < least:
-            best, least, way = prices, bound, slope
-        else:
-            step /= 2
-        length = float(way @ way)
-        if length == 0 or least <= reached:
-            break
-        prices = np.maximum(best - step * (least - reached) / length * way, 0)
-    return best
+    pays: Amounts  # (n,)
+    takes: Amounts  # (n, R) of each amount
+    room: Amounts  # (U, R) of a unit, in parts of what all its items take or what there is
+    most: IntArray  # (U, n) of an item that the unit takes
+    used: IntArray  # (U, R) those parts
+
+    def prices(self, start: Amounts, reached: IntArray) -> Amounts:
+        """
+        Return prices of parts, shape (U, R), at which the bounds of the knapsacks are low, by subgradients.
+
+        The search begins with the prices ``start``; some filling of each unit pays ``reached``, (U,), which no bound
+        falls below, so steps are as long as it takes to come there (Polyak 1969), shorter ones after one in vain.
+        """
+        prices = best = way = start
+        least, step = np.full(len(start), np.inf), np.ones(len(start))
+        for _ in range(TURNS):
+            over = self.pays - (prices / self.used) @ self.takes.T
+            taken = np.where(over > 0, self.most, 0).astype(np.float64)
+            bound = (prices * self.room).sum(axis=1) + (taken * np.maximum(over, 0)).sum(axis=1)
+            better = bound < least
+            slope = self.room - taken @ self.takes / self.used
+            best, way = (np.where(better[:, None], *pair) for pair in ((prices, best), (slope, way)))
+            least, step = np.where(better, bound, least), np.where(better, step, step / 2)
+            length = (way * way).sum(axis=1)
+            open_ones = (length > 0) & (least > reached)
+            if not open_ones.any():
+                break
+            far = np.divide(step * (least - reached), length, out=np.zeros_like(length), where=open_ones)
+            prices = np.maximum(best - far[:, None] * way, 0)
+        return best

@@ -7,17 +7,23 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from placeopt.errors import PlaceoptError
-from placeopt.formulations.node_patterns import shares_nest
 from placeopt.heuristics import assign_gpus
 from placeopt.heuristics.greedy_pass import stop_at
+from placeopt.heuristics.swaps import gathered
 from placeopt.solving.context import SolveContext
 from placeopt.solving.filling_search import FillingSearch
 from placeopt.solving.greedy_rule import has_many_fractions
 from placeopt.solving.incumbent import Offer
 from placeopt.solving.stage import StageReport, StatedReason
+from placeopt.terms.costs.communication import Communication
+from placeopt.terms.objective import weight_of
 
-GENERATE_SHARE, WHOLE_SHARE = 0.75, 0.5
+GENERATE_SHARE, WHOLE_SHARE = 0.5, 0.5
 """Part of the time left that fillings may be generated for, and then that the mix in whole numbers may take."""
+CLOSE = 1e-4
+"""The mix is good enough for a plan when prices bound the value within this part of it."""
+GATHER_SHARE = 0.3
+"""Part of the time left in which the bundles of gangs are brought closer together."""
 
 
 @dataclass(frozen=True)
@@ -27,14 +33,12 @@ class Fillings:
     name: ClassVar[str] = "fillings"
     uses_solver: ClassVar[bool] = True
     beside_patterns: bool = False
-    """Whether patterns of nodes and of GPUs come before, which are faster where they support the shares there are."""
+    """Whether patterns of single GPUs come before, which bound rounds of many fractions."""
 
     def skip_reason(self, context: SolveContext) -> str | None:
         """Only while the value is open, and where running jobs stay as they are."""
         if reason := context.budget.stop_reason():
             return reason
-        if self.beside_patterns and shares_nest(context.problem):
-            return "node patterns support the shares of the round"
         if self.beside_patterns and has_many_fractions(context.problem):
             return "patterns of single GPUs bound rounds of many fractions"
         if context.value_proven:
@@ -49,11 +53,16 @@ class Fillings:
         """Generate fillings, prove, and mix them in whole numbers where that may be worth more than the incumbent."""
         bound, offer = context.bounds.value, None
         try:
-            search = FillingSearch(context)
+            search, mixed = FillingSearch(context), 0
+            for close in (CLOSE, 0.0):
+                with context.budget.until_out_of_time():
+                    search.generate(context.budget.solver_deadline(GENERATE_SHARE), close)
+                is_open = not context.value_proven and search.mixed > context.incumbent.value
+                if is_open and len(search.pool) > mixed:
+                    offer, mixed = _offer(context, search), len(search.pool)
+            search.keep_prices()
             with context.budget.until_out_of_time():
-                search.generate(context.budget.solver_deadline(GENERATE_SHARE))
-            if not context.value_proven and search.mixed > context.incumbent.value:
-                offer = _offer(context, search)
+                search.bound_busy()
             detail = search.summary()
         except PlaceoptError as error:
             context.budget.note_error(error)
@@ -68,4 +77,8 @@ def _offer(context: SolveContext, search: FillingSearch) -> Offer:
     jobs = search.whole(WHOLE_SHARE * budget.left_s)
     with budget.heuristic() as deadline:
         start = assign_gpus(context.problem, jobs, stop_at(deadline, budget.cancelled))
-        return context.incumbent.offer(context.greedy.fill_up(context.problem, budget, start, deadline))
+        filled = context.greedy.fill_up(context.problem, budget, start, deadline)
+    if weight_of(context.weighted, Communication):
+        with budget.heuristic(GATHER_SHARE, reserve_s=budget.offer_s) as ends:
+            filled = gathered(context.problem, filled, context.weighted, stop_at(ends, budget.cancelled))
+    return context.incumbent.offer(filled)

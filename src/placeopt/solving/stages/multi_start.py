@@ -10,7 +10,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from placeopt.formulations.node_patterns import shares_nest
+from placeopt.formulations.fillings import shares_nest
 from placeopt.heuristics import greedy
 from placeopt.problem import Allocation, IntArray
 from placeopt.problem.free_capacity import room_decides

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import ClassVar
 
-from placeopt.formulations.node_patterns import shares_nest
+from placeopt.formulations.fillings import shares_nest
 from placeopt.heuristics.node_refills import NodeRefills
 from placeopt.problem.free_capacity import room_decides
 from placeopt.solving import sizes

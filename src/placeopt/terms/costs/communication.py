@@ -9,7 +9,6 @@ import numpy as np
 from placeopt.linear import ModelBuilder
 from placeopt.model import Communication as CommunicationRecord
 from placeopt.problem import UNLIMITED, IntArray, Placement, Problem, State
-from placeopt.problem.growth import grown_paths
 from placeopt.problem.tree import Tree
 from placeopt.terms.linearized_costs import CostPrices
 from placeopt.terms.protocols import Cost, Expression, Form, Part
@@ -135,23 +134,6 @@ def close_path(problem: Problem) -> IntArray:
     pairs = np.maximum(gpus * (gpus - 1) // 2, 1)
     traffic = np.array([_traffic(problem, o) for o in range(len(options))], dtype=np.int64)
     path: IntArray = traffic * problem.best_path // pairs
-    return path
-
-
-def close_path_of_parts(problem: Problem, option: IntArray, together: IntArray) -> IntArray:
-    """
-    Shape (M,): weighted path of a job in each ``option`` that has ``together`` workers on each of its nodes.
-
-    The GPUs of a node, and the nodes, are as close to each other as any are. Only of jobs without traffic graphs.
-    """
-    options, topology = problem.options, problem.topology
-    inside = [grown_paths(table, len(table)) for table in {id(t): t for t in topology.distance}.values()]
-    across = topology.min_node_distance or 0
-    weight = np.array([int(c.weight) for c in problem.class_communication], dtype=np.int64)[options.job_class[option]]
-    gpus, total = options.gpus[option] * together, options.gpus[option] * options.workers[option]
-    nodes = total // gpus
-    within = np.array([min(int(p[k]) for p in inside if len(p) > k) for k in gpus.tolist()], dtype=np.int64)
-    path: IntArray = weight * (nodes * within + across * (total * total - nodes * gpus * gpus) // 2)
     return path
 
 
