@@ -120,13 +120,17 @@ class NodeKinds:
 
 
 def node_kinds(problem: Problem) -> NodeKinds:
-    """Group the nodes by machine and types of GPUs."""
-    found: dict[tuple[int, bytes], int] = {}
+    """Group the nodes by machine, types of GPUs, and whether they lie in domains of the levels of fragmentation."""
+    found: dict[tuple[int, bytes, bytes], int] = {}
     first: list[int] = []
     of_node = np.zeros(problem.num_nodes, dtype=np.int64)
     start = problem.first_gpu
+    inside = np.array([level.gpu_to_domain >= 0 for level in problem.levels], dtype=bool).reshape(
+        len(problem.levels), problem.num_gpus
+    )
     for n, machine in enumerate(problem.topology.node_machine.tolist()):
-        key = machine, problem.gpu_type[start[n] : start[n + 1]].tobytes()
+        slots = slice(start[n], start[n + 1])
+        key = machine, problem.gpu_type[slots].tobytes(), inside[:, slots].tobytes()
         if key not in found:
             found[key] = len(first)
             first.append(n)
