@@ -10,7 +10,7 @@ from placeopt import violations
 from placeopt.generators import generate
 from placeopt.model import Instance
 from placeopt.problem import Allocation, Problem, compile_problem
-from placeopt.search import LocalSearch, what_is_missing
+from placeopt.search import LocalSearch, what_is_judged, what_is_missing
 from placeopt.terms import Weighted, cost, value, weighted_costs
 from strategies.choice import seeded
 from strategies.rounds import make_round
@@ -37,7 +37,7 @@ def small_rounds() -> Iterator[tuple[int, Problem, tuple[Weighted, ...]]]:
     for seed in range(4 * ROUNDS):
         problem = compile_problem(make_round(seeded(f"search {seed}"), minima=False, changes=False))
         weighted = weighted_costs(problem)
-        if what_is_missing(problem, weighted) is None:
+        if what_is_missing(problem, weighted) is None and what_is_judged(problem, weighted) is None:
             found += 1
             yield seed, problem, weighted
         if found == ROUNDS:

@@ -3,8 +3,6 @@
 import random
 from collections.abc import Iterator
 
-import pytest
-
 from helpers.brute_force import placements
 from placeopt import build, search
 from placeopt.generators import generate

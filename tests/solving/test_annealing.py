@@ -8,7 +8,7 @@ import pytest
 from helpers.counted_clock import counted_clock
 from placeopt import Engine, solve, violations
 from placeopt.generators import generate
-from placeopt.model import Plan, Queue
+from placeopt.model import Plan
 from strategies.choice import seeded
 from strategies.rounds import make_round
 
@@ -51,15 +51,6 @@ def test_the_same_work_makes_the_same_plan(engine: Engine) -> None:
             plans.append(engine.solve(round_, **fields))
     assert plans[0] == plans[1]
     assert stage(plans[0])[1].startswith("1500 steps")
-
-
-@pytest.mark.parametrize(("queues", "name"), [((), "annealing"), ((Queue(id="q"),), "neighbourhood-search")])
-def test_one_search_has_all_the_time(queues: tuple[Queue, ...], name: str, engine: Engine) -> None:
-    """That of large neighbourhoods in rounds with what this one does not handle."""
-    round_ = GANGS.model_copy(update={"policy": GANGS.policy.model_copy(update={"queues": queues})})
-    plan = engine.solve(round_, method="search", time_limit_s=3)
-    ran = {record.name for record in plan.stages if record.outcome != "skipped"}
-    assert ran & {"annealing", "neighbourhood-search"} == {name}
 
 
 def test_a_cancel_ends_it_and_keeps_what_it_found() -> None:

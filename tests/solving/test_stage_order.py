@@ -96,8 +96,7 @@ def test_time_and_not_the_size_of_a_model_keeps_an_exact_stage_away() -> None:
 
 
 def test_a_round_with_an_open_gap_ends_at_its_limit(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Also where no exact model may be built, and the search has found nothing for as long as it goes on otherwise."""
-    monkeypatch.setattr("placeopt.solving.stages.neighbourhood_search.STALL", 1)
+    """Also where no exact model may be built."""
     monkeypatch.setattr("placeopt.solving.sizes.MOST_COLUMNS", 0)
     plan = solve(ROUNDS["gangs"], time_limit_s=2)
     assert (plan.status, plan.limit) == ("feasible", "time")

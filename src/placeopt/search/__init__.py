@@ -2,7 +2,7 @@
 
 from placeopt.search.annealing import is_compiled
 from placeopt.search.arrays import allocation_of, put, state_of
-from placeopt.search.coverage import what_is_missing
+from placeopt.search.coverage import what_is_judged, what_is_missing
 from placeopt.search.limits import has_room, load_links, open_gpus
 from placeopt.search.placing import take_away
 from placeopt.search.search import LocalSearch
@@ -19,5 +19,6 @@ __all__ = [
     "put",
     "state_of",
     "take_away",
+    "what_is_judged",
     "what_is_missing",
 ]

@@ -6,3 +6,4 @@ cpdef bint is_compiled() noexcept
 cpdef void anneal(State s, long steps, double temperature) noexcept
 cdef void _anneal(State s, long steps, double temperature) noexcept nogil
 cdef void _step(State s, double temperature) noexcept nogil
+cpdef bint decide(State s, long move, long value, long cost, double temperature) noexcept nogil

@@ -28,17 +28,23 @@ def _anneal(s: State, steps: int, temperature: float) -> None:
 
 
 def _step(s: State, temperature: float) -> None:
-    """Make a move, and keep it, or take it back where it is too much worse."""
+    """Make a move, and decide on it."""
     value, cost, move = s.value, s.cost, rng.below(s, 5)
     moves.change(s, move)
+    decide(s, move, value, cost, temperature)
+
+
+def decide(s: State, move: int, value: int, cost: int, temperature: float) -> bool:
+    """Keep what a move made of a plan of some value and cost, or take it back where it is too much worse."""
     s.tried[move] += 1
     if s.value < value or (
         s.value == value and s.cost > cost and 1.0 * (s.cost - cost) >= temperature * s.quantiles[rng.below(s, 1024)]
     ):
         memory.undo(s)
-        return
+        return False
     s.kept[move] += 1
     memory.keep(s)
     if s.value > s.best_value or (s.value == s.best_value and s.cost < s.best_plan_cost):
         memory.save(s)
         s.better[move] += 1
+    return True

@@ -10,7 +10,8 @@ import numpy as np
 from placeopt.problem import UNLIMITED, Allocation, IntArray, Placement, Problem
 from placeopt.problem import State as ProblemState
 from placeopt.search import memory
-from placeopt.search.hardware import INSIDE, TABLE_GPUS, NodeKinds, mask_of, node_kinds, path_of_sets
+from placeopt.search.coverage import Judged
+from placeopt.search.hardware import INSIDE, MOST_GPUS, TABLE_GPUS, NodeKinds, mask_of, node_kinds, path_of_sets
 from placeopt.search.placing import place
 from placeopt.search.state import State
 from placeopt.search.tables import block, reals, row, table
@@ -28,21 +29,30 @@ BLINKS = 50
 QUANTILES = 1024
 
 
-def state_of(problem: Problem, weighted: tuple[Weighted, ...], allocation: Allocation, seed: int = 0) -> State:
+def state_of(
+    problem: Problem,
+    weighted: tuple[Weighted, ...],
+    allocation: Allocation,
+    seed: int = 0,
+    judged: Judged | None = None,
+) -> State:
     """
     Return the state of a round with the jobs of ``allocation`` placed; running jobs stay as they are there.
 
-    A round may begin with less than nothing free. ``seed`` decides all random numbers.
+    A round may begin with less than nothing free. ``seed`` decides all random numbers. The cost is that of the whole
+    plan; differences leave out what is ``judged``.
     """
     nothing: Allocation = (None,) * problem.num_jobs
     facts: dict[str, object] = {
         **_nodes(problem, node_kinds(problem)),
         **_options(problem, node_kinds(problem)),
-        **_jobs(problem),
+        **_jobs(problem, judged),
         **_search(problem, seed),
+        **_zones(problem, judged),
         **_room(problem, ProblemState(problem, nothing)),
         "path_price": weight_of(weighted, Communication),
         "excess_price": weight_of(weighted, Interference) if problem.slowdown.any() else 0,
+        "excess_counts": judged is None or not any(isinstance(w.cost, Interference) for w in judged.weighted),
         "gap_price": weight_of(weighted, Fragmentation),
         "option_price": weight_of(weighted, ResourceCost),
         "value": 0,
@@ -54,6 +64,8 @@ def state_of(problem: Problem, weighted: tuple[Weighted, ...], allocation: Alloc
             put(state, problem, job, held)
             memory.note(state, job)
     memory.keep(state)
+    if judged is not None:
+        state.cost = cost(problem, allocation, weighted)
     memory.save(state)
     return state
 
@@ -75,11 +87,13 @@ def put(state: State, problem: Problem, job: int, placement: Placement) -> None:
 def allocation_of(state: State, problem: Problem, before: Allocation, *, best: bool = False) -> Allocation:
     """Return the placements as they stand, or the best ones; fixed jobs as in ``before``."""
     return tuple(
-        before[job] if state.fixed[job] else _placement(state, problem, job, best) for job in range(problem.num_jobs)
+        before[job] if state.fixed[job] else placement_of(state, problem, job, best=best)
+        for job in range(problem.num_jobs)
     )
 
 
-def _placement(state: State, problem: Problem, job: int, best: bool) -> Placement | None:
+def placement_of(state: State, problem: Problem, job: int, *, best: bool = False) -> Placement | None:
+    """Return the placement of a job as it stands, or in the best plan; None where it waits."""
     option, entries = (state.best_option_of, state.best_entries_of) if best else (state.option, state.entries)
     if option[job] < 0:
         return None
@@ -186,7 +200,7 @@ def _options(problem: Problem, kinds: NodeKinds) -> dict[str, object]:
     }
 
 
-def _jobs(problem: Problem) -> dict[str, object]:
+def _jobs(problem: Problem, judged: Judged | None) -> dict[str, object]:
     """Return what the jobs are, and how many slots for entries each has."""
     k, start, options = problem.job_class, problem.class_option_start, problem.options
     most = problem.most_of_class(options.bundles)[k]
@@ -211,11 +225,27 @@ def _jobs(problem: Problem) -> dict[str, object]:
         "slot_job": row(np.append(np.repeat(np.arange(problem.num_jobs), most), np.full(trials, -1))),
         "profile": row(problem.class_profile[k]),
         "traffic": row(traffic[k]),
+        "path_counts": row(np.ones(problem.num_jobs) if judged is None else ~judged.by_edges),
         "fixed": row(fixed),
         "size": row(size[k]),
+        "next_member": row(_rings(problem)),
         "excess": block(problem.slowdown + problem.slowdown.transpose(0, 2, 1)),
         "most_jobs": UNLIMITED if problem.jobs_per_gpu is None else problem.jobs_per_gpu,
     }
+
+
+def _rings(problem: Problem) -> IntArray:
+    """Shape (J,): the next member of a job's tree, and after the last one the first; the job itself without a tree."""
+    after = np.arange(problem.num_jobs)
+    for tree in problem.trees:
+        after[list(tree.members)] = np.roll(tree.members, -1)
+    return after
+
+
+def _zones(problem: Problem, judged: Judged | None) -> dict[str, object]:
+    """Return where jobs find each other, and what a job being placed must not take."""
+    zones = np.zeros((0, problem.num_nodes), np.int64) if judged is None else judged.zones
+    return {"zones": len(zones), "zone": table(zones), "whole_node": 1 << MOST_GPUS}
 
 
 def _search(problem: Problem, seed: int) -> dict[str, object]:

@@ -165,8 +165,8 @@ def excess_of_entries(s: State, profile: int, first: int, number: int) -> int:
 def cost_of_entries(s: State, job: int, option: int, first: int, number: int) -> int:
     """Return all that a job costs at some entries, but for fragmentation; they are not in the lists."""
     cost = s.option_price * s.cost_of[option]
-    if s.traffic[job] and s.path_price:
+    if s.traffic[job] and s.path_price and s.path_counts[job]:
         cost += s.path_price * s.traffic[job] * path_of_entries(s, first, number)
-    if s.excess_price and s.profile[job] >= 0:
+    if s.excess_price and s.excess_counts and s.profile[job] >= 0:
         cost += s.excess_price * excess_of_entries(s, s.profile[job], first, number)
     return cost

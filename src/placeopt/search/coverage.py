@@ -1,18 +1,27 @@
-"""What of a round the local search cannot handle, by name."""
+"""What of a round the local search cannot handle, and what it does not know, so that its definition is asked."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 import numpy as np
 
-from placeopt.problem import Problem
+from placeopt.problem import BoolArray, IntArray, Problem
+from placeopt.problem.tree import levels_of
 from placeopt.search.hardware import MOST_GPUS
 from placeopt.terms import Weighted
 from placeopt.terms.costs.communication import Communication
 from placeopt.terms.costs.fragmentation import Fragmentation
 from placeopt.terms.costs.interference import Interference
 from placeopt.terms.costs.resource import ResourceCost
+from placeopt.terms.protocols import Rule
+from placeopt.terms.rules.capacity import PlaceAmounts
+from placeopt.terms.rules.gpu_slots import GpuSlots
+from placeopt.terms.rules.minimal_utility import MinimalUtility, applies
+from placeopt.terms.rules.queue_share import QueueShare
+from placeopt.terms.rules.relations import RelationsHold
+from placeopt.terms.rules.spread import Spread
 
 COVERED = (Communication, Interference, Fragmentation, ResourceCost)
 """The costs of which the state has exact differences."""
@@ -26,44 +35,78 @@ def what_is_missing(problem: Problem, weighted: tuple[Weighted, ...]) -> str | N
 
 
 def _missing(problem: Problem, weighted: tuple[Weighted, ...]) -> Iterator[str]:
-    options, running = problem.options, problem.running
-    of_cost = {type(w.cost) for w in weighted}
-    yield from (
-        f"cost {w.cost.name!r} in form {type(w.cost).__name__}" for w in weighted if type(w.cost) not in COVERED
-    )
-    if Interference in of_cost and problem.policy.interference.model != "pairwise":
-        yield f"interference model {problem.policy.interference.model!r}"
-    graphs = np.array([bool(traffic.edges) for traffic in problem.class_communication], dtype=bool)
-    if Communication in of_cost and (graphs[options.job_class] & (options.workers > 1)).any():
-        yield "traffic graphs between workers"
     if np.diff(problem.node_gpu_start).max(initial=0) > MOST_GPUS:
         yield f"nodes of more than {MOST_GPUS} GPUs"
-    if problem.trees:
-        yield "jobs that are trees"
-    if any(options.spread):
-        yield "spread over domains"
-    if any(len(splits) > 1 for splits in options.splits):
-        yield "several splits of one option"
-    if any(options.part_level):
-        yield "jobs inside one part of a machine"
-    if problem.has_geometry:
-        yield "profiles of GPUs"
-    if any(relation.weight is None for job in problem.class_member for relation in job.relations):
-        yield "relations that have to hold"
-    if problem.policy.queues:
-        yield "queues"
-    if problem.places:
-        yield "amounts of domains, of the cluster, or beside holds"
-    if problem.policy.postpone.rule == "utility":
-        yield "minimal utility"
-    if problem.base_load is not None and any(problem.base_load.tenants):
-        yield "co-runners that the round does not list"
     if problem.policy.priorities != "price":
         yield "strict priorities"
-    held = [options.job_class[placement.option] for placement in running.values()]
-    most = problem.most_of_class(options.value)
+    held = [problem.options.job_class[placement.option] for placement in problem.running.values()]
+    most = problem.most_of_class(problem.options.value)
     if (
         int(most[problem.job_class].sum()) + int(most[held].sum()) + sum(w.weight * w.worst for w in weighted)
         > MOST_SUM
     ):
         yield "sums beyond 2^62"
+
+
+@dataclass(frozen=True, eq=False)
+class Judged:
+    """
+    What of a round the state does not know.
+
+    - ``rules``: What a placement is tried against, but for the rule of trees, which binds several jobs.
+    - ``weighted``: Costs of which it has no differences.
+    - ``by_edges``: Shape (J,): jobs whose communication is not that of all pairs of their GPUs, or is in a tree.
+    - ``paths``: Communication with its weight, for these jobs; nothing where it does not count.
+    - ``zones``: Shape (Z, N): domains that several workers or jobs have to share, -1 without, level by level.
+    """
+
+    rules: tuple[Rule, ...]
+    weighted: tuple[Weighted, ...]
+    by_edges: BoolArray
+    paths: tuple[Weighted, ...]
+    zones: IntArray
+
+
+def what_is_judged(problem: Problem, weighted: tuple[Weighted, ...]) -> Judged | None:
+    """Return what of a round has no exact differences; None where all of it has."""
+    options = problem.options
+    lies = any(options.spread) or any(options.part_level) or any(len(splits) > 1 for splits in options.splits)
+    near = [relation for job in problem.class_member for relation in job.relations if relation.weight is None]
+    binds: dict[type[Rule], bool] = {
+        Spread: lies,
+        GpuSlots: problem.has_geometry,
+        RelationsHold: bool(near),
+        QueueShare: bool(problem.policy.queues),
+        PlaceAmounts: bool(problem.places),
+        MinimalUtility: applies(problem),
+    }
+    rules = tuple(rule() for rule, here in binds.items() if here)
+    disturbed = problem.policy.interference.model != "pairwise" or (
+        problem.base_load is not None and any(problem.base_load.tenants)
+    )
+    known = tuple(kind for kind in COVERED if kind is not Interference or not disturbed)
+    costs = tuple(w for w in weighted if type(w.cost) not in known)
+    by_edges = _by_edges(problem)
+    paths = tuple(w for w in weighted if isinstance(w.cost, Communication) and by_edges.any())
+    if not (rules or costs or paths or problem.trees):
+        return None
+    return Judged(rules, costs, by_edges, paths, _zones(problem))
+
+
+def _by_edges(problem: Problem) -> BoolArray:
+    """Shape (J,): jobs of several workers with a traffic graph, and members of trees."""
+    options = problem.options
+    several = problem.most_of_class(options.workers) > 1
+    graphs = np.array([bool(traffic.edges) for traffic in problem.class_communication], dtype=bool)
+    of_job: BoolArray = (graphs & several)[problem.job_class]
+    of_job[list(problem.tree_of)] = True
+    return of_job
+
+
+def _zones(problem: Problem) -> IntArray:
+    """Shape (Z, N): the domains of each level that trees, spreads, or relations near others name."""
+    named = levels_of(problem.trees) | {rule.level for spread in problem.options.spread for rule in spread}
+    hard = problem.relations.every[: problem.relations.hard]
+    rows = [problem.split_domain[level] for level in sorted(named)]
+    rows += [one.domain for one in hard if one.record.kind == "near"]
+    return np.array(rows, dtype=np.int64).reshape(len(rows), problem.num_nodes)

@@ -48,6 +48,8 @@ def _look_at(s: State, job: int, option: int, node: int) -> None:
     """Note what a first worker costs on a node."""
     s.grown_workers[node], s.grown_gpus[node], s.far_cost[node] = 0, 0, 0
     s.near_cost[node] = s.never
+    if s.closed[node] & s.whole_node:
+        return
     level = s.split_level[option]
     if level >= 0:
         domain = s.split_domain[level, node]

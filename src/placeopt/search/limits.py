@@ -16,6 +16,8 @@ def has_room(s: State, node: int, option: int, workers: int) -> bool:
 
 def may_hold(s: State, node: int, option: int) -> bool:
     """Return whether all workers of an option may lie on a node, apart from room."""
+    if s.closed[node] & s.whole_node:
+        return False
     if not s.node_ok[option, s.node_class[node]] or s.per_node[option] < s.workers[option]:
         return False
     if s.split_level[option] < 0:
@@ -26,7 +28,7 @@ def may_hold(s: State, node: int, option: int) -> bool:
 
 def open_gpus(s: State, node: int, option: int) -> int:
     """Return the GPUs of a node that can take a job in an option."""
-    allowed = s.gpu_ok[option, s.kind[node]]
+    allowed = s.gpu_ok[option, s.kind[node]] & ~s.closed[node]
     if s.idle_only[option]:
         return s.idle[node] & allowed
     milli, memory, found = s.milli[option], s.memory[option], 0

@@ -3,8 +3,11 @@ cimport cython
 from placeopt.search cimport insertion, limits, memory, placing, rng, state
 from placeopt.search.state cimport State
 
-@cython.locals(everywhere=bint, first=long)
 cdef void change(State s, long move) noexcept nogil
+@cython.locals(first=long)
+cpdef long ruin(State s, long move) noexcept nogil
+cpdef void recreate(State s, long job) noexcept nogil
+cdef void _confine(State s) noexcept nogil
 cdef void _add_candidate(State s, long node) noexcept nogil
 cdef void _remove(State s, long job) noexcept nogil
 cdef void _one_job(State s) noexcept nogil
@@ -18,5 +21,6 @@ cdef long _make_room(State s, long node, long option, long workers) noexcept nog
 cdef void _clear(State s, long node, long gpu) noexcept nogil
 cdef long _near(State s, long node) noexcept nogil
 cdef long _jobs_to_place(State s, long move, long first) noexcept nogil
+cdef void _want(State s, long job) noexcept nogil
 @cython.locals(at=long)
 cdef void _sort(State s, long jobs, long first) noexcept nogil

@@ -8,6 +8,13 @@ from placeopt.search.state import State
 
 def change(s: State, move: int) -> None:
     """Change the plan by one of five moves, 0 to 4: take jobs away, then place as many as find room."""
+    jobs = ruin(s, move)
+    for i in range(jobs):
+        recreate(s, s.queue[i])
+
+
+def ruin(s: State, move: int) -> int:
+    """Take jobs away by a move; queue them, and some that wait, in an order. Returns how many there are."""
     s.candidate_count, first = 0, -1
     s.move += 1
     if move == 0:
@@ -22,15 +29,34 @@ def change(s: State, move: int) -> None:
         first = _for_one_that_waits(s)
     jobs = _jobs_to_place(s, move, first)
     _sort(s, jobs, first)
-    everywhere = move == 0 or s.nodes <= s.few or rng.below(s, 8) == 0
-    if not everywhere:
+    s.everywhere = move == 0 or s.nodes <= s.few or rng.below(s, 8) == 0
+    if not s.everywhere:
         for _ in range(4):
             _add_candidate(s, rng.below(s, s.nodes))
-    for i in range(jobs):
-        if everywhere:
-            insertion.insert(s, s.queue[i], 0, s.nodes)
-        else:
-            insertion.insert(s, s.queue[i], s.nodes, s.candidate_count)
+    if s.zones and rng.below(s, 2):
+        _confine(s)
+    return jobs
+
+
+def recreate(s: State, job: int) -> None:
+    """Place a job of the queue, if it finds room among the nodes that the move looks at."""
+    if s.everywhere:
+        insertion.insert(s, job, 0, s.nodes)
+    else:
+        insertion.insert(s, job, s.nodes, s.candidate_count)
+
+
+def _confine(s: State) -> None:
+    """Let the candidates be the nodes of a zone: jobs that have to be in one find each other there."""
+    row, node = rng.below(s, s.zones), rng.below(s, s.nodes)
+    zone = s.zone[row, node]
+    if zone < 0:
+        return
+    s.everywhere, s.candidate_count = 0, 0
+    for other in range(s.nodes):
+        if s.zone[row, other] == zone:
+            s.candidates[s.nodes + s.candidate_count] = other
+            s.candidate_count += 1
 
 
 def _add_candidate(s: State, node: int) -> None:
@@ -42,9 +68,15 @@ def _add_candidate(s: State, node: int) -> None:
 
 
 def _remove(s: State, job: int) -> None:
-    """Take away a job that is placed, so that it can be undone."""
+    """Take away a job that is placed, and what runs only with it, so that it can be undone."""
     memory.note(s, job)
     placing.take_away(s, job)
+    member = s.next_member[job]
+    while member != job:
+        if s.option[member] >= 0 and s.fixed[member] == 0:
+            memory.note(s, member)
+            placing.take_away(s, member)
+        member = s.next_member[member]
 
 
 def _one_job(s: State) -> None:
@@ -66,7 +98,7 @@ def _two_jobs(s: State) -> None:
     _add_candidate(s, s.slot_node[s.first_slot[one]])
     _add_candidate(s, s.slot_node[s.first_slot[other]])
     _remove(s, one)
-    if one != other:
+    if s.option[other] >= 0:
         _remove(s, other)
 
 
@@ -91,6 +123,8 @@ def _nodes(s: State) -> None:
             after, job = s.next_slot[slot], s.slot_job[slot]
             if s.fixed[job] == 0 and rng.below(s, 4) < share:
                 _remove(s, job)
+                if s.next_member[job] != job:  # others of the node may have gone with it
+                    after = s.first_of_node[node]
             slot = after
         _add_candidate(s, node)
         node = _near(s, node)
@@ -138,6 +172,8 @@ def _clear(s: State, node: int, gpu: int) -> None:
         after, job = s.next_slot[slot], s.slot_job[slot]
         if s.fixed[job] == 0 and s.slot_gpus[slot] >> gpu & 1:
             _remove(s, job)
+            if s.next_member[job] != job:
+                after = s.first_of_node[node]
         slot = after
 
 
@@ -152,13 +188,23 @@ def _near(s: State, node: int) -> int:
 def _jobs_to_place(s: State, move: int, first: int) -> int:
     """Queue what was taken away, ``first``, and some that wait; return how many."""
     if first >= 0:
-        memory.note(s, first)
+        _want(s, first)
     if move > 0:
         for _ in range(4 if s.waiting_count > 4 else s.waiting_count):
-            memory.note(s, s.waiting[rng.below(s, s.waiting_count)])
+            _want(s, s.waiting[rng.below(s, s.waiting_count)])
     for i in range(s.touched_count):
         s.queue[i] = s.touched_jobs[i]
     return s.touched_count
+
+
+def _want(s: State, job: int) -> None:
+    """Note a job that waits, and all that it runs with and that wait too, as what is to be placed."""
+    memory.note(s, job)
+    member = s.next_member[job]
+    while member != job:
+        if s.option[member] < 0 and s.fixed[member] == 0:
+            memory.note(s, member)
+        member = s.next_member[member]
 
 
 def _sort(s: State, jobs: int, first: int) -> None:

@@ -4,4 +4,4 @@ from placeopt.search.state cimport State
 
 @cython.locals(first=long, last=long)
 cdef long draw(State s) noexcept nogil
-cdef long below(State s, long end) noexcept nogil
+cpdef long below(State s, long end) noexcept nogil

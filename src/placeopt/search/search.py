@@ -5,6 +5,8 @@ from __future__ import annotations
 from placeopt.problem import Allocation, Problem
 from placeopt.search import annealing
 from placeopt.search.arrays import allocation_of, state_of
+from placeopt.search.coverage import what_is_judged
+from placeopt.search.judge import Judge
 from placeopt.terms import Weighted
 
 DECADES = 2
@@ -25,8 +27,15 @@ class LocalSearch:
     ) -> None:
         """Take a round that `what_is_missing` finds nothing missing in."""
         self._problem, self._start = problem, allocation
-        self._state = state_of(problem, weighted, allocation, seed)
+        judged = what_is_judged(problem, weighted)
+        self._state = state_of(problem, weighted, allocation, seed, judged)
+        self._judge = None if judged is None else Judge(problem, allocation, self._state, judged)
         self.steps = 0
+
+    @property
+    def is_judged(self) -> bool:
+        """Whether every placement is tried against rules of which the state has no differences."""
+        return self._judge is not None
 
     @property
     def value(self) -> int:
@@ -48,7 +57,12 @@ class LocalSearch:
         placed = max(1, state.placed_count)
         decades = min(DECADES, ahead / placed / STEPS_PER_JOB)
         coldest = state.best_plan_cost / placed * 0.1 ** (1 + DECADES)
-        annealing.anneal(state, steps, coldest * 10 ** (decades * (1 - progress)))
+        temperature = coldest * 10 ** (decades * (1 - progress))
+        if self._judge is None:
+            annealing.anneal(state, steps, temperature)
+        else:
+            for _ in range(steps):
+                self._judge.step(temperature)
         self.steps += steps
 
     def allocation(self) -> Allocation:

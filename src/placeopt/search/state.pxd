@@ -57,12 +57,15 @@ cdef class State:
     cdef public long[::1] first_slot
     cdef public long[::1] profile
     cdef public long[::1] traffic
+    cdef public long[::1] path_counts
     cdef public long[::1] fixed
     cdef public long[::1] size
+    cdef public long[::1] next_member
     cdef public long[:, :, ::1] excess
     cdef public long most_jobs
     cdef public long path_price
     cdef public long excess_price
+    cdef public long excess_counts
     cdef public long gap_price
     cdef public long option_price
     cdef public long[:, ::1] node_free
@@ -101,6 +104,11 @@ cdef class State:
     cdef public long[::1] domain_nodes
     cdef public long[::1] candidates
     cdef public long candidate_count
+    cdef public long everywhere
+    cdef public long zones
+    cdef public long[:, ::1] zone
+    cdef public long[::1] closed
+    cdef public long whole_node
     cdef public long[::1] candidate_of
     cdef public long move
     cdef public long[::1] queue

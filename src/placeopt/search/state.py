@@ -10,14 +10,16 @@ OF_JOBS = (
     *("option", "entries", "placed", "waiting", "position", "met", "met_level", "queue", "touched", "touched_jobs"),
     *("old_option", "old_entries", "changed", "changed_jobs", "best_option_of", "best_entries_of"),
 )
-OF_NODES = (*("first_of_node", "candidate_of", "grown_workers", "grown_gpus", "near_cost", "near_gpus", "far_cost"),)
+OF_NODES = (
+    *("first_of_node", "candidate_of", "grown_workers", "grown_gpus", "near_cost", "near_gpus", "far_cost", "closed"),
+)
 OF_SLOTS = (
     *("slot_node", "slot_gpus", "slot_workers", "next_slot", "previous_slot"),
     *("old_node", "old_gpus", "old_workers", "best_node", "best_gpus", "best_workers"),
 )
 COUNTS = (
     *("placed_count", "waiting_count", "candidate_count", "touched_count", "changed_count", "searches", "move"),
-    *("chosen", "best_cost", "best_option", "best_entries", "grown_cost", "best_value", "best_plan_cost"),
+    *("chosen", "everywhere", "best_cost", "best_option", "best_entries", "grown_cost", "best_value", "best_plan_cost"),
 )
 """Rows by job, by node and by slot, and numbers, that begin with zeros."""
 
@@ -91,13 +93,16 @@ class State:
     first_slot: Row  # (J,)
     profile: Row  # (J,) row of ``excess``, -1 without
     traffic: Row  # (J,) weight of paths
+    path_counts: Row  # (J,) whether it costs that; else it only guides the choice of GPUs and nodes
     fixed: Row  # (J,) whether it stays where it is
     size: Row  # (J,) GPU share in its first option
+    next_member: Row  # (J,) the next job of a ring of those that run only together; of others the job itself
     excess: Block  # (4, P, P) what two jobs suffer together that meet at a GPU, a switch, a socket, a node
     most_jobs: int  # on a GPU
     # What a unit of each cost weighs: path, excess, gap, option.
     path_price: int
     excess_price: int
+    excess_counts: int  # whether it is paid; else it only guides the choice of GPUs
     gap_price: int
     option_price: int
     # Free capacity.
@@ -140,6 +145,11 @@ class State:
     domain_nodes: Row  # (N,) nodes by lowest domain
     candidates: Row  # (2 N,) all nodes, then those that a move looks at
     candidate_count: int
+    everywhere: int  # whether a move looks at all nodes
+    zones: int  # levels whose domains some rule names that is judged elsewhere
+    zone: Table  # (zones, N) -1 without
+    closed: Row  # (N,) GPUs that the job being placed must not take; ``whole_node`` in it: none of the node
+    whole_node: int
     candidate_of: Row  # (N,) number of the last move that had it as a candidate
     move: int
     queue: Row  # (J,) jobs that are to be placed

@@ -196,12 +196,6 @@ class Budget:
             return UNLIMITED_STEPS
         return int(per_second * self.work_s) - int(per_second * slice_end_s(self.slice - 1))
 
-    def is_half_used(self, steps: int, most: int, started: float, ends: float) -> bool:
-        """Tell whether half of the steps, or of the time from ``started`` to ``ends``, is used."""
-        if self.params.deterministic:
-            return steps > most / 2
-        return time.monotonic() - started > (ends - started) / 2
-
     def work(self, per_second: float) -> float:
         """
         Return the deterministic work of a solve that begins again in every slice: that of all slices so far.

@@ -13,8 +13,8 @@ from placeopt.formulations.capacity_relaxation import CapacityRelaxation
 from placeopt.formulations.cost_relaxation import CostRelaxation, JobMaster, WholeJobs
 from placeopt.formulations.fillings import CarriedPrices
 from placeopt.formulations.gpu_patterns import GpuPatterns
+from placeopt.heuristics.construction import Guide
 from placeopt.heuristics.lookahead import LookaheadDecision, Wait
-from placeopt.heuristics.search import Guide
 from placeopt.model import Plan
 from placeopt.model.plan import PlanLimit
 from placeopt.model.plan import Stage as StageRecord
@@ -106,7 +106,6 @@ class Handover:
     cost_bound_s: float = 0.0  # seconds that the latest bound on cost took
     bound_guide: CostGuide | None = None  # the same at the bound on value, while that is open
     rankings: list[str] | None = None  # of nodes, by which no plan was made of the relaxations so far; None before any
-    rounded: Allocation | None = None  # of these plans, one of a little less value than the best plan
     tried: set[str] = field(default_factory=set)  # names of the stages that run once, whatever the slice of work
     plan_maker: object | None = None  # what stage ``gpu-patterns`` goes on with in the next slice of work
     improved: bool = False  # whether the stage before found a better plan; set by the runner

@@ -10,6 +10,7 @@ from placeopt.solvers.racing import RACE
 from placeopt.solving.greedy_rule import GreedyRule
 from placeopt.solving.stage import Block, Stage
 from placeopt.solving.stages.annealing import Annealing
+from placeopt.solving.stages.before_exact import BeforeExact
 from placeopt.solving.stages.bound import BeginBound, Bound
 from placeopt.solving.stages.branch_and_price import BranchAndPrice
 from placeopt.solving.stages.capacity_relaxation import CapacityRelaxationBound
@@ -25,7 +26,6 @@ from placeopt.solving.stages.job_columns import JobColumnBound
 from placeopt.solving.stages.joined_plan import JoinedPlan
 from placeopt.solving.stages.lookahead import LookAhead
 from placeopt.solving.stages.multi_start import MultiStart
-from placeopt.solving.stages.neighbourhood_search import BeforeExact, NeighbourhoodSearch
 from placeopt.solving.stages.node_refills import RefillNodes
 from placeopt.solving.stages.portfolio import CapacityRelaxationPlan, DrbPlan, SwafPlan
 from placeopt.solving.stages.rounding import RoundRelaxations
@@ -128,7 +128,6 @@ REPEATED = (
     FillingCostBound,
     RoundRelaxations,
     GangDiving,
-    NeighbourhoodSearch,
     Annealing,
     Exact,
 )
@@ -151,11 +150,10 @@ RELAXATIONS = (
     FillingCostBound(),
 )
 BOUND_AGAIN = CostRelaxationBound(after_improvement=True)
-SEARCH = (*RELAXATIONS, Annealing(), NeighbourhoodSearch(), BOUND_AGAIN)
+SEARCH = (*RELAXATIONS, Annealing(), BOUND_AGAIN)
 SEARCH_BEFORE_COUNTS = (
     *RELAXATIONS,
     Annealing(before_exact="counts"),
-    NeighbourhoodSearch(before_exact="counts"),
     BOUND_AGAIN,
 )
 

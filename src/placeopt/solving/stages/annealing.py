@@ -18,6 +18,8 @@ CALL_S = 0.01
 """Seconds that a call is to take: compiled, nothing interrupts it. It takes at most twice as long as the one before."""
 STEPS_PER_SECOND = 5_000
 """Steps in deterministic mode, per second of the time limit; compiled, they take a part of it."""
+JUDGED_STEPS_PER_SECOND = 500
+"""The same where every placement is judged by rules that the search has no differences of: some 1,000 a second."""
 STEPS_PER_CALL = 20
 """Steps of a call in deterministic mode: so few that uncompiled, too, it ends soon after a cancel."""
 OFFER_EVERY = 1_000
@@ -52,7 +54,8 @@ class Annealing:
         offered, since = 0, time.monotonic()
         with budget.heuristic(SHARE_BEFORE_EXACT if few else 1.0, reserve_s=context.end_s) as ends:
             deterministic = budget.params.deterministic
-            pace: _Pace = _Counted(budget.steps(STEPS_PER_SECOND)) if deterministic else _Timed(ends)
+            per_second = JUDGED_STEPS_PER_SECOND if search.is_judged else STEPS_PER_SECOND
+            pace: _Pace = _Counted(budget.steps(per_second)) if deterministic else _Timed(ends)
             while pace.goes_on() and not budget.stopped():
                 pace.advance(search)
                 if not incumbent.is_better(search.value + beside, search.cost) or search.steps - offered < OFFER_EVERY:
@@ -67,7 +70,8 @@ class Annealing:
                 budget.note_limit("work")
         if incumbent.is_better(search.value + beside, search.cost) and not isinstance(offer, Refused):
             offer = incumbent.offer(search.allocation())
-        detail = f"{search.steps} steps, {'compiled' if is_compiled() else 'not compiled'}"
+        form = ("compiled" if is_compiled() else "not compiled") + (", judged" if search.is_judged else "")
+        detail = f"{search.steps} steps, {form}"
         yield StageReport(detail, level="cost" if context.value_proven else "value", offer=offer)
 
 

@@ -19,7 +19,7 @@ from placeopt.formulations.cost_relaxation import (
     make_job_set_model,
     with_whole_jobs,
 )
-from placeopt.heuristics.search import Guide
+from placeopt.heuristics.construction import Guide
 from placeopt.problem import IntArray
 from placeopt.readable import plural
 from placeopt.solvers.certify import dual_bound

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from placeopt.formulations.cost_relaxation import with_whole_jobs
-from placeopt.heuristics.search import PartPlacer, construct
+from placeopt.heuristics.construction import PartPlacer, construct
 from placeopt.linear import IntArray
 from placeopt.problem import Allocation, State
 from placeopt.solvers.result import Basis

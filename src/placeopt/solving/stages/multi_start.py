@@ -17,7 +17,7 @@ from placeopt.problem.free_capacity import room_decides
 from placeopt.solving import sizes
 from placeopt.solving.context import SolveContext
 from placeopt.solving.stage import StageReport
-from placeopt.solving.stages.neighbourhood_search import SMALL_PRODUCT
+from placeopt.solving.stages.before_exact import SMALL_PRODUCT
 from placeopt.terms.objective import value
 
 SCORES = ("stranding", "best_fit", "first_fit")

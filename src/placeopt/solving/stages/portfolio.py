@@ -18,8 +18,8 @@ from typing import Any, ClassVar
 import numpy as np
 
 from placeopt.heuristics import BipartitionOfCommunicating, communicating_jobs, greedy, waiting_allowances
+from placeopt.heuristics.construction import construct
 from placeopt.heuristics.greedy_pass import GreedyResult
-from placeopt.heuristics.search import construct
 from placeopt.problem.free_capacity import only_shares_bind
 from placeopt.readable import plural
 from placeopt.solving.context import SolveContext

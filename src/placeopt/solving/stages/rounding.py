@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import ClassVar
 
-from placeopt.heuristics.search import RANKINGS, construct
+from placeopt.heuristics.construction import RANKINGS, construct
 from placeopt.problem import Allocation
 from placeopt.solving.context import SolveContext
 from placeopt.solving.incumbent import Offer, Refused
@@ -17,7 +17,7 @@ from placeopt.solving.stages.cost_relaxation import guide_of_best_value
 from placeopt.terms.objective import cost_alone, value
 
 LAG = 0.003
-"""Part of the value that a plan made again may lag behind the best one and still be where the search begins."""
+"""Part of the value by which a plan made again may lag behind the best one, and others are still made."""
 CHECKS = 2.0
 """Time left for offers, in multiples of what the last one took."""
 NEXT = 4.0
@@ -33,8 +33,8 @@ class RoundRelaxations:
 
     The jobs of the capacity relaxation are placed first, the hardest before others; jobs of equal worth, and nodes for
     gangs, are compared by the prices of the cost relaxation. Nodes for single bundles are ranked by fit, by cost, and
-    by cost as if opened domains fill up: a plan for each, in reverse where all jobs fit. A plan of a little less value
-    than the best one is left to the search; where one lags by more, the others are not made.
+    by cost as if opened domains fill up: a plan for each, in reverse where all jobs fit. Where one lags by much, the
+    others are not made.
     """
 
     name: ClassVar[str] = "rounding"
@@ -88,11 +88,8 @@ class RoundRelaxations:
 
 
 def _offer(context: SolveContext, allocation: Allocation) -> tuple[Offer | None, bool]:
-    """Offer a plan, or leave it to the search; tell whether it lags by more than ``LAG``."""
+    """Offer a plan that is worth as much as the best one; tell whether it lags by more than ``LAG``."""
     best, worth = context.incumbent, value(context.problem, allocation)
     if worth >= best.value:
         return best.offer(allocation), False
-    lags = best.value - worth > LAG * abs(best.value)
-    if not lags:
-        context.handover.rounded = allocation
-    return None, lags
+    return None, best.value - worth > LAG * abs(best.value)

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from placeopt.heuristics.candidates import Candidates
+from placeopt.heuristics.construction.guide import Guide
+from placeopt.heuristics.construction.job_order import largest_domain
 from placeopt.heuristics.node_selection import nodes_for_bundles
-from placeopt.heuristics.search.incremental_solution import Guide
-from placeopt.heuristics.search.insertion_order import largest_domain
 from placeopt.problem import UNLIMITED, IntArray
 from placeopt.problem.growth import grown_paths
 

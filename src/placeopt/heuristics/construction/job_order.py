@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from placeopt.heuristics.search.incremental_solution import Guide
+from placeopt.heuristics.construction.guide import Guide
 from placeopt.problem import BoolArray, IntArray, Problem
 
 MOST_CELLS = 4_000_000
@@ -63,8 +63,6 @@ class InsertionOrder:
     fill the remaining gaps, then most traffic. All others follow, as far as they find room.
 
     - ``able``, (J,): Jobs that have a way to run and do not run now.
-    - ``density``, (J,): Value per thousandth of a GPU, in the most valuable option.
-    - ``least``, (J,): Thousandths of a GPU that a job needs in the option that needs fewest.
     """
 
     def __init__(self, problem: Problem, guide: Guide | None) -> None:
@@ -87,9 +85,9 @@ class InsertionOrder:
         share = np.maximum(self._milli, 1)
         fewest = np.full(len(best), np.iinfo(np.int64).max)
         np.minimum.at(fewest, options.job_class, options.total_milli)
-        self.least: IntArray = fewest[problem.job_class]
+        self._least: IntArray = fewest[problem.job_class]
         self._value: IntArray = of_jobs(options.value)
-        self.density: np.ndarray = self._value / share
+        self._density: np.ndarray = self._value / share
         weight = np.array([int(c.weight) for c in problem.class_communication], dtype=np.int64)[options.job_class]
         self._path_cost: IntArray = of_jobs(weight * problem.best_path)
         self._cost_per_share: np.ndarray = (self._path_cost if guide is None else of_jobs(guide.surplus)) / share
@@ -98,33 +96,19 @@ class InsertionOrder:
         self._half = 500 * largest_domain(problem)
         self._together = of_jobs(np.where(parts > 0, options.total_milli // np.maximum(parts, 1), 0))
 
-    def queue(
-        self,
-        jobs: IntArray,
-        free: int,
-        *,
-        first: int | None = None,
-        chosen: IntArray | None = None,
-        noise: float = 0.0,
-        rng: np.random.Generator | None = None,
-    ) -> IntArray:
+    def queue(self, jobs: IntArray, free: int, chosen: IntArray | None = None) -> IntArray:
         """
         Return those of ``jobs``, which are able and wait, that may find room in ``free`` thousandths of GPUs, in order.
 
-        ``first`` comes before all others. ``chosen`` are placed before the rest, instead of those that the knapsack
-        chooses. ``noise`` perturbs the order among jobs of equal worth, relative to their cost, as ``rng`` draws.
+        ``chosen`` are placed before the rest, instead of those that the knapsack chooses.
         """
-        jobs = self._within(jobs, free, first)
+        jobs = self._within(jobs, free)
         dear = self._cost_per_share[jobs]
-        if noise and rng is not None:
-            dear = dear + np.abs(dear) * rng.uniform(-noise, noise, len(jobs))
-        order = np.lexsort((jobs, dear, -self.density[jobs]))
-        order = order[jobs[order] != first]
+        order = np.lexsort((jobs, dear, -self._density[jobs]))
         ranked = jobs[order]
-        left = free - (0 if first is None else int(self._milli[first]))
         milli = self._milli[ranked]
         if chosen is None:
-            taken = choose(milli, self._value[ranked], dear[order] * milli, max(left, 0))
+            taken = choose(milli, self._value[ranked], dear[order] * milli, free)
         else:
             taken = np.isin(ranked, chosen)
         at, rest = ranked[taken], ranked[~taken]
@@ -133,19 +117,16 @@ class InsertionOrder:
         wide = (self._milli[at] >= self._half) & (self._milli[at] > self._bundle[at])
         first_by_path = np.where(wide, self._path_cost[at], 0)
         keys = (-self._milli[at], -self._path_cost[at], -self._bundle[at], -hard, -first_by_path, -together)
-        hardest = at[np.lexsort((at, *keys))]
-        leading = np.array([] if first is None else [first], dtype=np.int64)
-        return np.concatenate([leading, hardest, rest])
+        return np.concatenate([at[np.lexsort((at, *keys))], rest])
 
-    def _within(self, jobs: IntArray, free: int, first: int | None) -> IntArray:
+    def _within(self, jobs: IntArray, free: int) -> IntArray:
         """Return of every class as many of ``jobs``, the first ones, as the free share takes; alike ones are equal."""
         if not self._problem.shares_bind:
             return jobs
         by_class = jobs[np.argsort(self._problem.job_class[jobs], kind="stable")]
         classes = self._problem.job_class[by_class]
         position = np.arange(len(by_class)) - np.searchsorted(classes, classes)
-        kept = (position * self.least[by_class] < free) | (by_class == first)
-        return np.sort(by_class[kept])
+        return np.sort(by_class[position * self._least[by_class] < free])
 
 
 def largest_domain(problem: Problem) -> int:

@@ -7,10 +7,10 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from placeopt.heuristics.candidates import Candidates, never
+from placeopt.heuristics.construction.gang_placer import GangPlacer
+from placeopt.heuristics.construction.guide import Guide
 from placeopt.heuristics.greedy_pass import place_on_nodes
 from placeopt.heuristics.scores.registry import score_named
-from placeopt.heuristics.search.gang_placer import GangPlacer
-from placeopt.heuristics.search.incremental_solution import Guide
 from placeopt.problem import IntArray, Move, Placement, State
 from placeopt.terms.costs.communication import Communication
 from placeopt.terms.objective import Weighted, weight_of

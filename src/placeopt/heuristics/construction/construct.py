@@ -1,4 +1,4 @@
-"""A plan made again from the running jobs: the jobs of a relaxation in the order of ``insertion_order``, by greedy."""
+"""A plan made again from the running jobs: the jobs of a relaxation in the order of ``job_order``, by greedy."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from collections.abc import Callable
 import numpy as np
 
 from placeopt.heuristics.candidates import Candidates
+from placeopt.heuristics.construction.gang_placer import GangPlacer
+from placeopt.heuristics.construction.guide import Guide
+from placeopt.heuristics.construction.job_order import InsertionOrder
+from placeopt.heuristics.construction.lawful_places import by_value, lawful_places
 from placeopt.heuristics.greedy_pass import GreedyResult, greedy, stop_at
 from placeopt.heuristics.scores.registry import score_named
-from placeopt.heuristics.search.gang_placer import GangPlacer
-from placeopt.heuristics.search.incremental_solution import Guide
-from placeopt.heuristics.search.insertion import by_value, lawful_places
-from placeopt.heuristics.search.insertion_order import InsertionOrder
 from placeopt.problem import Allocation, IntArray, Placement, Problem, State
 from placeopt.terms.costs.communication import Communication
 from placeopt.terms.objective import Weighted, weight_of

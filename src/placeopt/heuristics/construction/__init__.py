@@ -1,0 +1,12 @@
+"""
+Whole plans from the running jobs on, by the jobs and prices of a relaxation (`Guide`).
+
+``construct`` takes jobs in the order of ``job_order`` and puts them to ``lawful_places``, those of several bundles by
+``gang_placer``; ``part_placer`` puts gangs where a relaxation has them.
+"""
+
+from placeopt.heuristics.construction.construct import construct
+from placeopt.heuristics.construction.guide import RANKINGS, Guide
+from placeopt.heuristics.construction.part_placer import PartPlacer
+
+__all__ = ["RANKINGS", "Guide", "PartPlacer", "construct"]
