@@ -24,8 +24,8 @@ if SPEC.endswith("-fgd"):  # a cost that is judged
 problem = compile_problem(round_)
 start = tuple(problem.running.get(job) for job in range(problem.num_jobs))
 search = LocalSearch(problem, start, weighted_costs(problem), seed=6)
-for part in range(20):
-    search.advance(100, part / 20, 2000)
+for _ in range(20):
+    search.advance(100)
 print("compiled" if is_compiled() else "uncompiled")
 print(search.value, search.cost)
 for job, placement in enumerate(search.allocation()):

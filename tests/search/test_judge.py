@@ -47,8 +47,8 @@ def searched(problem: Problem, seed: int, steps: int = STEPS) -> LocalSearch:
     """A search from what runs, after some steps."""
     start = tuple(problem.running.get(job) for job in range(problem.num_jobs))
     search = LocalSearch(problem, start, weighted_costs(problem), seed=seed)
-    for part in range(10):
-        search.advance(steps // 10, part / 10, steps)
+    for _ in range(10):
+        search.advance(steps // 10)
     return search
 
 

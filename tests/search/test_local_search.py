@@ -24,10 +24,10 @@ def running_alone(problem: Problem) -> Allocation:
 
 
 def searched(problem: Problem, weighted: tuple[Weighted, ...], *, steps: int, seed: int = 0) -> LocalSearch:
-    """A search after some steps, in ten parts as the temperature falls."""
+    """A search after some steps."""
     search = LocalSearch(problem, running_alone(problem), weighted, seed=seed)
-    for part in range(10):
-        search.advance(steps // 10, part / 10, steps)
+    for _ in range(10):
+        search.advance(steps // 10)
     return search
 
 
@@ -93,8 +93,8 @@ def test_more_steps_are_no_worse() -> None:
     problem = compile_problem(LARGER[1])
     search = LocalSearch(problem, running_alone(problem), weighted_costs(problem), seed=3)
     before = (search.value, -search.cost)
-    for part in range(20):
-        search.advance(20, part / 20, 400)
+    for _ in range(20):
+        search.advance(20)
         assert (search.value, -search.cost) >= before
         before = (search.value, -search.cost)
     assert search.steps == 400

@@ -19,6 +19,12 @@ ROUNDS = {
 """Communication alone; many shares of few kinds of jobs; each job of a kind of its own, without and with options."""
 
 
+@pytest.fixture(autouse=True)
+def _search_in_its_own_stage_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Beside others it finds what these are here to find."""
+    monkeypatch.setattr("placeopt.solving.searching.is_compiled", lambda: False)
+
+
 @cache
 def solved(name: str) -> Plan:
     """Solve until what comes after greedy and its bound has found something; the clock ends nothing."""

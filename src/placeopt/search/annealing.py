@@ -16,15 +16,23 @@ def is_compiled() -> bool:
     return bool(cython.compiled)
 
 
-def anneal(s: State, steps: int, temperature: float) -> None:
-    """Take some steps at a temperature, in units of the cost. Compiled, no other thread waits for them."""
+def anneal(s: State, steps: int, heat: float, cooling: float) -> int:
+    """
+    Take some steps, at ``heat`` in units of what a placed job costs, which each step multiplies by ``cooling``.
+
+    Returns how many; fewer where another thread stops it: compiled, none waits for it.
+    """
     with cython.nogil:
-        _anneal(s, steps, temperature)
+        return _anneal(s, steps, heat, cooling)
 
 
-def _anneal(s: State, steps: int, temperature: float) -> None:
-    for _ in range(steps):
-        _step(s, temperature)
+def _anneal(s: State, steps: int, heat: float, cooling: float) -> int:
+    for taken in range(steps):
+        if s.stopped:
+            return taken
+        _step(s, heat * s.best_plan_cost / (s.placed_count + 1))
+        heat *= cooling
+    return steps
 
 
 def _step(s: State, temperature: float) -> None:

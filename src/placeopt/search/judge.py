@@ -33,7 +33,16 @@ class Judge:
         relations = problem.relations.every[: problem.relations.hard]
         self._near = [r for r, relation in enumerate(relations) if relation.record.kind == "near"]
 
-    def step(self, temperature: float) -> None:
+    def anneal(self, steps: int, heat: float, cooling: float) -> int:
+        """Take some steps; see `annealing.anneal`."""
+        for taken in range(steps):
+            if self._state.stopped:
+                return taken
+            self._step(heat * self._state.best_plan_cost / (self._state.placed_count + 1))
+            heat *= cooling
+        return steps
+
+    def _step(self, temperature: float) -> None:
         """Make a move, and decide on it."""
         state = self._state
         value, cost, move = state.value, state.cost, rng.below(state, 5)

@@ -10,16 +10,18 @@ from placeopt.search.judge import Judge
 from placeopt.terms import Weighted
 
 DECADES = 2
-"""The temperature falls from a tenth of the mean cost of a job by so many powers of ten."""
+"""The temperature falls from at most a tenth of the mean cost of a job, to a tenth of so many powers of ten less."""
 STEPS_PER_JOB = 100
-"""Steps a placed job that it takes to fall by a power of ten: with fewer ahead, the search begins colder."""
+"""Steps a placed job that it takes to fall by a power of ten: a shorter cycle begins colder."""
 
 
 class LocalSearch:
     """
     Simulated annealing from ``allocation``, a plan that every rule allows; running jobs stay where it has them.
 
-    The same ``seed`` and the same calls make the same steps, compiled or not.
+    The temperature falls in cycles. Each is twice as long as the one before, and begins hotter: so the search is
+    greedy at first, and need not know how many steps there will be. The same ``seed`` and the same calls make the same
+    steps, compiled or not.
     """
 
     def __init__(
@@ -30,6 +32,7 @@ class LocalSearch:
         judged = what_is_judged(problem, weighted)
         self._state = state_of(problem, weighted, allocation, seed, judged)
         self._judge = None if judged is None else Judge(problem, allocation, self._state, judged)
+        self._length, self._left = max(1, self._state.placed_count), 0
         self.steps = 0
 
     @property
@@ -47,23 +50,32 @@ class LocalSearch:
         """Cost level of the best plan."""
         return self._state.best_plan_cost
 
-    def advance(self, steps: int, progress: float, ahead: float) -> None:
+    def advance(self, steps: int) -> None:
         """
-        Take some steps, after a part ``progress`` of all, from 0 to 1, with some ``ahead`` steps altogether.
+        Take some steps, fewer where another thread calls `stop` meanwhile.
 
         Where a job costs nothing on average, only what is no worse is accepted.
         """
-        state = self._state
-        placed = max(1, state.placed_count)
-        decades = min(DECADES, ahead / placed / STEPS_PER_JOB)
-        coldest = state.best_plan_cost / placed * 0.1 ** (1 + DECADES)
-        temperature = coldest * 10 ** (decades * (1 - progress))
+        ends = self.steps + steps
+        while self.steps < ends and not self._state.stopped:
+            if self._left == 0:
+                self._length *= 2
+                self._left = self._length
+            decades = min(DECADES, self._length / max(1, self._state.placed_count) / STEPS_PER_JOB)
+            heat = 10.0 ** (decades * self._left / self._length - DECADES - 1)
+            cooling = 10.0 ** (-decades / self._length)
+            taken = self._anneal(min(ends - self.steps, self._left), heat, cooling)
+            self._left -= taken
+            self.steps += taken
+
+    def _anneal(self, steps: int, heat: float, cooling: float) -> int:
         if self._judge is None:
-            annealing.anneal(state, steps, temperature)
-        else:
-            for _ in range(steps):
-                self._judge.step(temperature)
-        self.steps += steps
+            return annealing.anneal(self._state, steps, heat, cooling)
+        return self._judge.anneal(steps, heat, cooling)
+
+    def stop(self, stopped: bool = True) -> None:
+        """End `advance` within a step, or, with false, let it go on when it is called again."""
+        self._state.stopped = int(stopped)
 
     def allocation(self) -> Allocation:
         """Return the best plan."""

@@ -110,6 +110,7 @@ cdef class State:
     cdef public long[::1] closed
     cdef public long whole_node
     cdef public long[::1] candidate_of
+    cdef public long stopped
     cdef public long move
     cdef public long[::1] queue
     cdef public double[::1] key

@@ -19,7 +19,8 @@ OF_SLOTS = (
 )
 COUNTS = (
     *("placed_count", "waiting_count", "candidate_count", "touched_count", "changed_count", "searches", "move"),
-    *("chosen", "everywhere", "best_cost", "best_option", "best_entries", "grown_cost", "best_value", "best_plan_cost"),
+    *("stopped", "chosen", "everywhere", "best_cost", "best_option", "best_entries", "grown_cost"),
+    *("best_value", "best_plan_cost"),
 )
 """Rows by job, by node and by slot, and numbers, that begin with zeros."""
 
@@ -134,6 +135,7 @@ class State:
     value: int
     cost: int
     # The search.
+    stopped: int  # whether another thread wants it to end
     words: Row  # (4,) of the random numbers
     never: int  # a cost that nothing reaches
     look: int  # nodes with room that decide where a job goes

@@ -28,6 +28,7 @@ from placeopt.solving.greedy_rule import GreedyRule
 from placeopt.solving.incumbent import Incumbent
 from placeopt.solving.plan_form import PlanForm, WholePlan
 from placeopt.solving.runners import SolverRunners
+from placeopt.solving.searching import Searching
 from placeopt.terms.objective import Weighted, trivial_gpu_milli_bound, trivial_value_bound, weighted_costs
 from placeopt.terms.standing import relaxed_state
 
@@ -105,6 +106,7 @@ class Handover:
     filling_cost_value: int | None = None  # value of the plans whose cost stage ``filling-costs`` bounded last
     cost_bound_s: float = 0.0  # seconds that the latest bound on cost took
     bound_guide: CostGuide | None = None  # the same at the bound on value, while that is open
+    searching: Searching | None = None  # the local search, which runs beside stages
     rankings: list[str] | None = None  # of nodes, by which no plan was made of the relaxations so far; None before any
     tried: set[str] = field(default_factory=set)  # names of the stages that run once, whatever the slice of work
     plan_maker: object | None = None  # what stage ``gpu-patterns`` goes on with in the next slice of work

@@ -9,7 +9,7 @@ from placeopt.errors import BadInput
 from placeopt.solvers.racing import RACE
 from placeopt.solving.greedy_rule import GreedyRule
 from placeopt.solving.stage import Block, Stage
-from placeopt.solving.stages.annealing import Annealing
+from placeopt.solving.stages.annealing import Annealing, BeginSearch
 from placeopt.solving.stages.before_exact import BeforeExact
 from placeopt.solving.stages.bound import BeginBound, Bound
 from placeopt.solving.stages.branch_and_price import BranchAndPrice
@@ -144,6 +144,7 @@ PORTFOLIO = (LookAhead(), BeginBound(), Greedy(), DrbPlan(), SwafPlan(), *GO_ON)
 RELAXATIONS = (
     CapacityRelaxationBound(),
     CostRelaxationBound(),
+    RoundRelaxations(),
     JobColumnBound(),
     GangDiving(),
     RoundRelaxations(),
@@ -200,6 +201,7 @@ METHODS: dict[str, Method] = {
         (
             *PORTFOLIO,
             TrivialProof(),
+            BeginSearch(),
             Bound(),
             CapacityRelaxationBound(),
             CapacityRelaxationPlan(),
@@ -245,7 +247,7 @@ METHODS: dict[str, Method] = {
     "swaf": greedy_method("best_fit", "swaf", shape="swaf"),
     "gpu-patterns": solver_method(GpuPatternPlans(), score="auto"),
     "stranding": greedy_method("stranding", None),
-    "search": solver_method(*SEARCH),
+    "search": solver_method(BeginSearch(), *SEARCH),
     "annealing": solver_method(Annealing()),
     "prices": greedy_method("prices"),
     "fillings": solver_method(RefillNodes(), RefillNodes(after_patterns=True), Fillings()),

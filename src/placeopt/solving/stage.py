@@ -9,6 +9,7 @@ from __future__ import annotations
 import time
 import traceback
 from collections.abc import Callable, Iterator
+from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, Protocol
@@ -19,6 +20,7 @@ from placeopt.model.plan import StageOutcome
 from placeopt.solvers.result import Solution
 from placeopt.solving.context import SolveContext
 from placeopt.solving.incumbent import Offer, Refused
+from placeopt.solving.searching import Searching
 
 LevelName = Literal["value", "cost"]
 
@@ -122,13 +124,17 @@ def run_stage(context: SolveContext, stage: Stage) -> None:
         if reason is not None:
             context.skipped.append((stage.name, reason))
             if isinstance(reason, StatedReason):
-                _record(context, stage, StageReport(reason, "skipped"), started, improved=False)
+                _record(context, stage.name, StageReport(reason, "skipped"), started, improved=False)
             context.handover.improved = False
             return
         since = started
-        for report in stage.run(context):
-            _record(context, stage, report, since, improved=has_improved())
-            since = time.monotonic()
+        searching = context.handover.searching
+        with searching.beside() if searching is not None else nullcontext():
+            for report in stage.run(context):
+                _record(context, stage.name, report, since, improved=has_improved())
+                since = time.monotonic()
+        if searching is not None:
+            _exchange(context, searching)
     except (BadInput, Unsupported, InternalFault):
         raise
     except Exception as error:  # noqa: BLE001 - a fault in one stage must not cost the plan of another
@@ -137,6 +143,16 @@ def run_stage(context: SolveContext, stage: Stage) -> None:
         note_fault(context, stage, error, started)
     context.budget.stopped()  # the clock may have ended the stage; then the plan says so
     context.handover.improved = has_improved()
+
+
+def _exchange(context: SolveContext, searching: Searching) -> None:
+    """Let the search and the best plan go on from the better one of both; record what the search found."""
+    number, began = context.incumbent.number, time.monotonic()
+    offer = searching.exchange()
+    if offer is not None:
+        level: LevelName = "cost" if context.value_proven else "value"
+        report = StageReport(f"{searching.steps} steps beside other stages", level=level, offer=offer)
+        _record(context, "annealing", report, began, improved=context.incumbent.number != number)
 
 
 def note_fault(context: SolveContext, stage: Stage, error: Exception, started: float) -> None:
@@ -149,7 +165,7 @@ def note_fault(context: SolveContext, stage: Stage, error: Exception, started: f
         words = " ".join(str(error).split()).encode("ascii", "backslashreplace").decode()[:MOST_DETAIL]
         where = f"{Path(last.filename).name}:{last.lineno}"
         detail = f"internal fault: {type(error).__name__}: {words} ({where}); what was held is kept"
-    _record(context, stage, StageReport(detail, "failed"), started, improved=False)
+    _record(context, stage.name, StageReport(detail, "failed"), started, improved=False)
 
 
 def _watch(context: SolveContext) -> Callable[[], bool]:
@@ -158,9 +174,9 @@ def _watch(context: SolveContext) -> Callable[[], bool]:
     return lambda: context.incumbent is not incumbent or incumbent.number != number
 
 
-def _record(context: SolveContext, stage: Stage, report: StageReport, started: float, *, improved: bool) -> None:
+def _record(context: SolveContext, stage: str, report: StageReport, started: float, *, improved: bool) -> None:
     """Record what a stage did; objective and bound are those of the level it worked on."""
-    name, detail, error = report.step or stage.name, report.detail, context.last_solver_error
+    name, detail, error = report.step or stage, report.detail, context.last_solver_error
     if report.refusal is not None:
         detail = "; ".join(part for part in (detail, f"refused by the referee: {report.refusal}") if part)
     if error and error not in detail:

@@ -77,7 +77,9 @@ class Exact:
         return "the round is proven, or within the gap" if context.is_closed else context.budget.stop_reason()
 
     def run(self, context: SolveContext) -> Iterator[StageReport]:
-        """Solve the levels that are open, one after the other."""
+        """Solve the levels that are open, one after the other, with all threads."""
+        if context.handover.searching is not None:
+            context.handover.searching.alone()
         if not context.value_proven:
             yield from self._run_level(context, "value")
         if context.value_proven and context.weighted:

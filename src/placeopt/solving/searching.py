@@ -1,0 +1,137 @@
+"""The local search of a round: beside the stages where a thread is free, in turns with them where none is."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from placeopt.search import LocalSearch, is_compiled
+from placeopt.solving.budget import UNLIMITED_STEPS, Budget
+from placeopt.solving.incumbent import Offer, Refused
+
+if TYPE_CHECKING:
+    from placeopt.solving.context import SolveContext
+
+CALL_S = 0.01
+"""Seconds that a call is to take: compiled, nothing interrupts it. It takes at most twice as long as the one before."""
+MOST_STEPS = 1_000
+"""Steps of a call at most: compiled they take milliseconds, whatever the clock says."""
+CHECKS = 2.0
+"""Time left for the offer of its plan after a stage, in multiples of what the last offer took."""
+
+
+def has_turns(budget: Budget) -> bool:
+    """Tell whether the search runs beside other stages: by the clock, and compiled, so that it holds nothing up."""
+    return is_compiled() and not budget.params.deterministic
+
+
+class Searching:
+    """
+    A search that begins with the best plan, and what it and the stages hand to each other.
+
+    While a stage runs, the search runs in a thread of its own; where the round has one thread only, the stage has half
+    of the time that is left, and then the search as much as the stage took. Between stages the better plan of both goes
+    on. Otherwise, see `has_turns`, and where placements are judged, which no thread does beside
+    another, it runs in its own stage only.
+    """
+
+    def __init__(self, context: SolveContext) -> None:
+        """Take a round that `placeopt.search.what_is_missing` finds nothing missing in."""
+        self._context = context
+        self._before = 0  # steps of searches before this one
+        self._calls = 1  # steps of the next call
+        self._failed = False
+        self._thread: threading.Thread | None = None
+        self._error: Exception | None = None
+        self._deadline: float | None = None  # that of the round, while a stage has an earlier one
+        self._begin()
+
+    def _begin(self) -> None:
+        context, best = self._context, self._context.incumbent
+        self._search = LocalSearch(context.problem, best.allocation, context.weighted, seed=context.draw_seed())
+        self._changes = best.value - self._search.value  # what changes of running jobs cost
+
+    @property
+    def steps(self) -> int:
+        """Number of all steps."""
+        return self._before + self._search.steps
+
+    @property
+    def is_judged(self) -> bool:
+        """Whether every placement is judged by what the search has no differences of."""
+        return self._search.is_judged
+
+    @property
+    def is_better(self) -> bool:
+        """Whether it holds a plan that is better than the best one, and none was refused."""
+        best = self._context.incumbent
+        return not self._failed and best.is_better(self._search.value + self._changes, self._search.cost)
+
+    def advance(self, steps: int) -> None:
+        """Take some steps."""
+        self._search.advance(steps)
+
+    def call(self) -> None:
+        """Take steps for some ``CALL_S``."""
+        began = time.monotonic()
+        self._search.advance(self._calls)
+        took_s = time.monotonic() - began
+        self._calls = min(MOST_STEPS, max(1, int(self._calls * min(2.0, CALL_S / max(took_s, CALL_S / 2)))))
+
+    def exchange(self) -> Offer | None:
+        """Offer its plan if that is better than the best one, or go on from the best one if that is better."""
+        best, search = self._context.incumbent, self._search
+        offer = best.offer(search.allocation()) if self.is_better else None
+        if isinstance(offer, Refused):
+            self._failed = True
+        elif (search.value + self._changes, -search.cost) < (best.value, -best.cost):
+            self._before += search.steps
+            self._begin()
+        return offer
+
+    @contextmanager
+    def beside(self) -> Iterator[None]:
+        """Run while the block does, or after it; the block may end that with `alone`."""
+        budget = self._context.budget
+        if not has_turns(budget) or self.is_judged or self._failed:
+            yield
+            return
+        began, self._deadline = time.monotonic(), budget.deadline
+        ends = max(began, budget.deadline - CHECKS * budget.offer_s)
+        if budget.threads > 1:
+            budget.deadline = ends
+            self._thread = threading.Thread(target=self._run, name="placeopt-search", daemon=True)
+            self._thread.start()
+        else:
+            budget.deadline = (began + ends) / 2
+        try:
+            yield
+        finally:
+            takes_turns = self._deadline is not None and self._thread is None
+            self.alone()
+        if takes_turns:
+            ends = min(ends, 2 * time.monotonic() - began)
+            while time.monotonic() < ends and not budget.stopped():
+                self.call()
+
+    def alone(self) -> None:
+        """Let the stage that runs have all threads, and all of the time that is left."""
+        if self._deadline is not None:
+            self._context.budget.deadline, self._deadline = self._deadline, None
+        if self._thread is not None:
+            thread, self._thread = self._thread, None
+            self._search.stop()
+            thread.join()
+            self._search.stop(False)
+            if self._error is not None:
+                self._failed = True
+                raise self._error
+
+    def _run(self) -> None:
+        try:
+            self._search.advance(UNLIMITED_STEPS)
+        except Exception as error:  # noqa: BLE001 - it is raised in the thread of the round
+            self._error = error

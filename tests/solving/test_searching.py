@@ -1,0 +1,132 @@
+"""The local search beside other stages, and in turns with them."""
+
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
+
+import pytest
+
+from placeopt import generators, solve
+from placeopt.model import Plan
+from placeopt.search import is_compiled
+from placeopt.solving import METHODS
+
+ROUND = generators.generate("gangs", jobs=40, nodes=8, gpus=8, seed=3)
+NEEDS_COMPILER = pytest.mark.skipif(not is_compiled(), reason="the search runs in its own stage only")
+
+
+@dataclass(frozen=True)
+class Other:
+    """A stage that does something with the context of the round, and reports nothing."""
+
+    act: Callable[[Any], None]
+    name: ClassVar[str] = "other"
+    uses_solver: ClassVar[bool] = False
+
+    def skip_reason(self, context: Any) -> None:
+        """Never."""
+
+    def run(self, context: Any) -> Iterator[Any]:
+        """Do it."""
+        self.act(context)
+        yield from ()
+
+
+def solve_with(monkeypatch: pytest.MonkeyPatch, act: Callable[[Any], None], **options: Any) -> Plan:
+    """Solve by greedy, the beginning of the search, and one more stage."""
+    search = METHODS["search"]
+    begins = next(number for number, stage in enumerate(search.flat) if stage.name == "annealing")
+    stages = (*search.flat[: begins + 1], Other(act))
+    monkeypatch.setitem(METHODS, "other", replace(search, stages=stages))
+    return solve(ROUND, method="other", time_limit_s=8.0, isolation="thread", **options)
+
+
+@NEEDS_COMPILER
+@pytest.mark.parametrize("threads", [1, 2])
+def test_it_runs_while_others_wait_or_after_them(threads: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """And what it finds is the best plan afterwards; with one thread the stage has half of the time."""
+    seen: list[float] = []
+
+    def sleep(context: Any) -> None:
+        seen.extend((context.budget.ends - time.monotonic(), context.budget.left_s))
+        time.sleep(0.5)
+        seen.extend((time.monotonic(), context.handover.searching.steps))
+
+    plan = solve_with(monkeypatch, sleep, threads=threads)
+    (found,) = (record for record in plan.stages if record.name == "annealing")
+    assert found.outcome == "improved"
+    left_s, of_stage_s, _, steps = seen
+    assert (of_stage_s > 0.6 * left_s) == (threads == 2)
+    assert (steps == 0) == (threads == 1)  # beside the stage; a thread's steps are counted at the end of a cycle
+    assert int(found.detail.split()[0]) > max(steps, 10)
+
+
+@NEEDS_COMPILER
+@pytest.mark.parametrize("threads", [1, 2])
+def test_a_stage_may_have_all_time_and_threads(threads: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Then the search makes no steps but those before."""
+
+    def alone(context: Any) -> None:
+        searching, budget = context.handover.searching, context.budget
+        searching.alone()
+        steps = searching.steps
+        assert budget.left_s > 0.7 * (budget.ends - time.monotonic())
+        time.sleep(0.1)
+        assert searching.steps == steps
+
+    began = time.monotonic()
+    solve_with(monkeypatch, alone, threads=threads)
+    assert time.monotonic() - began < 6.0
+
+
+@NEEDS_COMPILER
+def test_it_goes_on_from_a_better_plan(monkeypatch: pytest.MonkeyPatch) -> None:
+    """That others have found; its own steps still count."""
+
+    def exchange(context: Any) -> None:
+        searching = context.handover.searching
+        searching.alone()
+        searching.exchange()
+        before, steps = searching.steps, 0
+        better = type(searching)(context)
+        while not better.is_better and steps < 100_000:
+            better.advance(100)
+            steps += 100
+        better.exchange()
+        assert searching.exchange() is None
+        assert not searching.is_better
+        searching.advance(1)
+        assert searching.steps == before + 1
+        assert searching._search.value + searching._changes >= context.incumbent.value
+
+    assert solve_with(monkeypatch, exchange, threads=2).levels is not None
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_it_has_no_turns_in_deterministic_mode(threads: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The clock would decide how many steps it takes."""
+
+    def look(context: Any) -> None:
+        assert context.handover.searching is None
+        assert ("annealing", "the search runs in its own stage only") in context.skipped
+
+    plan = solve_with(monkeypatch, look, threads=threads, deterministic=True)
+    assert "annealing" not in {record.name for record in plan.stages}
+
+
+@NEEDS_COMPILER
+def test_a_fault_beside_a_stage_is_that_stages(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is raised where the round can record it, and the search is given up."""
+
+    def fail(context: Any) -> None:
+        searching = context.handover.searching
+        searching.alone()
+        monkeypatch.setattr(searching._search, "advance", lambda steps: steps // 0)
+        with pytest.raises(ZeroDivisionError), searching.beside():
+            time.sleep(0.1)
+        assert not searching.is_better
+        with searching.beside():
+            time.sleep(0.1)
+
+    solve_with(monkeypatch, fail, threads=2)
