@@ -10,7 +10,7 @@ from numpy.random import Generator
 
 from helpers.brute_force import Enumeration
 from helpers.plan_records import plan_of
-from helpers.relaxations import Patterns, relaxed, solved
+from helpers.relaxations import Fillings, relaxed, solved
 from placeopt import Unsupported
 from placeopt.check import violations
 from placeopt.formulations import (
@@ -22,6 +22,7 @@ from placeopt.formulations import (
     encode,
 )
 from placeopt.formulations.cost_relaxation import build_cost_relaxation, make_job_set_model, with_whole_jobs
+from placeopt.formulations.fillings import GridBound
 from placeopt.formulations.gpu_patterns import gpu_milli_objective
 from placeopt.linear import NO_UPPER, LinearModel, ModelBuilder
 from placeopt.model import Instance
@@ -127,7 +128,7 @@ def examine(instance: Instance, rng: Generator, routes: Sequence[Route] = ROUTES
         _examine_formulation(report, problem, [r for r in routes if r.formulation is add], weighted, best, least)
     rows, values = everything.rows()
     _examine_fillings(report, everything, rows, int(values.max()))
-    _examine_patterns(report, problem, int(values.max()), rng)
+    _examine_node_fillings(report, problem, int(values.max()), rng)
     _examine_capacity(report, problem, int(values.max()))
     _examine_flows(report, problem, weighted, best, least)
     chosen = rows[rng.integers(len(rows), size=3)]
@@ -244,30 +245,31 @@ def _examine_fillings(report: Report, everything: Enumeration, rows: IntArray, b
             report.mismatches.append(f"fillings: bound {bound} on {what}, but {reached} is reached")
 
 
-def _examine_patterns(report: Report, problem: Problem, best: int, rng: Generator) -> None:
-    """Any prices of kinds prove a bound on net value; what is priced for plans pays no more than what is for bounds."""
+def _examine_node_fillings(report: Report, problem: Problem, best: int, rng: Generator) -> None:
+    """Any prices of bundles prove a bound on net value: by searches, whole or cut short, and by tables over a grid."""
     if problem.changeable:
         return
-    try:
-        made = Patterns(problem, merged=True)
-    except Unsupported:  # shares that do not nest
-        return
-    held = value(problem, made.state.allocation())
-    down, up = made.pricing("down"), made.pricing("up")
-    dearest = int(made.job_groups.value.max(initial=1)) * made.job_groups.scale
+    made = Fillings(problem)
+    held, nothing = value(problem, State(problem).allocation()), 0 * made.units.count
+    engines: dict[str, Callable[[IntArray], IntArray]] = {
+        "fillings": lambda price: made.pricing().price(price, nothing).most,
+        "fillings, cut short": lambda price: made.pricing(3).price(price, nothing).most,
+    }
+    free_of_charge = [made.units.takes_nothing]
+    with suppress(Unsupported):  # shares that do not nest
+        grid = GridBound(made.groups, made.units, lambda: None)
+        engines["grid"] = grid.most
+        free_of_charge.append(grid.free_of_charge)
+    dearest = int(made.starts.value.max(initial=1)) * made.master.scale
     for most in (1, dearest // 2 + 1, dearest + 1):
-        kinds = len(made.bundle_groups)
+        kinds = len(made.groups)
         price = rng.integers(0, most, kinds) // np.maximum(1, 1 + rng.integers(0, 4, kinds))
-        price[down.free_of_charge] = 0
-        pays = down.price(price).pays
-        bound = made.bound(price, pays, held)
-        if bound < best:
-            report.mismatches.append(f"patterns: bound {bound} below the best value {best}")
-        price[up.free_of_charge] = 0
-        fewer, choice, patterns = up.price(price)
-        report.expect("patterns: rounding up pays no more", bool((fewer <= pays).all()), True)
-        paid = [sum(int(price[k]) * n for k, n in patterns[c].items()) for c in choice.tolist()]
-        report.expect("patterns: fillings pay what is said", paid, fewer.tolist())
+        for some in free_of_charge:
+            price[some] = 0
+        for name, pay in engines.items():
+            bound = held + made.master.proven_bound(price, pay(price), made.units)
+            if bound < best:
+                report.mismatches.append(f"{name}: bound {bound} below the best value {best}")
 
 
 def _examine_capacity(report: Report, problem: Problem, best: int) -> None:

@@ -78,7 +78,7 @@ def zeros(size: int) -> Row:
 
 
 def _padded(values: ArrayLike, axes: int) -> np.ndarray:
-    array = np.asarray(values, dtype=np.int64)
+    array = np.asarray(values, dtype=np.int64, order="C")
     if array.ndim != axes:
         array = array.reshape((0,) * axes)
     return np.pad(array, [(0, 1)] * axes)
