@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from placeopt.certificates.master import Branch, Column, Counted
+from placeopt.certificates.master import Branch, Column, Counted, counts_of, times_of
 from placeopt.certificates.room import Room
 from placeopt.linear import NO_LOWER, NO_UPPER, IntArray, LinearModel, ModelBuilder
 
@@ -86,7 +86,7 @@ class CostMaster:
         builder.add_row(np.append(start, missing), np.append(worth, 1), value - room.held, NO_UPPER)
         self._branch_rows = builder.num_rows
         for branch, lack in zip(branches, lacks.tolist(), strict=True):
-            times = self._times(branch.counted)
+            times = times_of(self._ways, branch.counted)
             sides = (NO_LOWER, branch.limit) if branch.at_most else (branch.limit, NO_UPPER)
             builder.add_row(np.append(start[times > 0], lack), np.append(times[times > 0], 1), *sides)
         self._priced = np.concatenate([filled, missing, lacks])
@@ -94,19 +94,9 @@ class CostMaster:
         builder.set_objective(self._priced, self._prices, "min")
         self.model: LinearModel = builder.build()
 
-    def _times(self, counted: Counted) -> IntArray:
-        """Return how often a start in each way counts, shape (ways,)."""
-        own = (g == counted.group and counted.option in (None, way.option) for g, way in self._ways)
-        each = (1 if counted.option is None else way.bundles for _, way in self._ways)
-        return _ints([yes * times for yes, times in zip(own, each, strict=True)])
-
     def counts(self, values: np.ndarray) -> dict[Counted, float]:
-        """Return how many jobs of each group start in a solution, then how many of their bundles in each option."""
-        counts: dict[Counted, float] = {}
-        for (g, way), start in zip(self._ways, values[self._start].tolist(), strict=True):
-            counts[Counted(g, None)] = counts.get(Counted(g, None), 0.0) + start
-            counts[Counted(g, way.option)] = counts.get(Counted(g, way.option), 0.0) + start * way.bundles
-        return counts
+        """Return what `counts_of` counts in a solution."""
+        return counts_of(self._ways, values[self._start])
 
     def cost(self, values: np.ndarray) -> float:
         """Return the cost of a solution: no prices prove more under these branches."""

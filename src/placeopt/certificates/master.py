@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from placeopt.certificates.clock import check_time
-from placeopt.certificates.room import Room
+from placeopt.certificates.room import Room, Way
 from placeopt.linear import NO_LOWER, NO_UPPER, IntArray, ModelBuilder
 
 
@@ -26,6 +26,24 @@ class Branch(NamedTuple):
     counted: Counted
     at_most: bool
     limit: int
+
+
+def times_of(ways: Sequence[tuple[int, Way]], counted: Counted) -> IntArray:
+    """Return how often a start in each way counts, shape (ways,); ``ways``: each with the number of its group."""
+    own = (g == counted.group and counted.option in (None, way.option) for g, way in ways)
+    each = (1 if counted.option is None else way.bundles for _, way in ways)
+    return _ints([yes * times for yes, times in zip(own, each, strict=True)])
+
+
+def counts_of(ways: Sequence[tuple[int, Way]], starts: np.ndarray) -> dict[Counted, float]:
+    """Return how many jobs of each group start, then how many of their bundles in each option."""
+    counts: dict[Counted, float] = {}
+    for (g, _), start in zip(ways, starts.tolist(), strict=True):
+        counts[Counted(g, None)] = counts.get(Counted(g, None), 0.0) + start
+    for (g, way), start in zip(ways, starts.tolist(), strict=True):
+        what = Counted(g, way.option)
+        counts[what] = counts.get(what, 0.0) + start * way.bundles
+    return counts
 
 
 class Column(NamedTuple):
@@ -101,7 +119,7 @@ class Master:
         self._branch_rows = builder.num_rows
         missing = builder.add_variables(0, _ints([0 if b.at_most else b.limit for b in branches]), count=len(branches))
         for branch, lacks in zip(branches, missing.tolist(), strict=True):
-            times = self._times(branch.counted)
+            times = times_of(self._ways, branch.counted)
             own = np.append(start[times > 0], lacks)
             sides = (NO_LOWER, branch.limit) if branch.at_most else (branch.limit, NO_UPPER)
             builder.add_row(own, np.append(times[times > 0], 1), *sides)
@@ -136,21 +154,9 @@ class Master:
         rows = (held.state[entry] * kinds + kind, held.column[entry], taken[entry, kind])
         self._builder.add_parts(NO_LOWER, (free * self._count[:, None]).reshape(-1), rows, count=free.size)
 
-    def _times(self, counted: Counted) -> IntArray:
-        """Return how often a start in each way counts, shape (ways,)."""
-        own = (g == counted.group and counted.option in (None, way.option) for g, way in self._ways)
-        each = (1 if counted.option is None else way.bundles for _, way in self._ways)
-        return _ints([yes * times for yes, times in zip(own, each, strict=True)])
-
     def counts(self, values: np.ndarray) -> dict[Counted, float]:
-        """Return how many jobs of each group start in a solution, then how many of their bundles in each option."""
-        counts: dict[Counted, float] = {}
-        for (g, _), start in zip(self._ways, values[self._start].tolist(), strict=True):
-            counts[Counted(g, None)] = counts.get(Counted(g, None), 0.0) + start
-        for (g, way), start in zip(self._ways, values[self._start].tolist(), strict=True):
-            what = Counted(g, way.option)
-            counts[what] = counts.get(what, 0.0) + start * way.bundles
-        return counts
+        """Return what `counts_of` counts in a solution."""
+        return counts_of(self._ways, values[self._start])
 
     def worth(self, values: np.ndarray) -> float:
         """Return what a solution is worth: no prices prove less under these branches."""

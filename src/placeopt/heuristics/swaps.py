@@ -13,8 +13,8 @@ from typing import NamedTuple
 import numpy as np
 
 from placeopt.heuristics.candidates import closest, never
-from placeopt.problem import UNLIMITED, Allocation, BoolArray, IntArray, Move, Placement, Problem, State
-from placeopt.problem.growth import grown_paths
+from placeopt.problem import Allocation, BoolArray, IntArray, Move, Placement, Problem, State
+from placeopt.problem.growth import paths_inside, ways_out
 from placeopt.terms.costs.communication import job_cost
 from placeopt.terms.objective import Weighted, cost_delta
 from placeopt.terms.rules import fits
@@ -236,14 +236,8 @@ class _Paths:
 
     def __init__(self, problem: Problem) -> None:
         topology = self._topology = problem.topology
-        most = max((len(table) for table in topology.distance), default=0)
-        self._inside = np.zeros((len(topology.distance), most + 1), dtype=np.int64)
-        tables = {id(table): table for table in topology.distance}  # machine types share them
-        inside = {name: grown_paths(table, len(table)) for name, table in tables.items()}
-        for m, table in enumerate(topology.distance):
-            self._inside[m, : len(table) + 1] = inside[id(table)]
-        root = np.array([int(root.min(initial=UNLIMITED)) for root in topology.root], dtype=np.int64)
-        self._leave = root[topology.node_machine] + topology.node_uplink  # (N,)
+        self._inside = paths_inside(topology)
+        self._leave = ways_out(topology)
         self._above: list[IntArray] = []  # the domain of every node, by depth; -1 where there is none
         above = topology.node_domain
         while (above >= 0).any():

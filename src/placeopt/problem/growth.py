@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from placeopt.problem.arrays import IntArray, Options
+from placeopt.problem.arrays import UNLIMITED, IntArray, Options
 from placeopt.topology.cluster_topology import ClusterTopology
 
 FAR = 1 << 60
@@ -110,3 +110,21 @@ def grown_paths(distance: IntArray, most: int) -> IntArray:
     if most > 1:
         out[1:] = grown_sets(distance, most, starts(len(distance), len(distance), STEPS))[1].min(axis=0)
     return out
+
+
+def paths_inside(topology: ClusterTopology) -> IntArray:
+    """Shape (machine types, 1 + most GPUs of one): `grown_paths` of each type of machine, 0 beyond its GPUs."""
+    most = max((len(table) for table in topology.distance), default=0)
+    inside = np.zeros((len(topology.distance), most + 1), dtype=np.int64)
+    tables = {id(table): table for table in topology.distance}  # machine types share them
+    paths = {name: grown_paths(table, len(table)) for name, table in tables.items()}
+    for m, table in enumerate(topology.distance):
+        inside[m, : len(table) + 1] = paths[id(table)]
+    return inside
+
+
+def ways_out(topology: ClusterTopology) -> IntArray:
+    """Shape (N,): distance from the GPU of a node that is nearest to its network, to beyond its uplink."""
+    root = np.array([int(root.min(initial=UNLIMITED)) for root in topology.root], dtype=np.int64)
+    ways: IntArray = root[topology.node_machine] + topology.node_uplink
+    return ways

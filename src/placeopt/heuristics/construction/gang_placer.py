@@ -10,8 +10,8 @@ from placeopt.heuristics.candidates import Candidates
 from placeopt.heuristics.construction.guide import Guide
 from placeopt.heuristics.construction.job_order import largest_domain
 from placeopt.heuristics.node_selection import nodes_for_bundles
-from placeopt.problem import UNLIMITED, IntArray
-from placeopt.problem.growth import grown_paths
+from placeopt.problem import IntArray
+from placeopt.problem.growth import paths_inside, ways_out
 
 FAR = 1 << 60
 """More than any cost; two of them still fit."""
@@ -41,19 +41,13 @@ class GangPlacer:
         self.candidates, self._problem = candidates, candidates.problem
         self._weight, self._guide = weight, guide
         topology = self._problem.topology
-        most = max((len(table) for table in topology.distance), default=0)
-        self._inside = np.zeros((len(topology.distance), most + 1), dtype=np.int64)
-        tables = {id(table): table for table in topology.distance}  # machine types share them
-        inside = {name: grown_paths(table, len(table)) for name, table in tables.items()}
-        for m, table in enumerate(topology.distance):
-            self._inside[m, : len(table) + 1] = inside[id(table)]
-        root = np.array([int(root.min(initial=UNLIMITED)) for root in topology.root], dtype=np.int64)
+        self._inside = paths_inside(topology)
         options = self._problem.options
         whole = (options.bundle_gpus > 1) & (options.milli == 1000)
         self._sizes = np.unique(options.bundle_gpus[whole])[::-1][:MOST_SIZES].tolist()
         self._domain_gpus = largest_domain(self._problem)
         self._pair = weight * topology.max_distance
-        self._leave = root[topology.node_machine] + topology.node_uplink  # (N,)
+        self._leave = ways_out(topology)
 
     def nodes(self, option: int) -> list[int] | None:
         """Return one node a bundle, or None where no way is found."""

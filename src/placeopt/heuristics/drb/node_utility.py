@@ -64,7 +64,7 @@ class NodeUtility:
         return None if found is None else tuple(problem.first_gpu[node] + gpu for gpu in found)
 
     def _offer(self, candidates: Candidates, option: int, node: int, usable: BoolArray) -> Offer:
-        """Return what a bundle of an option gets on a node with room for it, on ``usable`` ones of its slots."""
+        """Return the offer of a node with room for a bundle of an option, on ``usable`` ones of its slots."""
         problem, state = candidates.problem, candidates.state
         here, first = slice(problem.first_gpu[node], problem.first_gpu[node + 1]), problem.first_gpu[node]
         beside = state.tenants[node].items() if state.tenants else ()
