@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import re
 import tomllib
 from importlib.util import find_spec
 from pathlib import Path
@@ -28,6 +29,13 @@ def test_generate_writes_what_the_library_makes(cli: Cli, tmp_path: Path, spec: 
     assert (done.code, done.err) == (0, "")
     assert done.out.startswith(f"{spec}-5x3x8-s4: 5 jobs waiting")
     assert read_instance(out) == generate(spec, jobs=5, nodes=3, gpus=8, seed=4)
+
+
+def test_the_help_names_every_spec_and_no_other(cli: Cli) -> None:
+    """Between what else stands about ``--spec``."""
+    about = cli("generate", "--help").out.partition("--spec")[2].partition("--jobs")[0]
+    words = set(re.findall(r"[a-z]+", about.partition("[default")[0]))
+    assert words == {*SPECS, "and", "hard", "ones"}
 
 
 def test_generate_to_standard_output(cli: Cli) -> None:

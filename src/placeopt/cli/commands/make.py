@@ -21,13 +21,12 @@ def generate(
         str,
         typer.Option(
             metavar="NAME",
-            help="uniform, varied, gangs, fractions, cubemesh, elastic, contention; and hard ones: planted, "
-            "resources, parity, islands, preempt, defrag.",
+            help="uniform, gangs, fractions; and hard ones: planted, preempt, defrag.",
         ),
     ] = "uniform",
     jobs: Annotated[int, typer.Option(metavar="N", help="Waiting jobs; running jobs are added to them.")] = 50,
     nodes: Annotated[int, typer.Option(metavar="N", help="Nodes.")] = 16,
-    gpus: Annotated[int, typer.Option(metavar="N", help="GPUs of each node; cubemesh and islands take 8 only.")] = 8,
+    gpus: Annotated[int, typer.Option(metavar="N", help="GPUs of each node.")] = 8,
     seed: Annotated[int, typer.Option(metavar="N", help="Same seed, same file.")] = 0,
 ) -> int:
     """Generate an artificial round; the same arguments always give the same file."""
