@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import verify
-import verify_costs
+import verify_round
 from helpers.brute_force import optimum
 from placeopt import Engine, Instance, Plan, read_instance
 from placeopt.certificates import certify
@@ -47,7 +47,7 @@ def certified(round_: Instance, plan: Plan) -> tuple[Json, Json]:
 
 def answer(round_: Instance, certificate: Json, claim: Json) -> str:
     """Return what the checker says of a claim."""
-    known = verify.Round(json.loads(dumps(round_)), certificate["policy"])
+    known = verify_round.Round(json.loads(dumps(round_)), certificate["policy"])
     return verify.answer(known, claim).partition(":")[0]
 
 
@@ -121,9 +121,9 @@ def test_distances_are_those_of_the_topology(folder: str) -> None:
         topology = ClusterTopology(round_.cluster)
         machines = json.loads(dumps(round_))["cluster"]["machines"]
         for machine, distance, root in zip(machines, topology.distance, topology.root, strict=True):
-            known = verify_costs.Machine(machine)
+            known = verify.Machine(machine)
             assert known.far == distance.tolist()
-            assert known.out == (root + verify_costs.uplink(machine, "machine")).tolist()
+            assert known.out == (root + verify.uplink(machine, "machine")).tolist()
 
 
 LEVELS = ("gpu", "switch", "socket", "node")
@@ -139,9 +139,7 @@ MACHINE = {
 }
 
 
-def most_beyond_cost(
-    costs: verify_costs.Costs, node: verify_costs.Node, items: list[verify_costs.Item], cost: int
-) -> int:
+def most_beyond_cost(costs: verify.Costs, node: verify_round.Node, items: list[verify.Item], cost: int) -> int:
     """Return the most that items pay beyond ``cost`` times what they cost, by all ways to lie on a node."""
     machine, best = costs.machines[node.machine], 0
     sets = [
@@ -151,23 +149,20 @@ def most_beyond_cost(
     ]
     for chosen in itertools.product(*([None, *each] for each in sets)):
         held = [one for one in chosen if one is not None]
-        left = [gpu[0] for gpu in node.gpus]
+        left = [gpu.units for gpu in node.gpus]
         paid, jobs = 0, [(profile, scattered, gpus) for profile, scattered, gpus in costs.residents(node)]
         for number, gpus in held:
-            item = items[number]
-            assert item.bundle is not None
-            assert item.bundle.traffic is not None
-            profile, weight, total, scattered = item.bundle.traffic
+            bundle = items[number].bundle
             for gpu in gpus:
-                left[gpu] -= item.share
+                left[gpu] -= bundle.share
             inside = sum(machine.far[a][b] for a, b in itertools.combinations(gpus, 2))
-            away = sum(machine.out[gpu] for gpu in gpus) * (total - len(gpus))
-            paid += item.pays - cost * costs.weight * weight * (inside + away)
+            away = sum(machine.out[gpu] for gpu in gpus) * (bundle.job_gpus - len(gpus))
+            paid += items[number].pays - cost * costs.weight * bundle.weight * (inside + away)
             for other, far, there in jobs:
-                if not (far and scattered):
-                    level = min(machine.level(a, there) for a in gpus)
-                    paid -= cost * costs.pair[profile, other][level]
-            jobs.append((profile, scattered, gpus))
+                if not (far and bundle.scattered):
+                    level = min(machine.level[a][b] for a in gpus for b in there)
+                    paid -= cost * costs.pair[bundle.profile, other][level]
+            jobs.append((bundle.profile, bundle.scattered, gpus))
         if min(left) >= 0:
             best = max(best, paid)
     return best
@@ -181,21 +176,23 @@ def test_no_contents_pay_more_beyond_their_cost_than_is_accepted(seed: int) -> N
         {"profile": one, "beside": other, **{f"{level}_thousandths": draw.choice((0, 0, 2, 5)) for level in LEVELS}}
         for one, other in itertools.product(profiles, repeat=2)
     ]
-    document = {"cluster": {"machines": [MACHINE]}, "slowdowns": slowdowns}
-    jobs: Json = {"r": {"id": "r", "options": [{}], "profile": "a", "communication": {"weight": 1}}}
-    gpus = [[draw.choice((1000, 1000, 500)), "g", 0, 0] for _ in range(4)]
-    held = {"r": [gpu for gpu in range(4) if gpus[gpu][0] < 1000]}
-    node = verify_costs.Node("n", {}, {}, [], False, {}, gpus, machine="m", held=held if held["r"] else {})
-    costs = verify_costs.Costs(document, {}, jobs, [node], {"communication": 1, "interference": draw.choice((0, 1, 3))})
+    halved = {str(gpu): 500 for gpu in range(4) if draw.random() < 0.3}
+    half = {"id": "r", "options": [{"demand": {"gpu_milli": 500}}], "profile": "a", "communication": {"weight": 1}}
+    running = {"job": "r", "option": "default", "assignments": [{"node": "n", "workers": [0], "gpus": halved}]}
+    cluster = {"machines": [MACHINE], "nodes": [{"id": "n", "machine": "m"}]}
+    document = {"cluster": cluster, "slowdowns": slowdowns, "jobs": [half], "running": [running] if halved else []}
+    round_ = verify_round.Round(document, {})
+    costs = verify.Costs(round_, {"communication": 1, "interference": draw.choice((0, 1, 3))})
     items = []
     for _ in range(draw.randint(1, 3)):
         size = draw.choice((1, 1, 2, 3))
         share = draw.choice((1000, 500)) if size == 1 else 1000
         total = size + draw.choice((0, 0, 2))
-        traffic = verify_costs.Traffic(draw.choice((*profiles, None)), draw.choice((0, 1, 2)), total, total > size)
-        bundle = verify_costs.Bundle(size, share, (), 0, (), "[]", traffic)
-        items.append(verify_costs.Item(size, share, draw.randint(1, 900), 0, (), draw.randint(1, 2), bundle))
+        profile, weight = draw.choice((*profiles, None)), draw.choice((0, 1, 2))
+        bundle = verify_round.Bundle(size, share, (), job_gpus=total, scattered=total > size)
+        bundle = bundle._replace(profile=profile, weight=weight)
+        items.append(verify.Item(size, draw.randint(1, 900), bundle, draw.randint(1, 2)))
     cost = draw.choice((1, 3))
-    best = most_beyond_cost(costs, node, items, cost)
-    assert not costs.overpaid(node, items, best, cost)
-    assert best == 0 or costs.overpaid(node, items, best - 1, cost)
+    best = most_beyond_cost(costs, round_.nodes["n"], items, cost)
+    assert not costs.overpaid(round_.nodes["n"], items, {}, best, cost)
+    assert best == 0 or costs.overpaid(round_.nodes["n"], items, {}, best - 1, cost)

@@ -8,6 +8,7 @@ import random
 import pytest
 
 import verify
+import verify_round
 
 FREE = {"cpu_millicores": 12, "memory_mib": 9}
 
@@ -49,27 +50,36 @@ def most_paid(units: list[int], items: list[tuple[int, int, int, dict[str, int],
     return best
 
 
+def overpaid(units: list[int], full: int, items: list[verify.Item], prices: dict[str, int], most: int) -> bool:
+    """Return whether items can pay more than ``most`` on a node, beyond what its amounts cost."""
+    policy = {} if full == verify_round.WHOLE else {"share_mode": "exclusive"}
+    costs = verify.Costs(verify_round.Round({"cluster": {"machines": [], "nodes": []}}, policy), {})
+    gpus = [verify_round.Gpu("g", unit, 0) for unit in units]
+    node = verify_round.Node("n", "m", {}, [], drained=False, free=FREE, gpus=gpus)
+    return costs.overpaid(node, items, prices, most, 0)
+
+
 @pytest.mark.parametrize("seed", range(200))
 def test_no_filling_pays_more_than_is_accepted(seed: int) -> None:
     """At any prices of amounts: less than the best filling pays is never accepted; what all could pay together is."""
     draw = random.Random(seed)
-    full = draw.choice((1, verify.WHOLE))
+    full = draw.choice((1, verify_round.WHOLE))
     units = [1] * 3 if full == 1 else [draw.choice((full, full, 700, 400)) for _ in range(3)]
     items = drawn_items(draw, full)
     prices = {name: draw.randint(0, 4) for name in FREE}
     listed = []
     for gpus, share, price, amounts, most in items:
         pays = price - sum(prices[name] * amount for name, amount in amounts.items())
-        listed.append(verify.Item(gpus, share, pays, price, tuple(amounts.items()), most))
+        listed.append(verify.Item(gpus, pays, verify_round.Bundle(gpus, share, tuple(amounts.items())), most))
     beyond = sum(prices[name] * FREE[name] for name in FREE)
     best = most_paid(units, items)
-    assert verify.exceeds(units, full, FREE, listed, beyond, best - 1)
-    assert not verify.exceeds(units, full, FREE, listed, beyond, sum(price * most for _, _, price, _, most in items))
+    assert overpaid(units, full, listed, prices, best - 1 - beyond)
+    assert not overpaid(units, full, listed, prices, sum(price * most for _, _, price, _, most in items) - beyond)
 
 
 def test_amounts_are_looked_at_together_with_gpus() -> None:
     """Prices of amounts alone prove 20: half of the CPU is left beside one large bundle, which no other one takes."""
-    item = verify.Item(gpus=1, share=verify.WHOLE, pays=0, price=10, amounts=(("cpu_millicores", 8),), most=2)
-    free = {"cpu_millicores": 12}
-    assert not verify.exceeds([verify.WHOLE] * 2, verify.WHOLE, free, [item], 15, 10)
-    assert verify.exceeds([verify.WHOLE] * 2, verify.WHOLE, free, [item], 15, 9)
+    item = verify.Item(1, -6, verify_round.Bundle(1, verify_round.WHOLE, (("cpu_millicores", 8),)), most=2)
+    units, prices = [verify_round.WHOLE] * 2, {"cpu_millicores": 2}
+    assert not overpaid(units, verify_round.WHOLE, [item], prices, 10 - 24)
+    assert overpaid(units, verify_round.WHOLE, [item], prices, 9 - 24)
