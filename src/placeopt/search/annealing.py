@@ -37,7 +37,7 @@ def _anneal(s: State, steps: int, heat: float, cooling: float) -> int:
 
 def _step(s: State, temperature: float) -> None:
     """Make a move, and decide on it."""
-    value, cost, move = s.value, s.cost, rng.below(s, 5)
+    value, cost, move = s.value, s.cost, moves.draw(s)
     moves.change(s, move)
     decide(s, move, value, cost, temperature)
 

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from itertools import pairwise
 
 import numpy as np
+from numpy.typing import NDArray
 
 from placeopt.problem import UNLIMITED, Allocation, IntArray, Placement, Problem
 from placeopt.problem import State as ProblemState
@@ -267,7 +268,21 @@ def _search(problem: Problem, seed: int) -> dict[str, object]:
         "domain_nodes": row(order),
         "candidates": row(np.append(np.arange(size), np.zeros(size, dtype=np.int64))),
         "key": reals(np.zeros(problem.num_jobs)),
+        "scarcity": reals(_scarcity(problem)),
+        "price": reals(np.zeros(problem.node_capacity.shape[1] + 1)),
     }
+
+
+def _scarcity(problem: Problem) -> NDArray[np.float64]:
+    """Shape (R + 1,): what jobs ask for in their first options over the square of what there is; GPU shares last."""
+    options = problem.options
+    job_class, start = problem.job_class, problem.class_option_start
+    some = start[:-1] < start[1:]
+    first = start[:-1][job_class[some[job_class]]]
+    need = np.column_stack([options.demand * options.workers[:, None], options.total_milli])[first]
+    room = np.maximum(np.append(problem.node_capacity.sum(axis=0), 1000 * problem.num_gpus), 1)
+    scarcity: NDArray[np.float64] = need.sum(axis=0) / room.astype(np.float64) ** 2
+    return scarcity
 
 
 def _room(problem: Problem, idle: ProblemState) -> dict[str, object]:

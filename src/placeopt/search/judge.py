@@ -45,7 +45,7 @@ class Judge:
     def _step(self, temperature: float) -> None:
         """Make a move, and decide on it."""
         state = self._state
-        value, cost, move = state.value, state.cost, rng.below(state, 5)
+        value, cost, move = state.value, state.cost, moves.draw(state)
         jobs = moves.ruin(state, move)
         queue = [state.queue[i] for i in range(jobs)]
         self._undo.clear()

@@ -3,6 +3,8 @@ cimport cython
 from placeopt.search cimport insertion, limits, memory, placing, rng, state
 from placeopt.search.state cimport State
 
+@cython.locals(one=long, other=long)
+cpdef long draw(State s) noexcept nogil
 cdef void change(State s, long move) noexcept nogil
 @cython.locals(first=long)
 cpdef long ruin(State s, long move) noexcept nogil
@@ -14,13 +16,18 @@ cdef void _one_job(State s) noexcept nogil
 cdef void _two_jobs(State s) noexcept nogil
 cdef void _gpus(State s) noexcept nogil
 cdef void _nodes(State s) noexcept nogil
+cdef void _refill(State s) noexcept nogil
+cdef void _empty(State s, long node, long quarters) noexcept nogil
 @cython.locals(found=long)
 cdef long _for_one_that_waits(State s) noexcept nogil
 @cython.locals(gpu=long)
 cdef long _make_room(State s, long node, long option, long workers) noexcept nogil
 cdef void _clear(State s, long node, long gpu) noexcept nogil
 cdef long _near(State s, long node) noexcept nogil
+@cython.locals(many=long)
 cdef long _jobs_to_place(State s, long move, long first) noexcept nogil
 cdef void _want(State s, long job) noexcept nogil
-@cython.locals(at=long)
-cdef void _sort(State s, long jobs, long first) noexcept nogil
+@cython.locals(at=long, shaken=double, key=double)
+cdef void _sort(State s, long jobs, long first, long rule) noexcept nogil
+@cython.locals(rent=double)
+cdef double _rent(State s, long job, long option) noexcept nogil

@@ -7,10 +7,16 @@ from placeopt.search.state import State
 
 
 def change(s: State, move: int) -> None:
-    """Change the plan by one of five moves, 0 to 4: take jobs away, then place as many as find room."""
+    """Change the plan by one of six moves, 0 to 5: take jobs away, then place as many as find room."""
     jobs = ruin(s, move)
     for i in range(jobs):
         recreate(s, s.queue[i])
+
+
+def draw(s: State) -> int:
+    """Return a move: of two that are drawn the one by which more of its steps led to a new best plan."""
+    one, other = rng.below(s, 6), rng.below(s, 6)
+    return one if (s.better[one] + 1) * (s.tried[other] + 1) >= (s.better[other] + 1) * (s.tried[one] + 1) else other
 
 
 def ruin(s: State, move: int) -> int:
@@ -25,12 +31,14 @@ def ruin(s: State, move: int) -> int:
         _gpus(s)
     elif move == 3:
         _nodes(s)
-    else:
+    elif move == 4:
         first = _for_one_that_waits(s)
+    else:
+        _refill(s)
     jobs = _jobs_to_place(s, move, first)
-    _sort(s, jobs, first)
-    s.everywhere = move == 0 or s.nodes <= s.few or rng.below(s, 8) == 0
-    if not s.everywhere:
+    _sort(s, jobs, first, 3 if move == 5 else rng.below(s, 4))
+    s.everywhere = move == 0 or (move < 5 and (s.nodes <= s.few or rng.below(s, 8) == 0))
+    if move < 5 and not s.everywhere:
         for _ in range(4):
             _add_candidate(s, rng.below(s, s.nodes))
     if s.zones and rng.below(s, 2):
@@ -117,17 +125,30 @@ def _nodes(s: State) -> None:
     """Take away jobs of two or three nodes: on each a quarter of them, half, three quarters or all."""
     node = rng.below(s, s.nodes)
     for _ in range(2 + rng.below(s, 2)):
-        share = 1 + rng.below(s, 4)
-        slot = s.first_of_node[node]
-        while slot >= 0:
-            after, job = s.next_slot[slot], s.slot_job[slot]
-            if s.fixed[job] == 0 and rng.below(s, 4) < share:
-                _remove(s, job)
-                if s.next_member[job] != job:  # others of the node may have gone with it
-                    after = s.first_of_node[node]
-            slot = after
+        _empty(s, node, 1 + rng.below(s, 4))
         _add_candidate(s, node)
         node = _near(s, node)
+
+
+def _refill(s: State) -> None:
+    """Take away all jobs of a node or two, which many that wait are then tried on."""
+    node = rng.below(s, s.nodes)
+    for _ in range(1 + rng.below(s, 2)):
+        _empty(s, node, 4)
+        _add_candidate(s, node)
+        node = _near(s, node)
+
+
+def _empty(s: State, node: int, quarters: int) -> None:
+    """Take away each job of a node with a chance of so many quarters."""
+    slot = s.first_of_node[node]
+    while slot >= 0:
+        after, job = s.next_slot[slot], s.slot_job[slot]
+        if s.fixed[job] == 0 and rng.below(s, 4) < quarters:
+            _remove(s, job)
+            if s.next_member[job] != job:  # others of the node may have gone with it
+                after = s.first_of_node[node]
+        slot = after
 
 
 def _for_one_that_waits(s: State) -> int:
@@ -186,11 +207,12 @@ def _near(s: State, node: int) -> int:
 
 
 def _jobs_to_place(s: State, move: int, first: int) -> int:
-    """Queue what was taken away, ``first``, and some that wait; return how many."""
+    """Queue what was taken away, ``first``, and four that wait, or 128 for nodes that are refilled; return how many."""
     if first >= 0:
         _want(s, first)
     if move > 0:
-        for _ in range(4 if s.waiting_count > 4 else s.waiting_count):
+        many = 128 if move == 5 else 4
+        for _ in range(many if s.waiting_count > many else s.waiting_count):
             _want(s, s.waiting[rng.below(s, s.waiting_count)])
     for i in range(s.touched_count):
         s.queue[i] = s.touched_jobs[i]
@@ -207,9 +229,10 @@ def _want(s: State, job: int) -> None:
         member = s.next_member[member]
 
 
-def _sort(s: State, jobs: int, first: int) -> None:
-    """Order the queue by chance, size, value or value per size, the last three shaken by a fifth; ``first`` first."""
-    rule = rng.below(s, 4)
+def _sort(s: State, jobs: int, first: int, rule: int) -> None:
+    """Order the queue by chance, size, value or value for what is needed, shaken by a fifth; ``first`` first."""
+    for r in range(s.resources + 1):
+        s.price[r] = s.scarcity[r] * s.quantiles[rng.below(s, 1024)]
     for i in range(jobs):
         job, shaken = s.queue[i], 0.8 + rng.below(s, 1024) / 2560.0
         option = s.first_option[job]
@@ -222,10 +245,18 @@ def _sort(s: State, jobs: int, first: int) -> None:
         elif rule == 2:
             s.key[i] = -shaken * s.value_of[option]
         else:
-            s.key[i] = -shaken * s.value_of[option] / (s.size[job] + 1.0)
+            s.key[i] = -shaken * s.value_of[option] / _rent(s, job, option)
     for i in range(1, jobs):
         job, key, at = s.queue[i], s.key[i], i
         while at > 0 and s.key[at - 1] > key:
             s.queue[at], s.key[at] = s.queue[at - 1], s.key[at - 1]
             at -= 1
         s.queue[at], s.key[at] = job, key
+
+
+def _rent(s: State, job: int, option: int) -> float:
+    """Return what a job needs, at the prices of the move."""
+    rent = s.price[s.resources] * s.size[job] + 1e-9
+    for r in range(s.resources):
+        rent += s.price[r] * s.demand[option, r] * s.workers[option]
+    return rent

@@ -114,6 +114,8 @@ cdef class State:
     cdef public long move
     cdef public long[::1] queue
     cdef public double[::1] key
+    cdef public double[::1] scarcity
+    cdef public double[::1] price
     cdef public long[::1] tried
     cdef public long[::1] kept
     cdef public long[::1] better

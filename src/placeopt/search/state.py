@@ -156,6 +156,8 @@ class State:
     move: int
     queue: Row  # (J,) jobs that are to be placed
     key: Reals  # (J,)
+    scarcity: Reals  # (R + 1,) what jobs ask for in parts of what there is, by unit; GPU shares last
+    price: Reals  # (R + 1,)
     tried: Row  # of each kind of move
     kept: Row
     better: Row
