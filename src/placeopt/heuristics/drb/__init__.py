@@ -3,8 +3,9 @@
 from collections.abc import Callable
 from functools import partial
 
-from placeopt.heuristics.drb.node_utility import ArtifactUtility
-from placeopt.heuristics.drb.place import Bipartition, BipartitionOfCommunicating, communicating_jobs
+from placeopt.heuristics.drb.artifact import ArtifactUtility
+from placeopt.heuristics.drb.place import Bipartition, BipartitionOfCommunicating
+from placeopt.heuristics.drb.traffic import communicating_jobs
 from placeopt.heuristics.greedy_pass import Chooser
 from placeopt.problem import State
 

@@ -1,8 +1,9 @@
-"""Slowdowns that a bundle would suffer and cause beside the jobs on a node."""
+"""Who runs beside a bundle on several nodes, in arrays, and by how much each slows it and is slowed."""
 
 from __future__ import annotations
 
-from functools import lru_cache
+from itertools import chain
+from typing import NamedTuple
 
 import numpy as np
 
@@ -10,64 +11,55 @@ from placeopt.problem import IntArray, State
 from placeopt.terms.costs.horus import excess_table
 
 
-class CoRunners:
-    """
-    The co-runners of a bundle on a node: pairs of profiles count at the closest part that they share.
+class CoRunners(NamedTuple):
+    """C co-runners of a bundle on nodes of g GPUs each, node after node."""
 
-    Under ``curve`` a co-runner is a job on a GPU, disturbed there.
-    """
-
-    def __init__(self, state: State, option: int, node: int) -> None:
-        problem, here = state.problem, slice(state.problem.first_gpu[node], state.problem.first_gpu[node + 1])
-        self.by_curve, size = problem.policy.interference.model == "curve", here.stop - here.start
-        if self.by_curve:
-            jobs, used = state.gpu_jobs[here], state.gpu_utilisation[here]
-            more = int(problem.options.utilisation[option])
-            table = excess_table(problem.policy.interference.curve, int(used.max(initial=0)) + more)
-            gpu = np.repeat(np.arange(size), jobs)
-            self._on = gpu[:, None] == np.arange(size)  # (co-runners, GPUs)
-            after = table[used + more]
-            self._suffered, self._caused = after[gpu], (after - np.where(jobs > 1, table[used], 0))[gpu]
-            return
-        self._slowdown, self._profile = problem.slowdown, int(problem.class_profile[problem.options.job_class[option]])
-        tenants = state.tenants[node] if state.tenants else {}
-        level = meeting_levels(*(relative(part[here]).tobytes() for part in (problem.gpu_socket, problem.gpu_switch)))
-        rows = [
-            (profile, level[np.array(gpus) - here.start].min(axis=0))
-            for (profile, gpus), count in tenants.items()
-            for _ in range(count)
-        ]
-        self._others = np.array([profile for profile, _ in rows], dtype=np.int64)
-        self._level = np.array([row for _, row in rows], dtype=np.int64).reshape(-1, size)  # (co-runners, GPUs)
+    node: IntArray  # (C,) position of the node
+    meeting: IntArray  # (C, g) level at which each GPU of the node meets the co-runner's
+    suffered: IntArray  # (C, 4) thousandths by which it slows the bundle where they meet at a level
+    caused: IntArray  # (C, 4) thousandths by which the bundle slows it
 
     def excess(self, sets: IntArray) -> tuple[IntArray, IntArray]:
         """
-        Return by how much each co-runner slows the bundle, and is slowed, in thousandths: shape (co-runners, m) each.
+        Return by how much each slows the bundle, and is slowed, in thousandths: shape (C, S) each.
 
-        ``sets``, shape (m, k): GPUs of the node by index, m choices of k.
+        ``sets``, shape (nodes, S, k): GPUs of each node by index, S choices of k.
         """
-        if self.by_curve:
-            on = self._on[:, sets].any(axis=2)
-            return on * self._suffered[:, None], on * self._caused[:, None]
-        nearest, other = self._level[:, sets].min(axis=2), self._others[:, None]
-        if self._profile < 0 or not len(other):
-            return np.zeros_like(nearest), np.zeros_like(nearest)
-        suffered, caused = self._slowdown[nearest, self._profile, other], self._slowdown[nearest, other, self._profile]
-        return suffered * (other >= 0), caused * (other >= 0)
+        row = np.arange(len(self.node))[:, None]
+        nearest = self.meeting[row[:, None], sets[self.node]].min(axis=2)
+        return self.suffered[row, nearest], self.caused[row, nearest]
 
 
-def relative(part: IntArray) -> IntArray:
-    """Number the sockets or switches of a node's GPUs from 0, as on any node of the same hardware; -1: none."""
-    inside = part >= 0
-    return np.where(inside, part - part[inside].min(), -1) if inside.any() else part
+def co_runners(state: State, option: int, nodes: IntArray, levels: IntArray) -> CoRunners:
+    """
+    Return the co-runners of a bundle of ``option`` on each of ``nodes``, all of one kind of machine.
 
-
-@lru_cache(maxsize=256)
-def meeting_levels(sockets: bytes, switches: bytes) -> IntArray:
-    """Shape (g, g): where two GPUs of a node meet: 0 the same GPU, 1 a switch, 2 a socket, 3 the node."""
-    parts = [np.frombuffer(part, dtype=np.int64) for part in (sockets, switches)]
-    level = np.full((len(parts[0]), len(parts[0])), 3)
-    for at, part in zip((2, 1), parts, strict=True):
-        level[(part[:, None] == part) & (part >= 0)] = at
-    np.fill_diagonal(level, 0)
-    return level
+    A pair of profiles counts at the closest part that the two share, ``levels`` (g, g) for two GPUs: 0 the GPU, 1 a
+    switch, 2 a socket, 3 the node. Under ``curve`` a co-runner is a job on one GPU, disturbed there.
+    """
+    problem, first = state.problem, state.problem.node_gpu_start[nodes]
+    if problem.policy.interference.model == "curve":
+        slots = first[:, None] + np.arange(len(levels))
+        jobs, used, more = state.gpu_jobs[slots], state.gpu_utilisation[slots], int(problem.options.utilisation[option])
+        table = excess_table(problem.policy.interference.curve, int(used.max(initial=0)) + more)
+        after = table[used + more]
+        node, gpu = np.divmod(np.repeat(np.arange(jobs.size), jobs.ravel()), len(levels))
+        slowed = np.stack([after, after - np.where(jobs > 1, table[used], 0)])[:, node, gpu]
+        suffered, caused = slowed[:, :, None] * (np.arange(4) == 0)
+        return CoRunners(node, levels[gpu], suffered, caused)
+    tenants = [state.tenants[node].items() if state.tenants else () for node in nodes.tolist()]
+    held = [(at, profile, gpus, count) for at, here in enumerate(tenants) for (profile, gpus), count in here]
+    count = np.array([row[3] for row in held], dtype=np.int64)
+    node, other = (np.repeat(np.array([row[i] for row in held], dtype=np.int64), count) for i in (0, 1))
+    meeting = np.zeros((0, len(levels)), dtype=np.int64)
+    if held:
+        sizes = np.array([len(row[2]) for row in held])
+        start = np.repeat(first[[row[0] for row in held]], sizes)
+        gpus = np.array(list(chain.from_iterable(row[2] for row in held))) - start
+        meeting = np.repeat(np.minimum.reduceat(levels[gpus], np.cumsum(sizes) - sizes), count, axis=0)
+    profile = int(problem.class_profile[problem.options.job_class[option]])
+    some, harmless = (other >= 0)[:, None], np.zeros((len(other), 4), dtype=np.int64)
+    if profile < 0 or not len(other):
+        return CoRunners(node, meeting, harmless, harmless)
+    slowdown = problem.slowdown
+    return CoRunners(node, meeting, slowdown[:, profile, other].T * some, slowdown[:, other, profile].T * some)

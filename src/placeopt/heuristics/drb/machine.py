@@ -1,19 +1,19 @@
-"""One node for a bundle: the GPUs that bi-partitioning gives it, and how well it would run there (SC'17 eq. 2)."""
+"""Machines as hardware to halve: what some usable GPUs offer whatever runs there, and a node with what runs there."""
 
 from __future__ import annotations
 
-from functools import lru_cache
+from itertools import accumulate
+from typing import TypeVar
 
 import numpy as np
 
-from placeopt.heuristics.drb.co_runners import CoRunners, relative
 from placeopt.heuristics.drb.hardware_tree import machine_tree
-from placeopt.heuristics.drb.split import Half, assign
-from placeopt.problem import BoolArray, IntArray, Problem, State
-from placeopt.terms.costs.utility import talks
+from placeopt.heuristics.drb.split import Half
+from placeopt.problem import BoolArray, IntArray, Problem
 
 Weights = tuple[float, float, float]
 """Of path, interference and fragmentation in eq. 2."""
+Number = TypeVar("Number", float, np.ndarray)
 
 
 def utility_weights(problem: Problem) -> Weights:
@@ -24,119 +24,92 @@ def utility_weights(problem: Problem) -> Weights:
     return a / (a + b + c), b / (a + b + c), c / (a + b + c)
 
 
-class Machine:
+class MachineKind:
     """
-    The GPUs of one node for an option, as `placeopt.heuristics.drb.split.Hardware`; a task is one GPU of a worker.
+    The hardware of nodes that differ only in what runs on them; g GPUs each.
 
     Fragmentation is eq. 5, the mean over the node's sockets of the part that is free, also where a decision is between
     two halves of the node. On sockets of equal size it is then the same for both halves. A mean over the sockets of one
     half instead would draw jobs to the fuller half, where the paper's prototype separates them (5.2.2, job 1).
     """
 
-    def __init__(self, state: State, option: int, node: int, usable: BoolArray, weights: Weights) -> None:
-        """``usable``: Slots of the node whose GPUs the bundle may have."""
-        problem = state.problem
-        self.problem, self.option, self._weights = problem, option, weights
-        self.co_runners = CoRunners(state, option, node)
+    def __init__(self, problem: Problem, node: int) -> None:
+        here = slice(problem.first_gpu[node], problem.first_gpu[node + 1])
         self.distances = problem.topology.distance[int(problem.topology.node_machine[node])]
-        size, start = len(self.distances), problem.first_gpu[node]
-        self.usable: BoolArray = usable[:size]
         self.tree = machine_tree(self.distances)
-        self.room = self.tree.sums(self.usable.astype(np.int64))
-        self._excess = self._excess_on(np.arange(size)[:, None])
-        counts, self._whole = socket_counts(relative(problem.gpu_socket[start : start + size]).tobytes())
-        self._share = np.where(state.gpu_jobs[start : start + size] == 0, counts, 0)
+        self.levels = np.full_like(self.distances, 3)
+        """Shape (g, g): where two GPUs meet: 0 the same GPU, 1 a switch, 2 a socket, 3 the node."""
+        for level, part in ((2, problem.gpu_socket[here]), (1, problem.gpu_switch[here])):
+            self.levels[(part[:, None] == part) & (part >= 0)] = level
+        np.fill_diagonal(self.levels, 0)
+        socket, gpus = np.unique(problem.gpu_socket[here], return_inverse=True, return_counts=True)[1:]
+        of_socket = int(np.lcm.reduce(gpus))
+        self.counts: IntArray = of_socket // gpus[socket]
+        """Shape (g,): what each GPU counts in eq. 5 in whole numbers, where all sockets count alike."""
+        self.whole = of_socket * len(gpus)
+        """The sum over all sockets."""
+        self._usable: dict[bytes, UsableGpus] = {}
 
-    def gpus(self, ranks: list[int]) -> tuple[int, ...] | None:
-        """Return GPUs by index for some ranks of a job, worker after worker; None without room."""
-        problem, need = self.problem, int(self.problem.options.gpus[self.option]) * len(ranks)
-        weights = _gpu_traffic(problem, self.option, ranks)
-        gpu_of = assign(list(range(need)), weights, self, self._weights[0])
-        return None if gpu_of is None else tuple(gpu_of[task] for task in range(need))
+    def of_usable(self, usable: BoolArray) -> UsableGpus:
+        """Return the halves of a machine of which some GPUs, (g,), are usable; they are kept."""
+        key = usable.tobytes()
+        if key not in self._usable:
+            self._usable[key] = UsableGpus(self, usable)
+        return self._usable[key]
 
-    def utility(self, gpus: tuple[int, ...]) -> tuple[float, float]:
-        """Return the path term of eq. 2 for a whole job on some GPUs of the node, and the sum of the other two."""
-        problem, one = self.problem, np.array([gpus])
-        best, path = int(problem.best_path[self.option]), int(self.path(one)[0])
-        near = best / path if path > best and talks(problem, self.option) else 1.0
-        return self._weights[0] * near, self._worth(float(self._excess_on(one)[0]), float(self.free_without(one)[0]))
 
-    def path(self, sets: IntArray) -> IntArray:
-        """Shape (m,): path length between all pairs of GPUs of each set, (m, k)."""
-        length: IntArray = self.distances[sets[:, :, None], sets[:, None, :]].sum(axis=(1, 2)) // 2
-        return length
+class UsableGpus:
+    """Halves of a machine of which only some GPUs, shape (g,), are usable: what they offer whatever runs there."""
 
-    def free_without(self, sets: IntArray) -> np.ndarray:
-        """Shape (m,): eq. 5 once a set of GPUs, (m, k), is held."""
-        left: np.ndarray = (self._share.sum() - self._share[sets].sum(axis=1)) / self._whole
-        return left
+    def __init__(self, kind: MachineKind, usable: BoolArray) -> None:
+        self.kind, self.room = kind, kind.tree.sums(usable.astype(np.int64))
+        self._usable, self._halves = usable, dict[int, tuple[list[list[int]], list[list[float]], float]]()
+
+    def halves(self, parts: tuple[int, int]) -> tuple[list[list[int]], list[list[float]], float]:
+        """
+        Return the usable GPUs of two halves, distances inside each, and the mean distance across.
+
+        Inside: the mean from the most central GPU to the nearest n of the half, itself included, by n.
+        """
+        if parts[0] not in self._halves:
+            leaves = [self.kind.tree.leaves(part) for part in parts]
+            gpus = [here[self._usable[here]] for here in leaves]
+            across = float(self.kind.distances[gpus[0][:, None], gpus[1]].mean())
+            self._halves[parts[0]] = [here.tolist() for here in gpus], [self._inside(here) for here in gpus], across
+        return self._halves[parts[0]]
+
+    def _inside(self, gpus: IntArray) -> list[float]:
+        near = np.sort(self.kind.distances[gpus[:, None], gpus], axis=1).cumsum(axis=1).min(axis=0).tolist()
+        return [0.0, 0.0, *(near[count] / count for count in range(1, len(near)))]
+
+
+class Machine:
+    """A node for an option, as `placeopt.heuristics.drb.split.Hardware`; a task is one GPU of a worker."""
+
+    def __init__(self, usable: UsableGpus, share: list[int], excess: list[int], weights: Weights) -> None:
+        """``share``: what each GPU counts in eq. 5, 0 where in use; ``excess``: slowdown suffered and caused there."""
+        self.tree, self.room = usable.kind.tree, usable.room
+        self._usable, self._share, self._excess, self._weights = usable, share, excess, weights
+        self._free = sum(share)
 
     def halves(self, parts: tuple[int, int], leaf_of: dict[int, int]) -> tuple[Half, Half, float]:
         """See ``Hardware``: by the usable GPUs of each, beside those that the job has elsewhere."""
-        leaves = [self.tree.leaves(part) for part in parts]
-        gpus = [here[self.usable[here]] for here in leaves]
-        free = int(self._share.sum()) - int(self._share[list(leaf_of.values())].sum())
-        held = [[0, *np.cumsum(np.sort(self._share[here])[::-1]).tolist()] for here in gpus]
-        across = float(self.distances[gpus[0][:, None], gpus[1]].mean())
-        return self._half(gpus[0], free, held[0], held[1]), self._half(gpus[1], free, held[1], held[0]), across
+        gpus, inside, across = self._usable.halves(parts)
+        free = self._free - sum([self._share[gpu] for gpu in leaf_of.values()])
+        most = [[0, *accumulate(sorted([self._share[gpu] for gpu in here], reverse=True))] for here in gpus]
 
-    def _half(self, gpus: IntArray, free: int, mine: list[int], others: list[int]) -> Half:
-        """``free``: What is free of the node; ``mine`` and ``others`` less of it by tasks in the half and beside it."""
-        near = np.sort(self.distances[gpus[:, None], gpus], axis=1).cumsum(axis=1).min(axis=0).tolist()
-        excess = np.sort(self._excess[gpus]).tolist()
+        def half(y: int) -> Half:
+            excess, mine, others = sorted([self._excess[gpu] for gpu in gpus[y]]), most[y], most[1 - y]
 
-        def inside(count: int) -> float:
-            """Mean distance from the most central GPU to the nearest ``count`` of the half."""
-            return near[count - 1] / (count - 1) if count > 1 else 0.0
+            def worth(held: int, beside: int) -> float:
+                left = (free - mine[held + 1] - others[beside]) / self._usable.kind.whole
+                return worth_of(self._weights, excess[held], left)
 
-        def worth(held: int, beside: int) -> float:
-            return self._worth(excess[held], (free - mine[held + 1] - others[beside]) / self._whole)
+            return Half(len(excess), inside[y].__getitem__, worth)
 
-        return Half(len(gpus), inside, worth)
-
-    def _worth(self, excess: float, free: float) -> float:
-        """Return the terms of eq. 2 for slowdowns suffered and caused (thousandths) and for what stays free (eq. 5)."""
-        return self._weights[1] * 1000 / (1000 + excess) + self._weights[2] / (1 + free)
-
-    def _excess_on(self, sets: IntArray) -> IntArray:
-        """Shape (m,): what a bundle suffers and causes on each set of GPUs, (m, k)."""
-        suffered, caused = self.co_runners.excess(sets)
-        adds = self.problem.policy.interference.model == "pairwise"
-        felt: IntArray = suffered.sum(axis=0) if adds else suffered.max(axis=0, initial=0)
-        felt += caused.sum(axis=0)
-        return felt
+        return half(0), half(1), across
 
 
-@lru_cache(maxsize=256)
-def socket_counts(sockets: bytes) -> tuple[IntArray, int]:
-    """Return what each GPU of a node counts, shape (g,), if all sockets count alike, and the sum, in whole numbers."""
-    socket, gpus = np.unique(np.frombuffer(sockets, dtype=np.int64), return_inverse=True, return_counts=True)[1:]
-    of_socket = int(np.lcm.reduce(gpus))
-    return of_socket // gpus[socket], of_socket * len(gpus)
-
-
-def rank_traffic(problem: Problem, option: int) -> IntArray | None:
-    """Shape (workers, workers): weights of the edges between a job's workers; None where all pairs talk alike."""
-    edges = problem.class_communication[problem.options.job_class[option]].edges
-    if not edges:
-        return None
-    workers = int(problem.options.workers[option])
-    out = np.zeros((workers, workers), dtype=np.int64)
-    for edge in edges:
-        a, b = edge.ranks
-        if max(a, b) < workers:
-            out[a, b] = out[b, a] = edge.weight
-    return out
-
-
-def _gpu_traffic(problem: Problem, option: int, ranks: list[int]) -> IntArray | None:
-    """Shape (k, k): weights between the GPUs of some ranks, worker after worker; None where all pairs talk alike."""
-    between = rank_traffic(problem, option)
-    if between is None:
-        return None
-    inside = int(problem.class_communication[problem.options.job_class[option]].weight)
-    gpus = int(problem.options.gpus[option])
-    of_ranks = between[np.ix_(ranks, ranks)] + inside * np.eye(len(ranks), dtype=np.int64)
-    weights: IntArray = np.kron(of_ranks, np.ones((gpus, gpus), dtype=np.int64))
-    np.fill_diagonal(weights, 0)
-    return weights
+def worth_of(weights: Weights, excess: Number, free: Number) -> Number:
+    """Return the terms of eq. 2 for slowdowns suffered and caused (thousandths), and for what stays free (eq. 5)."""
+    return weights[1] * 1000 / (1000 + excess) + weights[2] / (1 + free)

@@ -1,33 +1,34 @@
-"""A score of nodes by SC'17's utility; ``Artifact`` is the rule of the paper's artifact."""
+"""A score of nodes by SC'17's utility (eq. 2): evaluated once for all nodes in the same state."""
 
 from __future__ import annotations
-
-from itertools import combinations
-from math import comb
 
 import numpy as np
 
 from placeopt.heuristics.candidates import Candidates
-from placeopt.heuristics.drb.machine import Machine, utility_weights
-from placeopt.heuristics.score_cache import ScoreCache
-from placeopt.problem import BoolArray, IntArray, Problem
+from placeopt.heuristics.drb.machine import MachineKind, utility_weights
+from placeopt.heuristics.drb.node_batch import NodeBatch
+from placeopt.problem import BoolArray, IntArray, Problem, State
 from placeopt.problem.classes import group_by_key
 from placeopt.terms.costs.utility import talks
 
 Offer = tuple[tuple[int, ...], float, float]
 """GPUs of a node by index, in the order of the tasks; path term of the utility; co-runner and fragmentation terms."""
 
+MOST_OFFERS = 1 << 20
+"""Offers kept; beyond that they are all dropped."""
+
 
 class NodeUtility:
     """
     A score (`placeopt.heuristics.candidates.Score`): minus the utility of a bundle on each node.
 
-    Where it is one of several bundles of its job the path is left out: it depends on where the others go. What a node
-    offers is looked up where its free GPUs, and who is beside them, are those of a node that was asked before.
+    Where it is one of several bundles of its job the path is left out: it depends on where the others go. Nodes of one
+    kind of machine with the same idle GPUs and the same co-runners on the same GPUs are in one state; what such a node
+    offers to equal requests on equal usable GPUs is kept.
     """
 
     def __init__(self, problem: Problem) -> None:
-        options, self.weights, self._known = problem.options, utility_weights(problem), ScoreCache[Offer]()
+        options, self.weights = problem.options, utility_weights(problem)
         self._asked = np.column_stack(
             (
                 *(options.gpus, options.bundle_workers, options.bundles == 1, problem.best_path, options.utilisation),
@@ -36,6 +37,9 @@ class NodeUtility:
             )
         )  # (O, 7): what an offer depends on beside the node
         self._request = group_by_key(row.tobytes() for row in self._asked)[0]
+        self._kinds: dict[int, MachineKind] = {}
+        self._states: dict[object, int] = {}
+        self._offers: dict[tuple[int, int, bytes], Offer] = {}
 
     def option_features(self, problem: Problem) -> IntArray:
         """Return what a score depends on beside the node."""
@@ -46,93 +50,68 @@ class NodeUtility:
         """Score ``nodes``, on all of which a bundle of ``option`` fits."""
         if not candidates.problem.options.gpus[option]:
             return np.zeros(len(nodes))
-        usable, whole = candidates.usable(option, nodes), candidates.problem.options.bundles[option] == 1
-        offers = [self._offer(candidates, option, node, usable[i]) for i, node in enumerate(nodes.tolist())]
-        return -np.array([whole * path + worth for _, path, worth in offers])
+        whole = candidates.problem.options.bundles[option] == 1
+        offers, of_node = self._offered(candidates, option, nodes, candidates.usable(option, nodes))
+        return -np.array([whole * path + worth for _, path, worth in offers])[of_node]
 
     def gpus(self, candidates: Candidates, option: int, node: int, ranks: list[int]) -> tuple[int, ...] | None:
         """Return GPUs of the cluster for some of a job's ranks on a node; None without room."""
-        problem, options = candidates.problem, candidates.problem.options
+        problem, options, here = candidates.problem, candidates.problem.options, np.array([node])
         if not options.gpus[option]:
             return ()
-        usable = candidates.usable(option, np.array([node]))[0]
-        edges = problem.class_communication[options.job_class[option]].edges
+        usable, edges = candidates.usable(option, here), problem.class_communication[options.job_class[option]].edges
+        found: tuple[int, ...] | None
         if len(ranks) == options.bundle_workers[option] and not edges:
-            found: tuple[int, ...] | None = self._offer(candidates, option, node, usable)[0]
+            found = self._offered(candidates, option, here, usable)[0][0][0]
         else:
-            found = Machine(candidates.state, option, node, usable, self.weights).gpus(ranks)
-        return None if found is None else tuple(problem.first_gpu[node] + gpu for gpu in found)
+            (found,) = self._batch(candidates.state, option, here, usable).bipartitioned(ranks)
+        return None if found is None else tuple([problem.first_gpu[node] + gpu for gpu in found])
 
-    def _offer(self, candidates: Candidates, option: int, node: int, usable: BoolArray) -> Offer:
-        """Return the offer of a node with room for a bundle of an option, on ``usable`` ones of its slots."""
-        problem, state = candidates.problem, candidates.state
-        here, first = slice(problem.first_gpu[node], problem.first_gpu[node + 1]), problem.first_gpu[node]
-        beside = state.tenants[node].items() if state.tenants else ()
-        key = (
-            *(self._request[option], int(problem.topology.node_machine[node]), usable.tobytes()),
-            *(state.gpu_jobs[here].tobytes(), state.gpu_utilisation[here].tobytes()),
-            frozenset((profile, tuple(gpu - first for gpu in gpus), count) for (profile, gpus), count in beside),
-        )
-        known = self._known.recall(key)
-        if known is None:
-            machine = Machine(state, option, node, usable, self.weights)
-            gpus = machine.gpus(list(range(int(problem.options.bundle_workers[option]))))
-            assert gpus is not None  # noqa: S101 - there is room for a bundle
-            known = self._best(machine, gpus)
-            self._known.keep(key, known)
-        return known
+    def _offered(
+        self, candidates: Candidates, option: int, nodes: IntArray, usable: BoolArray
+    ) -> tuple[list[Offer], list[int]]:
+        """Return the offers of nodes with room for a bundle on ``usable`` slots, equal ones once, and each node's."""
+        request, states = self._request[option], candidates.kept(self._numbered, nodes).astype(np.int64)
+        if len(self._offers) > MOST_OFFERS:
+            self._offers.clear()
+        keys = [(request, *key) for key in zip(states.tolist(), map(np.ndarray.tobytes, usable), strict=True)]
+        of_node, first = group_by_key(keys)
+        found = [self._offers.get(keys[i]) for i in first]
+        new = np.array([i for i, offer in zip(first, found, strict=True) if offer is None], dtype=np.int64)
+        kind = candidates.problem.topology.node_machine[nodes[new]]
+        for machine in np.unique(kind):
+            here = new[kind == machine]
+            made = self._rated(self._batch(candidates.state, option, nodes[here], usable[here]))
+            self._offers.update(zip([keys[i] for i in here.tolist()], made, strict=True))
+        return [self._offers[keys[i]] for i in first], of_node
 
-    def _best(self, machine: Machine, gpus: tuple[int, ...]) -> Offer:
-        """Return what a machine offers; ``gpus`` are those that bi-partitioning gives."""
-        return gpus, *machine.utility(gpus)
+    def _batch(self, state: State, option: int, nodes: IntArray, usable: BoolArray) -> NodeBatch:
+        """Return nodes of one kind for a bundle."""
+        machine = int(state.problem.topology.node_machine[nodes[0]])
+        kind = self._kinds.get(machine) or self._kinds.setdefault(machine, MachineKind(state.problem, int(nodes[0])))
+        return NodeBatch(state, option, nodes, usable, kind, self.weights)
 
+    def _rated(self, batch: NodeBatch) -> list[Offer]:
+        """Return what each node offers to a whole bundle."""
+        ranks = list(range(int(batch.problem.options.bundle_workers[batch.option])))
+        found = [gpus for gpus in batch.bipartitioned(ranks) if gpus is not None]  # there is room on all of them
+        near, worth = batch.utility(np.array(found)[:, None])
+        return list(zip(found, near[:, 0].tolist(), worth[:, 0].tolist(), strict=True))
 
-FLOOR = 0.01
-"""The artifact's floor of every term."""
-
-MOST_SETS = 2_000
-"""Sets of GPUs of one node that are all scored; of more, only the one that bi-partitioning finds."""
-
-
-class ArtifactUtility(NodeUtility):
-    """
-    The rule of SC'17's artifact: of all sets of GPUs of all machines the one of greatest system utility.
-
-    U_s = 3 f^(1/3) / (t^(1/3) + J^(1/3) + w^(1/3)), f = 0.01, all terms at least f: t as in ``terms.costs.utility``
-    (form ``sc17``), J the mean of what the job suffers from and causes to co-runners, as in the artifact a speed (solo
-    over collocated time) taken for a cost, w the mean over the machine's sockets of free over total GPUs (0 and 1
-    become f).
-
-    Departures from the artifact: the GPUs counted out of w are the chosen ones (it counts others); of equal sets the
-    first is taken (it takes the last, by memory addresses); slowdowns are those of the instance at the closest part
-    that two jobs share (it has them by numbers of GPUs, and in a common socket only); a GPU is assigned once (it may
-    assign it twice a round); jobs on several nodes, which it does not support, are placed as by ``NodeUtility``.
-    """
-
-    def _best(self, machine: Machine, gpus: tuple[int, ...]) -> Offer:
-        if machine.problem.options.bundles[machine.option] > 1:
-            return super()._best(machine, gpus)
-        sets = np.array([gpus])
-        if comb(int(machine.usable.sum()), len(gpus)) <= MOST_SETS:
-            sets = np.array(list(combinations(np.flatnonzero(machine.usable).tolist(), len(gpus))))
-        utility = system_utility(machine, sets)
-        best = int(utility.argmax())
-        return tuple(sets[best].tolist()), float(utility[best]), 0.0
-
-
-def system_utility(machine: Machine, sets: IntArray) -> np.ndarray:
-    """Return U_s, shape (m,), of a whole job on sets of a node's GPUs, by index: (m, k)."""
-    problem, option, n = machine.problem, machine.option, sets.shape[1]
-    far = max(1, problem.topology.max_machine_distance) * max(n, n * (n - 1) // 2)
-    more = (machine.path(sets) - int(problem.best_path[option])) * talks(problem, option)
-    suffered, caused = machine.co_runners.excess(sets)
-    felt = _speeds(suffered).sum(axis=0) / max(1, len(suffered))
-    slowed, free = _speeds(caused).sum(axis=0) / np.maximum(1, (caused > 0).sum(axis=0)), machine.free_without(sets)
-    terms = more / far, (felt + slowed) / 2, np.where(free == 1, 0, free)
-    share: np.ndarray = 3 * FLOOR ** (1 / 3) / sum(np.maximum(FLOOR, term) ** (1 / 3) for term in terms)
-    return share
-
-
-def _speeds(excess: IntArray) -> np.ndarray:
-    """Return solo over collocated time where jobs disturb each other, else 0."""
-    return np.where(excess > 0, 1000 / (1000 + excess), 0)
+    def _numbered(self, candidates: Candidates, nodes: IntArray) -> np.ndarray:
+        """Number the states of nodes; equal numbers, equal states."""
+        state, start, machine = candidates.state, candidates.problem.first_gpu, candidates.problem.topology.node_machine
+        numbers, by_curve = [], candidates.problem.policy.interference.model == "curve"
+        for node in nodes.tolist():
+            jobs, first = state.gpu_jobs[start[node] : start[node + 1]], start[node]
+            beside = state.tenants[node].items() if state.tenants else ()
+            key = (
+                int(machine[node]),
+                jobs.tobytes() if by_curve else (jobs == 0).tobytes(),
+                state.gpu_utilisation[first : start[node + 1]].tobytes() if by_curve else None,
+                frozenset(
+                    [(profile, tuple([gpu - first for gpu in gpus]), count) for (profile, gpus), count in beside]
+                ),
+            )
+            numbers.append(self._states.setdefault(key, len(self._states)))
+        return np.array(numbers, dtype=np.float64)

@@ -8,13 +8,13 @@ import numpy as np
 
 from placeopt.heuristics.candidates import Candidates
 from placeopt.heuristics.drb.hardware_tree import HalvingTree, cluster_tree
-from placeopt.heuristics.drb.machine import rank_traffic
 from placeopt.heuristics.drb.node_utility import NodeUtility
 from placeopt.heuristics.drb.split import Half, assign
+from placeopt.heuristics.drb.traffic import communicating_jobs, rank_traffic
 from placeopt.heuristics.greedy_pass import TRIES, ByScore, nodes_in_order, place, table_for
 from placeopt.heuristics.node_selection import nodes_for_bundles
 from placeopt.heuristics.scores.registry import score_named
-from placeopt.problem import BoolArray, Placement, Problem, State
+from placeopt.problem import Placement, Problem, State
 
 
 class Bipartition:
@@ -134,11 +134,3 @@ class BipartitionOfCommunicating:
         """See ``Chooser``."""
         self._bipartition.changed(node)
         self._by_score.changed(node)
-
-
-def communicating_jobs(problem: Problem) -> BoolArray:
-    """Shape (J,): jobs that state traffic and have an option of several GPUs."""
-    options = problem.options
-    of_class = [communication.weight > 0 or bool(communication.edges) for communication in problem.class_communication]
-    several = options.job_class[options.gpus * options.workers > 1]
-    return np.array(of_class, dtype=bool)[problem.job_class] & np.isin(problem.job_class, several)

@@ -1,10 +1,9 @@
-"""Tasks dealt to two halves of the hardware by utility (SC'17 algorithm 3), recursively down to its leaves."""
+"""Tasks dealt to two halves of the hardware by utility (SC'17 algorithm 3), again and again down to its leaves."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
@@ -13,8 +12,7 @@ from placeopt.heuristics.drb.hardware_tree import HalvingTree
 from placeopt.problem import IntArray
 
 
-@dataclass(frozen=True)
-class Half:
+class Half(NamedTuple):
     """What one half of the hardware offers."""
 
     room: int  # tasks that it can take
@@ -41,32 +39,28 @@ def assign(tasks: list[int], weights: IntArray | None, hardware: Hardware, path_
     ``tasks`` are rows of ``weights``, the traffic between tasks (None: all pairs communicate alike).
     ``path_weight`` is the weight of the path term in the utility.
     """
+    tree, room, second = hardware.tree, hardware.room.tolist(), hardware.tree.second.tolist()
     leaf_of: dict[int, int] = {}
-
-    def bipartition(tasks: list[int], part: int) -> bool:
-        if not tasks:
-            return True
-        if len(tasks) > hardware.room[part]:
-            return False
-        second = int(hardware.tree.second[part])
-        if second < 0:
-            leaf_of.update(dict.fromkeys(tasks, int(hardware.tree.leaves(part)[0])))
-            return True
-        if weights is None and len(tasks) == hardware.room[part]:  # they need all there is, whichever goes where
-            below = slice(part, int(hardware.tree.last[part]))
-            room = hardware.room[below][hardware.tree.second[below] < 0]
-            leaf_of.update(zip(tasks, np.repeat(hardware.tree.leaves(part), room).tolist(), strict=True))
-            return True
-        parts = part + 1, second
-        for y in (0, 1):
-            if not hardware.room[parts[1 - y]]:
-                return bipartition(tasks, parts[y])
-        side = _deal(tasks, weights, hardware.halves(parts, leaf_of), path_weight)
-        return all(
-            bipartition([task for task, at in zip(tasks, side, strict=True) if at == y], parts[y]) for y in (0, 1)
-        )
-
-    return leaf_of if len(hardware.room) and bipartition(tasks, 0) else None
+    open_parts = [(tasks, 0)]
+    if len(tasks) > sum(room[:1]):  # without hardware there is no part 0
+        return None
+    while open_parts:  # the first half of a part, whole, before its second
+        tasks, part = open_parts.pop()
+        if second[part] < 0 or (weights is None and len(tasks) == room[part]):  # they need all there is
+            below = slice(part, int(tree.last[part]))
+            rooms = hardware.room[below][tree.second[below] < 0]
+            leaf_of.update(zip(tasks, np.repeat(tree.leaves(part), rooms).tolist(), strict=False))
+            continue
+        parts = part + 1, second[part]
+        if room[parts[0]] and room[parts[1]]:
+            side = _deal(tasks, weights, hardware.halves(parts, leaf_of), path_weight)
+        else:
+            side = [int(not room[parts[0]])] * len(tasks)
+        for y in (1, 0):
+            dealt = [task for task, at in zip(tasks, side, strict=True) if at == y]
+            if dealt:
+                open_parts.append((dealt, parts[y]))
+    return leaf_of
 
 
 def _deal(
@@ -81,15 +75,16 @@ def _deal(
     task, the first of equal ones; the other one only where that is full. Where tasks communicate differently, the split
     is then refined by Fiduccia-Mattheyses, which the paper leaves open; it only ever cuts less.
     """
-    halves, across = hardware[:2], hardware[2]
+    halves, across, count = hardware[:2], hardware[2], [0, 0]
     table = None if weights is None else weights[np.ix_(tasks, tasks)]
-    side = np.full(len(tasks), -1)
-    count, left = [0, 0], len(tasks)
-    for task in range(len(tasks)) if table is None else _by_ties(table):
-        left -= 1
-        winner = int(count[0] == halves[0].room)
+    side, ties = [-1] * len(tasks), [0.0, 0.0, 0.0]
+    for number, task in enumerate(range(len(tasks)) if table is None else _by_ties(table), 1):
+        left, winner = len(tasks) - number, int(count[0] == halves[0].room)
         if not winner and count[1] < halves[1].room:
-            ties = _ties(table, task, side, count, left)
+            if table is None:
+                ties = [*count, left]
+            else:
+                ties = [float(table[task][np.array(side) == where].sum()) for where in (0, 1, -1)]
             paths = [_path(y, halves[y], ties, across, count[y], left) for y in (0, 1)]
             near = [path_weight * (min(paths) / path if path > min(paths) else 1.0) for path in paths]
             worth = [near[y] + halves[y].worth(count[y], count[1 - y]) for y in (0, 1)]
@@ -99,26 +94,16 @@ def _deal(
     rooms = halves[0].room, halves[1].room
     alike = table is None or len(tasks) < 2 or bool(np.ptp(table[np.triu_indices(len(table), 1)]) == 0)
     if table is not None and not (alike and sum(rooms) == len(tasks)):
-        starts = [side[None]] if 0 in count else [side[None], grown(table, (count[0], count[1]))]
-        side = least_cut(table, rooms, np.concatenate(starts))
-    dealt: list[int] = side.tolist()
-    return dealt
+        starts = [np.array([side]), *([] if 0 in count else [grown(table, (count[0], count[1]))])]
+        side = least_cut(table, rooms, np.concatenate(starts)).tolist()
+    return side
 
 
-def _ties(table: IntArray | None, task: int, side: IntArray, count: list[int], left: int) -> tuple[float, float, float]:
-    """Return the task's traffic with tasks in either half and with those to come."""
-    if table is None:
-        return float(count[0]), float(count[1]), float(left)
-    row = table[task]
-    return float(row[side == 0].sum()), float(row[side == 1].sum()), float(row[side < 0].sum())
-
-
-def _path(y: int, half: Half, ties: tuple[float, float, float], across: float, held: int, left: int) -> float:
+def _path(y: int, half: Half, ties: list[float], across: float, held: int, left: int) -> float:
     """Return what the task's traffic costs from half ``y``, which holds ``held`` tasks while ``left`` are to come."""
     follow = max(0, min(left, half.room - held - 1))
-    inside = half.inside(held + 1 + follow)
     to_come = ties[2] * follow / left if left else 0.0
-    return (ties[y] + to_come) * inside + (ties[1 - y] + ties[2] - to_come) * across
+    return (ties[y] + to_come) * half.inside(held + 1 + follow) + (ties[1 - y] + ties[2] - to_come) * across
 
 
 def _by_ties(table: IntArray) -> list[int]:

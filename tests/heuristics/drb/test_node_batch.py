@@ -1,0 +1,85 @@
+"""Utility of nodes evaluated in arrays and kept by state: the definitions GPU by GPU, and every decision anew."""
+
+from itertools import combinations
+
+import numpy as np
+from hypothesis import given
+
+from placeopt.heuristics import CHOOSERS, order_jobs
+from placeopt.heuristics.drb.machine import MachineKind, utility_weights
+from placeopt.heuristics.drb.node_batch import NodeBatch
+from placeopt.model import Instance
+from placeopt.problem import Placement, Problem, State, compile_problem
+from placeopt.terms.costs.horus import excess_table
+from placeopt.terms.costs.interference import meets
+from strategies import rounds
+
+
+def filled(problem: Problem, chooser: str) -> State:
+    """Place every other job one after the other, each where a chooser that knows nothing would place it."""
+    state = State(problem)
+    known = CHOOSERS[chooser](state)
+    for job in order_jobs(problem, "fcfs").tolist()[::2]:
+        placement = known.place(job)
+        assert placement == CHOOSERS[chooser](state).place(job)
+        if placement is not None:
+            state.place(job, placement)
+            for node in dict.fromkeys(placement.nodes):
+                known.changed(node)
+    return state
+
+
+def excess(state: State, job: int, placement: Placement) -> int:
+    """Return what a job would suffer and cause, in thousandths, from one co-runner after the other."""
+    problem, by = state.problem, state.problem.policy.interference
+    if by.model == "curve":
+        more, most, total = int(problem.options.utilisation[placement.option]), 0, 0
+        for gpu in placement.gpus:
+            used, jobs = int(state.gpu_utilisation[gpu]), int(state.gpu_jobs[gpu])
+            table = excess_table(by.curve, used + more)
+            most = max(most, int(table[used + more]) * (jobs > 0))
+            total += jobs * int(table[used + more] - table[used] * (jobs > 1))
+        return most + total
+    met = list(meets(state, job, placement))
+    suffered = [felt for _, felt, _ in met]
+    whole = sum(suffered) if by.model == "pairwise" else max(suffered, default=0)
+    return whole + sum(caused for _, _, caused in met)
+
+
+def free(state: State, node: int, gpus: tuple[int, ...]) -> float:
+    """Return eq. 5: the mean over a node's sockets of the part that is free once some GPUs are held."""
+    problem, sockets = state.problem, dict[int, list[bool]]()
+    for gpu in range(problem.first_gpu[node], problem.first_gpu[node + 1]):
+        left = state.gpu_jobs[gpu] == 0 and gpu not in gpus
+        sockets.setdefault(int(problem.gpu_socket[gpu]), []).append(bool(left))
+    return float(np.mean([np.mean(left) for left in sockets.values()]))
+
+
+@given(round_=rounds())
+def test_terms_are_those_of_the_definitions_and_nothing_kept_is_stale(round_: Instance) -> None:
+    problem = compile_problem(round_)
+    state = filled(problem, "drb")
+    for job in order_jobs(problem, "fcfs").tolist()[1::2]:
+        option, machine = problem.options_of(job)[0], problem.topology.node_machine
+        each = int(problem.options.gpus[option])
+        for kind in np.unique(machine) if each else ():
+            nodes = np.flatnonzero(machine == kind)
+            size = len(problem.topology.distance[kind])
+            if size < each:
+                continue
+            every = np.ones((len(nodes), size), dtype=bool)
+            hardware = MachineKind(problem, int(nodes[0]))
+            batch = NodeBatch(state, option, nodes, every, hardware, utility_weights(problem))
+            sets = np.array(list(combinations(range(size), each)))[None].repeat(len(nodes), axis=0)
+            terms = batch.path(sets).tolist(), batch.excess(sets).tolist(), batch.free_without(sets).tolist()
+            for n, node in enumerate(nodes.tolist()):
+                for s, indices in enumerate(sets[n].tolist()):
+                    gpus = tuple(problem.first_gpu[node] + gpu for gpu in indices)
+                    assert terms[0][n][s] == problem.topology.path(gpus)
+                    assert terms[1][n][s] == excess(state, job, Placement(option, (node,), gpus))
+                    assert abs(terms[2][n][s] - free(state, node, gpus)) < 1e-9
+
+
+@given(round_=rounds())
+def test_the_artifact_decides_as_if_every_node_was_looked_at_anew(round_: Instance) -> None:
+    filled(compile_problem(round_), "drb-sc17")
