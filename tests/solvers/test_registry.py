@@ -35,9 +35,9 @@ def test_require() -> None:
     ("solver", "needs", "coefficient", "message"),
     [
         ("cpsat", ["relax"], 0, r"'cpsat' cannot .*relax.*use highs"),
-        ("highs", ["integer"], 2**50, "use cpsat"),
+        ("highs", [], 2**50, "use cpsat"),
         ("highs", ["relax"], 2**53 + 1, "none can"),
-        ("pulp-cbc", ["integer"], 10**10, "use cpsat or highs"),
+        ("pulp-cbc", [], 10**10, "use cpsat or highs"),
         ("gurobi", [], 0, "there are cpsat, highs, pulp-cbc"),
     ],
 )

@@ -16,12 +16,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from placeopt.arguments import MAX_SEED
 from placeopt.benchmark.journal import Case, Status
 from placeopt.benchmark.mixed_model import TOLERANCE, FloatArray, MixedModel
 from placeopt.benchmark.solu import is_equal
 from placeopt.errors import Unsupported
+from placeopt.solvers.memory import memory_limit
 from placeopt.solvers.result import SolveOptions
-from placeopt.solvers.worker import memory_limit
 
 if TYPE_CHECKING:
     from placeopt.benchmark.child import CaseReport
@@ -187,7 +188,7 @@ def _solver(pulp: Any, name: str, options: SolveOptions, log: Path) -> tuple[Any
     from placeopt.solvers import cbc, pulp_packages
 
     if name == "cbc":
-        seed = options.seed % cbc.MAX_SEED + 1
+        seed = options.seed % MAX_SEED + 1
         solver = pulp.PULP_CBC_CMD(
             msg=False,
             timeLimit=options.time_limit_s,

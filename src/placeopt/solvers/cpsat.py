@@ -15,16 +15,13 @@ from typing import Any
 
 from ortools.sat.python import cp_model_helper
 
-from placeopt.errors import BadArgument, Unsupported
+from placeopt.errors import BadArgument
 from placeopt.linear import LinearModel
-from placeopt.solvers.reading import OnProgress, Reading
+from placeopt.solvers.reading import EXACT, OnProgress, Reading
 from placeopt.solvers.result import Limit, Solution, SolveOptions
 from placeopt.solvers.stopper import Stopper
 
 cp: Any = cp_model_helper  # its stubs know half of it
-
-EXACT = 1e-9
-"""Relative error granted to CP-SAT's bounds: they are integers that passed through a float64."""
 
 
 def solve(
@@ -34,8 +31,6 @@ def solve(
     stop: threading.Event | None = None,
 ) -> Solution:
     """Solve with CP-SAT, which has no relaxations; see `registry.Solve`."""
-    if options.relax:
-        raise Unsupported("cpsat solves no relaxations; use solver 'highs'")
     reading = Reading(model, options, on_progress)
     settled = reading.settled()
     if settled is not None:
@@ -62,7 +57,7 @@ def _conclusion(reading: Reading, response: Any, options: SolveOptions, *, stopp
     limit: Limit = "time"
     if stopped:
         limit = "user"
-    elif options.work_limit is not None and response.deterministic_time >= 0.99 * options.work_limit:
+    elif options.work_limit is not None and response.deterministic_time >= options.work_limit:
         limit = "work"
     if status == known.UNKNOWN:  # its bound reads 0 here, known or not: only the reported ones count
         return reading.conclude("no_solution", limit)
@@ -115,7 +110,7 @@ def _proto(model: LinearModel, options: SolveOptions) -> Any:
 def _parameters(options: SolveOptions, time_limit_s: float) -> Any:
     parameters = cp.SatParameters()
     parameters.catch_sigint_signal = False  # it would leave SIGINT at its default, and the next one kills the host
-    parameters.max_time_in_seconds = max(time_limit_s, 1e-3)
+    parameters.max_time_in_seconds = max(time_limit_s, 0.0)
     parameters.num_workers = 1 if options.deterministic else options.threads
     parameters.random_seed = options.seed
     parameters.relative_gap_limit = options.gap

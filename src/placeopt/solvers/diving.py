@@ -24,6 +24,8 @@ class Relaxed(NamedTuple):
 
     status: Status
     values: np.ndarray | None = None  # (n,)
+    duals: np.ndarray | None = None  # (m,), also of one that was cut short
+    message: str = ""
 
 
 def rounded_down(values: np.ndarray) -> IntArray:

@@ -19,24 +19,24 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from types import MappingProxyType
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
+from placeopt.arguments import MAX_SEED
 from placeopt.errors import BadInput, Unsupported
 from placeopt.linear import NO_UPPER, IntArray, LinearModel
-from placeopt.solvers.reading import LOOSE, OnProgress, Reading
+from placeopt.solvers.reading import OnProgress, Reading
 from placeopt.solvers.registry import Solve, available
 from placeopt.solvers.result import Solution, SolveOptions, Status
 
-SMALLEST_GAP = 1e-12
+ALMOST_ZERO = 1e-12
 """PuLP takes a gap of 0 for none given, and the solver's default, 1e-4 for some, for the one that was meant."""
-MAX_SEED = 2**31 - 1
 CUT_SHORT = 0.9
 """Share of its time from which on a solver counts as cut short by it."""
-EPSILON = 1e-9
-"""Relative difference below which two numbers are the same to a solver; SCIP's."""
+MAX_PROVEN = 10**9
+"""Objectives up to which a unit more or less is seen: SCIP calls 2e12 + 1 optimal where 2e12 + 3 is (epsilon 1e-9)."""
 HANDOVER_S_PER_NONZERO = 1e-5
 """What the time limit of the solver is shortened by, at most to half: PuLP's handing over; measured."""
 
@@ -46,58 +46,54 @@ class Interface:
     """How PuLP calls a solver."""
 
     name: str  # PuLP's name of it
-    arguments: Callable[[SolveOptions], dict[str, Any]]  # threads, seed and extra options, as PuLP's class wants them
     bound: Callable[[Any], float] | None
     """The bound, from the solver's own model after the solve; ``None`` if PuLP does not keep that."""
+    form: Literal["keywords", "pairs", "texts", "none"] = "keywords"
+    """How PuLP's class takes options of the solver: as arguments, as pairs or texts in a list, or not at all."""
+    threads: str | None = None
+    seed: str | None = None
+    """``threads``, ``seed``: Names of the solver's options, where PuLP lets them reach it."""
     hint: bool = True  # whether PuLP passes a start on
 
-
-def _scip(options: SolveOptions) -> dict[str, Any]:
-    seed = f"randomization/randomseedshift={options.seed % MAX_SEED}"
-    return {"options": [seed, *(f"{name}={value}" for name, value in options.extra)]}
-
-
-def _gurobi(options: SolveOptions) -> dict[str, Any]:
-    return {"Threads": options.threads, "Seed": options.seed % MAX_SEED, **_numbers(options)}
-
-
-def _cplex(options: SolveOptions) -> dict[str, Any]:
-    return {"threads": options.threads, "randomseed": options.seed % MAX_SEED, **_numbers(options)}
-
-
-def _xpress(options: SolveOptions) -> dict[str, Any]:
-    own = [("THREADS", options.threads), ("RANDOMSEED", options.seed % MAX_SEED)]
-    return {"options": [*own, *options.extra]}
+    def arguments(self, options: SolveOptions) -> dict[str, Any]:
+        """Return threads, seed and extra options, as PuLP's class wants them."""
+        named = ((self.threads, options.threads), (self.seed, options.seed % MAX_SEED))
+        own: dict[str, Any] = {name: value for name, value in named if name is not None}
+        if self.form == "none":
+            if options.extra:
+                raise ValueError("PuLP passes none on")
+            return {}
+        if self.form == "keywords":
+            return own | {name: _number(text) for name, text in options.extra}
+        pairs = [*own.items(), *options.extra]
+        return {"options": pairs if self.form == "pairs" else [f"{name}={value}" for name, value in pairs]}
 
 
-def _copt(options: SolveOptions) -> dict[str, Any]:
-    return {"Threads": options.threads, **_numbers(options)}
-
-
-def _cuopt(options: SolveOptions) -> dict[str, Any]:
-    if options.extra:
-        raise ValueError("PuLP passes none on to cuOpt")
-    return {}
-
-
-def _numbers(options: SolveOptions) -> dict[str, int | float | str]:
-    """The extra options, as numbers where they are."""
-    numbers: dict[str, int | float | str] = dict(options.extra)
-    for name, text in options.extra:
-        for kind in (float, int):
-            with contextlib.suppress(ValueError):
-                numbers[name] = kind(text)
-    return numbers
+def _number(text: str) -> int | float | str:
+    """An option as a number, where it is one."""
+    for kind in (int, float):
+        with contextlib.suppress(ValueError):
+            return kind(text)
+    return text
 
 
 INTERFACES: Mapping[str, Interface] = MappingProxyType(
     {
-        "scip": Interface("SCIP_PY", _scip, lambda model: float(model.getDualbound())),
-        "gurobi": Interface("GUROBI", _gurobi, lambda model: float(model.ObjBound)),
-        "cplex": Interface("CPLEX_PY", _cplex, lambda model: float(model.solution.MIP.get_best_objective())),
-        "xpress": Interface("XPRESS_PY", _xpress, lambda model: float(model.getAttrib("bestbound"))),
-        "copt": Interface("COPT", _copt, lambda model: float(model.BestBnd)),
-        "cuopt": Interface("CUOPT", _cuopt, None, hint=False),
+        "scip": Interface(
+            "SCIP_PY", lambda model: float(model.getDualbound()), "texts", seed="randomization/randomseedshift"
+        ),
+        "gurobi": Interface("GUROBI", lambda model: float(model.ObjBound), threads="Threads", seed="Seed"),
+        "cplex": Interface(
+            "CPLEX_PY",
+            lambda model: float(model.solution.MIP.get_best_objective()),
+            threads="threads",
+            seed="randomseed",
+        ),
+        "xpress": Interface(
+            "XPRESS_PY", lambda model: float(model.getAttrib("bestbound")), "pairs", "THREADS", "RANDOMSEED"
+        ),
+        "copt": Interface("COPT", lambda model: float(model.BestBnd), threads="Threads"),
+        "cuopt": Interface("CUOPT", None, "none", hint=False),
     }
 )
 """Solvers that PuLP calls through their Python packages."""
@@ -122,17 +118,13 @@ def _solve(
     that PuLP lets them reach.
     """
     del stop
-    if options.relax:
-        raise Unsupported(f"pulp-{name} solves no relaxations here; use solver 'highs'")
-    if options.deterministic or options.work_limit is not None:
-        raise Unsupported(f"pulp-{name} cannot be cut by work; use solver 'cpsat', 'highs' or 'pulp-cbc'")
     reading = Reading(model, options, on_progress)
     settled = reading.settled()
     if settled is not None:
         return settled
     with warnings.catch_warnings(action="ignore"):  # PuLP announces its next version
         problem, variables = pulp_problem(model, [True] * model.num_variables, options.hint)
-        seconds = max(options.time_limit_s - reading.seconds, 1e-3)
+        seconds = max(options.time_limit_s - reading.seconds, ALMOST_ZERO)
         seconds -= min(HANDOVER_S_PER_NONZERO * model.num_nonzeros, seconds / 2)
         began = time.monotonic()
         try:
@@ -148,21 +140,18 @@ def _solve(
     if not is_available:
         raise Unsupported(f"PuLP does not find {name}; is there a licence? Installed are {', '.join(available())}")
     is_cut_short = time.monotonic() - began >= CUT_SHORT * seconds
-    return _conclusion(reading, name, problem, [variable.varValue for variable in variables], options, is_cut_short)
+    return _conclusion(reading, name, problem, [variable.varValue for variable in variables], is_cut_short)
 
 
-def _conclusion(
-    reading: Reading, name: str, problem: Any, values: list[float | None], options: SolveOptions, is_cut_short: bool
-) -> Solution:
+def _conclusion(reading: Reading, name: str, problem: Any, values: list[float | None], is_cut_short: bool) -> Solution:
     """Claims count only from a solver that was not cut short; values whatever it claims, if they keep the model."""
     import pulp
 
     kept = None in values or reading.offer(np.array(values, dtype=np.float64))
     bound = _bound(INTERFACES[name], problem, reading.model)
-    if bound is not None:
-        reading.offer_bound(bound)
+    proven = None if bound is None else reading.proven(bound, MAX_PROVEN)
     is_optimal = problem.status == pulp.LpStatusOptimal and problem.sol_status == pulp.LpSolutionOptimal
-    if is_optimal and (proven := _proven(reading, bound, options)) is not None:
+    if is_optimal and proven is not None:
         return reading.conclude("optimal", bound=proven)
     if is_cut_short:
         return reading.conclude("feasible" if reading.values is not None else "no_solution", "time")
@@ -185,19 +174,6 @@ def _bound(interface: Interface, problem: Any, model: LinearModel) -> float | No
     return None
 
 
-def _proven(reading: Reading, bound: float | None, options: SolveOptions) -> int | None:
-    """
-    The bound behind a claim of optimality: the objective, if the solver's own bound leaves nothing a unit better.
-
-    Nothing is proven where a unit is less than the solver can tell: SCIP calls 2e12 + 1 optimal where 2e12 + 3 is.
-    """
-    objective = reading.objective
-    if objective is None or bound is None or options.gap > 0 or abs(objective) * EPSILON >= 1:
-        return None
-    distance = bound - objective if reading.model.sense == "max" else objective - bound
-    return objective if -max(LOOSE, LOOSE * abs(objective)) <= distance < 1 - LOOSE else None
-
-
 def pulp_solver(interface: Interface, options: SolveOptions) -> Any:
     """Return PuLP's object of a solver with its options."""
     import pulp
@@ -206,7 +182,7 @@ def pulp_solver(interface: Interface, options: SolveOptions) -> Any:
         interface.name,
         msg=False,
         timeLimit=options.time_limit_s,
-        gapRel=max(options.gap, SMALLEST_GAP),
+        gapRel=max(options.gap, ALMOST_ZERO),
         warmStart=interface.hint and options.hint is not None,
         **interface.arguments(options),
     )

@@ -14,8 +14,9 @@ from functools import partial
 
 from placeopt.linear import LinearModel
 from placeopt.solvers.reading import OnProgress, Reading
+from placeopt.solvers.registry import check_request
 from placeopt.solvers.result import Limit, Progress, Solution, SolveOptions, Status
-from placeopt.solvers.supervise import CANCEL_POLL_S, Runner, check_request
+from placeopt.solvers.supervise import CANCEL_POLL_S, Runner
 
 RACE = "race"
 """What methods call a race of `RACERS`, where they name a solver."""

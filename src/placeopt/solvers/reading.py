@@ -23,7 +23,19 @@ from placeopt.solvers.result import Limit, Progress, Solution, SolveOptions, Sta
 OnProgress = Callable[[Progress], None]
 
 LOOSE = 1e-6
-"""Relative error granted to a bound in floating point that a running solver reports."""
+"""Relative error granted to floats of a solver: the tolerance within which solvers call a row kept, by default."""
+EXACT = 1e-9
+"""The same for numbers that are integers but for their way through a float64: the least tolerance that solvers take."""
+
+
+def integer_tolerance(model: LinearModel) -> float:
+    """
+    Return how far from an integer a solver may leave a value, within what HiGHS and CBC take.
+
+    So near that rounding moves the heaviest row by a quarter at most, which breaks none.
+    """
+    weights = np.bincount(model.row_of_nonzero, weights=np.abs(model.coefficients))
+    return float(np.clip(1 / (4 * weights.max(initial=1.0)), EXACT, LOOSE))
 
 
 class Reading:
@@ -116,6 +128,21 @@ class Reading:
             if self._better(self.bound, bound):
                 self.bound = bound
                 self._report(None)
+
+    def proven(self, bound: float, most: int, tolerance: float = LOOSE) -> int | None:
+        """
+        Return the objective, where the final bound of a solver leaves nothing that is a unit better: it is optimal.
+
+        Else None, and the bound is taken as `offer_bound` takes it. ``most``: Largest objective up to which the solver
+        sees a unit more or less. ``tolerance``: Relative error granted to a bound that is behind the objective.
+        """
+        objective = self.objective
+        if objective is not None and self._gap == 0 and abs(objective) <= most:
+            distance = self._sign * (bound - objective)
+            if -max(LOOSE, tolerance * abs(objective)) <= distance < 1:
+                return objective
+        self.offer_bound(bound)
+        return None
 
     def report_claim(self, objective: float) -> None:
         """Report an objective that the solver's log names, without values to verify it by."""

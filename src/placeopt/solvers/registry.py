@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 class Capability:
     """What a solver can do."""
 
-    integer: bool = True  # solves integer models
     relax: bool = False  # solves linear relaxations, with duals
     hint: bool = True  # starts from a hint
     progress: bool = True  # reports solutions and bounds while it runs
@@ -127,11 +126,32 @@ def require(name: str, needs: Iterable[str] = (), *, coefficient: int = 0) -> En
     raise Unsupported(f"solver {name!r} cannot do all of: {what}; {advice}")
 
 
+def check_request(name: str, model: "LinearModel", options: "SolveOptions") -> None:
+    """Refuse what the solver cannot do, before the model goes anywhere; raises `Unsupported`."""
+    needs = [
+        *(["relax"] if options.relax else []),
+        *(["hint"] if options.hint is not None else []),
+        *(["deterministic"] if options.deterministic or options.work_limit is not None else []),
+    ]
+    require(name, needs, coefficient=int(abs(model.coefficients).max(initial=0)))
+
+
 def load(name: str) -> Solve:
     """The ``solve`` function of a solver; imports its package, which takes a tenth of a second."""
     entry = require(name)
     module = importlib.import_module(entry.module)
-    return cast(Solve, module.solve if entry.name is None else module.solver(entry.name))
+    solve = cast(Solve, module.solve if entry.name is None else module.solver(entry.name))
+
+    def checked(
+        model: "LinearModel",
+        options: "SolveOptions",
+        on_progress: "OnProgress | None" = None,
+        stop: "threading.Event | None" = None,
+    ) -> "Solution":
+        check_request(name, model, options)
+        return solve(model, options, on_progress, stop)
+
+    return checked
 
 
 def check_extra(name: str, extra: Sequence[tuple[str, str]]) -> None:

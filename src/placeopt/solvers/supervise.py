@@ -18,7 +18,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Protocol, Self
 
 from placeopt.solvers.frames import Answer, Request
-from placeopt.solvers.registry import require
+from placeopt.solvers.registry import check_request
 from placeopt.solvers.result import Limit, Progress, Solution, SolveOptions, Status
 
 if TYPE_CHECKING:
@@ -257,13 +257,3 @@ class Runner(ABC):
             return self._solve(Request(number, solver, model, options, supervision.stop_at), supervision)
         finally:
             self._turn.release()
-
-
-def check_request(solver: str, model: LinearModel, options: SolveOptions) -> None:
-    """Refuse at the door what the solver cannot do; raises `Unsupported`."""
-    needs = [
-        "relax" if options.relax else "integer",
-        *(["hint"] if options.hint is not None else []),
-        *(["deterministic"] if options.deterministic or options.work_limit is not None else []),
-    ]
-    require(solver, needs, coefficient=int(abs(model.coefficients).max(initial=0)))

@@ -16,22 +16,21 @@ import contextlib
 import fcntl
 import os
 import queue
-import resource
 import signal
 import sys
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import BinaryIO
 
 from placeopt.errors import Unsupported
 from placeopt.solvers.frames import Answer, Ready, Request, Stop, read_frame, solve_request, write_frame
+from placeopt.solvers.memory import memory_limit
 from placeopt.solvers.registry import load
 from placeopt.solvers.result import Progress, Solution
 
 PARENT_POLL_S = 0.5
-ADDRESS_SPACE_PER_THREAD_MIB = 80
-"""Stack and allocator arena: address space that a thread reserves without using the memory."""
+"""How often the child looks whether its parent is still there."""
 
 
 def serve(lifeline: int, solvers: Sequence[str]) -> None:
@@ -111,30 +110,6 @@ def _watch_parent(parent: int) -> None:
 def _end_group() -> None:
     """End this process and the programs that it has started."""
     os.killpg(0, signal.SIGKILL)
-
-
-@contextlib.contextmanager
-def memory_limit(limit_mib: int | None, threads: int) -> Iterator[None]:
-    """Let the process grow by so much and no more; allocations beyond it fail with MemoryError or end the process."""
-    if limit_mib is None:
-        yield
-        return
-    soft, hard = resource.getrlimit(resource.RLIMIT_AS)
-    allowed = _address_space() + (limit_mib + threads * ADDRESS_SPACE_PER_THREAD_MIB) * 2**20
-    if hard != resource.RLIM_INFINITY:
-        allowed = min(allowed, hard)
-    resource.setrlimit(resource.RLIMIT_AS, (allowed, hard))
-    try:
-        yield
-    finally:
-        resource.setrlimit(resource.RLIMIT_AS, (soft, hard))
-
-
-def _address_space() -> int:
-    """Bytes of address space in use; 0 where the system does not say."""
-    with contextlib.suppress(OSError), open("/proc/self/statm", encoding="ascii") as statm:
-        return int(statm.read().split()[0]) * resource.getpagesize()
-    return 0
 
 
 if __name__ == "__main__":

@@ -1,0 +1,41 @@
+"""Limits of memory: of a solve in this process, or of a program that it has started."""
+
+import contextlib
+import resource
+import sys
+from collections.abc import Iterator
+
+MIB = 1024 * 1024
+THREAD_MIB = 64 + 16
+"""MiB of address space that a thread reserves without using the memory: glibc's arena, and a stack."""
+
+
+@contextlib.contextmanager
+def memory_limit(limit_mib: int | None, threads: int) -> Iterator[None]:
+    """Let the process grow by so much and no more; allocations beyond it fail with MemoryError or end the process."""
+    if limit_mib is None:
+        yield
+        return
+    soft, hard = resource.getrlimit(resource.RLIMIT_AS)
+    allowed = _address_space() + (limit_mib + threads * THREAD_MIB) * MIB
+    if hard != resource.RLIM_INFINITY:
+        allowed = min(allowed, hard)
+    resource.setrlimit(resource.RLIMIT_AS, (allowed, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_AS, (soft, hard))
+
+
+def _address_space() -> int:
+    """Bytes of address space in use; 0 where the system does not say."""
+    with contextlib.suppress(OSError), open("/proc/self/statm", encoding="ascii") as statm:
+        return int(statm.read().split()[0]) * resource.getpagesize()
+    return 0
+
+
+def limit_of_program(pid: int, limit_mib: int | None, threads: int) -> None:
+    """Let a program that has just been started use so much and no more; elsewhere than on Linux our own limit holds."""
+    if limit_mib is not None and sys.platform == "linux":
+        most = (limit_mib + threads * THREAD_MIB) * MIB
+        resource.prlimit(pid, resource.RLIMIT_AS, (most, most))
