@@ -115,7 +115,7 @@ def test_what_has_no_differences_is_named() -> None:
         if judged is not None:
             named |= {type(rule).__name__ for rule in judged.rules} | {type(w.cost).__name__ for w in judged.weighted}
             named |= {f"edges in {type(w.cost).__name__}" for w in judged.paths}
-    rules = {"QueueShare", "Spread", "MinimalUtility"}
+    rules = {"Spread", "MinimalUtility"}
     assert named >= rules | {"HorusCost", "Fgd", "Interference", "edges in Communication"}
 
 

@@ -90,7 +90,7 @@ def make_round(
     bare = build.instance(cluster, waiting, policy=rules)
     held: tuple[Running, ...] = ()
     if choice.chance(0.45) if running is None and not changes else running is not False:
-        held = _running(choice, bare, 0.7 if changes else 0.35)
+        held = make_running(choice, bare, 0.7 if changes else 0.35)
     cluster = _with_barriers(choice, cluster)
     if resources and standing and held and choice.chance(0.5):
         cluster = _with_fewer_resources(choice, cluster)
@@ -144,7 +144,7 @@ def make_slowdowns(choice: Choice, profiles: Iterable[str], *, flat: bool = Fals
     return tuple(made)
 
 
-def _running(choice: Choice, bare: Instance, p: float) -> tuple[Running, ...]:
+def make_running(choice: Choice, bare: Instance, p: float) -> tuple[Running, ...]:
     """Let some jobs run, each somewhere it fits, now and then with more than the share that it asked for."""
     problem = compile_problem(bare)
     state = State(problem)
@@ -285,7 +285,7 @@ def make_gang_round(choice: Choice) -> Instance:
         asked(f"held{i}", choice.pick((1, 1, 2)), choice.pick((0, 1, 1)), value=choice.number(0, 6))
         for i in range(choice.number(1, 5))
     ]
-    held = _running(choice, build.instance(nodes, others, machines=boxes, domains=domains, policy=policy), 1.0)
+    held = make_running(choice, build.instance(nodes, others, machines=boxes, domains=domains, policy=policy), 1.0)
     runs = {one.job for one in held}
     workers = choice.number(2, 4)
     fewest = choice.maybe(0.3, 1, workers)

@@ -1,9 +1,11 @@
 """Local search on exact integer differences: small changes of a plan, many a second, compiled or not."""
 
+from placeopt.search.account_trees import account_facts
+from placeopt.search.accounts import have_room
 from placeopt.search.annealing import is_compiled
-from placeopt.search.arrays import allocation_of, put, state_of
+from placeopt.search.arrays import allocation_of, put, state_of, write
 from placeopt.search.coverage import what_is_judged, what_is_missing
-from placeopt.search.limits import has_room, load_links, open_gpus
+from placeopt.search.limits import has_room, load_links, may_hold, open_gpus
 from placeopt.search.placing import take_away
 from placeopt.search.search import LocalSearch
 from placeopt.search.state import State
@@ -11,14 +13,18 @@ from placeopt.search.state import State
 __all__ = [
     "LocalSearch",
     "State",
+    "account_facts",
     "allocation_of",
     "has_room",
+    "have_room",
     "is_compiled",
     "load_links",
+    "may_hold",
     "open_gpus",
     "put",
     "state_of",
     "take_away",
     "what_is_judged",
     "what_is_missing",
+    "write",
 ]

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from placeopt.problem import UNLIMITED, Allocation, IntArray, Placement, Problem
 from placeopt.problem import State as ProblemState
 from placeopt.search import memory
+from placeopt.search.account_trees import account_facts
 from placeopt.search.coverage import Judged
 from placeopt.search.hardware import INSIDE, MOST_GPUS, TABLE_GPUS, NodeKinds, mask_of, node_kinds, path_of_sets
 from placeopt.search.placing import place
@@ -44,13 +45,15 @@ def state_of(
     plan; differences leave out what is ``judged``.
     """
     nothing: Allocation = (None,) * problem.num_jobs
+    idle = ProblemState(problem, nothing)
     facts: dict[str, object] = {
         **_nodes(problem, node_kinds(problem)),
         **_options(problem, node_kinds(problem)),
         **_jobs(problem, judged),
         **_search(problem, seed),
         **_zones(problem, judged),
-        **_room(problem, ProblemState(problem, nothing)),
+        **_room(problem, idle),
+        **account_facts(problem, idle),
         "path_price": weight_of(weighted, Communication),
         "excess_price": weight_of(weighted, Interference) if problem.slowdown.any() else 0,
         "excess_counts": judged is None or not any(isinstance(w.cost, Interference) for w in judged.weighted),
@@ -73,16 +76,21 @@ def state_of(
 
 def put(state: State, problem: Problem, job: int, placement: Placement) -> None:
     """Place a job as ``placement`` says."""
+    state.entries[job] = write(state, problem, state.first_slot[job], placement)
+    place(state, job, placement.option)
+
+
+def write(state: State, problem: Problem, first: int, placement: Placement) -> int:
+    """Write the entries of a placement to slots from ``first`` on; return how many there are."""
     gpus, first_gpu = int(problem.options.gpus[placement.option]), problem.first_gpu
     held: dict[int, list[int]] = {}
     for rank, node in enumerate(placement.nodes):
         of_node = held.setdefault(node, [0, 0])
         of_node[0] |= mask_of(gpu - first_gpu[node] for gpu in placement.gpus[rank * gpus : (rank + 1) * gpus])
         of_node[1] += 1
-    for slot, (node, (mask, workers)) in enumerate(held.items(), state.first_slot[job]):
+    for slot, (node, (mask, workers)) in enumerate(held.items(), first):
         state.slot_node[slot], state.slot_gpus[slot], state.slot_workers[slot] = node, mask, workers
-    state.entries[job] = len(held)
-    place(state, job, placement.option)
+    return len(held)
 
 
 def allocation_of(state: State, problem: Problem, before: Allocation, *, best: bool = False) -> Allocation:

@@ -16,10 +16,8 @@ from placeopt.terms.costs.fragmentation import Fragmentation
 from placeopt.terms.costs.interference import Interference
 from placeopt.terms.costs.resource import ResourceCost
 from placeopt.terms.protocols import Rule
-from placeopt.terms.rules.capacity import PlaceAmounts
 from placeopt.terms.rules.gpu_slots import GpuSlots
 from placeopt.terms.rules.minimal_utility import MinimalUtility, applies
-from placeopt.terms.rules.queue_share import QueueShare
 from placeopt.terms.rules.relations import RelationsHold
 from placeopt.terms.rules.spread import Spread
 
@@ -76,8 +74,6 @@ def what_is_judged(problem: Problem, weighted: tuple[Weighted, ...]) -> Judged |
         Spread: lies,
         GpuSlots: problem.has_geometry,
         RelationsHold: bool(near),
-        QueueShare: bool(problem.policy.queues),
-        PlaceAmounts: bool(problem.places),
         MinimalUtility: applies(problem),
     }
     rules = tuple(rule() for rule, here in binds.items() if here)

@@ -1,9 +1,9 @@
 # C types of `gangs.py`.
 cimport cython
-from placeopt.search cimport choice, costs, limits, rng, state
+from placeopt.search cimport accounts, choice, costs, limits, rng, state
 from placeopt.search.state cimport State
 
-@cython.locals(entries=long, total=long, used=long)
+@cython.locals(entries=long, node=long, total=long, used=long)
 cdef long grow(State s, long job, long option, long first, long number, long seed) noexcept nogil
 @cython.locals(free=long)
 cdef void _look_at(State s, long job, long option, long node) noexcept nogil

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from placeopt.search import choice, costs, limits, rng, state
+from placeopt.search import accounts, choice, costs, limits, rng, state
 from placeopt.search.state import State
 
 
@@ -14,13 +14,13 @@ def grow(s: State, job: int, option: int, first: int, number: int, seed: int) ->
     an estimate of the cost: exact where GPUs of a node are equally far from the network, and where no two jobs meet on
     several nodes.
     """
-    workers, per_worker, total, used, entries = s.workers[option], s.gpus_of[option], 0, 0, 0
+    workers, per_worker, total, used, entries, node = s.workers[option], s.gpus_of[option], 0, 0, 0, 0
     for i in range(first, first + number):
         _look_at(s, job, option, s.candidates[i])
     for placed in range(workers):
         node = _cheapest(s, option, first, number, seed if placed == 0 else -1, placed, used)
         if node < 0:
-            return 0
+            break
         total += s.near_cost[node] + s.far_cost[node]
         if s.grown_workers[node] == 0:
             s.slot_node[s.first_trial + entries] = node
@@ -34,13 +34,15 @@ def grow(s: State, job: int, option: int, first: int, number: int, seed: int) ->
             s.in_split[domain] += 1
         if s.traffic[job] and s.path_price and per_worker:
             _add_paths(s, job, node, newly, per_worker, first, number)
+        accounts.take(s, option, node, 1, s.amounts_anywhere)
         _look_again(s, job, option, node)
-    if s.split_level[option] >= 0 and used != s.split_domains[option]:
-        return 0
     for i in range(s.first_trial, s.first_trial + entries):
         s.slot_gpus[i] = s.grown_gpus[s.slot_node[i]]
         s.slot_workers[i] = s.grown_workers[s.slot_node[i]]
+        accounts.take(s, option, s.slot_node[i], -s.slot_workers[i], s.amounts_anywhere)
     s.grown_cost = total
+    if node < 0 or (s.split_level[option] >= 0 and used != s.split_domains[option]):
+        return 0
     return entries
 
 
@@ -82,6 +84,8 @@ def _cheapest(s: State, option: int, first: int, number: int, seed: int, placed:
         if s.near_cost[node] == s.never:
             continue
         if level >= 0 and not _may_join(s, option, s.split_domain[level, node], placed, used):
+            continue
+        if not accounts.have_room(s, option, node, 1, s.amounts_anywhere, s.amounts):
             continue
         if node == seed:
             return node

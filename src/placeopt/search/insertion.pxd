@@ -1,6 +1,6 @@
 # C types of `insertion.py`.
 cimport cython
-from placeopt.search cimport choice, gangs, limits, placing, rng, state
+from placeopt.search cimport accounts, choice, gangs, limits, placing, rng, state
 from placeopt.search.state cimport State
 
 cdef bint insert(State s, long job, long first, long number) noexcept nogil

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from placeopt.search import choice, gangs, limits, placing, rng, state
+from placeopt.search import accounts, choice, gangs, limits, placing, rng, state
 from placeopt.search.state import State
 
 
@@ -16,6 +16,8 @@ def insert(s: State, job: int, first: int, number: int) -> bool:
     s.best_entries = 0
     for option in range(s.first_option[job], s.end_option[job]):
         if s.best_entries and s.value_of[option] < s.value_of[s.best_option]:
+            continue
+        if not accounts.have_room(s, option, 0, s.workers[option], 0, s.amounts_anywhere):
             continue
         if s.bundles[option] == 1:
             _try_nodes(s, job, option, first, number)
@@ -40,6 +42,8 @@ def _try_nodes(s: State, job: int, option: int, first: int, number: int) -> None
         if s.idle_only[option] and s.idle_count[node] < need:
             continue
         if not limits.may_hold(s, node, option) or not limits.has_room(s, node, option, workers):
+            continue
+        if not accounts.have_room(s, option, node, workers, s.amounts_anywhere, s.amounts):
             continue
         if s.blinks and rng.below(s, s.blinks) == 0:
             continue

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from placeopt.search import costs, limits, state
+from placeopt.search import accounts, costs, limits, state
 from placeopt.search.state import State
 
 
@@ -14,6 +14,7 @@ def place(s: State, job: int, option: int) -> None:
         node, gpus = s.slot_node[slot], s.slot_gpus[slot]
         for r in range(s.resources):
             s.node_free[node, r] -= s.demand[option, r] * s.slot_workers[slot]
+        accounts.take(s, option, node, s.slot_workers[slot], 0)
         newly = s.idle[node] & gpus
         if newly:
             cost += s.gap_price * costs.gap_change(s, node, newly)
@@ -37,6 +38,7 @@ def take_away(s: State, job: int) -> None:
         node, gpus = s.slot_node[slot], s.slot_gpus[slot]
         for r in range(s.resources):
             s.node_free[node, r] += s.demand[option, r] * s.slot_workers[slot]
+        accounts.take(s, option, node, -s.slot_workers[slot], 0)
         _load_gpus(s, node, gpus, option, -1)
         freed = _without_jobs(s, node, gpus)
         if freed:

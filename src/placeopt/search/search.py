@@ -30,9 +30,9 @@ class LocalSearch:
         """Take a round that `what_is_missing` finds nothing missing in."""
         self._problem, self._start = problem, allocation
         judged = what_is_judged(problem, weighted)
-        self._state = state_of(problem, weighted, allocation, seed, judged)
-        self._judge = None if judged is None else Judge(problem, allocation, self._state, judged)
-        self._length, self._left = max(1, self._state.placed_count), 0
+        self.state = state_of(problem, weighted, allocation, seed, judged)
+        self._judge = None if judged is None else Judge(problem, allocation, self.state, judged)
+        self._length, self._left = max(1, self.state.placed_count), 0
         self.steps = 0
 
     @property
@@ -43,12 +43,12 @@ class LocalSearch:
     @property
     def value(self) -> int:
         """Value of the options placed in the best plan; what changes of running jobs cost is not taken off."""
-        return self._state.best_value
+        return self.state.best_value
 
     @property
     def cost(self) -> int:
         """Cost level of the best plan."""
-        return self._state.best_plan_cost
+        return self.state.best_plan_cost
 
     def advance(self, steps: int) -> None:
         """
@@ -57,11 +57,11 @@ class LocalSearch:
         Where a job costs nothing on average, only what is no worse is accepted.
         """
         ends = self.steps + steps
-        while self.steps < ends and not self._state.stopped:
+        while self.steps < ends and not self.state.stopped:
             if self._left == 0:
                 self._length *= 2
                 self._left = self._length
-            decades = min(DECADES, self._length / max(1, self._state.placed_count) / STEPS_PER_JOB)
+            decades = min(DECADES, self._length / max(1, self.state.placed_count) / STEPS_PER_JOB)
             heat = 10.0 ** (decades * self._left / self._length - DECADES - 1)
             cooling = 10.0 ** (-decades / self._length)
             taken = self._anneal(min(ends - self.steps, self._left), heat, cooling)
@@ -70,13 +70,13 @@ class LocalSearch:
 
     def _anneal(self, steps: int, heat: float, cooling: float) -> int:
         if self._judge is None:
-            return annealing.anneal(self._state, steps, heat, cooling)
+            return annealing.anneal(self.state, steps, heat, cooling)
         return self._judge.anneal(steps, heat, cooling)
 
     def stop(self, stopped: bool = True) -> None:
         """End `advance` within a step, or, with false, let it go on when it is called again."""
-        self._state.stopped = int(stopped)
+        self.state.stopped = int(stopped)
 
     def allocation(self) -> Allocation:
         """Return the best plan."""
-        return allocation_of(self._state, self._problem, self._start, best=True)
+        return allocation_of(self.state, self._problem, self._start, best=True)

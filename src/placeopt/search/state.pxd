@@ -51,6 +51,14 @@ cdef class State:
     cdef public long[::1] split_domains
     cdef public long[::1] split_workers
     cdef public long[:, ::1] split_domain
+    cdef public long amounts
+    cdef public long amounts_anywhere
+    cdef public long[:, ::1] takes
+    cdef public long[:, ::1] account_of_option
+    cdef public long[:, ::1] account_of_node
+    cdef public long[::1] account_above
+    cdef public long[::1] account_most
+    cdef public long[::1] account_kept
     cdef public long jobs
     cdef public long[::1] first_option
     cdef public long[::1] end_option
@@ -76,6 +84,7 @@ cdef class State:
     cdef public long[::1] idle_count
     cdef public long[:, ::1] level_free
     cdef public long[:, ::1] link_load
+    cdef public long[::1] account_taken
     cdef public long first_trial
     cdef public long[::1] slot_job
     cdef public long[::1] slot_node

@@ -87,6 +87,15 @@ class State:
     split_domains: Row  # (O,) number of domains
     split_workers: Row  # (O,) in each domain, 0 for any number
     split_domain: Table  # (levels, N) -1 without
+    # A amounts that are limited beyond nodes: those of queues, one account for an option wherever it runs, then others.
+    amounts: int
+    amounts_anywhere: int
+    takes: Table  # (O, A) of one worker
+    account_of_option: Table  # (O, amounts anywhere) -1 without
+    account_of_node: Table  # (N, other amounts) -1 without
+    account_above: Row  # (accounts,) -1 without
+    account_most: Row  # (accounts,)
+    account_kept: Row  # (accounts,) what it counts with above at least
     # Jobs.
     jobs: int
     first_option: Row  # (J,)
@@ -115,6 +124,7 @@ class State:
     idle_count: Row  # (N,)
     level_free: Table  # (L, domains)
     link_load: Table  # (N + D, 2)
+    account_taken: Row  # (accounts,)
     # Entries.
     first_trial: int  # first of the slots after those of the jobs
     slot_job: Row
