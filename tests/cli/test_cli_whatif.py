@@ -44,6 +44,23 @@ def test_fit_shows_the_other_requirements(cli: Cli) -> None:
     assert "running jobs stay; waiting jobs are ignored" in done.out
 
 
+@pytest.mark.parametrize(
+    "asked",
+    [
+        ("whatif", "fit", MINSKY, "--job", "4"),
+        ("whatif", "fail", GANGS, "--level", "rack", "--all"),
+        ("whatif", "add", MINSKY, "--node-type", "node-0"),
+        ("whatif", "defrag", GANGS),
+        ("audit", MINSKY),
+    ],
+    ids=lambda asked: asked[-1] if asked[0] == "audit" else asked[1],
+)
+def test_proofs_without_a_certificate_are_said_to_be_so(cli: Cli, asked: tuple[object, ...]) -> None:
+    """As text and as JSON: plans alone have certificates."""
+    assert "not certified" in cli(*asked, "--quiet").out
+    assert cli(*asked, "--quiet", "--json").data["certified"] is False
+
+
 def test_what_does_not_fit_is_no(cli: Cli) -> None:
     """Exit code 1: four GPUs on one node of the hand-made round, where some run already."""
     outcome = cli("whatif", "fit", MINSKY, "--job", "4", "--quiet")

@@ -43,9 +43,9 @@ ONE = (
     "largest gang in one rack: 7 workers, where it asks for 10\n",
     "2 racks would be enough, where it asks for 1\n",
     " it fits, at the price of ",
-    "Every answer is proven",
+    "Every answer is proven; not certified;",
 )
-ALL = ("1 job waits, 1 distinct request", "Reasons", "conflict", "Every job was answered")
+ALL = ("1 job waits, 1 distinct request", "Reasons", "conflict", "Every job was answered", "not certified")
 
 
 @pytest.mark.parametrize(("asked", "words"), [(("--job", "gang"), ONE), ((), ALL)])

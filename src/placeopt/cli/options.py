@@ -352,16 +352,18 @@ def deliver(answer: Record, page: Callable[[], list[RenderableType]], as_json: b
     if as_json:
         write_out(json.dumps({**facts, KEY: told}, indent=2, ensure_ascii=False) + "\n")
     else:
-        show(*page(), *_reading(facts), *provenance_page(told))
+        show(*page(), *_true_of(facts), *provenance_page(told))
 
 
-def _reading(facts: Mapping[str, Any]) -> list[RenderableType]:
-    """Return the line that says that an answer is one about a reading."""
+def _true_of(facts: Mapping[str, Any]) -> list[RenderableType]:
+    """Return the lines that say that an answer is one about a reading, and that it carries no certificate."""
     from rich.text import Text
 
     from placeopt.readable import of_reading, plain
 
-    return [Text(plain(of_reading(facts["unread"])), style="dim")] if facts.get("of") == "reading" else []
+    said = [plain(of_reading(facts["unread"]))] if facts.get("of") == "reading" else []
+    said += ["not certified: no other program can check these proofs"] if facts.get("certified") is False else []
+    return [Text(line, style="dim") for line in said]
 
 
 def provenance_page(facts: Mapping[str, Any]) -> list[RenderableType]:

@@ -7,7 +7,7 @@ from typing import Literal
 from pydantic import Field
 
 from placeopt.edits import AnyStep, Of
-from placeopt.model.base import Id, LongName, Name, Record
+from placeopt.model.base import Id, LongName, Name, Record, Uncertified
 from placeopt.model.plan import UnplacedReason
 
 
@@ -187,7 +187,7 @@ class Freed(Record):
     gpu_milli: int
 
 
-class Said(Record):
+class Said(Uncertified):
     """What an explanation is true of."""
 
     of: Of = "cluster"

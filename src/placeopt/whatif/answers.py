@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import Literal
 
 from placeopt.edits import Of
-from placeopt.model.base import Id, LongName, Name, Record
+from placeopt.model.base import Id, LongName, Name, Record, Uncertified
 
 NAMED_IN_WORDS = 5
 """Number of failing domains named in a sentence; the others are counted."""
 
 
-class Answer(Record):
+class Answer(Uncertified):
     """An answer about a cluster, or about what was read of it."""
 
     of: Of = "cluster"
@@ -292,7 +292,7 @@ class SingleMove(Record):
     gain_cost: int | None
 
 
-class Review(Record):
+class Review(Uncertified):
     """The review of a placement; unless ``valid``, it holds only the first hundred of ``count`` ``violations``."""
 
     valid: bool
@@ -375,7 +375,7 @@ class MixtureTrial(Record):
     waiting: int
 
 
-class Cheapest(Record):
+class Cheapest(Uncertified):
     """
     The cheapest nodes, of one type or mixed, with which all jobs are placed.
 

@@ -37,6 +37,7 @@ def explanation_page(explanation: Explanation) -> list[RenderableType]:
     parts += _placed(explanation) if explanation.status == "placed" else _waiting(explanation)
     proven = "Every answer is proven" if explanation.proven else "Not every answer is proven"
     proven += "" if explanation.of == "cluster" else f", {of_reading(explanation.unread)}"
+    proven += "" if explanation.certified else "; not certified"
     return [*parts, Text(""), Text(f"{proven}; {duration(explanation.seconds)}.", style="dim")]
 
 
