@@ -72,24 +72,17 @@ def _divide(case: MappingProblem, inner: FloatArray, gpus: IntArray) -> Block:
         groups = case.groups[gpus]
         if (groups != groups[0]).any():
             near |= groups[:, None] == groups
-    parts = _components(near)
-    members = tuple(gpus.tolist())
-    if len(parts) == 1:
+    part = _components(near)
+    members, first = tuple(gpus.tolist()), np.unique(part).tolist()
+    if len(first) == 1:
         return Block(members)
-    return Block(members, apart, tuple(_divide(case, inner, gpus[part]) for part in parts))
+    return Block(members, apart, tuple(_divide(case, inner, gpus[part == one]) for one in first))
 
 
-def _components(near: np.ndarray) -> list[IntArray]:
-    """Components of the graph with the given (symmetric, Boolean) adjacency, each ascending."""
-    left = np.ones(len(near), dtype=bool)
-    out = []
-    while left.any():
-        reached = np.zeros(len(near), dtype=bool)
-        reached[left.argmax()] = True
-        frontier = reached
-        while frontier.any():
-            frontier = near[frontier].any(axis=0) & ~reached
-            reached = reached | frontier
-        out.append(np.flatnonzero(reached))
-        left &= ~reached
-    return out
+def _components(near: np.ndarray) -> IntArray:
+    """Shape (n,): the first vertex of each one's component, by the symmetric adjacency."""
+    part, before = np.arange(len(near)), None
+    while before is None or (part != before).any():
+        before = part
+        part = np.minimum(part, np.where(near, part, len(near)).min(axis=1))
+    return part

@@ -66,6 +66,13 @@ class MappingProblem:
         return len(np.unique(self.traffic[off])) == 1 or len(np.unique(self.distances[off])) == 1
 
 
+def check_square(name: str, matrix: IntArray) -> None:
+    """Raise ``BadInput`` unless a matrix is a square of integers, none below 0."""
+    square = matrix.ndim == 2 and matrix.shape[0] == matrix.shape[1] and np.issubdtype(matrix.dtype, np.integer)
+    if not square or (matrix < 0).any():
+        raise BadInput(f"mapping: {name}: expected a square of integers >= 0, not {matrix.shape} of {matrix.dtype}")
+
+
 def make_case(
     weights: IntArray, distances: IntArray, groups: IntArray | None = None, *, gpus_per_rank: int = 1, inside: int = 0
 ) -> MappingProblem:
@@ -79,10 +86,9 @@ def make_case(
     if gpus_per_rank < 1 or inside < 0:
         raise BadInput(f"mapping: gpus_per_rank is {gpus_per_rank}, inside is {inside}; expected >= 1 and >= 0")
     for name, matrix in (("weights", weights), ("distances", distances)):
-        if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1] or not np.issubdtype(matrix.dtype, np.integer):
-            raise BadInput(f"mapping: {name} has shape {matrix.shape} of {matrix.dtype}, expected a square of integers")
-        if (matrix != matrix.T).any() or (matrix < 0).any():
-            raise BadInput(f"mapping: {name} must be symmetric and nowhere below 0")
+        check_square(name, matrix)
+        if (matrix != matrix.T).any():
+            raise BadInput(f"mapping: {name} must be symmetric")
     if distances.diagonal().any():
         raise BadInput("mapping: distances must be 0 on the diagonal")
     n = len(weights) * gpus_per_rank

@@ -11,7 +11,7 @@ import numpy as np
 from placeopt.errors import BadInput, Unsupported
 from placeopt.problem import IntArray
 from placeopt.rank_mapping.bound import gilmore_lawler
-from placeopt.rank_mapping.case import MAX_COST
+from placeopt.rank_mapping.case import MAX_COST, check_square
 from placeopt.rank_mapping.evolution import POPULATION, QuadraticCase, evolve
 
 MAX_SIZE = 256
@@ -101,9 +101,7 @@ def solve_quadratic(
 
 def _check(flows: IntArray, distances: IntArray) -> None:
     for name, matrix in (("flows", flows), ("distances", distances)):
-        square = matrix.ndim == 2 and matrix.shape[0] == matrix.shape[1] and np.issubdtype(matrix.dtype, np.integer)
-        if not square or (matrix < 0).any():
-            raise BadInput(f"mapping: {name}: expected a square of integers >= 0, not {matrix.shape} of {matrix.dtype}")
+        check_square(name, matrix)
     if len(flows) != len(distances):
         raise BadInput(f"mapping: {len(flows)} items and {len(distances)} places; expected as many")
     if len(flows) > MAX_SIZE:

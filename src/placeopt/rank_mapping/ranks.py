@@ -9,14 +9,13 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from placeopt.errors import BadInput, Unsupported
-from placeopt.model.job import Communication
 from placeopt.problem import IntArray, Placement, Problem
 from placeopt.rank_mapping.blocks import find_blocks
 from placeopt.rank_mapping.bound import cut_bound
 from placeopt.rank_mapping.case import MappingProblem, make_case
 from placeopt.rank_mapping.search import improve
 from placeopt.rank_mapping.sets import map_by_sets
-from placeopt.terms.costs.communication import job_cost
+from placeopt.terms.costs.communication import job_cost, rank_traffic
 
 MAX_GPUS = 1_024
 """GPUs of one job up to which ranks are mapped; the distances between them are a full table."""
@@ -134,16 +133,6 @@ def _solve(
     return Mapping(best, cost, bound)
 
 
-def traffic_weights(communication: Communication, workers: int) -> IntArray:
-    """Return what `map_ranks` takes: shape ``(workers, workers)``, traffic between GPUs of two workers."""
-    weights = np.full((workers, workers), 0 if communication.edges else communication.weight, dtype=np.int64)
-    for edge in communication.edges:
-        a, b = edge.ranks
-        if max(a, b) < workers:
-            weights[a, b] = weights[b, a] = edge.weight
-    return weights
-
-
 def _check(case: MappingProblem, start: IntArray) -> None:
     n, g = case.num_tasks, case.size
     if start.shape != (n,) or (np.sort(start) != np.arange(n)).any():
@@ -176,7 +165,7 @@ def improve_ranks(
         return placement, 0
     try:
         mapping = map_ranks(
-            traffic_weights(communication, workers),
+            rank_traffic(communication, workers),
             problem.topology.pair_distances(gpus),
             problem.gpu_node[gpus],
             gpus_per_rank=len(gpus) // workers,

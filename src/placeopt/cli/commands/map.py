@@ -123,7 +123,7 @@ def _read_traffic(file: str) -> tuple[IntArray, int, int]:
     from placeopt.documents.files import label, read_bytes
     from placeopt.model import Job
     from placeopt.rank_mapping.qaplib import parse_traffic
-    from placeopt.rank_mapping.ranks import traffic_weights
+    from placeopt.terms.costs.communication import rank_traffic
 
     data, source = read_bytes(file), label(file)
     if data.lstrip()[:1] != b"{":
@@ -133,7 +133,7 @@ def _read_traffic(file: str) -> tuple[IntArray, int, int]:
     option = job.options[0]
     if option.demand.gpus < 1:
         raise BadInput(f"{source}: options[0].demand.gpus: 0, expected workers with GPUs")
-    return traffic_weights(job.communication, option.workers), option.demand.gpus, int(job.communication.weight)
+    return rank_traffic(job.communication, option.workers), option.demand.gpus, int(job.communication.weight)
 
 
 def _places(cluster: Cluster) -> list[tuple[str, int]]:

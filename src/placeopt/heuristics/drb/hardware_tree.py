@@ -97,12 +97,6 @@ def machine_tree(distances: IntArray) -> HalvingTree:
     order allows. Where it does not (a cube mesh), Fiduccia-Mattheyses finds the balanced cut that separates the fewest
     near pairs: a pair of GPUs is tied by how much nearer it is than the furthest pair.
     """
-    return _machine_tree(distances.tobytes(), len(distances))
-
-
-@lru_cache(maxsize=256)
-def _machine_tree(raw: bytes, size: int) -> HalvingTree:
-    distances = np.frombuffer(raw, dtype=np.int64).reshape(size, size)
 
     def halves(gpus: list[int]) -> tuple[list[int], ...]:
         if len(gpus) == 1:
@@ -118,7 +112,7 @@ def _machine_tree(raw: bytes, size: int) -> HalvingTree:
             first = side == side[0]
         return np.array(gpus)[first].tolist(), np.array(gpus)[~first].tolist()
 
-    return _halved(list(range(size)), halves)
+    return _halved(list(range(len(distances))), halves)
 
 
 def _blocks(distances: IntArray) -> IntArray:

@@ -7,7 +7,7 @@ import numpy as np
 from placeopt.heuristics.drb.co_runners import co_runners
 from placeopt.heuristics.drb.machine import Machine, MachineKind, Weights, worth_of
 from placeopt.heuristics.drb.split import assign
-from placeopt.heuristics.drb.traffic import gpu_traffic
+from placeopt.heuristics.drb.traffic import task_traffic
 from placeopt.problem import BoolArray, IntArray, State
 from placeopt.terms.costs.utility import talks
 
@@ -35,8 +35,8 @@ class NodeBatch:
 
     def bipartitioned(self, ranks: list[int]) -> list[tuple[int, ...] | None]:
         """Return GPUs by index on each node for some ranks of a job, worker after worker; None without room."""
-        tasks = list(range(int(self.problem.options.gpus[self.option]) * len(ranks)))
-        traffic, found = gpu_traffic(self.problem, self.option, ranks), list[tuple[int, ...] | None]()
+        each, found = int(self.problem.options.gpus[self.option]), list[tuple[int, ...] | None]()
+        tasks, traffic = list(range(each * len(ranks))), task_traffic(self.problem, self.option, ranks, each)
         for usable, share, excess in zip(self.usable, self._share.tolist(), self._excess.tolist(), strict=True):
             machine = Machine(self.kind.of_usable(usable), share, excess, self._weights)
             gpu_of = assign(tasks, traffic, machine, self._weights[0])

@@ -10,7 +10,7 @@ from placeopt.heuristics.candidates import Candidates
 from placeopt.heuristics.drb.hardware_tree import HalvingTree, cluster_tree
 from placeopt.heuristics.drb.node_utility import NodeUtility
 from placeopt.heuristics.drb.split import Half, assign
-from placeopt.heuristics.drb.traffic import communicating_jobs, rank_traffic
+from placeopt.heuristics.drb.traffic import communicating_jobs, task_traffic
 from placeopt.heuristics.greedy_pass import TRIES, ByScore, nodes_in_order, place, table_for
 from placeopt.heuristics.node_selection import nodes_for_bundles
 from placeopt.heuristics.scores.registry import score_named
@@ -51,7 +51,7 @@ class Bipartition:
             ways = iter([dict(enumerate(nodes_for_bundles(candidates, option) or ()))])
         else:
             cluster = _Cluster(candidates, option, self._tree, self._height)
-            traffic = rank_traffic(candidates.problem, option)
+            traffic = task_traffic(candidates.problem, option, workers)
             ways = iter([assign(workers, traffic, cluster, self._utility.weights[0])])
         for node_of in ways:
             placement = self._on_nodes(option, node_of) if node_of else None
@@ -95,11 +95,7 @@ class _Cluster:
             """Least height of a part of the half that has room for so many."""
             return float(height[room >= count].min()) if count > 1 else 0.0
 
-        def same(held: int, beside: int) -> float:
-            del held, beside
-            return worth
-
-        return Half(int(room[0]), inside, same)
+        return Half(int(room[0]), inside, lambda held, beside: worth)  # noqa: ARG005 - alike for every task
 
 
 def _heights(problem: Problem, tree: HalvingTree) -> np.ndarray:

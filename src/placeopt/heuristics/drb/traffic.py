@@ -2,34 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from placeopt.problem import BoolArray, IntArray, Problem
+from placeopt.terms.costs.communication import rank_traffic
 
 
-def rank_traffic(problem: Problem, option: int) -> IntArray | None:
-    """Shape (workers, workers): weights of the edges between a job's workers; None where all pairs talk alike."""
-    edges = problem.class_communication[problem.options.job_class[option]].edges
-    if not edges:
+def task_traffic(problem: Problem, option: int, ranks: Sequence[int], each: int = 1) -> IntArray | None:
+    """Shape (k, k), zero diagonal: weights between ``each`` tasks of some ranks, rank after rank; None: all alike."""
+    communication = problem.class_communication[problem.options.job_class[option]]
+    if not communication.edges:
         return None
-    workers = int(problem.options.workers[option])
-    out = np.zeros((workers, workers), dtype=np.int64)
-    for edge in edges:
-        a, b = edge.ranks
-        if max(a, b) < workers:
-            out[a, b] = out[b, a] = edge.weight
-    return out
-
-
-def gpu_traffic(problem: Problem, option: int, ranks: list[int]) -> IntArray | None:
-    """Shape (k, k): weights between the GPUs of some ranks, worker after worker; None where all pairs talk alike."""
-    between = rank_traffic(problem, option)
-    if between is None:
-        return None
-    inside = int(problem.class_communication[problem.options.job_class[option]].weight)
-    gpus = int(problem.options.gpus[option])
-    of_ranks = between[np.ix_(ranks, ranks)] + inside * np.eye(len(ranks), dtype=np.int64)
-    weights: IntArray = np.kron(of_ranks, np.ones((gpus, gpus), dtype=np.int64))
+    between = rank_traffic(communication, int(problem.options.workers[option]))[np.ix_(ranks, ranks)]
+    np.fill_diagonal(between, communication.weight)
+    weights: IntArray = between.repeat(each, axis=0).repeat(each, axis=1)
     np.fill_diagonal(weights, 0)
     return weights
 

@@ -107,6 +107,16 @@ def alike_by_distance(problem: Problem) -> IntArray:
     return out
 
 
+def rank_traffic(communication: CommunicationRecord, workers: int) -> IntArray:
+    """Shape (workers, workers), symmetric: traffic between GPUs of two workers; the diagonal has no meaning."""
+    weights = np.full((workers, workers), 0 if communication.edges else communication.weight, dtype=np.int64)
+    for edge in communication.edges:
+        a, b = edge.ranks
+        if max(a, b) < workers:
+            weights[a, b] = weights[b, a] = edge.weight
+    return weights
+
+
 def has_graph(problem: Problem, option: int) -> bool:
     """Return whether it matters which of a job's workers holds which GPU: several workers, and edges between them."""
     return bool(
