@@ -11,7 +11,6 @@ from placeopt.heuristics.drb.node_batch import NodeBatch
 from placeopt.model import Instance
 from placeopt.problem import Placement, Problem, State, compile_problem
 from placeopt.terms.costs.horus import excess_table
-from placeopt.terms.costs.interference import meets
 from strategies import rounds
 
 
@@ -40,10 +39,22 @@ def excess(state: State, job: int, placement: Placement) -> int:
             most = max(most, int(table[used + more]) * (jobs > 0))
             total += jobs * int(table[used + more] - table[used] * (jobs > 1))
         return most + total
-    met = list(meets(state, job, placement))
-    suffered = [felt for _, felt, _ in met]
-    whole = sum(suffered) if by.model == "pairwise" else max(suffered, default=0)
-    return whole + sum(caused for _, _, caused in met)
+    own, suffered, caused = int(problem.class_profile[problem.job_class[job]]), [0], 0
+    for other in state.node_jobs[placement.nodes[0]]:
+        profile = int(problem.class_profile[problem.job_class[other]])
+        pairs = [(a, b) for a in placement.gpus for b in state.placements[other].gpus]
+        if pairs and own >= 0 and profile >= 0:
+            level = min(apart(problem, a, b) for a, b in pairs)
+            suffered.append(int(problem.slowdown[level, own, profile]))
+            caused += int(problem.slowdown[level, profile, own])
+    return (sum(suffered) if by.model == "pairwise" else max(suffered)) + caused
+
+
+def apart(problem: Problem, a: int, b: int) -> int:
+    """Return where two GPUs meet: 0 the same GPU, 1 a switch, 2 a socket, 3 at most a node."""
+    parts = (problem.gpu_switch, problem.gpu_socket)
+    shared = [level for level, part in enumerate(parts, 1) if part[a] == part[b] >= 0]
+    return 0 if a == b else min(shared, default=3)
 
 
 def free(state: State, node: int, gpus: tuple[int, ...]) -> float:
