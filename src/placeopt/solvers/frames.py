@@ -61,7 +61,7 @@ Frame = Request | Stop | Ready | Answer
 
 def write_frame(stream: BinaryIO, frame: Frame) -> None:
     """Write one message and flush."""
-    body = pickle.dumps(frame, protocol=5)
+    body = pickle.dumps(frame, pickle.HIGHEST_PROTOCOL)
     stream.write(_LENGTH.pack(len(body)))
     stream.write(body)
     stream.flush()

@@ -30,7 +30,8 @@ from placeopt.solvers.registry import require
 from placeopt.solvers.result import Limit, Progress, Solution
 from placeopt.solvers.supervise import Lost, Runner, Supervision
 
-JOIN_S = 2.0
+CLOSE_S = 2.0
+"""Seconds that threads, and a process that was killed, get for their end."""
 
 
 class Worker(Runner):
@@ -146,7 +147,7 @@ class _Child:
 
     def join(self) -> None:
         for thread in self._threads:
-            thread.join(JOIN_S)
+            thread.join(CLOSE_S)
 
     def _read(self) -> None:
         with (
@@ -160,7 +161,7 @@ class _Child:
                     self._ready = True
         self.alive = False
         with contextlib.suppress(subprocess.TimeoutExpired):
-            self._process.wait(timeout=JOIN_S)
+            self._process.wait(timeout=CLOSE_S)
         self._end_group()
         self._process.wait()
         self._outbox.put(None)
@@ -181,7 +182,7 @@ class _Child:
         """What is known about the end of the process."""
         code = self._process.wait()
         how = f"signal {-code} ({signal.Signals(-code).name})" if code < 0 else f"exit code {code}"
-        self._log.seek(max(self._log.seek(0, os.SEEK_END) - 2000, 0))
+        self._log.seek(max(self._log.seek(0, os.SEEK_END) - 2048, 0))
         said = self._log.read().decode(errors="replace").strip()
         limit: Limit = "none"
         starved = any(word in said for word in ("bad_alloc", "MemoryError", "annot allocate memory"))
@@ -214,9 +215,6 @@ def _oom_kills() -> int:
     return 0
 
 
-CLOSE_S = 1.0
-
-
 class InProcess(Runner):
     """Solves in a thread, but for solvers that are ``apart``; same use as `placeopt.solvers.pool.Worker`."""
 
@@ -243,7 +241,7 @@ class InProcess(Runner):
             run.stop(request.number)
 
     def close(self) -> None:
-        """Ask a solve that was left behind to stop, and wait a second for it; end the process, if there is one."""
+        """Ask a solve that was left behind to stop, and wait a moment for it; end the process, if there is one."""
         self._worker.close()
         if self._run is not None:
             self._run.end()
@@ -265,7 +263,7 @@ class _Run:
         self._thread.start()
 
     def end(self) -> None:
-        """Ask it to stop, and wait a second for it."""
+        """Ask it to stop, and wait a moment for it."""
         self._stop.set()
         self._thread.join(CLOSE_S)
 

@@ -34,7 +34,7 @@ from placeopt.solvers.result import Solution, SolveOptions, Status
 ALMOST_ZERO = 1e-12
 """PuLP takes a gap of 0 for none given, and the solver's default, 1e-4 for some, for the one that was meant."""
 CUT_SHORT = 0.9
-"""Share of its time from which on a solver counts as cut short by it."""
+"""Share of its time, by our clock, from which on a solver counts as cut short by it: its own clock is another."""
 MAX_PROVEN = 10**9
 """Objectives up to which a unit more or less is seen: SCIP calls 2e12 + 1 optimal where 2e12 + 3 is (epsilon 1e-9)."""
 HANDOVER_S_PER_NONZERO = 1e-5

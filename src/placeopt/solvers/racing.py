@@ -15,8 +15,9 @@ from functools import partial
 from placeopt.linear import LinearModel
 from placeopt.solvers.reading import OnProgress, Reading
 from placeopt.solvers.registry import check_request
-from placeopt.solvers.result import Limit, Progress, Solution, SolveOptions, Status
-from placeopt.solvers.supervise import CANCEL_POLL_S, Runner
+from placeopt.solvers.result import Limit, Progress, Solution, SolveOptions
+from placeopt.solvers.stopper import POLL_S
+from placeopt.solvers.supervise import Runner
 
 RACE = "race"
 """What methods call a race of `RACERS`, where they name a solver."""
@@ -80,7 +81,7 @@ def race(
                 limit = "time"
             else:
                 try:
-                    solver, item = news.get(timeout=min(CANCEL_POLL_S, max(0.0, deadline - time.monotonic())))
+                    solver, item = news.get(timeout=min(POLL_S, max(0.0, deadline - time.monotonic())))
                 except queue.Empty:
                     continue
                 _take(reading, ended, solver, item)
@@ -152,10 +153,7 @@ def _conclusion(reading: Reading, ended: dict[str, Solution], limit: Limit) -> S
     elif limit == "none":
         failed = all(solution.failed for solution in ended.values())
         limit = max((solution.limit for solution in ended.values() if solution.failed == failed), key=LIMITS.index)
-    concluded = reading.conclude("feasible", limit)
-    status: Status = "error" if failed and concluded.values is None else concluded.status
-    causes += [concluded.message] if concluded.message else []
-    return replace(concluded, status=status, message="; ".join(causes), failed=failed)
+    return reading.cut(limit, "; ".join(causes), failed=failed)
 
 
 class Beside:

@@ -129,6 +129,10 @@ class Reading:
                 self.bound = bound
                 self._report(None)
 
+    def withdraw_bound(self, bound: int | None) -> None:
+        """Believe this bound in place of better ones that were reported before; None for no other than the trivial."""
+        self.bound = trivial_bound(self.model) if bound is None else bound
+
     def proven(self, bound: float, most: int, tolerance: float = LOOSE) -> int | None:
         """
         Return the objective, where the final bound of a solver leaves nothing that is a unit better: it is optimal.
@@ -179,6 +183,17 @@ class Reading:
         if claim == "optimal" and not message:
             message = "stopped at the gap asked for" if self._gap > 0 else "claimed optimal, but the bound is apart"
         return self._solution("feasible", limit, message, bound=self.bound)
+
+    def cut(self, limit: Limit, message: str, *, failed: bool) -> Solution:
+        """
+        Return what was verified, where those who solve have no answer of their own.
+
+        ``limit``, ``message``: What ended them. ``failed``: Whether that was neither clock nor caller.
+        """
+        held = self.conclude("feasible", limit)
+        status: Status = "error" if failed and held.values is None else held.status
+        causes = "; ".join(cause for cause in (message, held.message) if cause)
+        return replace(held, status=status, message=causes, failed=failed)
 
     def _contradiction(self, claim: Status) -> str:
         if self.values is None or self.objective is None:

@@ -3,7 +3,8 @@
 import threading
 from collections.abc import Callable
 
-POLL_S = 0.02
+POLL_S = 1 / 32
+"""Seconds between two looks at whether a solve shall end: few to a user, and no work to speak of."""
 
 
 class Stopper:

@@ -1,8 +1,8 @@
 """
 The parent's side of a solve: wait, collect, and stop it in time.
 
-A `Supervision` keeps the best verified solution and bound that were reported, so nothing is lost when the other
-side falls silent. It asks gently first, ahead of the deadline, and gives up at the deadline.
+A `Supervision` keeps a `Reading` of what is reported, so nothing is lost when the other side falls silent. It asks
+gently first, ahead of the deadline, and gives up at the deadline.
 """
 
 from __future__ import annotations
@@ -19,17 +19,15 @@ from typing import TYPE_CHECKING, Protocol, Self
 
 from placeopt.solvers.frames import Answer, Request
 from placeopt.solvers.registry import check_request
-from placeopt.solvers.result import Limit, Progress, Solution, SolveOptions, Status
+from placeopt.solvers.result import Limit, Progress, Solution, SolveOptions
+from placeopt.solvers.stopper import POLL_S
 
 if TYPE_CHECKING:
     from placeopt.linear import LinearModel
     from placeopt.solvers.reading import OnProgress
 
-CANCEL_POLL_S = 0.05
-LONGEST_WAIT_S = 3600.0
-"""Waits are made of pieces, so that a deadline may be infinite."""
-CANCEL_GRACE_S = 0.25
-"""How long a solve may take to answer when the caller, not the clock, ended it."""
+ANSWER_S = 0.25
+"""How long a solve may take to answer when it is asked to end; HiGHS and CP-SAT mostly answer within 0.05 s."""
 
 
 @dataclass(frozen=True)
@@ -60,7 +58,7 @@ class Supervision:
     - ``model``, ``options``: What was asked; a feasible hint counts as the first solution.
     - ``deadline``: Time of the monotonic clock at which `run` returns, whatever happens.
     - ``on_progress``: Called with every better solution and bound, in the thread of `run`.
-    - ``cancel``: Asked about twenty times a second; when true, the solve is ended.
+    - ``cancel``: Asked some forty times a second; when true, the solve is ended.
     """
 
     def __init__(
@@ -73,20 +71,17 @@ class Supervision:
         on_progress: OnProgress | None,
         cancel: Callable[[], bool] | None,
     ) -> None:
+        from placeopt.solvers.reading import Reading  # only here: it loads NumPy, see `placeopt.solvers.pool`
+
         now = time.monotonic()
-        margin = min(0.5, max(0.02, 0.05 * (deadline - now)))
-        lag = max(1.0, 0.1 * options.time_limit_s)  # a solver that is this late on its own limit is ended for it
-        self.stop_at = deadline - margin
-        self._ask_at = min(deadline - margin / 2, now + options.time_limit_s + lag / 2)
-        self._end_at = min(deadline, now + options.time_limit_s + lag)
-        self._began = now
-        self._number, self._model, self._options = number, model, options
-        self._on_progress, self._cancel = on_progress, cancel
+        early = min(2 * ANSWER_S, max(POLL_S, (deadline - now) / 16))
+        late = max(1.0, options.time_limit_s / 10)  # a solver that is this late on its own limit is ended for it
+        self.stop_at = deadline - early
+        self._ask_at = min(deadline - early / 2, now + options.time_limit_s + late / 2)
+        self._end_at = min(deadline, now + options.time_limit_s + late)
+        self._number, self._on_progress, self._cancel = number, on_progress, cancel
         self._reason: Limit = "none"
-        self._best: Progress | None = None
-        hint = options.hint
-        if hint is not None and not options.relax and len(hint) == model.num_variables and model.is_feasible(hint):
-            self._best = Progress(model.objective_value(hint), _trivial_bound(model), 0.0, hint)
+        self._reading = Reading(model, replace(options, hint=None) if options.relax else options, on_progress)
 
     def run(self, link: Link) -> tuple[Solution, bool]:
         """
@@ -107,28 +102,11 @@ class Supervision:
 
     def seconds_left(self) -> float:
         """Until the deadline, as a timeout that the standard library takes."""
-        return min(max(self._end_at - time.monotonic(), 0), LONGEST_WAIT_S)
+        return min(max(self._end_at - time.monotonic(), 0.0), threading.TIMEOUT_MAX)
 
     def cut(self, limit: Limit, message: str, *, failed: bool = False) -> Solution:
         """The solution so far, of a solve that did not answer; ``failed`` if neither clock nor caller ended it."""
-        best, seconds = self._best, time.monotonic() - self._began
-        bound = _trivial_bound(self._model) if best is None or best.bound is None else best.bound
-        if best is None or best.values is None or best.objective is None:
-            status: Status = "no_solution" if limit in ("time", "user") else "error"
-            return Solution(status, limit, bound=bound, seconds=seconds, message=message, failed=failed)
-        if bound < best.objective if self._model.sense == "max" else bound > best.objective:
-            bound = _trivial_bound(self._model)  # one of the two was wrong, and it is not the solution
-        status = "optimal" if bound == best.objective else "feasible"
-        return Solution(
-            status,
-            "none" if status == "optimal" else limit,
-            best.values,
-            best.objective,
-            bound,
-            seconds,
-            message,
-            failed=failed,
-        )
+        return self._reading.cut(limit, message, failed=failed)
 
     def _step(self, link: Link) -> tuple[Solution, bool] | None:
         now = time.monotonic()
@@ -142,9 +120,9 @@ class Supervision:
             return self.cut(reason, "did not answer in time and was ended"), False
         until = self._end_at if self._reason != "none" else min(self._ask_at, self._end_at)
         if self._cancel is not None:
-            until = min(until, now + CANCEL_POLL_S)
+            until = min(until, now + POLL_S)
         try:
-            news = link.inbox.get(timeout=min(max(until - now, 0), LONGEST_WAIT_S))
+            news = link.inbox.get(timeout=min(max(until - now, 0.0), threading.TIMEOUT_MAX))
         except queue.Empty:
             return None
         if isinstance(news, Lost):
@@ -159,17 +137,16 @@ class Supervision:
     def _ask(self, link: Link, reason: Limit) -> None:
         self._reason = reason
         if reason == "user":
-            self._end_at = min(self._end_at, time.monotonic() + CANCEL_GRACE_S)
+            self._end_at = min(self._end_at, time.monotonic() + ANSWER_S)
         link.stop(self._number)
 
     def _take(self, progress: Progress) -> None:
-        if self._best is not None and progress.values is None:
-            progress = replace(progress, values=self._best.values, objective=self._best.objective)
-            self._best = progress
-            progress = replace(progress, values=None)
-        else:
-            self._best = progress
-        if self._on_progress is not None:
+        if progress.values is not None:
+            self._reading.offer(progress.values)
+        if progress.bound is not None:
+            self._reading.offer_exact_bound(progress.bound)
+        told = progress.claimed is not None or progress.relaxed_values is not None
+        if told and self._on_progress is not None:
             self._on_progress(progress)
 
     def _merged(self, solution: Solution) -> Solution:
@@ -181,16 +158,10 @@ class Supervision:
             solution = replace(solution, limit=self._reason)
         elif solution.limit == "none" and self._reason == "user":
             solution = replace(solution, limit="user")  # it was done all the same, but nothing may come after it
-        if solution.values is None and self._best is not None and self._best.values is not None:
-            self._best = replace(self._best, bound=solution.bound)
-            return self.cut(solution.limit, solution.message, failed=solution.failed)
+        if solution.values is None and self._reading.values is not None:
+            self._reading.withdraw_bound(solution.bound)
+            return self._reading.cut(solution.limit, solution.message, failed=solution.failed)
         return solution
-
-
-def _trivial_bound(model: LinearModel) -> int:
-    from placeopt.solvers.certify import trivial_bound  # only here: it loads NumPy, see `placeopt.solvers.pool`
-
-    return trivial_bound(model)
 
 
 class Runner(ABC):
@@ -242,7 +213,7 @@ class Runner(ABC):
         - ``deadline``: Time of ``time.monotonic()``. Shortly before it the solver is asked to stop, at it it is ended.
         - ``on_progress``: Called in this thread with every better verified solution and bound. What it raises ends the
           solve.
-        - ``cancel``: Asked about twenty times a second; true ends the solve with what there is, limit ``user``.
+        - ``cancel``: Asked some forty times a second; true ends the solve with what there is, limit ``user``.
 
         Returns a solution also if the solver was killed, crashed, ran out of memory or could not start: then with the
         last verified solution and bound, and a message that names the cause. After Ctrl-C in a process, too, with

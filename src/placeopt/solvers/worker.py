@@ -29,7 +29,7 @@ from placeopt.solvers.memory import memory_limit
 from placeopt.solvers.registry import load
 from placeopt.solvers.result import Progress, Solution
 
-PARENT_POLL_S = 0.5
+PARENT_POLL_S = 1.0
 """How often the child looks whether its parent is still there."""
 
 
