@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -15,9 +16,6 @@ from placeopt.solving.params import SolveParams
 
 LIMITS: tuple[PlanLimit, ...] = ("none", "size", "work", "time", "memory", "user")
 """What cut a round short, from the weakest reason to the strongest, which the plan states."""
-
-TRY_AGAIN_S = 0.5
-"""Seconds below which nothing is tried again: a new process takes some 0.3 s to load a solver."""
 
 SLICE_ENDS_S = (0.3, 1.0)
 """
@@ -33,12 +31,8 @@ def slice_end_s(number: int) -> float:
     return SLICE_ENDS_S[which] * 10.0**tens if number >= 0 else 0.0
 
 
-UNLIMITED_STEPS = 10**9
-"""Steps of a stage that the clock ends."""
-SHARE_BEFORE_EXACT = 0.5
+SHARE_BEFORE_EXACT = 1 / 2
 """Part of the time left that a search may take where an exact model may be built after it."""
-OFFER_SHARE = 0.1
-"""Part of its time that a search may spend on offers, if that is less often than by its steps."""
 
 
 def solver_of(solver: str, params: SolveParams, threads: int) -> str:
@@ -102,7 +96,7 @@ class Budget:
     @property
     def work_s(self) -> float:
         """
-        The seconds of time limit that the work of all slices so far stands for.
+        The seconds of time limit that the work of all slices so far stands for: that of a solve which begins again.
 
         In deterministic mode that does not depend on the limit.
         """
@@ -134,30 +128,25 @@ class Budget:
         """Return why no further stage begins, None if one may."""
         return f"stopped by {self.limit}" if self.stopped() else None
 
-    def can_try_again(self) -> bool:
-        """Tell whether another solver process could still load, also in deterministic mode."""
-        return self._noted(self.left_s > TRY_AGAIN_S)
-
-    def _noted(self, in_time: bool) -> bool:
-        """Return ``in_time``; where it is false, the clock has cut the round short."""
-        if not in_time:
-            self.note_limit("time")
-        return in_time
-
-    @contextmanager
-    def heuristic(self, share: float = 1.0, *, reserve_s: float = 0.0, least_s: float = 0.0) -> Iterator[float]:
+    def until(self, share: float = 1.0, *, reserve_s: float = 0.0, least_s: float = 0.0) -> float:
         """
-        Yield when a heuristic has to end, and note the limit if it is at work until then.
+        Return when a part of the round has to end.
 
         That is after ``share`` of the time left, and ``reserve_s`` before the deadline, but not sooner than in
-        ``least_s``. In deterministic mode it is the deadline: work ends a heuristic, and the clock is only a guard.
+        ``least_s``. In deterministic mode it is the deadline: work ends the part, and the clock is only a guard.
         """
         now, ends = time.monotonic(), self.deadline
         if not self.params.deterministic:
             ends = min(now + share * self.left_s, self.deadline - reserve_s)
-        ends = max(ends, now + least_s)
+        return max(ends, now + least_s)
+
+    @contextmanager
+    def heuristic(self, share: float = 1.0, *, reserve_s: float = 0.0, least_s: float = 0.0) -> Iterator[float]:
+        """Yield when a heuristic has to end, see `until`, and note the limit if it is at work until then."""
+        ends = self.until(share, reserve_s=reserve_s, least_s=least_s)
         yield ends
-        self._noted(time.monotonic() < ends)
+        if time.monotonic() >= ends:
+            self.note_limit("time")
 
     @contextmanager
     def until_out_of_time(self) -> Iterator[None]:
@@ -172,41 +161,22 @@ class Budget:
         if not self.stopped() and isinstance(error, OutOfTime):
             self.note_limit("time")
 
-    def solver_deadline(self, share: float) -> float:
-        """Return when a stage of several solves has to end: after ``share`` of the time left, if work ends none."""
-        if self.params.deterministic:
-            return self.deadline
-        return min(self.deadline, time.monotonic() + share * self.left_s)
+    def has_left(self, seconds: float) -> bool:
+        """Tell whether more is left than ``seconds``, and note it if not; always true where work ends the stages."""
+        enough = self.params.deterministic or self.left_s > seconds
+        if not enough:
+            self.note_limit("time")
+        return enough
 
     def is_past(self, moment: float) -> bool:
         """Tell whether the clock has passed ``moment``, where work has to end; never in deterministic mode."""
-        return not self._noted(self.params.deterministic or time.monotonic() <= moment)
-
-    def has_passed(self, since: float, seconds: float) -> bool:
-        """Tell whether ``seconds`` have passed since that moment; always in deterministic mode."""
-        return self.params.deterministic or time.monotonic() - since >= seconds
-
-    def has_left(self, seconds: float) -> bool:
-        """Tell whether more than ``seconds`` are left for work that takes so long; always in deterministic mode."""
-        return self._noted(self.params.deterministic or self.left_s > seconds)
+        return not self.has_left(self.deadline - moment)
 
     def steps(self, per_second: float) -> int:
         """Return the steps that a stage may take in this slice: ``per_second`` of its work in deterministic mode."""
         if not self.params.deterministic:
-            return UNLIMITED_STEPS
+            return sys.maxsize
         return int(per_second * self.work_s) - int(per_second * slice_end_s(self.slice - 1))
-
-    def work(self, per_second: float) -> float:
-        """
-        Return the deterministic work of a solve that begins again in every slice: that of all slices so far.
-
-        Where the clock ends stages, that of the whole time limit.
-        """
-        return per_second * self.work_s
-
-    def solver_for(self, solver: str) -> str:
-        """Return the solver that runs where a method names ``solver``; see `solver_of`."""
-        return solver_of(solver, self.params, self.threads)
 
     @property
     def integer_solver(self) -> str:

@@ -191,7 +191,7 @@ class FillingSearch:
     def _integers(self, model: LinearModel, seconds: float, hint: IntArray | None) -> IntArray | None:
         """Return a good solution of an integer program, ``hint`` if there is no better one."""
         budget = self._context.budget
-        options = replace(budget.options(budget.work(INTEGER_WORK), seconds), hint=hint, gap=INTEGER_GAP)
+        options = replace(budget.options(INTEGER_WORK * budget.work_s, seconds), hint=hint, gap=INTEGER_GAP)
         values = self._context.solvers.solve(budget.integer_solver, model, options).values
         return hint if values is None else values
 

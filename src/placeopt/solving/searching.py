@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -9,7 +10,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from placeopt.search import LocalSearch, is_compiled
-from placeopt.solving.budget import UNLIMITED_STEPS, Budget
+from placeopt.solving.budget import Budget
 from placeopt.solving.incumbent import Offer, Refused
 
 if TYPE_CHECKING:
@@ -132,6 +133,6 @@ class Searching:
 
     def _run(self) -> None:
         try:
-            self._search.advance(UNLIMITED_STEPS)
+            self._search.advance(sys.maxsize)
         except Exception as error:  # noqa: BLE001 - it is raised in the thread of the round
             self._error = error

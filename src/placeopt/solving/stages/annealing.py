@@ -9,7 +9,7 @@ from typing import ClassVar
 
 from placeopt.search import is_compiled, what_is_missing
 from placeopt.solving import sizes
-from placeopt.solving.budget import OFFER_SHARE, SHARE_BEFORE_EXACT
+from placeopt.solving.budget import SHARE_BEFORE_EXACT
 from placeopt.solving.context import SolveContext
 from placeopt.solving.incumbent import Offer, Refused
 from placeopt.solving.searching import Searching, has_turns
@@ -88,7 +88,7 @@ class Annealing:
                     search.call()
                 if not search.is_better or search.steps - offered < OFFER_EVERY:
                     continue
-                if budget.has_passed(since, budget.offer_s / OFFER_SHARE):
+                if deterministic or time.monotonic() - since >= 10 * budget.offer_s:  # a tenth of its time at most
                     offer, offered = search.exchange(), search.steps
                     since = time.monotonic()
                     context.report(self.name)

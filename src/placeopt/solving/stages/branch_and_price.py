@@ -139,8 +139,8 @@ class _Tree:
 
     def __init__(self, context: SolveContext, share: float, root_share: float) -> None:
         self._context = context
-        self._started, self._deadline = time.monotonic(), context.budget.solver_deadline(root_share)
-        self._whole_deadline = context.budget.solver_deadline(share)
+        self._started, self._deadline = time.monotonic(), context.budget.until(root_share)
+        self._whole_deadline = context.budget.until(share)
         groups = make_gpu_groups(context.relaxed, make_bundle_groups(context.relaxed, context.weighted))
         patterns = make_cross_group_patterns(groups)
         self._pricing = ColumnPricing(groups, patterns, self._check)
@@ -150,7 +150,7 @@ class _Tree:
         self._penalty = self._first_penalty()
         self._nodes = 0
         self._models = 0
-        self._steps, self._most_steps = 0, LEAST_STEPS + context.budget.work(STEPS_PER_SECOND)
+        self._steps, self._most_steps = 0, LEAST_STEPS + STEPS_PER_SECOND * context.budget.work_s
         self._tried, self._past_half = 0, False  # columns of the last search for a plan; whether half time has come
         self._cut = ""
 
@@ -351,7 +351,7 @@ class _Tree:
             raise _Unsolved("no work left for another model")
         solver = "highs" if relax else budget.integer_solver
         options = replace(
-            budget.options(RELAXED_WORK if relax else budget.work(WORK_PER_SECOND), seconds, self._deadline),
+            budget.options(RELAXED_WORK if relax else WORK_PER_SECOND * budget.work_s, seconds, self._deadline),
             threads=1 if relax else budget.threads,
             gap=gap,
             relax=relax,

@@ -20,7 +20,7 @@ from placeopt.readable import plural
 from placeopt.solvers.racing import RACE, stand_in
 from placeopt.solvers.result import Limit, Progress, Solution
 from placeopt.solving import sizes
-from placeopt.solving.budget import Budget
+from placeopt.solving.budget import Budget, solver_of
 from placeopt.solving.context import SolveContext
 from placeopt.solving.draft import draft_plan
 from placeopt.solving.incumbent import Accepted, Refused
@@ -49,7 +49,9 @@ class LoadRace:
 
     def skip_reason(self, context: SolveContext) -> str | None:
         """Only where two solvers race over a model that is built, and anything is open."""
-        if context.budget.solver_for(RACE) != RACE or not sizes.may_be_built(context, self.formulation):
+        if solver_of(RACE, context.budget.params, context.budget.threads) != RACE or not sizes.may_be_built(
+            context, self.formulation
+        ):
             return "no solvers race"
         return "both levels are proven" if context.proven else context.budget.stop_reason()
 
@@ -95,7 +97,7 @@ class Exact:
             size = f"{plural(sizes.waiting(context), 'job')} on {plural(context.problem.num_gpus, 'GPU')}"
             yield StageReport(f"{size}: too large for {self.formulation}", "skipped", level=level, step=name)
             return
-        builder = ModelBuilder(budget.solver_deadline(BUILD_SHARE), sizes.most_columns(budget))
+        builder = ModelBuilder(budget.until(BUILD_SHARE), sizes.most_columns(budget))
         try:
             variables = build_level(context, builder, self.formulation, level)
         except PlaceoptError as error:
@@ -104,11 +106,11 @@ class Exact:
             yield StageReport(str(error), "skipped", level=level, step=name)
             return
         task = _Task(builder, builder.build(), variables, level)
-        solver = budget.solver_for(self.solver)
+        solver = solver_of(self.solver, budget.params, budget.threads)
         report, failed = _attempt(context, task, solver, name, tuple(budget.params.solver_options.items()))
         yield report
         proven = context.value_proven if level == "value" else context.proven
-        if failed is not None and not proven and not budget.stopped() and budget.can_try_again():
+        if failed is not None and not proven and not budget.stopped():
             report, failed = _attempt(context, task, stand_in(solver), f"{name}-again", extra=())
             yield report
         budget.note_limit(failed or "none")
@@ -131,7 +133,7 @@ def _attempt(
     level, model, budget = task.level, task.model, context.budget
     hint = encode(task.variables, context.incumbent.allocation, task.builder)
     options = replace(
-        budget.options(budget.work(WORK_PER_SECOND)),
+        budget.options(WORK_PER_SECOND * budget.work_s),
         threads=budget.threads,
         gap=budget.params.gap,
         hint=hint if hint is not None and model.is_feasible(hint) else None,

@@ -63,7 +63,7 @@ class _Search:
     """Column generation on the cost of one round."""
 
     def __init__(self, context: SolveContext) -> None:
-        self._context, self._ends = context, context.budget.solver_deadline(SHARE)
+        self._context, self._ends = context, context.budget.until(SHARE)
         self._cells, self._most_cells = 0, context.budget.steps(CELLS_PER_S)
         self._mix = CostMix(
             context.relaxed,

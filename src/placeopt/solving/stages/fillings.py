@@ -56,7 +56,7 @@ class Fillings:
             search, mixed = FillingSearch(context), 0
             for close in (CLOSE, 0.0):
                 with context.budget.until_out_of_time():
-                    search.generate(context.budget.solver_deadline(GENERATE_SHARE), close)
+                    search.generate(context.budget.until(GENERATE_SHARE), close)
                 is_open = not context.value_proven and search.mixed > context.incumbent.value
                 if is_open and len(search.pool) > mixed:
                     offer, mixed = _offer(context, search), len(search.pool)

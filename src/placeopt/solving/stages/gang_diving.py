@@ -81,7 +81,7 @@ class GangDiving:
         counts = np.zeros(len(context.problem.class_communication), dtype=np.int64)
         np.add.at(counts, context.problem.options.job_class[capacity.relaxation.option], numbers)
         chosen = first_waiting(context, counts)
-        dive = _Dive(context, columns, numbers, chosen, budget.solver_deadline(SHARE))
+        dive = _Dive(context, columns, numbers, chosen, budget.until(SHARE))
         start = dive.run()
         with budget.heuristic() as deadline:
             made = construct(

@@ -61,7 +61,7 @@ class JobColumnBound:
         budget, handover, value = context.budget, context.handover, context.incumbent.value
         prices = handover.cost_prices
         assert prices is not None  # noqa: S101 - see `skip_reason`
-        ends, relaxation, whole = budget.solver_deadline(SHARE), prices.relaxation, prices.whole
+        ends, relaxation, whole = budget.until(SHARE), prices.relaxation, prices.whole
         master = JobMaster(relaxation, list(whole.layouts))
         _add_plan(context, relaxation, master)
         best, steps, basis = whole, 0, None
