@@ -36,7 +36,7 @@ def test_require() -> None:
     [
         ("cpsat", ["relax"], 0, r"'cpsat' cannot .*relax.*use highs"),
         ("highs", [], 2**50, "use cpsat"),
-        ("highs", ["relax"], 2**53 + 1, "none can"),
+        ("highs", ["relax"], 10**16, "none can"),
         ("pulp-cbc", [], 10**10, "use cpsat or highs"),
         ("gurobi", [], 0, "there are cpsat, highs, pulp-cbc"),
     ],

@@ -43,8 +43,6 @@ from placeopt.solvers.stopper import Stopper
 
 MAX_VALUE = 10**8
 """CBC writes values with eight digits; larger ones would come back as others."""
-MAX_PROVEN = 10**15
-"""Objectives up to which a unit more or less is seen; measured, on 12 binaries with costs up to 1e14."""
 NODES_PER_WORK = 500
 """Nodes of its tree in a unit of ``SolveOptions.work_limit``, roughly a second."""
 
@@ -148,7 +146,7 @@ def _conclusion(reading: Reading, code: int, log: "_Log", text: str, options: So
             return reading.conclude("error", log.limit, "CBC returned values that break the model; thrown away")
     if status.startswith("Optimal"):
         sign, exact = -1 if reading.model.sense == "max" else 1, status == "Optimal" and options.gap == 0
-        return reading.conclude("optimal", bound=reading.proven(sign * objective, MAX_PROVEN) if exact else None)
+        return reading.conclude("optimal", bound=reading.proven(sign * objective) if exact else None)
     if log.limit == "time" and reading.seconds < options.time_limit_s / 2:
         return reading.conclude("error", message="CBC was stopped by a clock that jumped")
     if log.limit == "none" and not status.startswith("Stopped"):

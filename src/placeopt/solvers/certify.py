@@ -12,10 +12,10 @@ from numpy.typing import NDArray
 
 from placeopt.linear import NO_LOWER, NO_UPPER, IntArray, LinearModel
 
-FRACTION_BITS = 40
-"""Binary digits kept behind the point of a multiplier, where they fit."""
-LARGEST_DUAL = 2.0**60
-"""Multipliers beyond this are no suggestion, but an accident."""
+FRACTION_BITS = 32
+"""Binary digits kept behind the point of a multiplier, where they fit: finer than what LP solvers call equal."""
+LIMB_BITS = np.iinfo(np.int64).bits - 1 - 2
+"""Of the 63 binary digits of a sum those that its terms may fill; a multiplier beyond is an accident."""
 
 
 def dual_bound(model: LinearModel, duals: NDArray[np.float64]) -> int:
@@ -53,7 +53,7 @@ def trivial_bound(model: LinearModel) -> int:
 
 def _usable(model: LinearModel, duals: NDArray[np.float64], sign: int) -> NDArray[np.float64]:
     """The multipliers for a maximisation, without those that lean on a row bound that is not there."""
-    multipliers = sign * np.where(np.abs(duals) < LARGEST_DUAL, duals, 0.0)  # NaN compares false
+    multipliers = sign * np.where(np.abs(duals) < 2.0**LIMB_BITS, duals, 0.0)  # NaN compares false
     missing = np.where(multipliers > 0, model.row_upper == NO_UPPER, model.row_lower == NO_LOWER)
     return np.where(missing, 0.0, multipliers)
 
@@ -66,7 +66,7 @@ def _lagrangian(model: LinearModel, sign: int, multipliers: NDArray[np.float64])
     the work per non-zero is numpy's, and only the sums per row and per column are Python integers.
     """
     heaviest = np.bincount(model.columns, weights=np.abs(model.coefficients)).max(initial=1.0)
-    limb_bits = 61 - math.ceil(math.log2(heaviest))
+    limb_bits = LIMB_BITS - math.ceil(math.log2(heaviest))
     magnitude = math.ceil(math.log2(np.abs(multipliers).max(initial=1.0) + 1.0))
     bits = min(FRACTION_BITS, 2 * limb_bits - magnitude)
     if limb_bits <= 0 or bits < 0:

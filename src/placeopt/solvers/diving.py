@@ -9,13 +9,15 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from placeopt.solvers.reading import LOOSE
+
 if TYPE_CHECKING:
     from placeopt.linear import IntArray
     from placeopt.solvers.result import Status
 
-WHOLE = 1e-6
+WHOLE = LOOSE
 """Values so near to an integer count as one."""
-UP_SHARE = 0.25
+UP_SHARE = 1 / 4
 """Of the columns that are fractions, those rounded up at once; only where most of a unit is used anyway."""
 
 
@@ -67,7 +69,7 @@ def dive(
                 break
             lower[columns] = np.maximum(lower[columns], floor)
             first = parts[np.argsort(-part[parts], kind="stable")][: max(1, int(step * len(parts)))]
-            up = first[part[first] > 0.5] if part[first[0]] > 0.5 else first[:1]
+            up = first[: max(1, np.count_nonzero(part[first] > 1 / 2))]
             raised = lower.copy()
             raised[columns[up]] = floor[up] + 1
             found = solve(raised, upper)

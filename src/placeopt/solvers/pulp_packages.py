@@ -28,15 +28,13 @@ from placeopt.arguments import MAX_SEED
 from placeopt.errors import BadInput, Unsupported
 from placeopt.linear import NO_UPPER, IntArray, LinearModel
 from placeopt.solvers.reading import OnProgress, Reading
-from placeopt.solvers.registry import Solve, available
+from placeopt.solvers.registry import DISTINCT, Solve, available
 from placeopt.solvers.result import Solution, SolveOptions, Status
 
 ALMOST_ZERO = 1e-12
 """PuLP takes a gap of 0 for none given, and the solver's default, 1e-4 for some, for the one that was meant."""
 CUT_SHORT = 0.9
 """Share of its time, by our clock, from which on a solver counts as cut short by it: its own clock is another."""
-MAX_PROVEN = 10**9
-"""Objectives up to which a unit more or less is seen: SCIP calls 2e12 + 1 optimal where 2e12 + 3 is (epsilon 1e-9)."""
 HANDOVER_S_PER_NONZERO = 1e-5
 """What the time limit of the solver is shortened by, at most to half: PuLP's handing over; measured."""
 
@@ -149,7 +147,9 @@ def _conclusion(reading: Reading, name: str, problem: Any, values: list[float | 
 
     kept = None in values or reading.offer(np.array(values, dtype=np.float64))
     bound = _bound(INTERFACES[name], problem, reading.model)
-    proven = None if bound is None else reading.proven(bound, MAX_PROVEN)
+    proven = (
+        None if bound is None else reading.proven(bound, most=DISTINCT)
+    )  # beyond, SCIP calls 2e12 + 1 optimal where 2e12 + 3 is
     is_optimal = problem.status == pulp.LpStatusOptimal and problem.sol_status == pulp.LpSolutionOptimal
     if is_optimal and proven is not None:
         return reading.conclude("optimal", bound=proven)

@@ -27,6 +27,9 @@ LOOSE = 1e-6
 EXACT = 1e-9
 """The same for numbers that are integers but for their way through a float64: the least tolerance that solvers take."""
 
+MAX_PROVEN = 10**14
+"""Objectives up to which HiGHS and CBC see a unit more or less: not so in 1 of 60 random models near 1e15."""
+
 
 def integer_tolerance(model: LinearModel) -> float:
     """
@@ -133,12 +136,12 @@ class Reading:
         """Believe this bound in place of better ones that were reported before; None for no other than the trivial."""
         self.bound = trivial_bound(self.model) if bound is None else bound
 
-    def proven(self, bound: float, most: int, tolerance: float = LOOSE) -> int | None:
+    def proven(self, bound: float, tolerance: float = LOOSE, most: int = MAX_PROVEN) -> int | None:
         """
         Return the objective, where the final bound of a solver leaves nothing that is a unit better: it is optimal.
 
-        Else None, and the bound is taken as `offer_bound` takes it. ``most``: Largest objective up to which the solver
-        sees a unit more or less. ``tolerance``: Relative error granted to a bound that is behind the objective.
+        Else None, and the bound is taken as `offer_bound` takes it. ``tolerance``: Relative error granted to a bound
+        that is behind the objective. ``most``: Largest objective up to which the solver sees a unit more or less.
         """
         objective = self.objective
         if objective is not None and self._gap == 0 and abs(objective) <= most:

@@ -2,6 +2,7 @@
 
 import importlib
 import importlib.util
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields
 from types import MappingProxyType
@@ -26,7 +27,7 @@ class Capability:
     progress: bool = True  # reports solutions and bounds while it runs
     log: bool = False  # its log names objectives and bounds while it runs
     deterministic: bool = True  # can be cut by work instead of time
-    max_coefficient: int = 2**53  # largest absolute coefficient it takes
+    max_coefficient: float = math.inf  # largest absolute coefficient it takes
 
 
 @dataclass(frozen=True)
@@ -67,10 +68,12 @@ class Solve(Protocol):
 
 
 def _through_pulp(name: str, package: str, *, hint: bool = True) -> Entry:
-    capability = Capability(hint=hint, progress=False, deterministic=False, max_coefficient=10**9)
+    capability = Capability(hint=hint, progress=False, deterministic=False, max_coefficient=DISTINCT)
     return Entry("placeopt.solvers.pulp_packages", package, capability, "gapRel 1e-12", name, apart=True)
 
 
+DISTINCT = 10**9
+"""Numbers up to which solvers of floats tell a unit from none: SCIP calls 2e12 + 1 optimal where 2e12 + 3 is."""
 HIGHS = (
     "mip_feasibility_tolerance 1e-9 to 1e-6, by the heaviest row; integers: mip_abs_gap 0.999999; models with "
     "continuous variables too: presolve off"
@@ -82,7 +85,11 @@ SOLVERS = MappingProxyType(
         "cpsat": Entry("placeopt.solvers.cpsat", "ortools", Capability()),
         "highs": Entry("placeopt.solvers.highs", "highspy", Capability(relax=True, max_coefficient=10**15), HIGHS),
         "pulp-cbc": Entry(
-            "placeopt.solvers.cbc", "pulp", Capability(progress=False, log=True, max_coefficient=10**9), CBC, apart=True
+            "placeopt.solvers.cbc",
+            "pulp",
+            Capability(progress=False, log=True, max_coefficient=DISTINCT),
+            CBC,
+            apart=True,
         ),
         "pulp-scip": _through_pulp("scip", "pyscipopt"),
         "pulp-gurobi": _through_pulp("gurobi", "gurobipy"),

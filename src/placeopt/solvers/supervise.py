@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from placeopt.linear import LinearModel
     from placeopt.solvers.reading import OnProgress
 
-ANSWER_S = 0.25
+ANSWER_S = 1 / 4
 """How long a solve may take to answer when it is asked to end; HiGHS and CP-SAT mostly answer within 0.05 s."""
 
 

@@ -7,6 +7,7 @@ the referee: how well a job runs at a place is a score, which has one definition
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -123,7 +124,7 @@ def _arithmetic(plan: Plan) -> list[str]:
     if open_levels:
         first = open_levels[0]
         gap = None if first.bound is None else abs(first.bound - first.objective) / max(1, abs(first.objective))
-    if (gap is None) != (plan.gap is None) or (gap is not None and plan.gap is not None and abs(gap - plan.gap) > 1e-9):
+    if gap != plan.gap and (gap is None or plan.gap is None or not math.isclose(gap, plan.gap)):
         faults.append(f"gap: {plan.gap}, expected {gap}")
     return faults
 
