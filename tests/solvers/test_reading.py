@@ -90,3 +90,30 @@ def test_errors_without_and_with_a_solution() -> None:
     read.offer(GOOD)
     solution = read.conclude("error", message="broken")
     assert (solution.status, solution.objective, solution.bound, solution.message) == ("feasible", 167, 287, "broken")
+
+
+@pytest.mark.parametrize(
+    ("bound", "proven", "options", "most"),
+    [(227.0, 227, {}, 1000), (227.9, 227, {}, 1000), (226.9999999, 227, {}, 1000), (228.0, None, {}, 1000),
+     (226.9, None, {}, 1000), (227.0, None, {"gap": 0.1}, 1000), (227.0, None, {}, 226)],
+)  # fmt: skip
+def test_a_final_bound_is_a_proof_if_it_leaves_nothing_a_unit_better(
+    bound: float, proven: int | None, options: dict[str, float], most: int
+) -> None:
+    """By a solver that sees a unit at such objectives, asked for no gap; what is no proof is still a bound."""
+    read = reading(**options)
+    read.offer(BETTER)
+    assert read.proven(bound, most=most) == proven
+    assert proven is not None or read.bound == int(bound)
+
+
+def test_what_is_cut_keeps_what_was_verified() -> None:
+    """With the cause; a bound that its solver withdraws counts no more."""
+    read = reading()
+    read.offer_bound(240.0)
+    assert read.cut("none", "crashed", failed=True).status == "error"
+    read.offer(GOOD)
+    cut = read.cut("time", "late", failed=False)
+    assert (cut.status, cut.limit, cut.objective, cut.bound, cut.message) == ("feasible", "time", 167, 240, "late")
+    read.withdraw_bound(None)
+    assert read.cut("memory", "full", failed=True).bound == 287

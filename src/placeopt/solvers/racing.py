@@ -10,7 +10,6 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from functools import partial
 
 from placeopt.linear import LinearModel
 from placeopt.solvers.reading import OnProgress, Reading
@@ -26,6 +25,9 @@ RACERS = ("highs", "cpsat")
 
 LEAST_THREADS = {"highs": 1, "cpsat": 2}
 """CP-SAT gets two, though they may share a core: with one it does without the searches that improve what is found."""
+
+News = Progress | Solution | Exception
+"""Of a solve: any number of ``Progress``, then its end."""
 
 LIMITS: tuple[Limit, ...] = ("none", "size", "memory", "work", "time", "user")
 """Who ends last says what ended the race: a solver out of memory leaves the other to the clock."""
@@ -60,17 +62,12 @@ def race(
     for solver in RACERS:
         check_request(solver, model, options)
     reading = Reading(model, options, on_progress)
-    over = threading.Event()
     news: queue.SimpleQueue[tuple[str, News]] = queue.SimpleQueue()
-
-    def hear(solver: str, item: News) -> None:
-        news.put((solver, item))
-
+    begun: list[Beside] = []
     share, more = divmod(options.threads, len(RACERS))
     for number, (solver, runner) in enumerate(zip(RACERS, runners, strict=True)):
         asked = replace(options, threads=max(LEAST_THREADS[solver], share + (number < more)))
-        heard = partial(hear, solver)
-        _begin(runner, solver, model, asked, deadline=deadline, cancel=over.is_set, hear=heard)
+        begun.append(Beside(runner, solver, model, asked, deadline=deadline, news=news))
     ended: dict[str, Solution] = {}
     limit: Limit = "none"
     try:
@@ -88,33 +85,9 @@ def race(
     except KeyboardInterrupt:
         limit = "user"
     finally:
-        over.set()
+        for beside in begun:
+            beside.drop()
     return _conclusion(reading, ended, limit)
-
-
-News = Progress | Solution | Exception
-"""Of a solve: any number of ``Progress``, then its end."""
-
-
-def _begin(
-    runner: Runner,
-    solver: str,
-    model: LinearModel,
-    options: SolveOptions,
-    *,
-    deadline: float,
-    cancel: Callable[[], bool],
-    hear: Callable[[News], None],
-) -> None:
-    """Start a solve in a thread of its own, which calls ``hear`` with the news; see `Runner.solve`."""
-
-    def run() -> None:
-        try:
-            hear(runner.solve(solver, model, options, deadline=deadline, on_progress=hear, cancel=cancel))
-        except Exception as error:  # noqa: BLE001 - it is the caller's
-            hear(error)
-
-    threading.Thread(target=run, name=f"placeopt-{solver}", daemon=True).start()
 
 
 def _take(reading: Reading, ended: dict[str, Solution], solver: str, news: News) -> None:
@@ -157,7 +130,11 @@ def _conclusion(reading: Reading, ended: dict[str, Solution], limit: Limit) -> S
 
 
 class Beside:
-    """Starts a solve in a thread of its own, on a runner whose solver is in another process; see `Runner.solve`."""
+    """
+    A solve in a thread of its own, on a runner whose solver is in another process; see `Runner.solve`.
+
+    ``news``: Where its news go, too, with the name of the solver.
+    """
 
     def __init__(
         self,
@@ -168,18 +145,28 @@ class Beside:
         *,
         deadline: float,
         cancel: Callable[[], bool] | None = None,
+        news: queue.SimpleQueue[tuple[str, News]] | None = None,
     ) -> None:
         self.latest: Progress | Solution | None = None
         """The latest news, be it the end of the solve; one that was dropped ends with the news before."""
         self._is_over = False
         self._error: Exception | None = None
         self._changed = threading.Condition()
+        self._news = news
         dropped = self._dropped = threading.Event()
+        self._solver = solver
 
         def ended() -> bool:
             return dropped.is_set() or (cancel is not None and cancel())
 
-        _begin(runner, solver, model, options, deadline=deadline, cancel=ended, hear=self._hear)
+        def run() -> None:
+            try:
+                solved = runner.solve(solver, model, options, deadline=deadline, on_progress=self._hear, cancel=ended)
+                self._hear(solved)
+            except Exception as error:  # noqa: BLE001 - it is the caller's
+                self._hear(error)
+
+        threading.Thread(target=run, name=f"placeopt-{solver}", daemon=True).start()
 
     def wait(self, seconds: float, enough: Callable[[Progress], bool] | None = None) -> Progress | Solution | None:
         """
@@ -205,6 +192,8 @@ class Beside:
             elif self.latest is None or not (self._is_over and self._dropped.is_set()):
                 self.latest = news
             self._changed.notify_all()
+        if self._news is not None:
+            self._news.put((self._solver, news))
 
     def drop(self) -> None:
         """End the solve, if it is not over, without waiting for that; its runner is busy for a moment more."""
