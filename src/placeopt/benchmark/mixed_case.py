@@ -77,7 +77,7 @@ def solve_mixed(model: MixedModel, case: Case, report: CaseReport) -> MixedOutco
 def _highs(model: MixedModel, options: SolveOptions, report: CaseReport) -> MixedOutcome:
     import highspy
 
-    from placeopt.solvers.highs import LIMITS
+    from placeopt.solvers.highs import LIMITS, pass_model
 
     states, kinds = highspy.HighsModelStatus, highspy.cb.HighsCallbackType
     solver = highspy.Highs()
@@ -95,25 +95,7 @@ def _highs(model: MixedModel, options: SolveOptions, report: CaseReport) -> Mixe
     }
     for name, value in settings.items():
         solver.setOptionValue(name, value)
-    is_maximum = model.sense == "max"
-    refused = solver.passModel(
-        len(model.lower),
-        len(model.row_lower),
-        len(model.columns),
-        int(highspy.MatrixFormat.kRowwise),
-        int(highspy.ObjSense.kMaximize if is_maximum else highspy.ObjSense.kMinimize),
-        model.offset,
-        model.objective,
-        model.lower,
-        model.upper,
-        model.row_lower,
-        model.row_upper,
-        model.row_start.astype(np.int32),
-        model.columns.astype(np.int32),
-        model.coefficients,
-        model.integer.astype(np.int32),
-    )
-    if refused == highspy.HighsStatus.kError:
+    if not pass_model(solver, model, model.integer):
         return MixedOutcome("error", message="HiGHS refuses the model")
 
     def called(_kind: int, _message: str, out: Any, _back: Any, _data: object) -> None:

@@ -17,6 +17,7 @@ import highspy
 import numpy as np
 from highspy import HighsModelStatus, HighsStatus
 from highspy._core import cb as callbacks
+from numpy.typing import NDArray
 
 from placeopt.errors import BadArgument, BadInput
 from placeopt.linear import NO_LOWER, NO_UPPER, LinearModel
@@ -109,7 +110,7 @@ class Session:
         highspy.Highs.resetGlobalScheduler(True)  # one that was made for another number of threads fails silently
         self.solver = highspy.Highs()
         _set_options(self.solver, model, options)
-        self.refused = not self._pass(model)
+        self.refused = not pass_model(self.solver, model, np.full(model.num_variables, not options.relax))
         self._listen()
 
     def __enter__(self) -> "Session":
@@ -130,28 +131,6 @@ class Session:
         status = HighsModelStatus.kSolveError if failed else solver.getModelStatus()
         self.limit = self._interrupted_by if status == HighsModelStatus.kInterrupt else LIMITS.get(status, "none")
         return status
-
-    def _pass(self, model: LinearModel) -> bool:
-        """Hand the arrays over; whether HiGHS took them."""
-        infinity = highspy.kHighsInf
-        status = self.solver.passModel(
-            model.num_variables,
-            model.num_rows,
-            model.num_nonzeros,
-            int(highspy.MatrixFormat.kRowwise),
-            int(highspy.ObjSense.kMaximize if model.sense == "max" else highspy.ObjSense.kMinimize),
-            float(model.offset),
-            model.objective.astype(np.float64),
-            model.lower.astype(np.float64),
-            model.upper.astype(np.float64),
-            np.where(model.row_lower == NO_LOWER, -infinity, model.row_lower),
-            np.where(model.row_upper == NO_UPPER, infinity, model.row_upper),
-            model.row_start.astype(np.int32),
-            model.columns.astype(np.int32),
-            model.coefficients.astype(np.float64),
-            np.full(model.num_variables, int(not self._relax), dtype=np.int32),
-        )
-        return bool(status != HighsStatus.kError)
 
     def _listen(self) -> None:
         """Ask HiGHS to be called."""
@@ -178,6 +157,34 @@ class Session:
             self._interrupted_by, back.user_interrupt = "user", True
         elif kind == self._mip and self._work is not None and self._work <= 0:
             self._interrupted_by, back.user_interrupt = "work", True
+
+
+def pass_model(solver: Any, model: Any, integer: NDArray[np.bool_]) -> bool:
+    """
+    Hand the arrays over; whether HiGHS took them.
+
+    - ``model``: A `LinearModel`, or one with the same fields in floating point, where infinite bounds are missing ones.
+    - ``integer``: Shape ``(n,)``: whether a variable is integer.
+    """
+    infinity = highspy.kHighsInf
+    status = solver.passModel(
+        len(model.lower),
+        len(model.row_lower),
+        len(model.columns),
+        int(highspy.MatrixFormat.kRowwise),
+        int(highspy.ObjSense.kMaximize if model.sense == "max" else highspy.ObjSense.kMinimize),
+        float(model.offset),
+        model.objective.astype(np.float64),
+        model.lower.astype(np.float64),
+        model.upper.astype(np.float64),
+        np.where(model.row_lower == NO_LOWER, -infinity, model.row_lower),
+        np.where(model.row_upper == NO_UPPER, infinity, model.row_upper),
+        model.row_start.astype(np.int32),
+        model.columns.astype(np.int32),
+        model.coefficients.astype(np.float64),
+        integer.astype(np.int32),
+    )
+    return bool(status != HighsStatus.kError)
 
 
 def _set_options(solver: Any, model: LinearModel, options: SolveOptions) -> None:
