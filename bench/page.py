@@ -76,7 +76,8 @@ CERTIFICATES = """\
 certificate ([why and how](../docs/files.md#certificate)): bounds on value, jobs that fit nowhere, bounds on cost. The
 plan has 3 s in the library and 10 s beyond, the search of proofs 10 s; the most that a round took, and its KiB as plain
 JSON. *Wrong*: certificates made wrong on purpose, from those of these rounds, and how many of them were refused. Random
-rounds are of every generator, 4 to 24 jobs on 2 to 6 nodes, with 1 s for each.
+rounds are of every generator, 4 to 24 jobs on 2 to 6 nodes, with 1 s for each. Answers of `whatif`, `explain` and
+`audit` carry no certificate: of those that N+1 holds or that no moves free a place, none is certified.
 """
 LIVE = """\
 `python bench/run.py live differences service`. Calls of a resource manager to a busy cluster of nodes of 8 GPUs:

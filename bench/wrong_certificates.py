@@ -5,18 +5,22 @@ from __future__ import annotations
 import json
 import random
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 Json = dict[str, Any]
 Change = Callable[[random.Random, Json], None]
 
 
-def wrong_certificate(certificate: Json, *, value: int, cost: int | None, placed: list[str], seed: int) -> Json:
+def wrong_certificate(
+    certificate: Json, *, value: int, cost: int | None, placed: list[str], running: list[tuple[str, str]], seed: int
+) -> Json:
     """
     Return a copy with one claim, which is false.
 
     ``value`` and ``cost`` are those of a plan: the claim says that none is worth as much, or that each as valuable one
     costs more, with up to three changes in its proof. Or it says that one of the jobs ``placed`` fits nowhere.
+    ``running``: jobs that run, and in which options; one change lets them pay.
     """
     draw = random.Random(seed)
     wrong: Json = json.loads(json.dumps(certificate))
@@ -29,8 +33,9 @@ def wrong_certificate(certificate: Json, *, value: int, cost: int | None, placed
         claim["bound"] = value - 1
     else:
         claim["bound"], claim["value"] = (cost or 0) + 1, draw.choice((value, value, value - 1, 0))
+    changes: list[Change] = [*CHANGES, partial(_of_running, running=running)]
     for _ in range(draw.randint(0, 3) if isinstance(claim["proof"], dict) else 0):
-        draw.choice(CHANGES)(draw, draw.choice(list(leaves(claim["proof"]))))
+        draw.choice(changes)(draw, draw.choice(list(leaves(claim["proof"]))))
     return {**wrong, "claims": [claim]}
 
 
@@ -74,6 +79,11 @@ def _of_branches(draw: random.Random, leaf: Json) -> None:
 def _of_the_option(draw: random.Random, leaf: Json) -> None:
     for entry in leaf["prices"]:
         entry["option"] = draw.choice([entry["option"], "another"])
+
+
+def _of_running(draw: random.Random, leaf: Json, running: list[tuple[str, str]]) -> None:
+    price, stays = 1 << draw.randrange(70), draw.random() < 0.7
+    leaf["prices"] += [{"option": option, "price": price, "stays": stays, "jobs": [job]} for job, option in running]
 
 
 CHANGES: tuple[Change, ...] = (_of_a_number, _of_jobs, _of_nodes, _of_branches, _of_the_option)

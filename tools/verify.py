@@ -47,7 +47,7 @@ class Item(NamedTuple):
     """Bundles that may be on a node."""
 
     gpus: int
-    pays: int  # beyond the prices of its amounts, in units of `Leaf`
+    pays: int  # beyond the prices of its amounts, in parts of the proof's ``scale``
     bundle: Bundle
     most: int = 0
 
@@ -425,7 +425,7 @@ def main(arguments: list[str]) -> int:
     try:
         document, certificate = map(read, arguments)
         round_, claims = Round(document, certificate["policy"]), certificate["claims"]
-    except (OSError, ValueError, KeyError, TypeError) as error:
+    except (OSError, ValueError, LookupError, TypeError, AttributeError, RuntimeError, StopIteration) as error:
         print(f"cannot be read: {type(error).__name__}: {error}", file=sys.stderr)
         return 2
     if certificate["policy"] != document.get("policy", {}):

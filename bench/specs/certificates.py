@@ -128,11 +128,17 @@ def draw_rounds(seed: int) -> Iterator[Row]:
 
 
 def reached(made: Instance, plan: Plan) -> dict[str, Any]:
-    """Return what a plan is worth, what it costs, and the jobs that start."""
+    """Return what a plan is worth, what it costs, the jobs that start, and those that ran before."""
     ran = {held.job for held in made.running}
     costs = [level.objective for level in plan.levels[1:]]
     placed = [placed.job for placed in plan.placements if placed.job not in ran]
-    return {"value": plan.levels[0].objective, "cost": costs[0] if costs else None, "placed": placed}
+    running = [(held.job, held.option) for held in made.running]
+    return {
+        "value": plan.levels[0].objective,
+        "cost": costs[0] if costs else None,
+        "placed": placed,
+        "running": running,
+    }
 
 
 LIBRARY = {

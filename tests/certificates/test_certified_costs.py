@@ -45,6 +45,11 @@ def certified(round_: Instance, plan: Plan) -> tuple[Json, Json]:
     return certificate, next(claim for claim in certificate["claims"] if claim["claim"] == "cost")
 
 
+def ran(round_: Instance) -> list[tuple[str, str]]:
+    """Return the running jobs, and in which options they run."""
+    return [(held.job, held.option) for held in round_.running]
+
+
 def answer(round_: Instance, certificate: Json, claim: Json) -> str:
     """Return what the checker says of a claim."""
     known = verify_round.Round(json.loads(dumps(round_)), certificate["policy"])
@@ -94,7 +99,7 @@ def test_wrong_costs_are_refused(proven: tuple[Instance, Plan, Json, Json], seed
     """A plan of that value costs no more, so whatever stands in a proof that all cost more, it is refused."""
     round_, plan, certificate, _ = proven
     value, cost = (level.objective for level in plan.levels)
-    wrong = wrong_certificate(certificate, value=value, cost=cost, placed=[], seed=seed)
+    wrong = wrong_certificate(certificate, value=value, cost=cost, placed=[], running=ran(round_), seed=seed)
     assert answer(round_, wrong, wrong["claims"][0]) == "refused"
 
 

@@ -90,7 +90,8 @@ def test_wrong_certificates_are_refused(proven: tuple[Instance, Plan, Json], see
     """A plan of that value exists, so whatever stands in a proof that none is worth as much, it is refused."""
     round_, plan, certificate = proven
     placed = [placed.job for placed in plan.placements]
-    wrong = wrong_certificate(certificate, value=claimed(plan), cost=None, placed=placed, seed=seed)
+    running = [(held.job, held.option) for held in round_.running]
+    wrong = wrong_certificate(certificate, value=claimed(plan), cost=None, placed=placed, running=running, seed=seed)
     assert answers(round_, wrong)[0].startswith("refused")
 
 
@@ -143,8 +144,9 @@ def test_the_command_checks_a_file(
     Path(files[1]).write_text(json.dumps(certificate))
     assert verify.main(files) == 1
     assert capsys.readouterr().out.startswith("refused: claim value")
-    Path(files[1]).write_text("{")
-    assert verify.main(files) == 2
+    for unread in ("{", "[]", '{"policy": null, "claims": []}', '{"policy":' * 100_000):
+        Path(files[1]).write_text(unread)
+        assert verify.main(files) == 2
     assert verify.main(files[:1]) == 2
 
 
