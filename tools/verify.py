@@ -147,7 +147,7 @@ class Costs:
         """Return what a job may have on a node that has at most so many of its bundles, and how often."""
         if self.count and bundle.gpus:
             return Counter(Offer(bundle, price, together) for together in range(1, most + 1))
-        return Counter({Offer(bundle._replace(profile=None, weight=0, job_gpus=0, scattered=False), price, 1): most})
+        return Counter({Offer(bundle.uncosted(), price, 1): most})
 
     def overpaid(self, node: Node, items: list[Item], prices: dict[str, int], most: int, cost: int) -> bool:
         """

@@ -57,6 +57,10 @@ class Bundle(NamedTuple):
     job_gpus: int = 0  # at least
     scattered: bool = False  # whether it may be on several nodes
 
+    def uncosted(self) -> Bundle:
+        """Return the bundle without what decides its costs."""
+        return self._replace(profile=None, weight=0, job_gpus=0, scattered=False)
+
 
 class Way(NamedTuple):
     """A job in an option: ``least`` to ``most`` bundles; each below ``most`` takes ``value_per_bundle`` away."""
@@ -222,9 +226,10 @@ class Round:
         least = job.get("utility_min_thousandths")
         for option in job["options"] if name not in self.running or "move" in kinds else ():
             way, utility = self.way(job, option), option.get("utility_thousandths")
-            if way not in self._room:
-                self._room[way] = self.most_bundles(way)
-            most = self._room[way]
+            asked = way._replace(value=0, bundle=way.bundle.uncosted())
+            if asked not in self._room:
+                self._room[asked] = self.most_bundles(asked)
+            most = self._room[asked]
             if (least is None or utility is None or utility >= least) and most >= way.least:
                 yield way._replace(most=most, value=way.worth(most) - price, on_a_node=min(most, way.on_a_node))
 
