@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -18,25 +17,13 @@ SLICE = 50
 """Swaps between two looks at what is best."""
 
 
-@dataclass(frozen=True, eq=False)
-class QuadraticCase:
-    """Items to places, (n, n) each, zero diagonals: ``flows[i, j] * distances[p[i], p[j]]`` over all ordered pairs."""
-
-    flows: FloatArray
-    distances: FloatArray
-    linear: FloatArray | None = None  # what item i pays at place p by itself
-
-    def search(self, orders: IntArray, rng: np.random.Generator) -> TabuPopulation:
-        """Return tabu searches from orders, (K, n)."""
-        far = self.distances[orders[:, :, None], orders[:, None, :]]
-        return TabuPopulation(self.flows, far, orders, rng, linear=self.linear)
-
-
 def evolve(
-    case: QuadraticCase,
+    flows: FloatArray,
+    distances: FloatArray,
     starts: IntArray,
     rng: np.random.Generator,
     *,
+    linear: FloatArray | None = None,
     steps: int,
     deadline: float,
     target: float,
@@ -47,6 +34,9 @@ def evolve(
     """
     Improve orders, (K, n), by tabu searches of ``steps`` swaps; return the best order met and its cost.
 
+    The cost of an order p is the sum of ``flows[i, j] * distances[p[i], p[j]]`` over all ordered pairs of items, (n, n)
+    each with zero diagonals, and of ``linear[i, p[i]]``, (n, n), over all items.
+
     The next generation are crossovers of the best orders met, as many as before. The search ends at the deadline, of
     ``time.monotonic()``, at the cost ``target``, after so many generations, or after ``patience`` of them that found
     nothing better. ``on_better`` is called with each better order that is met.
@@ -54,7 +44,8 @@ def evolve(
     pool, costs, least = starts[:0], np.zeros(0), np.inf
     orders, generation, idle = starts, 0, 0
     while True:
-        search, before = case.search(orders, rng), least
+        far, before = distances[orders[:, :, None], orders[:, None, :]], least
+        search = TabuPopulation(flows, far, orders, rng, linear=linear)
         for _ in range(0, steps, SLICE):
             search.run(SLICE, deadline=deadline, target=target)
             if search.best_costs.min() < least:

@@ -12,7 +12,7 @@ from placeopt.errors import BadInput, Unsupported
 from placeopt.problem import IntArray
 from placeopt.rank_mapping.bound import gilmore_lawler
 from placeopt.rank_mapping.case import MAX_COST, check_square
-from placeopt.rank_mapping.evolution import POPULATION, QuadraticCase, evolve
+from placeopt.rank_mapping.evolution import POPULATION, evolve
 
 MAX_SIZE = 256
 """Largest n: of QAPLIB, and of memory for the population."""
@@ -87,9 +87,11 @@ def solve_quadratic(
     np.fill_diagonal(a, 0)
     np.fill_diagonal(b, 0)
     order, cost = evolve(
-        QuadraticCase(a, b, linear if linear.any() else None),
+        a,
+        b,
         np.array([np.arange(n), *(rng.permutation(n) for _ in range(POPULATION - 1))]),
         rng,
+        linear=linear if linear.any() else None,
         steps=STEPS_PER_ITEM * n,
         deadline=deadline,
         target=bound,

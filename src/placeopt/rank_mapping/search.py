@@ -8,7 +8,7 @@ import numpy as np
 
 from placeopt.problem import IntArray
 from placeopt.rank_mapping.case import FloatArray, MappingProblem
-from placeopt.rank_mapping.evolution import POPULATION, QuadraticCase, evolve
+from placeopt.rank_mapping.evolution import POPULATION, evolve
 from placeopt.rank_mapping.tabu_population import TabuPopulation
 
 STEPS_PER_RANK = 10
@@ -35,7 +35,8 @@ def improve(
         far = _between(case, slots)
         starts = [places, np.arange(k), *(_grown(case.weights, far, rng) for _ in range(count - 2))][:count]
         moved, _ = evolve(
-            QuadraticCase(case.weights, far),
+            case.weights,
+            far,
             np.array(starts),
             rng,
             steps=STEPS_PER_RANK * k,
