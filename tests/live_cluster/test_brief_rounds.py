@@ -68,5 +68,5 @@ def test_what_the_ledger_refuses_is_decided_by_the_whole_round(monkeypatch: pyte
     with engine_of(drawn(seeded(0))) as engine:
         assert engine.place(deterministic=True, brief=True).asked is not None
         broken = Violation("gpu_share", "node 'n0' GPU 0", "held twice")
-        monkeypatch.setattr(Ledger, "violations", lambda *_: [broken])
+        monkeypatch.setattr(Ledger, "violations", lambda *_, **__: [broken])
         assert engine.place(deterministic=True, brief=True).asked is None

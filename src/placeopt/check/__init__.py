@@ -49,9 +49,8 @@ from typing import NamedTuple
 
 from placeopt.check.case import CheckCase, Violation
 from placeopt.check.directory import Directory
-from placeopt.check.form import check_account, check_reference
 from placeopt.check.ledger import Ledger
-from placeopt.check.rules import RULES
+from placeopt.check.rules import rules_since
 from placeopt.model import Instance, Plan
 
 __all__ = ["Judgement", "Ledger", "Referee", "Violation", "judge", "violations"]
@@ -62,10 +61,6 @@ class Judgement(NamedTuple):
 
     violations: list[Violation]
     standing: list[Violation]
-
-
-PLACES = ("placements", "moved", "shrunk", "preempted", "standing", "policy", "asked")
-"""Fields of a plan that the rules look at, beside those of `reference` and `account`."""
 
 
 def violations(instance: Instance, plan: Plan, *, since: Plan | None = None) -> list[Violation]:
@@ -81,9 +76,8 @@ def violations(instance: Instance, plan: Plan, *, since: Plan | None = None) -> 
     plan
         Any well-typed plan; its ``policy.values`` is the policy it is judged by.
     since
-        A plan without violations in this very instance, of which ``plan`` is a copy with other words to it. Where all
-        of its placements and changes are the same objects, which cannot have changed, only what else stands in
-        the plan is judged. Otherwise it makes no difference.
+        A plan without violations in this very instance, of which ``plan`` is a copy with other words to it: only what
+        else stands in the plan is judged then. Otherwise it makes no difference.
 
     Returns
     -------
@@ -119,15 +113,11 @@ class Referee:
 
     def judge(self, plan: Plan, *, since: Plan | None = None) -> Judgement:
         """List what a plan breaks, as the function `violations` does, and apart from it what stands."""
-        rules = RULES
-        same = since is not None and all(getattr(plan, field) is getattr(since, field) for field in PLACES)
-        if same and not plan.preempted:  # what is preempted must stand in `unplaced`
-            rules = (check_reference, check_account)
         placements = plan.placements
         if plan.asked is not None:
             named = {placement.job for placement in placements}
             placements += tuple(running for running in self.instance.running if running.job not in named)
         case = CheckCase(plan, self.instance, self._directory, placements, self._directory.running)
-        for check in rules:
+        for check in rules_since(plan, since):
             check(case)
         return Judgement(case.found, case.standing)

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable, Sequence
 from placeopt.check.amounts import Amounts, Limits
 from placeopt.check.case import CheckCase, Reference, Violation
 from placeopt.check.directory import Directory, PlacedJob, by_nodes, leaves_of, option_of
-from placeopt.check.rules import BY_THEMSELVES, RULES
+from placeopt.check.rules import BY_THEMSELVES, rules_since
 from placeopt.model import Assignment, Hold, Instance, Job, Node, Plan, Policy, Running
 
 
@@ -96,14 +96,16 @@ class Ledger:
         for running in there:
             self._count(running, 1)
 
-    def violations(self, instance: Reference, plan: Plan) -> list[Violation]:
+    def violations(self, instance: Reference, plan: Plan, *, since: Plan | None = None) -> list[Violation]:
         """
         List everything in which a plan for some jobs (``asked``) breaks a hard constraint, as ``violations`` does.
+
+        ``since``: As in ``violations``; both are for some jobs.
 
         Time is linear in the size of the plan and in what runs on the nodes that it names.
         """
         case = CheckCase(plan, instance, self.directory, plan.placements, {})
-        self._judge(case, RULES, self._used)
+        self._judge(case, rules_since(plan, since), self._used)
         return case.found
 
     def standing(self, nodes: Iterable[str], plan: Plan) -> list[Violation]:

@@ -13,6 +13,7 @@ from placeopt.edits.records import changed
 from placeopt.errors import BadInput, StaleSnapshot, Unsupported
 from placeopt.model import Cluster, Hold, Instance, Job, Node, Policy, ReadingNote, Running
 from placeopt.model import Placement as PlacementRecord
+from placeopt.model.base import trusted
 from placeopt.problem.grants import Record, granted, has_limit
 
 Ids = bool | Collection[str]
@@ -44,6 +45,24 @@ def refuse_groups(job: Job) -> None:
             f"job {job.id!r}: a cluster that stays takes no groups of workers; solve whole rounds, or "
             "load the round that 'placeopt.live_cluster.without_groups' makes"
         )
+
+
+def running_record(placement: PlacementRecord, started_ms: int, flags: tuple[bool, ...]) -> Running:
+    """Return the record of a job that runs; ``flags``: whether it may be moved, shrunk, preempted."""
+    movable, shrinkable, preemptible = flags
+    fields = {
+        "job": placement.job,
+        "option": placement.option,
+        "assignments": placement.assignments,
+        "reached": placement.reached,
+        "started_ms": started_ms,
+        "expected_end_ms": None,
+        "movable": movable,
+        "shrinkable": shrinkable,
+        "preemptible": preemptible,
+        "protected_until_ms": None,
+    }
+    return trusted(Running, fields)
 
 
 class ClusterRecord:

@@ -7,12 +7,13 @@ from contextlib import contextmanager
 
 import numpy as np
 
+from placeopt.check import Violation
 from placeopt.errors import BadInput, PlaceoptError
 from placeopt.live_cluster.cluster_record import ClusterRecord
 from placeopt.live_cluster.incremental_placer import IncrementalPlacer
 from placeopt.live_cluster.index_remap import IndexRemap
 from placeopt.live_cluster.parts import Parts
-from placeopt.live_cluster.plan_records import empty_plan
+from placeopt.live_cluster.starts_plan import StartsPlan
 from placeopt.live_cluster.waiting_problem import waiting_problem
 from placeopt.model import Hold, Instance, Job, Node, Policy, Running
 from placeopt.problem import Problem, State
@@ -20,6 +21,7 @@ from placeopt.problem.compile import refuse_huge_values
 from placeopt.problem.grants import refuse_overfull
 from placeopt.problem.hardware import find_lost
 from placeopt.problem.running import running_placement
+from placeopt.solving.draft import plan_of
 
 
 class ClusterState:
@@ -37,7 +39,7 @@ class ClusterState:
         self._compile(instance)
         if self.record.has_limits:
             refuse_overfull(instance.running)
-        broken = self.record.ledger.standing(self.record.nodes, empty_plan(instance, policy))
+        broken = self._contradictions(self.record.nodes)
         if broken:
             raise BadInput(f"running placements: {broken[0]}; what runs contradicts itself")
 
@@ -59,6 +61,11 @@ class ClusterState:
     def snapshot(self) -> Instance:
         """The cluster as it is now, as an instance."""
         return self.record.snapshot()
+
+    @property
+    def form(self) -> StartsPlan:
+        """How plans for some jobs are written now, and judged."""
+        return StartsPlan(self.record, self.policy, self.placer.held_value)
 
     def waiting_problem(self) -> Problem:
         """Return the problem of the waiting jobs alone, beside the load of all that runs."""
@@ -184,7 +191,7 @@ class ClusterState:
         """Let a waiting job run where it does, whatever limits that exceeds."""
         self.start(running)
         try:
-            self._refuse_impossible([held.node for held in running.assignments], self.record.bare(), "placement")
+            self._refuse_impossible([held.node for held in running.assignments], "placement")
             counts = self.parts.table.count
             refuse_huge_values(self.placer.problem.options, counts, self.policy, len(self.record.running))
         except PlaceoptError:
@@ -245,7 +252,7 @@ class ClusterState:
         self.record.jobs.update({job.id: job for job in add})
         parts, placer, numbers = self.parts, self.placer, self.node_number
         try:
-            self._refuse_impossible(list(self.record.nodes), self.record.bare())
+            self._refuse_impossible(self.record.nodes)
             running = tuple(self.record.running.values())
             everything = {"jobs": tuple(self.record.jobs.values()), "running": running}
             self._compile(self.record.bare().model_copy(update=everything))
@@ -255,9 +262,13 @@ class ClusterState:
             self.parts, self.placer, self.node_number = parts, placer, numbers
             raise
 
-    def _refuse_impossible(self, nodes: list[str], bare: Instance, argument: str = "nodes") -> None:
-        """Raise if running placements on ``nodes`` contradict each other; limits that they exceed stand."""
-        broken = self.record.ledger.standing(nodes, empty_plan(bare, self.policy))
+    def _contradictions(self, nodes: Iterable[str]) -> list[Violation]:
+        """Return in what running placements on ``nodes`` contradict each other; limits that they exceed stand."""
+        return self.record.ledger.standing(nodes, plan_of(self.record, self.policy))
+
+    def _refuse_impossible(self, nodes: Iterable[str], argument: str = "nodes") -> None:
+        """Raise if running placements on ``nodes`` contradict each other."""
+        broken = self._contradictions(nodes)
         if broken:
             raise BadInput(f"{argument}: what runs there contradicts itself: {broken[0]}")
 
@@ -270,7 +281,7 @@ class ClusterState:
             return self.placer.problem
         parts, table, bare = self.parts, self.parts.table, self.record.bare()
         if hardware:
-            self._refuse_impossible([name for name, node in records.items() if node is not None], bare)
+            self._refuse_impossible([name for name, node in records.items() if node is not None])
             parts.hardware_changed(bare, before, other_holds=other_holds)
         grown = len(table.members) > self.placer.problem.num_jobs
         mix_is_old = len(table) + len(numbers) > 2 * max(self.placer.jobs_known, 1)

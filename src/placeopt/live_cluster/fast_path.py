@@ -6,15 +6,12 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from placeopt.heuristics.lookahead import LookaheadDecision
-from placeopt.live_cluster.cluster_record import ClusterRecord
-from placeopt.live_cluster.partial_plan import faults_of, plan_fields
-from placeopt.model import Plan, Policy
-from placeopt.model.base import trusted
+from placeopt.live_cluster.starts_plan import StartsPlan
+from placeopt.model import Plan
 from placeopt.model.plan import Stage
 from placeopt.problem import Placement, Problem, State
-from placeopt.problem.gpu_slots import with_starts
 from placeopt.solving.budget import Budget
-from placeopt.solving.draft import Recorder
+from placeopt.solving.draft import Recorder, placed_facts, value_level
 from placeopt.solving.methods import Method
 from placeopt.solving.stages.lookahead import close_needed, decide_ahead, lookahead_summary
 from placeopt.solving.stages.trivial_proof import decides_all
@@ -57,22 +54,15 @@ def choose_by_greedy(problem: Problem, method: Method, budget: Budget) -> Choice
     return Choice(starts, "greedy", True, f"{rule.chooser or rule.score} in order {rule.order}")
 
 
-def fast_path_plan(record: ClusterRecord, policy: Policy, problem: Problem, choice: Choice) -> Plan | None:
+def fast_path_plan(form: StartsPlan, problem: Problem, choice: Choice) -> Plan | None:
     """
-    Return the checked plan for the jobs that start now, and no others; ``problem`` is that of the record's snapshot.
+    Return the checked plan for the jobs that start now, and no others; ``problem`` is that of the cluster's snapshot.
 
     None where ledger or audit, which judge the plan as they do any for some jobs, refuse it.
     """
-    placed = choice.starts
-    starts = sorted(placed)
-    recorder = Recorder(problem) if starts else None
-    options = [placed[job].option for job in starts]
-    worth = int(problem.options.value[options].sum())
-    made = [] if recorder is None else recorder.records([(job, placed[job]) for job in starts])
-    if problem.has_geometry:
-        made = with_starts(problem, made, [placed[job] for job in starts], State(problem).gpu_slots)
-    placements = tuple(record.granted(made))
-    milli = int(problem.options.total_milli[options].sum())
+    placed = sorted(choice.starts.items())
+    starts = [held for _, held in placed]
+    worth = int(problem.options.value[[held.option for held in starts]].sum())
     stage = Stage(
         name=choice.stage,
         outcome="improved" if choice.improved else "kept",
@@ -81,15 +71,10 @@ def fast_path_plan(record: ClusterRecord, policy: Policy, problem: Problem, choi
         bound=None,
         seconds=None,
     )
-    fields = plan_fields(
-        record,
-        policy,
-        worth,
-        None,
-        asked=tuple(placement.job for placement in placements),
-        facts={"gpu_milli_placed": milli, "jobs_placed": len(starts), "jobs_waiting": 0},  # of those in the plan
-        placements=placements,
+    plan = form.write(
+        Recorder(problem).records(placed, State(problem) if problem.has_geometry else None) if placed else (),
+        levels=(value_level(worth, None),),
+        facts=placed_facts(problem, starts, 0),  # of those in the plan
         stages=(stage,),
     )
-    plan = trusted(Plan, fields)
-    return None if faults_of(record, problem, plan, placed) else plan
+    return None if form.faults(plan, problem, choice.starts) else plan

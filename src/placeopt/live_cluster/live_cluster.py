@@ -13,16 +13,15 @@ from placeopt.check.case import names
 from placeopt.errors import BadInput, Unsupported
 from placeopt.formulations.fillings import CarriedPrices
 from placeopt.heuristics.lookahead import LookaheadDecision
-from placeopt.live_cluster.cluster_record import Ids
+from placeopt.live_cluster.cluster_record import Ids, running_record
 from placeopt.live_cluster.cluster_state import ClusterState
 from placeopt.live_cluster.edits import Edits
 from placeopt.live_cluster.fast_path import choose_by_greedy, choose_by_lookahead, fast_path_plan
 from placeopt.live_cluster.incremental_placer import FullPlacer
 from placeopt.live_cluster.partial_plan import places_rounds, plan_for
-from placeopt.live_cluster.plan_records import running_record
 from placeopt.live_cluster.ranking import Ranking, rank
 from placeopt.live_cluster.rebase import Committed, Refused, rebase
-from placeopt.live_cluster.waiting_round import WaitingPlan, needs_running_jobs
+from placeopt.live_cluster.waiting_problem import needs_running_jobs
 from placeopt.model import Instance, Plan, Policy
 from placeopt.problem import BoolArray, State
 from placeopt.solving.api import RoundInput, Solver
@@ -84,8 +83,9 @@ class LiveCluster:
         if by_neighbours or related or self.state.policy.postpone.rule == "utility":
             placer = FullPlacer(self.state.problem())
             numbers = dict(zip(numbers, self.state.parts.table.positions(numbers), strict=True))
+        state, rule = self.state, chosen.greedy
         self._issued = plan_for(
-            self.state.record, placer, self.state.policy, numbers, chosen.greedy, explain=explain, nodes=allowed
+            state.record, state.form, placer, state.policy, numbers, rule, explain=explain, nodes=allowed
         )
         return self._issued
 
@@ -145,7 +145,7 @@ class LiveCluster:
                 decision, choice = choose_by_lookahead(problem, method, budget)
             else:
                 choice = choose_by_greedy(problem, method, budget)
-            plan = None if choice is None else fast_path_plan(self.state.record, self.state.policy, problem, choice)
+            plan = None if choice is None else fast_path_plan(self.state.form, problem, choice)
             if plan is not None:
                 return plan
         given = replace(given, previous=self.last if warm else None)
@@ -164,13 +164,12 @@ class LiveCluster:
             reason = "relations between jobs look at running jobs"
         if reason is not None:
             raise Unsupported(f"waiting_only: {reason}; call place() without it")
-        form = WaitingPlan(self.state.record, self.state.policy, self.state.placer.held_value)
         if self._prices[0] is not self.state.policy:
             self._prices = self.state.policy, CarriedPrices()
         previous = self.last if warm and self._still_wait(self.last) else None
         given = replace(given, previous=previous, prices=self._prices[1] if warm else None)
         self.last = solver.solve_compiled(
-            self.state.waiting_problem, params, given, prove=prove, explain=explain, form=form, ending=form.finish
+            self.state.waiting_problem, params, given, prove=prove, explain=explain, form=self.state.form
         )
         return self.last
 
@@ -190,7 +189,7 @@ class LiveCluster:
             raise BadInput(f"plan: made under another policy, {plan.policy.name!r}; this is {self.state.policy.name!r}")
         refused: tuple[Refused, ...] = ()
         if plan.instance.revision != record.revision or (rebased and plan is not self._issued):
-            plan, refused = rebase(record, self.state.policy, plan, lambda: self.state.snapshot)
+            plan, refused = rebase(record, self.state.form, plan, lambda: self.state.snapshot)
         elif plan is not self._issued:
             whole = plan.asked is None
             self._refuse(violations(self.state.snapshot, plan) if whole else record.ledger.violations(record, plan))

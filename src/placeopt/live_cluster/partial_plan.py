@@ -3,21 +3,17 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
-from typing import Any
 
-from placeopt.environment import versions
 from placeopt.errors import InternalFault
 from placeopt.heuristics import SCORES
 from placeopt.live_cluster.cluster_record import ClusterRecord
 from placeopt.live_cluster.incremental_placer import IncrementalPlacer
+from placeopt.live_cluster.starts_plan import StartsPlan
 from placeopt.model import Job, Plan, Policy
-from placeopt.model import Placement as PlacementRecord
 from placeopt.model.base import trusted
-from placeopt.model.plan import InstanceRef, Level, PolicyRef, Seconds, Stage, Unplaced, UnplacedReason
-from placeopt.problem import BoolArray, Placement, Problem
-from placeopt.problem.gpu_slots import with_starts
-from placeopt.solving.audit import below_minimum
+from placeopt.model.plan import Seconds, Stage, Unplaced, UnplacedReason
+from placeopt.problem import BoolArray, Placement
+from placeopt.solving.draft import placed_facts, proof, value_level
 from placeopt.solving.greedy_rule import GreedyRule
 from placeopt.solving.methods import Method
 from placeopt.solving.waiting_reasons import (
@@ -28,9 +24,7 @@ from placeopt.solving.waiting_reasons import (
     queue_is_full,
     utility_is_low,
 )
-from placeopt.terms.rules.minimal_utility import applies
 
-NO_SECONDS = Seconds()
 RELAXES = ("everything but that each job fits alone",)
 
 
@@ -62,42 +56,9 @@ def decide_all(
     return placement_of
 
 
-def plan_fields(record: ClusterRecord, policy: Policy, value: int, bound: int | None, **stated: Any) -> dict[str, Any]:
-    """Every field of a ``Plan`` for some jobs, in order: ``stated``, else as of a plan that places none of them."""
-    return {
-        "document": "plan",
-        "format_version": 2,
-        "instance": trusted(InstanceRef, {"name": record.name, "digest": None, "revision": record.revision}),
-        "policy": trusted(PolicyRef, {"name": policy.name, "digest": policy.digest, "values": policy}),
-        "status": "feasible",
-        "of": "reading" if record.unread else "cluster",
-        "unread": record.unread,
-        "limit": "none",
-        "asked": (),
-        "levels": (trusted(Level, {"name": "value", "sense": "max", "objective": value, "bound": bound}),),
-        "gap": None,
-        "bound_relaxes": (),
-        "costs": {},
-        "facts": {},
-        **dict.fromkeys(("placements", "unplaced", "moved", "shrunk", "preempted", "standing", "stages"), ()),
-        "seconds": NO_SECONDS,
-        "seed": 0,
-        "versions": versions(),
-        **stated,
-    }
-
-
-def faults_of(record: ClusterRecord, problem: Problem, plan: Plan, starts: Mapping[int, Placement]) -> list[str]:
-    """Return what ledger and audit find wrong with a plan for jobs that start, whose placements are ``starts``."""
-    faults = [str(violation) for violation in record.ledger.violations(record, plan)]
-    if applies(problem):
-        after = (starts.get(job, problem.running.get(job)) for job in range(problem.num_jobs))
-        faults += below_minimum(problem, tuple(after))
-    return faults
-
-
 def plan_for(
     record: ClusterRecord,
+    form: StartsPlan,
     placer: IncrementalPlacer,
     policy: Policy,
     jobs: dict[str, int],
@@ -115,64 +76,39 @@ def plan_for(
     """
     started = time.monotonic()
     placement_of = decide_all(placer, jobs, rule, nodes)
-    options = placer.problem.options
-    placements, unplaced = [], []
-    value = milli = bound = 0
-    for job_id, placement in placement_of.items():
-        bound += placer.worth(jobs[job_id])
-        if placement is None:
-            known = explain and nodes is None
-            reason, detail = _reason(placer, rule, jobs[job_id], record.jobs[job_id]) if known else NOT_EXPLAINED
-            unplaced.append(trusted(Unplaced, {"job": job_id, "reason": reason, "detail": detail}))
-            continue
-        value += int(options.value[placement.option])
-        milli += int(options.total_milli[placement.option])
-        placements.append(
-            trusted(
-                PlacementRecord,
-                {
-                    "job": job_id,
-                    "option": options.name[placement.option],
-                    "assignments": placer.recorder.assignments(placement),
-                    "reached": {},
-                },
-            )
-        )
-    if placer.problem.has_geometry:
-        held = [placement for placement in placement_of.values() if placement is not None]
-        placements = with_starts(placer.problem, placements, held, placer.state.gpu_slots)
-    placements = list(record.granted(placements))
+    placed = {job_id: held for job_id, held in placement_of.items() if held is not None}
+    unplaced = []
+    for job_id in (job_id for job_id in jobs if job_id not in placed):
+        known = explain and nodes is None
+        reason, detail = _reason(placer, rule, jobs[job_id], record.jobs[job_id]) if known else NOT_EXPLAINED
+        unplaced.append(trusted(Unplaced, {"job": job_id, "reason": reason, "detail": detail}))
+    value = sum(int(placer.problem.options.value[held.option]) for held in placed.values())
+    bound = sum(placer.worth(number) for number in jobs.values())
+    made = [placer.recorder.record(job_id, held) for job_id, held in placed.items()]
     decided = time.monotonic()
-    closed = value == bound
-    unpriced = policy.weights.any_cost
-    fields = plan_fields(
-        record,
-        policy,
-        value,
-        bound,
-        status="optimal" if closed and not unpriced else "feasible",
+    plan = form.write(
+        placer.recorder.with_starts(made, list(placed.values()), placer.state),
+        **proof([value_level(value, bound)], unpriced=policy.weights.any_cost),
         asked=tuple(jobs),
-        gap=(None if unpriced else 0.0) if closed else abs(bound - value) / max(1, abs(value)),
-        bound_relaxes=() if closed else RELAXES,
-        facts={"gpu_milli_placed": milli, "jobs_placed": len(placements), "jobs_waiting": len(unplaced)},
-        placements=tuple(placements),
+        bound_relaxes=() if value == bound else RELAXES,
+        facts=placed_facts(placer.problem, list(placed.values()), len(unplaced)),
         unplaced=tuple(unplaced),
     )
-    starts = {jobs[job_id]: placement for job_id, placement in placement_of.items() if placement is not None}
-    broken = faults_of(record, placer.problem, trusted(Plan, fields), starts)
+    broken = form.faults(plan, placer.problem, {jobs[job_id]: held for job_id, held in placed.items()})
     if broken:
         raise InternalFault(f"a decision was refused by the referee: {broken[0]}")
     now = time.monotonic()
     stage = {
         "name": "decide",
-        "outcome": "improved" if placements else "kept",
+        "outcome": "improved" if placed else "kept",
         "detail": f"{rule.chooser or rule.score}, job by job",
         "objective": value,
         "bound": bound,
         "seconds": decided - started,
     }
     times = {"read": None, "compile": None, "solve": decided - started, "check": now - decided, "total": now - started}
-    return trusted(Plan, {**fields, "stages": (trusted(Stage, stage),), "seconds": trusted(Seconds, times)})
+    told = {"stages": (trusted(Stage, stage),), "seconds": trusted(Seconds, times)}
+    return trusted(Plan, {**plan.__dict__, **told})
 
 
 def _reason(placer: IncrementalPlacer, rule: GreedyRule, number: int, record: Job) -> tuple[UnplacedReason, str]:

@@ -6,11 +6,10 @@ from collections.abc import Callable, Sequence, Set
 
 from placeopt.actions import plan_actions
 from placeopt.check import Violation, violations
-from placeopt.live_cluster.cluster_record import ClusterRecord
-from placeopt.live_cluster.partial_plan import plan_fields
-from placeopt.live_cluster.plan_records import running_record
-from placeopt.model import Instance, Placement, Plan, Policy
-from placeopt.model.base import Id, Record, trusted
+from placeopt.live_cluster.cluster_record import ClusterRecord, running_record
+from placeopt.live_cluster.starts_plan import StartsPlan
+from placeopt.model import Instance, Placement, Plan
+from placeopt.model.base import Id, Record
 from placeopt.model.plan import InstanceRef, Unplaced
 
 FIXED = (False, False, False)
@@ -35,7 +34,7 @@ class Committed(Record):
 
 
 def rebase(
-    record: ClusterRecord, policy: Policy, plan: Plan, snapshot: Callable[[], Instance]
+    record: ClusterRecord, form: StartsPlan, plan: Plan, snapshot: Callable[[], Instance]
 ) -> tuple[Plan, tuple[Refused, ...]]:
     """
     Return what of a plan can be carried out now, as a plan of the present revision that is judged, and what cannot.
@@ -56,9 +55,9 @@ def rebase(
             ]
             return whole, tuple(refused)
         refused += [Refused(job=job, why=why) for job in changed]
-    starts = _allowed(record, policy, starts, record.nodes_changed_since(plan.instance.revision), refused)
-    fitting = _fitting(record, policy, starts, refused)
-    return _plan_of(record, policy, fitting), tuple(refused)
+    starts = _allowed(form, starts, record.nodes_changed_since(plan.instance.revision), refused)
+    fitting = _fitting(record, form, starts, refused)
+    return form.write(fitting), tuple(refused)
 
 
 def _changed(plan: Plan) -> list[str]:
@@ -84,14 +83,8 @@ def _starts(record: ClusterRecord, plan: Plan, refused: list[Refused]) -> list[P
     return starts
 
 
-def _plan_of(record: ClusterRecord, policy: Policy, starts: Sequence[Placement]) -> Plan:
-    """Return the plan that starts these jobs, with the shares that they are granted now."""
-    asked = tuple(placement.job for placement in starts)
-    return trusted(Plan, plan_fields(record, policy, 0, None, asked=asked, placements=tuple(record.granted(starts))))
-
-
 def _allowed(
-    record: ClusterRecord, policy: Policy, starts: Sequence[Placement], changed: Set[str], refused: list[Refused]
+    form: StartsPlan, starts: Sequence[Placement], changed: Set[str], refused: list[Refused]
 ) -> list[Placement]:
     """
     Return the starts but those on ``changed`` nodes that break a rule even alone: beside others they break it too.
@@ -101,7 +94,7 @@ def _allowed(
     allowed = []
     for placement in starts:
         if any(held.node in changed for held in placement.assignments):
-            broken = record.ledger.violations(record, _plan_of(record, policy, (placement,)))
+            broken = form.judge(form.write((placement,))).violations
             if broken:
                 refused.append(Refused(job=placement.job, why=str(broken[0])))
                 continue
@@ -110,12 +103,12 @@ def _allowed(
 
 
 def _fitting(
-    record: ClusterRecord, policy: Policy, starts: Sequence[Placement], refused: list[Refused]
+    record: ClusterRecord, form: StartsPlan, starts: Sequence[Placement], refused: list[Refused]
 ) -> list[Placement]:
     """Return the starts that the ledger accepts, each beside those before it; the ledger is left as it was."""
     fitting: list[Placement] = []
     held: list[Placement] = []
-    suspects = _suspects(record.ledger.violations(record, _plan_of(record, policy, starts)), starts)
+    suspects = _suspects(form.judge(form.write(starts)).violations, starts)
     if not suspects:
         return list(starts)
     rest = [placement for placement in starts if placement.job not in suspects]
@@ -123,7 +116,7 @@ def _fitting(
     try:
         while parts:
             part = parts.pop()
-            broken = record.ledger.violations(record, _plan_of(record, policy, part))
+            broken = form.judge(form.write(part)).violations
             if not broken:
                 fitting += part
                 for placement in part if parts else ():  # beside which others are judged

@@ -1,4 +1,4 @@
-"""The problem of the waiting jobs alone, on the nodes that can still take one of them."""
+"""The problem of the waiting jobs alone, on the nodes that can still take one of them: what runs is a load on these."""
 
 from __future__ import annotations
 
@@ -6,15 +6,43 @@ from dataclasses import replace
 
 import numpy as np
 
+from placeopt.heuristics import SCORES
+from placeopt.live_cluster.cluster_record import ClusterRecord
 from placeopt.live_cluster.index_remap import IndexRemap
 from placeopt.model import Cluster, Instance, Policy
 from placeopt.problem import BoolArray, IntArray, Problem, State
 from placeopt.problem.compile import assemble, classes_among
 from placeopt.problem.hardware import compile_hardware, node_domains
 from placeopt.problem.problem import Classes, Jobs
+from placeopt.solving.methods import Method
 
 MOST_OPEN = 0.5
 """Part of the nodes up to which the others are left out; above, compiling the rest again takes longer than it saves."""
+
+
+def needs_running_jobs(record: ClusterRecord, policy: Policy, method: Method) -> str | None:
+    """
+    Return why a round cannot be solved without the records of the running jobs, None if it can.
+
+    It can where no running job may be changed and nothing asks which of them are on a GPU, only what is free.
+    """
+    changes = policy.changes
+    if (changes.moves_max or changes.shrinks_max or changes.preemptions_max) and any(
+        held.movable or held.shrinkable or held.preemptible for held in record.running.values()
+    ):
+        return "running jobs may be changed"
+    if policy.postpone.rule != "none":
+        return f"policy.postpone.rule {policy.postpone.rule!r} looks at running jobs"
+    if policy.interference.model == "curve":
+        return "interference by a curve of utilisation looks at running jobs"
+    if policy.fragmentation.form == "fgd":
+        return "fragmentation fgd measures against the mix of all jobs"
+    if "weighted_fair" in (policy.order, method.greedy.order):
+        return "the order weighted_fair counts what running jobs hold"
+    score = method.greedy.score
+    if score in SCORES and not SCORES[score].local:
+        return f"score {score!r} looks at running jobs"
+    return None
 
 
 def waiting_problem(

@@ -24,7 +24,7 @@ from placeopt.solvers.registry import check_extra
 from placeopt.solving.bounds import Progress
 from placeopt.solving.budget import Budget, solver_of
 from placeopt.solving.context import Handover, SolveContext
-from placeopt.solving.finish import Ending, finish
+from placeopt.solving.finish import finish
 from placeopt.solving.methods import Method, method_of
 from placeopt.solving.params import SolveOptions, SolveParams, check_call
 from placeopt.solving.plan_form import PlanForm
@@ -253,7 +253,6 @@ class Solver:
         explain: bool = True,
         decision: LookaheadDecision | None = None,
         form: PlanForm | None = None,
-        ending: Ending | None = None,
     ) -> Plan:
         """
         Solve the round that ``compiled`` gives, whose running jobs are valid.
@@ -261,14 +260,14 @@ class Solver:
         - ``prove``: Whether methods of greedy alone bound the value.
         - ``explain``: Whether the plan says why each job waits.
         - ``decision``: What look-ahead has decided on this very problem.
-        - ``form``, ``ending``: How plans are written and judged, and what ends the round; None: plans of all jobs.
+        - ``form``: How plans are written and judged; None: plans of all jobs.
 
         Raises ``BadInput`` if the method or a solver option is unknown, or running jobs contradict each other,
         ``Interrupted`` at Ctrl-C, with the best plan in it, ``InternalFault`` if referee or audit refuse the plan.
         """
         ran = self.run_stages(compiled, params, given, prove=prove, decision=decision, form=form)
         context, solve_s = ran.context, ran.run_s - ran.context.budget.check_s
-        plan = (ending or finish)(context, given.read_s, ran.compile_s, solve_s, explain=explain)
+        plan = finish(context, given.read_s, ran.compile_s, solve_s, explain=explain)
         if ran.is_interrupted:
             raise Interrupted(plan)
         return plan

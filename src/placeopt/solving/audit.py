@@ -69,7 +69,7 @@ def audit(instance: Instance, plan: Plan, problem: Problem | None = None, *, sco
     faults = below_minimum(problem, allocation)
     weighted: tuple[Weighted, ...] = ()
     raws: tuple[int, ...] = ()
-    if plan.asked is None and scored is not None and allocation == scored.allocation:
+    if scored is not None and allocation == scored.allocation:
         weighted, raws, actual = scored.weighted, scored.raw, {"value": scored.value}
     elif plan.asked is None:
         weighted = weighted_costs(problem)
@@ -103,8 +103,10 @@ def audit(instance: Instance, plan: Plan, problem: Problem | None = None, *, sco
 
 def below_minimum(problem: Problem, allocation: Allocation) -> list[str]:
     """Return a statement for each job that starts, or is moved, below its minimal utility; see `MinimalUtility`."""
+    if not applies(problem):
+        return []
     form, faults, state = problem.policy.postpone.utility, list[str](), State(problem, allocation)
-    for job, record in enumerate(problem.instance.jobs) if applies(problem) else ():
+    for job, record in enumerate(problem.instance.jobs):
         least, lack = record.utility_min_thousandths or 0, falls_short(state, job)
         if not lack:
             continue
@@ -137,7 +139,7 @@ def _restates(plan: Plan, problem: Problem, allocation: Allocation) -> bool:
     of an assignment lists what its workers hold is left to the referee.
     """
     held = [(job, placement) for job, placement in enumerate(allocation) if placement is not None]
-    if plan.asked is not None or plan.moved or problem.type_lost.any() or len(held) != len(plan.placements):
+    if plan.moved or problem.type_lost.any() or len(held) != len(plan.placements):
         return False
     ids, nodes, names, first = problem.job_ids, problem.node_ids, problem.options.name, problem.first_gpu
     job_class = problem.job_class.tolist()

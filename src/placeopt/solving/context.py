@@ -130,7 +130,7 @@ class SolveContext:
     - ``open``: Only the running jobs that must stay as they are.
     - ``relaxed``: ``open`` with room for all that stands: what bounds are made of.
     - ``weighted``: The costs that count, with their weights.
-    - ``referee``: What judges every plan of the round.
+    - ``form``: How plans of the round are written, and who judges them.
     - ``incumbent``, ``bounds``, ``budget``: The best checked plan, what is proven, and what the round may use.
     - ``greedy``: How greedy places jobs in this round.
     - ``solvers``: What stages solve models with.
@@ -156,8 +156,7 @@ class SolveContext:
         weighted: tuple[Weighted, ...] | None = None,
     ) -> None:
         self.instance, self.whole = problem.given, problem
-        self.referee = Referee(self.instance)
-        self._form = form or WholePlan(self.referee)
+        self.form = form or WholePlan(Referee(self.instance))
         self.budget = budget
         self.greedy = (greedy or GreedyRule()).for_problem(problem)
         self.handover = handover or Handover()
@@ -168,7 +167,7 @@ class SolveContext:
         self.solvers = solvers or SolverRunners(self, ())
         self._on_progress = on_progress
         stated = weighted_costs(problem) if weighted is None else weighted
-        self.weighted = stated if self._form.states_costs else ()
+        self.weighted = stated if self.form.is_whole else ()
         bound = trivial_value_bound(problem)
         self.bounds = Bounds(bound, bound, trivial_gpu_milli_bound(problem))
         self._see(problem)
@@ -182,7 +181,7 @@ class SolveContext:
 
     def _running_alone(self, draft: Plan | None = None) -> Incumbent:
         """Return the running jobs as incumbent; ``draft`` is their plan, if the referee has accepted it before."""
-        return Incumbent(self._form, self.problem, self.base, self.weighted, self.bounds, self.budget, draft)
+        return Incumbent(self.form, self.problem, self.base, self.weighted, self.bounds, self.budget, draft)
 
     @property
     def narrowed(self) -> bool:
@@ -254,7 +253,7 @@ class SolveContext:
     @property
     def value_gap(self) -> float | None:
         """Relative gap between the best plan's value and its bound."""
-        beside = self._form.beside
+        beside = self.form.beside
         return relative_gap(self.incumbent.value + beside, self.bounds.value + beside)
 
     @property

@@ -6,7 +6,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from placeopt.check import Violation
-from placeopt.model import Assignment, Instance, Placement, Plan, WorkerGpus
+from placeopt.check.case import Reference
+from placeopt.environment import versions
+from placeopt.model import Assignment, Instance, Placement, Plan, Policy, WorkerGpus
 from placeopt.model.base import trusted
 from placeopt.model.plan import (
     InstanceRef,
@@ -14,18 +16,73 @@ from placeopt.model.plan import (
     Moved,
     PolicyRef,
     Preempted,
+    Seconds,
     Shrunk,
     Standing,
     Unplaced,
 )
-from placeopt.problem import RESOURCES, Allocation, Problem, change_of
+from placeopt.problem import RESOURCES, Allocation, Problem, State, change_of
 from placeopt.problem import Placement as Indexed
 from placeopt.problem.gpu_slots import with_starts
 from placeopt.problem.grants import granted
 from placeopt.problem.tree import whole_assignments
+from placeopt.solving.bounds import relative_gap
 from placeopt.terms.costs.prefer import reached_levels
 
 CPU, MEMORY = RESOURCES.index("cpu_millicores"), RESOURCES.index("memory_mib")
+NO_SECONDS = Seconds()
+
+
+def plan_of(instance: Reference, policy: Policy, /, **stated: Any) -> Plan:
+    """
+    Return a plan of an instance under a policy: with the fields that are ``stated``, else as one that does nothing.
+
+    No field is validated. The digest is stated of plans for all jobs alone.
+    """
+    digest = instance.digest if stated.get("asked") is None else None
+    reference = {"name": instance.name, "digest": digest, "revision": instance.revision}
+    fields: dict[str, Any] = {
+        "document": "plan",
+        "format_version": 2,
+        "instance": trusted(InstanceRef, reference),
+        "policy": trusted(PolicyRef, {"name": policy.name, "digest": policy.digest, "values": policy}),
+        "status": "feasible",
+        "of": "cluster",
+        "unread": (),
+        "limit": "none",
+        "asked": None,
+        "levels": (value_level(0, None),),
+        "gap": None,
+        "bound_relaxes": (),
+        "costs": {},
+        "facts": {},
+        **dict.fromkeys(("placements", "unplaced", "moved", "shrunk", "preempted", "standing", "stages"), ()),
+        "seconds": NO_SECONDS,
+        "seed": 0,
+        "versions": versions(),
+    }
+    return trusted(Plan, {**fields, **stated})
+
+
+def value_level(value: int, bound: int | None) -> Level:
+    """Return the first level of every plan: what its jobs are worth."""
+    return trusted(Level, {"name": "value", "sense": "max", "objective": value, "bound": bound})
+
+
+def proof(levels: Sequence[Level], *, unpriced: bool) -> dict[str, Any]:
+    """Return what a plan states as proven; ``unpriced``: whether it leaves costs open that count."""
+    first = next((level for level in levels if level.bound != level.objective), None)
+    return {
+        "status": "optimal" if first is None and not unpriced else "feasible",
+        "levels": tuple(levels),
+        "gap": (None if unpriced else 0.0) if first is None else relative_gap(first.objective, first.bound),
+    }
+
+
+def placed_facts(problem: Problem, placed: Sequence[Indexed], waiting: int) -> dict[str, int]:
+    """Return the GPU share and the number of the jobs that a plan places, and the number of those that wait."""
+    milli = int(problem.options.total_milli[[held.option for held in placed]].sum())
+    return {"gpu_milli_placed": milli, "jobs_placed": len(placed), "jobs_waiting": waiting}
 
 
 def draft_plan(instance: Instance, problem: Problem, allocation: Allocation, recorder: Recorder | None = None) -> Plan:
@@ -41,21 +98,12 @@ def draft_plan(instance: Instance, problem: Problem, allocation: Allocation, rec
     unplaced = recorder.waiting([job for job, held in enumerate(allocation) if held is None])
     if problem.has_limits:
         placements = granted(placements, {job.id: job for job in problem.instance.jobs}, problem.policy.share_mode)
-    if problem.has_geometry:
-        placements = with_starts(problem, placements, [held for _, held in placed])
     if problem.trees:
         placements, unplaced = _with_whole_trees(instance, problem, allocation, placements, unplaced)
-    policy = problem.policy
     moved, shrunk, preempted = _changes(problem, allocation)
-    return Plan.model_construct(
-        document="plan",
-        format_version=2,
-        instance=InstanceRef(name=instance.name, digest=instance.digest, revision=instance.revision),
-        policy=PolicyRef(name=policy.name, digest=policy.digest, values=policy),
-        status="feasible",
-        limit="none",
-        levels=(Level(name="value", sense="max", objective=0, bound=None),),
-        gap=None,
+    return plan_of(
+        instance,
+        problem.policy,
         placements=tuple(placements),
         unplaced=tuple(unplaced),
         moved=tuple(moved),
@@ -169,20 +217,29 @@ class Recorder:
         self._made: dict[int, Placement] = {}
         self._waiting: dict[int, Unplaced] = {}
 
-    def records(self, placed: Sequence[tuple[int, Indexed]]) -> list[Placement]:
-        """Return the placements of some jobs."""
+    def records(self, placed: Sequence[tuple[int, Indexed]], beside: State | None = None) -> list[Placement]:
+        """Return the placements of some jobs; ``beside``: what all other jobs hold, None: there are no others."""
         last, made, running = self._last, self._made, self.problem.running
         for job, placement in placed:
             if last[job] is not placement:
                 stays = running.get(job) is placement
-                row = {
-                    "job": self.problem.job_ids[job],
-                    "option": self.problem.options.name[placement.option],
-                    "assignments": self.same[job] if stays else self.assignments(placement),
-                    "reached": NONE,
-                }
-                last[job], made[job] = placement, trusted(Placement, row)
-        return [made[job] for job, _ in placed]
+                name = self.problem.job_ids[job]
+                last[job], made[job] = placement, self.record(name, placement, self.same[job] if stays else None)
+        return self.with_starts([made[job] for job, _ in placed], [held for _, held in placed], beside)
+
+    def record(self, name: str, placement: Indexed, assignments: tuple[Assignment, ...] | None = None) -> Placement:
+        """Return the placement of a job of that name; ``assignments``: what it holds, if that is written already."""
+        option = self.problem.options.name[placement.option]
+        held = self.assignments(placement) if assignments is None else assignments
+        return trusted(Placement, {"job": name, "option": option, "assignments": held, "reached": NONE})
+
+    def with_starts(
+        self, records: list[Placement], placed: Sequence[Indexed], beside: State | None = None
+    ) -> list[Placement]:
+        """Return records of placements with the first slots of their shares; ``beside`` as in `records`."""
+        if not self.problem.has_geometry:
+            return records
+        return with_starts(self.problem, records, placed, None if beside is None else beside.gpu_slots)
 
     def waiting(self, jobs: Sequence[int]) -> list[Unplaced]:
         """Return the entries of jobs that are not placed, without a reason so far."""

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from typing import Protocol
+from typing import Any
 
 import numpy as np
 
 from placeopt.edits import unread_in
-from placeopt.environment import versions
 from placeopt.errors import InternalFault
 from placeopt.model import Plan
 from placeopt.model.plan import Cost, Level, Seconds
@@ -17,22 +16,11 @@ from placeopt.problem import IntArray, State, change_of
 from placeopt.problem.changes import change_limits
 from placeopt.problem.hardware import gpu_parts, node_domains
 from placeopt.solving.audit import Scored, audit
-from placeopt.solving.bounds import relative_gap
-from placeopt.solving.budget import Budget
 from placeopt.solving.context import SolveContext
+from placeopt.solving.draft import placed_facts, proof, value_level
 from placeopt.solving.waiting_reasons import reasons
 from placeopt.terms.objective import most_milli
 from placeopt.terms.rules import relaxed
-
-
-class Ending(Protocol):
-    """What makes the plan of a round whose stages are over: `finish`, or a function with its arguments."""
-
-    def __call__(
-        self, context: SolveContext, read_s: float | None, compile_s: float, solve_s: float, *, explain: bool = True
-    ) -> Plan:
-        """Return the plan."""
-        ...
 
 
 def finish(
@@ -48,25 +36,21 @@ def finish(
     running jobs as they are, and these break a rule.
     """
     best, bounds, budget = context.incumbent, context.bounds, context.budget
-    draft = best.read()
-    levels = [Level(name="value", sense="max", objective=best.value, bound=bounds.whole_value)]
+    draft, form = best.read(), context.form
+    levels = [value_level(best.value, bounds.whole_value)]
     if context.weighted:
         # where look-ahead narrowed the round it holds among plans that keep to that only
         bound = None if context.narrowed else bounds.cost
         levels.append(Level(name="cost", sense="min", objective=best.cost, bound=bound))
     open_levels = [level for level in levels if level.bound != level.objective]
-    unread = unread_in(context.instance)
     checking = time.monotonic()
     final = State(context.problem, best.allocation)
     plan = draft.model_copy(
         update={
+            **_scope(context),
+            **proof(levels, unpriced=not form.is_whole and context.problem.policy.weights.any_cost),
             "unplaced": tuple(reasons(context, final, explain=explain).values()),
-            "status": "feasible" if open_levels else "optimal",
-            "of": "reading" if unread.names else "cluster",
-            "unread": unread.names,
             "limit": context.limit if open_levels else "none",
-            "levels": tuple(levels),
-            "gap": relative_gap(open_levels[0].objective, open_levels[0].bound) if open_levels else 0.0,
             "bound_relaxes": _relaxes(context, open_levels),
             "costs": {
                 w.cost.name: Cost(raw=raw, weight=w.weight, worst=w.worst, unit=w.cost.unit)
@@ -75,28 +59,28 @@ def finish(
             "facts": _facts(context, final),
             "stages": tuple(context.stages),
             "seed": budget.params.seed,
-            "versions": versions(),
         }
     )
     # scores of a part of the round, to which look-ahead has narrowed it, are not those of the whole
     whole = context.whole is context.problem
     scored = Scored(best.allocation, best.value, context.weighted, best.raw) if whole else None
-    faults = [str(v.message) for v in context.referee.judge(plan, since=draft).violations]
+    faults = [violation.message for violation in form.judge(plan, since=draft).violations]
     faults += audit(context.instance, plan, context.whole, scored=scored)
     if faults:
         raise InternalFault(f"the final plan was refused: {faults[0]}")
-    return timed(plan, budget, checking, read_s=read_s, compile_s=compile_s, solve_s=solve_s)
-
-
-def timed(
-    plan: Plan, budget: Budget, checking: float, *, read_s: float | None, compile_s: float, solve_s: float
-) -> Plan:
-    """Return the plan with the seconds that it states, the end since ``checking`` included; none if deterministic."""
     last_s, total_s = budget.seconds_since(checking), budget.seconds_since(budget.started)
     if last_s is None:
         return plan
     seconds = Seconds(read=read_s, compile=compile_s, solve=solve_s, check=last_s + budget.check_s, total=total_s)
     return plan.model_copy(update={"seconds": seconds})
+
+
+def _scope(context: SolveContext) -> dict[str, Any]:
+    """Return which jobs the plan is for, and what it is true of, as far as the draft does not say so."""
+    if not context.form.is_whole:
+        return {"asked": context.problem.job_ids}
+    unread = unread_in(context.instance).names
+    return {"of": "reading" if unread else "cluster", "unread": unread}
 
 
 def _relaxes(context: SolveContext, open_levels: list[Level]) -> tuple[str, ...]:
@@ -121,17 +105,17 @@ def _relaxes(context: SolveContext, open_levels: list[Level]) -> tuple[str, ...]
 
 
 def _facts(context: SolveContext, final: State) -> dict[str, int]:
-    """Return plain counts to compare: GPU share and jobs placed, requested, and in the cluster."""
-    problem, options = context.problem, context.problem.options
+    """Return plain counts to compare: GPU share and jobs placed, of a whole round also requested and in the cluster."""
+    problem = context.problem
     placed = [p for p in context.incumbent.allocation if p is not None]
-    total = options.total_milli.tolist()
+    facts = placed_facts(problem, placed, problem.num_jobs - len(placed))
+    if not context.form.is_whole:
+        return facts
     return {
-        "gpu_milli_placed": sum(total[p.option] for p in placed),
+        **facts,
         "gpu_milli_asked": int(most_milli(problem)[problem.job_class].sum()),
         "gpu_milli_bound": context.bounds.gpu_milli,
         "gpu_milli_capacity": 1000 * problem.num_listed_gpus,
-        "jobs_placed": len(placed),
-        "jobs_waiting": problem.num_jobs - len(placed),
         "jobs_running": len(problem.running),
         **_changed(context),
         **slots_left(final),

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import ClassVar, Protocol
 
-from placeopt.check import Referee, Violation
+from placeopt.check import Judgement, Referee
 from placeopt.model import Plan
 from placeopt.problem import Allocation, Problem
 from placeopt.solving.draft import Recorder, draft_plan
@@ -15,8 +14,8 @@ class PlanForm(Protocol):
     """Writes an allocation as a plan, and has it judged."""
 
     @property
-    def states_costs(self) -> bool:
-        """Whether plans state the costs, so that they are optimised below the value."""
+    def is_whole(self) -> bool:
+        """Whether plans are for all jobs: then they state the costs, which are optimised below the value."""
         ...
 
     @property
@@ -32,15 +31,15 @@ class PlanForm(Protocol):
         """Return the plan, without reasons, objective and the rest."""
         ...
 
-    def judge(self, draft: Plan) -> tuple[Sequence[Violation], Sequence[Violation]]:
-        """Return what the referee finds wrong, and the limits that running jobs exceed."""
+    def judge(self, plan: Plan, since: Plan | None = None) -> Judgement:
+        """Return what the referee finds; ``since``: a draft without faults of which ``plan`` is a copy."""
         ...
 
 
 class WholePlan:
     """Plans that list every job of an instance; the referee reads all of it."""
 
-    states_costs: ClassVar[bool] = True
+    is_whole: ClassVar[bool] = True
     beside: ClassVar[int] = 0
 
     def __init__(self, referee: Referee) -> None:
@@ -54,6 +53,6 @@ class WholePlan:
         """Return the plan, without reasons, objective and the rest."""
         return draft_plan(self._referee.instance, problem, allocation, recorder)
 
-    def judge(self, draft: Plan) -> tuple[Sequence[Violation], Sequence[Violation]]:
-        """Return what the referee finds wrong, and the limits that running jobs exceed."""
-        return self._referee.judge(draft)
+    def judge(self, plan: Plan, since: Plan | None = None) -> Judgement:
+        """Return what the referee finds; ``since``: a draft without faults of which ``plan`` is a copy."""
+        return self._referee.judge(plan, since=since)
