@@ -36,9 +36,10 @@ def check_account(case: CheckCase) -> None:
     placed = [placement.job for placement in plan.placements]
     waiting = [unplaced.job for unplaced in plan.unplaced]
     stands = {*placed, *waiting}
-    asked = plan.asked
-    wanted: Collection[str] = case.jobs.keys() if asked is None else dict.fromkeys(asked).keys()
-    for job in asked or ():
+    asked = None if plan.asked is None else dict.fromkeys(plan.asked).keys()
+    wanted: Collection[str] = case.jobs.keys() if asked is None else asked
+    wait = asked is None or (asked <= case.jobs.keys() and asked.isdisjoint(case.directory.running))
+    for job in plan.asked or () if not wait else ():
         if job in case.directory.running:
             case.add("account", f"job {job!r}", "was asked for, but runs already")
         elif job not in case.jobs:

@@ -277,7 +277,7 @@ class ClusterRecord:
 
     def waiting(self, ids: Iterable[str]) -> Instance:
         """Return the instance with some waiting jobs and nothing running."""
-        jobs = tuple(self.jobs[job_id] for job_id in ids)
+        jobs = tuple(map(self.jobs.__getitem__, ids))
         update = {"cluster": self.cluster(), "jobs": jobs, "running": (), "revision": self.revision}
         return Instance.model_construct(**{**dict(self._loaded), **update, "now_ms": self.now_ms})
 

@@ -16,7 +16,7 @@ from placeopt.live_cluster.parts import Parts
 from placeopt.live_cluster.starts_plan import StartsPlan
 from placeopt.live_cluster.waiting_problem import waiting_problem
 from placeopt.model import Hold, Instance, Job, Node, Policy, Running
-from placeopt.problem import Problem, State
+from placeopt.problem import Placement, Problem, State
 from placeopt.problem.compile import refuse_huge_values
 from placeopt.problem.grants import refuse_overfull
 from placeopt.problem.hardware import find_lost
@@ -51,8 +51,7 @@ class ClusterState:
         self.node_number = {name: n for n, name in enumerate(problem.node_ids)}
         for running in instance.running:
             number = table.number(running.job)
-            placement = running_placement(running, problem, number, self.node_number)
-            self.parts.start(running.job, placement)
+            self.parts.start(running.job, running_placement(running, problem, number, self.node_number))
         whole = self.parts.whole(instance, problem)
         self.placer = IncrementalPlacer(problem, table.count, State(whole))
         self.placer.held_value = int(problem.options.value[[p.option for p in self.parts.placed.values()]].sum())
@@ -75,6 +74,8 @@ class ClusterState:
 
     def problem(self) -> Problem:
         """Return what ``compile_problem`` makes of the snapshot, from the parts."""
+        if len(self.parts.placed) < len(self.record.running):
+            self.parts.replace({job_id: self._placement(held) for job_id, held in self.record.running.items()})
         return self.parts.whole(self.snapshot, self.placer.problem)
 
     @contextmanager
@@ -200,19 +201,26 @@ class ClusterState:
 
     def start(self, running: Running) -> None:
         """Place a job, instead of any placement that it held before."""
-        number = self.parts.table.number(running.job)
+        number, before = self.parts.table.number(running.job), self.record.running.get(running.job)
         placement = running_placement(running, self.placer.problem, number, self.node_number)
-        before = self.parts.placed.get(running.job)
         if before is not None:
-            self.placer.take(number, before, -1)
+            self.placer.take(number, self._placement(before), -1)
         self.placer.take(number, placement)
         self.parts.start(running.job, placement)
         self.record.ledger.start(running)
 
     def stop(self, job_id: str) -> None:
         """Release what a running job holds."""
-        self.record.ledger.stop(job_id)
-        self.placer.take(self.parts.table.number(job_id), self.parts.stop(job_id), -1)
+        placement = self._placement(self.record.ledger.stop(job_id))
+        self.parts.stop(job_id)
+        self.placer.take(self.parts.table.number(job_id), placement, -1)
+
+    def _placement(self, running: Running) -> Placement:
+        """Return where a job runs; read from its record if nobody has asked since nodes got other numbers."""
+        known = self.parts.placed.get(running.job)
+        if known is not None:
+            return known
+        return running_placement(running, self.placer.problem, self.parts.table.number(running.job), self.node_number)
 
     def _start_again(self, stopped: tuple[str, ...], running: Mapping[str, Running]) -> None:
         """Undo the stop of some jobs; ``running``: all that ran before, in order."""
@@ -221,7 +229,8 @@ class ClusterState:
         for job_id in stopped:
             self.start(running[job_id])
         self.record.order_running(running)
-        self.parts.replace({job_id: self.parts.placed[job_id] for job_id in running})
+        placed = self.parts.placed
+        self.parts.replace({job_id: placed[job_id] for job_id in running if job_id in placed})
 
     def _put_nodes(self, records: Mapping[str, Node | None], order: list[str] | None = None) -> None:
         """Add nodes to the records, or remove them; ``order`` restores the former order."""
@@ -300,8 +309,7 @@ class ClusterState:
             self.placer.use_classes(problem, count)
             return
         remap = IndexRemap(self.placer.problem, problem)
-        placed = self.parts.placed
-        self.placer.use_hardware(problem, count, remap, list(placed.values()))
+        self.placer.use_hardware(problem, count, remap, map(self._placement, self.record.running.values()))
         if remap.shifts:
-            self.parts.replace({job_id: remap.placement(placement) for job_id, placement in placed.items()})
+            self.parts.replace({})
         self.node_number = {name: n for n, name in enumerate(problem.node_ids)}

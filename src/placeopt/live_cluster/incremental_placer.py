@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import numpy as np
 
 from placeopt.heuristics import CHOOSERS, Candidates, Chooser, place, score_named, table_for
@@ -40,7 +42,7 @@ class IncrementalPlacer:
         self.state.placements = [None] * problem.num_jobs
         self._clear(counts)
 
-    def use_hardware(self, problem: Problem, counts: IntArray, remap: IndexRemap, placed: list[Placement]) -> None:
+    def use_hardware(self, problem: Problem, counts: IntArray, remap: IndexRemap, placed: Iterable[Placement]) -> None:
         """Replace the problem by one of changed hardware; ``placed`` is all that is held, in old numbers."""
         self.state = remap.state(self.state, placed)
         self.state.relations = []

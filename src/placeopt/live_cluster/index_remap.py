@@ -54,11 +54,12 @@ class IndexRemap:
             held = level.gpu_to_domain[busy]
             free -= np.bincount(held[held >= 0], minlength=len(free))
         out.queue_used[:] = state.queue_used
-        tenants, numbers = state.tenants, self._numbers[1]
+        tenants, offset = state.tenants, after.node_gpu_start[nodes] - before.node_gpu_start[mine]
         out.tenants = [{} for _ in range(after.num_nodes if tenants else 0)]
-        for at, new in zip(mine.tolist(), nodes.tolist(), strict=True) if tenants else ():
-            here = tenants[at].items()
-            out.tenants[new] = {(p, tuple([numbers[g] for g in its])): count for (p, its), count in here}
+        for at, new, by in zip(mine.tolist(), nodes.tolist(), offset.tolist(), strict=True) if tenants else ():
+            here = tenants[at]
+            moved = {(p, tuple([g + by for g in its])): count for (p, its), count in here.items()} if by else dict(here)
+            out.tenants[new] = moved
         same_domains = (before.topology.node_domain[mine] == after.topology.node_domain[nodes]).all()
         if same_domains or not before.options.network_mbps.any():
             out.link_load[nodes] = state.link_load[mine]

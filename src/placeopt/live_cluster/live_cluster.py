@@ -175,8 +175,9 @@ class LiveCluster:
 
     def _still_wait(self, plan: Plan | None) -> bool:
         """Whether any job that a plan starts waits."""
-        waiting = self.state.parts.table.waiting
-        return plan is not None and any(placement.job in waiting for placement in plan.placements)
+        record = self.state.record
+        starts = () if plan is None else (placement.job for placement in plan.placements)
+        return any(job in record.jobs and job not in record.running for job in starts)
 
     def commit(self, plan: Plan, movable: Ids, shrinkable: Ids, preemptible: Ids, *, rebased: bool) -> Committed:
         """Make what a plan says the state of the cluster; one revision, unless the plan changes nothing."""

@@ -17,7 +17,8 @@ from placeopt.problem.compile import assemble, compile_classes, may_change
 from placeopt.problem.hardware import Hardware, compile_hardware, find_lost, with_holds, with_lost
 from placeopt.problem.problem import Classes, Jobs
 
-NUMBER, ARRIVAL, PRIORITY = range(3)
+NUMBER, ARRIVAL, PRIORITY, WAITS = range(4)
+COLUMNS = 4
 
 KEPT_VIEWS = 4
 """Node classes that are kept: those of the class problem and of the whole may differ, and change with the jobs."""
@@ -43,7 +44,7 @@ class JobTable:
         self._policy, self._holds, self._now_ms = policy, holds, now_ms
         self._other_priorities = False
         self._row = {job.id: row for row, job in enumerate(jobs)}
-        self._columns: IntArray = np.empty((3, max(len(jobs), 16)), dtype=np.int64)
+        self._columns: IntArray = np.empty((COLUMNS, max(len(jobs), 16)), dtype=np.int64)
         self._there: BoolArray = np.zeros(self._columns.shape[1], dtype=bool)
         self._end = len(jobs)
         self.removals = 0
@@ -51,9 +52,8 @@ class JobTable:
         self._columns[NUMBER, : len(jobs)] = job_class
         self._columns[ARRIVAL, : len(jobs)] = [job.arrival_ms for job in jobs]
         self._columns[PRIORITY, : len(jobs)] = [job.priority for job in jobs]
+        self._columns[WAITS, : len(jobs)] = True
         self._there[: len(jobs)] = True
-        self.waiting = {job.id for job in jobs}
-        """Ids of the jobs that do not run; ``Parts`` notes which start and stop."""
         self.members = list(members)
         self._label_keys = label_keys(members)
         self._numbers = {self._key(job): k for k, job in enumerate(members)}
@@ -120,10 +120,9 @@ class JobTable:
         self._count[number] += 1
         if self._end == self._columns.shape[1]:
             self._make_room()
-        self._columns[:, self._end] = number, job.arrival_ms, job.priority
+        self._columns[:, self._end] = number, job.arrival_ms, job.priority, True
         self._there[self._end] = True
         self._row[job.id] = self._end
-        self.waiting.add(job.id)
         self._end += 1
 
     def shared(self, job: Job, number: int) -> Job:
@@ -138,12 +137,15 @@ class JobTable:
     def remove(self, job_id: str) -> None:
         """Remove a job."""
         row = self._row.pop(job_id)
-        self.waiting.discard(job_id)
         self.removals += 1
         self._there[row] = False
         number = int(self._columns[NUMBER, row])
         self._count[number] -= 1
         self._used -= not self._count[number]
+
+    def set_waiting(self, job_id: str, *, waits: bool) -> None:
+        """Note that a job starts, or waits again; new ones wait."""
+        self._columns[WAITS, self._row[job_id]] = waits
 
     def prioritise(self, job_id: str, priority: int) -> None:
         """Set the priority of a job, which may decide whether it can take of holds."""
@@ -154,14 +156,14 @@ class JobTable:
         """Drop empty rows, and double the table if that is not enough."""
         rows = np.flatnonzero(self._there[: self._end])
         size = max(16, 2 * len(rows))
-        columns, there = np.empty((3, size), dtype=np.int64), np.zeros(size, dtype=bool)
+        columns, there = np.empty((COLUMNS, size), dtype=np.int64), np.zeros(size, dtype=bool)
         columns[:, : len(rows)], there[: len(rows)] = self._columns[:, rows], True
         self._columns, self._there, self._end = columns, there, len(rows)
         self._row = {job_id: row for row, job_id in enumerate(self._row)}  # in the order of rows, as they came
 
     def columns(self) -> tuple[IntArray, IntArray, IntArray]:
         """Return class number, arrival and priority of every job, in order."""
-        number, arrival, priority = self._columns[:, : self._end][:, self._there[: self._end]]
+        number, arrival, priority, _ = self._columns[:, : self._end][:, self._there[: self._end]]
         return number, arrival, priority
 
     def positions(self, job_ids: Iterable[str]) -> list[int]:
@@ -176,9 +178,11 @@ class JobTable:
 
     def waiting_columns(self) -> tuple[tuple[str, ...], IntArray, IntArray, IntArray]:
         """Return the ids of the waiting jobs, in order, and class number, arrival and priority of each."""
-        ids = tuple(sorted(self.waiting, key=self._row.__getitem__))
-        number, arrival, priority = self._columns[:, [self._row[job_id] for job_id in ids]]
-        return ids, number, arrival, priority
+        there = self._there[: self._end]
+        columns = self._columns[:, : self._end][:, there]
+        waits = np.flatnonzero(columns[WAITS])
+        number, arrival, priority, _ = columns[:, waits]
+        return tuple(map(self.ids().__getitem__, waits.tolist())), number, arrival, priority
 
     def in_order(self) -> tuple[IntArray, IntArray]:
         """
@@ -212,7 +216,7 @@ class Parts:
         self._classes: dict[str, tuple[object, Classes]] = {}
         self._whole: tuple[Instance, Problem] | None = None
         self.placed: dict[str, Placement] = {}
-        """Running placements, in options of the class problem; ``start`` and ``stop`` change it."""
+        """Running placements, in options of the class problem, as far as they are known in present numbers of nodes."""
         self._as_whole: dict[str, Placement] = {}  # the same in options of the last whole problem
         self._option: list[int] = []  # option of the class problem -> of the last whole problem
         self._running: tuple[object, dict[int, Placement]] = None, {}
@@ -221,22 +225,22 @@ class Parts:
     def start(self, job_id: str, placement: Placement) -> None:
         """Note where a job runs, in options of the class problem, instead of any former place."""
         self.placed[job_id] = placement
-        self.table.waiting.discard(job_id)
+        self.table.set_waiting(job_id, waits=False)
         self._version += 1
         if placement.option < len(self._option):
             self._as_whole[job_id] = _with_option(placement, self._option[placement.option])
         else:
             self._option = []  # a class that the last whole problem did not have: all are translated again
 
-    def stop(self, job_id: str) -> Placement:
-        """Note that a job no longer runs, and return its placement."""
+    def stop(self, job_id: str) -> None:
+        """Note that a job no longer runs."""
         self._version += 1
-        self.table.waiting.add(job_id)
+        self.table.set_waiting(job_id, waits=True)
         self._as_whole.pop(job_id, None)
-        return self.placed.pop(job_id)
+        self.placed.pop(job_id, None)
 
     def replace(self, placed: dict[str, Placement]) -> None:
-        """Replace the running placements by those in new numbers of nodes and GPUs."""
+        """Replace the running placements by those that are known in new numbers of nodes and GPUs."""
         self.placed, self._option = placed, []
         self._version += 1
 
@@ -274,7 +278,7 @@ class Parts:
         return assemble(instance, self.policy, self.hardware, classes, jobs, {}, given=given)
 
     def whole(self, instance: Instance, class_problem: Problem) -> Problem:
-        """Return the problem of the snapshot ``instance``, equal to ``compile_problem(instance)``."""
+        """Return the problem of the snapshot, equal to ``compile_problem(instance)``; all places are known."""
         if self._whole is not None and self._whole[0] is instance:
             return self._whole[1]
         given, instance = instance, with_lost(instance, self.lost)
