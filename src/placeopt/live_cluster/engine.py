@@ -24,6 +24,7 @@ from placeopt.solving.params import SolveOptions, SolveParams, check_call
 
 P = ParamSpec("P")
 R = TypeVar("R")
+T = TypeVar("T")
 
 
 class ClusterNumbers(NamedTuple):
@@ -35,27 +36,25 @@ class ClusterNumbers(NamedTuple):
     nodes: int
 
 
-def _by_solver(method: Callable[Concatenate[Solver, P], R]) -> Callable[Concatenate[Engine, P], R]:
-    """Return a method of an engine that calls one of its solver, with the same arguments and the same docstring."""
+def _passed_on(
+    method: Callable[Concatenate[T, P], R], to: Callable[[Engine], T]
+) -> Callable[Concatenate[Engine, P], R]:
+    """Return a method of an engine that calls one of a part of it, with the same arguments and the same docstring."""
 
     @wraps(method)
     def call(self: Engine, /, *args: P.args, **kwargs: P.kwargs) -> R:
-        return method(self._solver, *args, **kwargs)
+        return method(to(self), *args, **kwargs)
 
     call.__qualname__ = f"Engine.{method.__name__}"
     return call
 
 
-def _by_reports(method: Callable[Concatenate[Edits, P], R]) -> Callable[Concatenate[Engine, P], R]:
-    """Return a method of an engine that reports to its cluster, with the same arguments and the same docstring."""
+def _solver(engine: Engine) -> Solver:
+    return engine._solver
 
-    @wraps(method)
-    def call(self: Engine, /, *args: P.args, **kwargs: P.kwargs) -> R:
-        done: R = getattr(self._loaded().reports, method.__name__)(*args, **kwargs)
-        return done
 
-    call.__qualname__ = f"Engine.{method.__name__}"
-    return call
+def _reports(engine: Engine) -> Edits:
+    return engine._loaded().reports
 
 
 class Engine:
@@ -100,7 +99,7 @@ class Engine:
     ) -> None:
         self.close()
 
-    start = exclusive(_by_solver(Solver.start))
+    start = exclusive(_passed_on(Solver.start, _solver))
 
     @exclusive
     def close(self) -> None:
@@ -117,7 +116,7 @@ class Engine:
         """Process ids of the solver processes that live; a race of two solvers has a second one."""
         return self._solver.solver_pids
 
-    solve = exclusive(only_documented(_by_solver(Solver.solve)))
+    solve = exclusive(only_documented(_passed_on(Solver.solve, _solver)))
 
     @property
     @exclusive
@@ -195,8 +194,8 @@ class Engine:
         cluster = LiveCluster(instance, self._solver.policy or instance.policy)
         self._cluster = cluster
 
-    edit = exclusive(only_documented(_by_reports(Edits.edit)))
-    apply = exclusive(only_documented(_by_reports(Edits.apply)))
+    edit = exclusive(only_documented(_passed_on(Edits.edit, _reports)))
+    apply = exclusive(only_documented(_passed_on(Edits.apply, _reports)))
 
     @exclusive
     @only_documented

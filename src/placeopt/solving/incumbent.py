@@ -84,12 +84,28 @@ class Incumbent:
         self._recorder: Recorder | None = None  # what offers have in common is written once
         self.allocation = base.allocation()
         self.value = value(problem, self.allocation)
-        self.raw, self.cost = self._priced(self.allocation)
+        self._prices: tuple[tuple[int, ...], int] | None = None  # raw and cost, once they are asked for
         self.draft = draft
         self.number = 0
         """How many allocations were accepted."""
         if problem.changeable:
             self.read()
+
+    @property
+    def raw(self) -> tuple[int, ...]:
+        """Score of every cost that counts, unweighted."""
+        return self._scores()[0]
+
+    @property
+    def cost(self) -> int:
+        """The weighted sum of the costs that count."""
+        return self._scores()[1]
+
+    def _scores(self) -> tuple[tuple[int, ...], int]:
+        """Return ``raw`` and ``cost``: nobody asks for those of the running jobs where any plan is worth more."""
+        if self._prices is None:
+            self._prices = self._priced(self.allocation)
+        return self._prices
 
     def read(self) -> Plan:
         """
@@ -117,7 +133,7 @@ class Incumbent:
 
     def is_better(self, value_: int, cost: int) -> bool:
         """Tell whether an objective is strictly better than that of the incumbent."""
-        return (value_, -cost) > (self.value, -self.cost)
+        return value_ > self.value or (value_ == self.value and cost < self.cost)
 
     def offer(self, allocation: Allocation) -> Offer:
         """
@@ -150,7 +166,7 @@ class Incumbent:
             raise InternalFault(f"a checked plan is worth {gain}, above the proven bound {self._bounds.value}")
         if self._bounds.cost is not None and cost < self._bounds.cost:
             raise InternalFault(f"a checked plan costs {cost}, below the proven bound {self._bounds.cost}")
-        self.allocation, self.value, self.cost, self.raw, self.draft = allocation, gain, cost, raw, draft
+        self.allocation, self.value, self._prices, self.draft = allocation, gain, (raw, cost), draft
         self.number += 1
         return Accepted(gain, cost)
 
