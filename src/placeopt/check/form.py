@@ -38,7 +38,7 @@ def check_account(case: CheckCase) -> None:
     stands = {*placed, *waiting}
     asked = None if plan.asked is None else dict.fromkeys(plan.asked).keys()
     wanted: Collection[str] = case.jobs.keys() if asked is None else asked
-    wait = asked is None or (asked <= case.jobs.keys() and asked.isdisjoint(case.directory.running))
+    wait = asked is None or (asked <= case.jobs.keys() and asked.isdisjoint(case.directory.running.keys()))
     for job in plan.asked or () if not wait else ():
         if job in case.directory.running:
             case.add("account", f"job {job!r}", "was asked for, but runs already")
