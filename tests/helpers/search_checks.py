@@ -19,8 +19,8 @@ from placeopt.terms import cost, value, weighted_costs
 from placeopt.terms.rules import fits
 
 T = TypeVar("T")
-PLACES = 300
-"""Of a job, that are tried."""
+PLACES = 1000
+"""First ones of a job, of which some are tried: those that an empty cluster allows are more likely."""
 
 
 class Checks:
@@ -31,11 +31,12 @@ class Checks:
         self.before = tuple(problem.running.get(job) for job in range(problem.num_jobs))
         rng = Random(seed)
         waiting = [job for job in range(problem.num_jobs) if job not in problem.running]
-        self._places = [
-            (job, some)
-            for job in waiting
-            if (some := sampled(rng, list(islice(all_places(problem, job), 10 * PLACES)), PLACES))
-        ]
+        self._places: list[tuple[int, list[Placement]]] = []
+        start = ProblemState(problem)
+        for job in waiting:
+            some = sampled(rng, list(islice(all_places(problem, job), PLACES)), 60)
+            some += 4 * [way for way in some if fits(start, job, way)]
+            self._places += [(job, some)] if some else []
         self.begin()
 
     def begin(self) -> None:
@@ -64,8 +65,8 @@ class Checks:
 
     def _wrong_limits(self, s: search.State, true: ProblemState) -> Iterator[str]:
         """Compare what the limits of the search say of some placements with what the rules say."""
-        for job, places in sampled(self._rng, self._places, 2):
-            for way in sampled(self._rng, places, 4) if s.option[job] < 0 and not s.fixed[job] else ():
+        for job, places in sampled(self._rng, self._places, 3):
+            for way in sampled(self._rng, places, 6) if s.option[job] < 0 and not s.fixed[job] else ():
                 one = len(set(way.nodes)) == 1 or (s.split_level[way.option] < 0 and s.amounts == s.amounts_anywhere)
                 if one and may_take(s, self.problem, job, way) != fits(true, job, way):
                     yield f"limits for job {job} at {way}"

@@ -11,9 +11,11 @@ from placeopt.model import (
     Flavor,
     FlavorAllowance,
     Fragmentation,
+    Gpu,
     Hold,
     Instance,
     Interference,
+    Part,
     Policy,
     Queue,
     Quota,
@@ -28,6 +30,7 @@ from strategies.policies import make_cost_weights, make_policy
 from strategies.rounds import make_running, make_slowdowns
 
 COSTS = ("communication", "interference", "fragmentation", "resource")
+ALL = Weights(communication=300, interference=300, fragmentation=300, horus=0, resource=100)
 LEVELS = ("node", "rack", "zone", "socket", "switch")
 
 
@@ -48,9 +51,9 @@ def make_search_round(choice: Choice) -> Instance:
     ]
     policy = make_policy(
         choice,
-        weights=make_cost_weights(choice, choice.pick((COSTS, COSTS[:1], COSTS[:2])), some=True),
+        weights=choice.pick((ALL, ALL, make_cost_weights(choice, COSTS, some=True))),
         interference=Interference(model="pairwise"),
-        fragmentation=Fragmentation(level_weights={level: choice.number(0, 3) for level in choice.some(LEVELS)}),
+        fragmentation=Fragmentation(level_weights={level: choice.number(1, 3) for level in choice.some(LEVELS, 0.7)}),
         queues=make_queues(choice) if choice.chance(0.6) else (),
         flavors=(Flavor(id="A", gpu_models=("A",)), Flavor(id="B", gpu_models=("B",))),
     )
@@ -75,23 +78,28 @@ def make_search_round(choice: Choice) -> Instance:
 
 
 def make_gangs_round(choice: Choice) -> Instance:
-    """Draw gangs that communicate, in racks and zones, with hardly a limit; jobs disturb each other in half of them."""
-    count = choice.number(2, 4)
+    """Draw gangs that communicate, in racks and zones, with hardly a limit; in half of them jobs disturb each other."""
+    count = choice.pick((2, 3, 4, 9))
     domains = [Domain(id=f"z{i}", level="zone", uplink_weight=choice.number(1, 60)) for i in range(2)]
     domains += [
         Domain(id=f"r{i}", parent=choice.pick(("z0", "z1", None)), uplink_weight=choice.number(0, 60)) for i in range(3)
     ]
-    machine = build.machine(gpus=count, uplink_weight=choice.number(0, 50))
+    gpus = [Gpu(model="x", part=f"s{i % 2}") for i in range(count)]
+    parts = tuple(Part(id=f"s{i}", level="socket") for i in range(2))
+    machine = build.machine(gpus=gpus, parts=parts, uplink_weight=choice.number(0, 50))
     nodes = [build.node(f"n{i}", "m", domain=choice.pick([one.id for one in domains])) for i in range(5)]
+    splits = [(Split(level="rack", domains=n, workers=each),) for n, each in ((2, None), (2, 2), (1, None), (1, 4))]
     jobs = [
         build.job(
             f"j{i}",
-            workers=choice.number(2, 4),
-            gpus=choice.number(1, 2),
+            workers=choice.pick((2, 3, 4)) if i else 4,
+            gpus=choice.number(1, max(2, count // 2)),
             gpu_milli=1000,
-            profile=choice.pick(PROFILES),
+            profile=choice.pick((None, *PROFILES)),
             communication=Communication(weight=choice.number(1, 4)),
-            splits=(Split(level="rack", domains=2),) if choice.chance(0.2) else (),
+            cpu_millicores=choice.number(0, 1000, 500),
+            workers_per_node_max=choice.maybe(0.5, 1, 2) if i else None,
+            splits=choice.pick(splits) if i == 0 else (),
             value=choice.number(1, 5),
         )
         for i in range(8)
@@ -127,4 +135,4 @@ def make_queues(choice: Choice) -> tuple[Queue, ...]:
         of = [FlavorAllowance(flavor=name, quota=Quota(gpu_milli=choice.number(0, most, 500))) for name in ("A", "B")]
         return Queue(id=name, parent=parent, quota=quota, lend=lend, flavors=tuple(of) if choice.chance(0.3) else ())
 
-    return queue("all", None, 6000), queue("q0", "all", 4000), queue("q1", "all", 4000)
+    return queue("all", None, 3000), queue("q0", "all", 4000), queue("q1", "all", 4000)
