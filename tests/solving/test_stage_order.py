@@ -29,7 +29,7 @@ def _search_in_its_own_stage_only(monkeypatch: pytest.MonkeyPatch) -> None:
 def solved(name: str) -> Plan:
     """Solve until what comes after greedy and its bound has found something; the clock ends nothing."""
     cancel = threading.Event()
-    ends = ("node-refills", "gpu-patterns", "branch-and-price", "rounding")
+    ends = ("fillings", "gpu-patterns", "branch-and-price", "rounding")
     return solve(
         ROUNDS[name],
         time_limit_s=60,
@@ -70,20 +70,9 @@ def test_the_plan_names_every_heuristic_with_its_figures_or_why_it_did_not_run(
 
 @pytest.mark.parametrize(("name", "suits"), [("fractions", True), ("planted", False), ("resources", False)])
 def test_patterns_of_gpus_are_for_fractions_of_jobs_that_repeat(name: str, suits: bool) -> None:
-    """Where each job is of a kind of its own, greedy's plan is filled anew node by node, and others begin there."""
-    found = {stage.name: stage.objective for stage in solved(name).stages[::-1]}
-    assert ("gpu-patterns" in found, "node-refills" in found) == (suits, not suits)
-    if not suits:
-        assert found["greedy"] < found["node-refills"] <= solved(name).levels[0].objective
-
-
-def test_the_jobs_of_the_capacity_relaxation_are_a_plan_of_the_portfolio() -> None:
-    """Gangs of which greedy places too few: large rounds ended at greedy's value, since that plan came last of all."""
-    round_, cancel = generate("gangs", jobs=60, nodes=20, gpus=8, seed=0), threading.Event()
-    stop = lambda news: cancel.set() if news.stage == "capacity-plan" else None  # noqa: E731
-    plan = solve(round_, time_limit_s=60, isolation="thread", cancel=cancel, on_progress=stop)
-    found = {stage.name: stage.objective for stage in plan.stages}
-    assert found["greedy"] < found["capacity-plan"] == plan.levels[0].objective == plan.levels[0].bound
+    """Where each job is of a kind of its own, fillings of whole nodes are mixed."""
+    names = {stage.name for stage in solved(name).stages if stage.outcome != "skipped"}
+    assert ("gpu-patterns" in names, "fillings" in names) == (suits, not suits)
 
 
 def test_time_and_not_the_size_of_a_model_keeps_an_exact_stage_away() -> None:

@@ -60,28 +60,6 @@ def gpu_milli_left(state: State) -> IntArray:
     return np.maximum(state.gpu_free_milli, 0)
 
 
-def only_shares_bind(state: State) -> bool:
-    """
-    Tell whether jobs that find room by GPU share find all else that they need there, too.
-
-    So it is where the largest demand for a share of a GPU, times what is free of a node's GPUs, is free of every
-    resource of the node, and likewise of GPU memory. Jobs without GPUs, bandwidths and queues are other limits.
-    """
-    problem, options = state.problem, state.problem.options
-    if not problem.shares_bind or problem.has_shared_limits:
-        return False
-    option, _ = startable_options(state)
-    each = np.full(len(option), 1000) if problem.jobs_per_gpu == 1 else options.milli[option]
-    share = options.gpus[option] * each
-    if not share.all() or options.network_mbps[option].any():
-        return False
-    left = gpu_milli_left(state)
-    of_node = np.bincount(problem.gpu_node, weights=left, minlength=problem.num_nodes)
-    demand = (options.demand[option] / share[:, None]).max(axis=0, initial=0)
-    memory = (options.gpu_memory_mib[option] / each).max(initial=0)
-    return bool((state.node_free >= of_node[:, None] * demand).all() and (state.gpu_free_memory >= left * memory).all())
-
-
 def room_decides(problem: Problem) -> bool:
     """
     Tell whether classes of nodes, node resources and GPU shares are all that decides which single bundles a node takes.

@@ -10,7 +10,6 @@ from placeopt.check import Referee
 from placeopt.errors import CallerRaised
 from placeopt.formulations.capacity_cut import CapacityCut
 from placeopt.formulations.capacity_relaxation import CapacityRelaxation
-from placeopt.formulations.cost_relaxation import CostRelaxation, JobMaster, WholeJobs
 from placeopt.formulations.fillings import CarriedPrices
 from placeopt.formulations.gpu_patterns import GpuPatterns
 from placeopt.heuristics.construction import Guide
@@ -64,24 +63,6 @@ class CostGuide:
     guide: Guide
 
 
-@dataclass(frozen=True)
-class CostPrices:
-    """A relaxation of the cost, what whole jobs cost at its best prices, and the seconds that pricing them took."""
-
-    relaxation: CostRelaxation
-    whole: WholeJobs
-    pricing_s: float
-
-
-@dataclass(frozen=True)
-class JobColumns:
-    """Columns of whole jobs at their last prices, for plans worth ``value``."""
-
-    value: int
-    master: JobMaster
-    prices: CostPrices
-
-
 @dataclass
 class Handover:
     """What stages leave for later ones."""
@@ -101,13 +82,10 @@ class Handover:
     capacity_cut: CapacityCut | None = None  # what fillings of nodes proved of room, at the prices that proved most
     most_busy: IntArray | None = None  # (N,) GPUs of each node that jobs that start can make busy, as fillings proved
     cost_guide: CostGuide | None = None  # prices of nodes and jobs
-    cost_prices: CostPrices | None = None  # what column generation goes on from
-    job_columns: JobColumns | None = None  # what it left
     filling_cost_value: int | None = None  # value of the plans whose cost stage ``filling-costs`` bounded last
     cost_bound_s: float = 0.0  # seconds that the latest bound on cost took
     bound_guide: CostGuide | None = None  # the same at the bound on value, while that is open
     searching: Searching | None = None  # the local search, which runs beside stages
-    rankings: list[str] | None = None  # of nodes, by which no plan was made of the relaxations so far; None before any
     tried: set[str] = field(default_factory=set)  # names of the stages that run once, whatever the slice of work
     plan_maker: object | None = None  # what stage ``gpu-patterns`` goes on with in the next slice of work
     improved: bool = False  # whether the stage before found a better plan; set by the runner

@@ -19,15 +19,11 @@ from placeopt.solving.stages.exact import Exact, LoadRace
 from placeopt.solving.stages.filling_costs import FillingCostBound
 from placeopt.solving.stages.fillings import Fillings
 from placeopt.solving.stages.first_plan import MakeRoom, PreviousPlan, RankMapping, ReserveTime
-from placeopt.solving.stages.gang_diving import GangDiving
 from placeopt.solving.stages.gpu_patterns import GpuPatternPlans
 from placeopt.solving.stages.greedy import Greedy, LeftOut
-from placeopt.solving.stages.job_columns import JobColumnBound
 from placeopt.solving.stages.joined_plan import JoinedPlan
 from placeopt.solving.stages.lookahead import LookAhead
-from placeopt.solving.stages.multi_start import MultiStart
-from placeopt.solving.stages.node_refills import RefillNodes
-from placeopt.solving.stages.portfolio import CapacityRelaxationPlan, DrbPlan, SwafPlan
+from placeopt.solving.stages.portfolio import DrbPlan, SwafPlan
 from placeopt.solving.stages.rounding import RoundRelaxations
 from placeopt.solving.stages.strict_priority import StrictPriority
 from placeopt.solving.stages.trivial_proof import TrivialProof
@@ -103,7 +99,7 @@ class Method:
         for stage in self.stages:
             if isinstance(stage, Greedy):
                 stages.append(JoinedPlan())
-            elif not isinstance(stage, DrbPlan | SwafPlan | CapacityRelaxationPlan):
+            elif not isinstance(stage, DrbPlan | SwafPlan):
                 stages.append(stage)
             if isinstance(stage, Bound):
                 stages.append(Greedy(only_if_far=True))
@@ -117,17 +113,13 @@ REPEATED = (
     Block,
     DrbPlan,
     SwafPlan,
-    CapacityRelaxationPlan,
-    RefillNodes,
     GpuPatternPlans,
     Fillings,
     BranchAndPrice,
     CapacityRelaxationBound,
     CostRelaxationBound,
-    JobColumnBound,
     FillingCostBound,
     RoundRelaxations,
-    GangDiving,
     Annealing,
     Exact,
 )
@@ -144,9 +136,6 @@ PORTFOLIO = (LookAhead(), BeginBound(), Greedy(), DrbPlan(), SwafPlan(), *GO_ON)
 RELAXATIONS = (
     CapacityRelaxationBound(),
     CostRelaxationBound(),
-    RoundRelaxations(),
-    JobColumnBound(),
-    GangDiving(),
     RoundRelaxations(),
     FillingCostBound(),
 )
@@ -204,20 +193,13 @@ METHODS: dict[str, Method] = {
             BeginSearch(),
             Bound(),
             CapacityRelaxationBound(),
-            CapacityRelaxationPlan(),
-            RefillNodes(),
-            MultiStart(),
             GpuPatternPlans(before_exact="counts"),
             Fillings(beside_patterns=True),
-            RefillNodes(after_patterns=True),
             BranchAndPrice(share=0.7, root_share=0.5),
             LoadRace("counts"),
             Block("search before exact", SEARCH_BEFORE_COUNTS, BeforeExact("counts")),
             Exact("counts", RACE),
             RankMapping(after_improvement=True),
-            GpuPatternPlans(only_near_bound=True),
-            RefillNodes(),
-            RefillNodes(after_patterns=True),
             *SEARCH,
         ),
     ),
@@ -250,7 +232,7 @@ METHODS: dict[str, Method] = {
     "search": solver_method(BeginSearch(), *SEARCH),
     "annealing": solver_method(Annealing()),
     "prices": greedy_method("prices"),
-    "fillings": solver_method(RefillNodes(), RefillNodes(after_patterns=True), Fillings()),
+    "fillings": solver_method(Fillings()),
 }
 
 

@@ -47,7 +47,6 @@ class JobSetModel:
             _with_row(self.whole.model, *row),
             np.append(prices, self.unit * divisor),
             _with_row(self.whole.raised_costs, *row),
-            self.whole.layouts,
         )
         rows = (*relaxation.value_rows, relaxation.model.num_rows)
         return replace(relaxation, model=_with_row(relaxation.model, *row), value_rows=rows), whole

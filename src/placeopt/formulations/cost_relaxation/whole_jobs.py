@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,41 +16,13 @@ from placeopt.formulations.cost_relaxation.cost_lower_bounds import (
 )
 from placeopt.formulations.cost_relaxation.model import CostRelaxation
 from placeopt.linear import NO_LOWER, NO_UPPER, LinearModel, ModelBuilder
-from placeopt.problem import IntArray, Problem
+from placeopt.problem import IntArray
 from placeopt.problem.classes import group_by_key
 
 MOST_BUNDLES = 128
 """Bundles of a job up to which it is looked at as a whole; larger ones stay relaxation."""
 MOST_PRICE = 2.0**50
 """Prices beyond this are no suggestion, but an accident."""
-
-
-class Part(NamedTuple):
-    """The bundles of a job in one domain that has no domains below it, or on a node without a domain."""
-
-    domain: int  # one that has such nodes; a number beyond the domains is of a node by itself
-    nodes: tuple[tuple[int, int], ...]  # class and bundles of each node
-
-    @property
-    def bundles(self) -> int:
-        """Bundles of the part."""
-        return sum(bundles for _, bundles in self.nodes)
-
-
-class JobLayout(NamedTuple):
-    """How the bundles of one job lie, and what that costs by itself."""
-
-    parts: tuple[Part, ...]
-    cost: int  # of paths and of running jobs beside it, without rents
-
-    @property
-    def by_class(self) -> dict[int, int]:
-        """Bundles by class of nodes."""
-        out: dict[int, int] = {}
-        for part in self.parts:
-            for place, bundles in part.nodes:
-                out[place] = out.get(place, 0) + bundles
-        return out
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,8 +39,6 @@ class WholeJobs:
     """
     The relaxation with the cost of each job raised by what whole jobs cost beyond it: its duals are better prices.
     """
-    layouts: dict[int, JobLayout]
-    """The cheapest one of a job of each bundle group priced, by its number in ``CostRelaxation.bundle_columns``."""
 
 
 def with_whole_jobs(
@@ -96,8 +65,7 @@ def with_whole_jobs(
     np.add.at(paid, model.columns, -model.coefficients * prices[model.row_of_nonzero])
     upper, raised_costs = model.upper.copy(), model.objective.copy()
     lower_bounds, place = CostLowerBounds(relaxation.node_classes), relaxation.node_classes.place
-    layouts: dict[int, JobLayout] = {}
-    for q, bundle_column in enumerate(relaxation.bundle_columns):
+    for bundle_column in relaxation.bundle_columns:
         bundle_group = bundle_column.bundle_group
         if not len(bundle_column.columns):
             continue
@@ -109,121 +77,69 @@ def with_whole_jobs(
             continue
         clock.check_time()
         rent[bundle_column.place] += bundle_column.charge
-        least, found = _cheapest(relaxation, bundle_group, lower_bounds.on_nodes(bundle_group), rent[place])
-        if found is not None:
-            rent[bundle_column.place] -= bundle_column.charge
-            paid_rent = sum(int(rent[class_]) * bundles for class_, bundles in found.by_class.items())
-            layouts[q] = found._replace(cost=least - paid_rent)
+        least = _least(relaxation, bundle_group, lower_bounds.on_nodes(bundle_group), rent[place])
+        if least < FAR:
             raised_costs[bundle_column.jobs] += max(least - relaxed_cost * bundle_group.bundles, 0)
             upper[bundle_column.columns] = 0
             prices[bundle_column.row] = least // bundle_group.bundles
     certificate, raised = replace(model, upper=upper), replace(model, objective=raised_costs)
-    return WholeJobs(certificate, prices.astype(np.float64), raised, layouts)
+    return WholeJobs(certificate, prices.astype(np.float64), raised)
 
 
-def _cheapest(
-    relaxation: CostRelaxation, bundle_group: BundleGroup, on: OnNodes, rent: IntArray
-) -> tuple[int, JobLayout | None]:
-    """
-    What a job of the bundle group costs at least, rents (N,) of its bundles included, and where it lies then.
-
-    ``FAR`` and None where it finds no room. The cost that the layout states has the rents in it.
-    """
-    problem = relaxation.node_classes.problem
+def _least(relaxation: CostRelaxation, bundle_group: BundleGroup, on: OnNodes, rent: IntArray) -> int:
+    """Return what a job of the bundle group costs at least with rents (N,) of its bundles; ``FAR`` without room."""
+    problem, own = relaxation.node_classes.problem, relaxation.node_classes.own
     scale = bundle_group.weight * relaxation.path_price
     able = np.flatnonzero((on.room > 0) & (rent < FAR))
     if not len(able):
-        return FAR, None
+        return FAR
     j = np.arange(on.path.shape[1])
     inside = np.where(on.path[able] < FAR, scale * (on.path[able] + on.higher[able][:, None] * j), FAR)
     cost = np.where(inside < FAR, inside + rent[able][:, None] * j, FAR)
-    own = relaxation.node_classes.own
-    parts = _Parts(problem, able, cost, bundle_group, scale, own, relaxation.node_classes.place)
+    parts = _least_of_parts(relaxation, able, cost, bundle_group)
     for split in bundle_group.splits:
         if len(bundle_group.splits) > 1 or not np.array_equal(problem.split_domain[split.level], own):
             break
         fewest, most = per_domain(bundle_group, split, int(problem.options.bundle_workers[bundle_group.option]))
         if fewest == most:  # all parts are alike
-            return parts.arranged([most] * split.domains)
-    return parts.arranged(_dealt(parts.least))
-
-
-class _Parts:
-    """
-    Least cost of each number of bundles in one ``own`` domain, ``least``, (bundles + 1,); ``FAR`` if none takes them.
-    """
-
-    def __init__(
-        self,
-        problem: Problem,
-        nodes: IntArray,
-        cost: IntArray,
-        bundle_group: BundleGroup,
-        scale: int,
-        own: IntArray,
-        place: IntArray,
-    ) -> None:
-        topology, bundles = problem.topology, bundle_group.bundles
-        apart = len(topology.domain_parent) + np.arange(problem.num_nodes)  # a node without a domain is one by itself
-        domain = np.where(own[nodes] >= 0, own[nodes], apart[nodes])
-        order = np.lexsort((place[nodes], domain))  # nodes of a class cost the same, or nearly always
-        domain, cost, place = domain[order], cost[order], place[nodes[order]]
-        names, start, row = np.unique(domain, return_index=True, return_inverse=True)
-        turn = np.arange(len(row)) - start[row]
-        table = np.full((len(names), int(turn.max()) + 1, cost.shape[1]), FAR, dtype=np.int64)
-        table[:, :, 0] = 0
-        table[row, turn] = cost
-        edge = np.append(topology.domain_uplink, np.zeros(problem.num_nodes, dtype=np.int64))[names]
-        k = bundle_group.gpus * np.arange(bundles + 1)
-        keys = np.column_stack((edge, table.reshape(len(names), -1)))
-        unlike = group_by_key(key.tobytes() for key in keys)[1]  # domains of equal nodes need to be looked at once
-        table, edge = table[unlike], edge[unlike]
-        best = np.full((len(table), bundles + 1), FAR, dtype=np.int64)
-        best[:, 0] = 0
-        self._taken: list[IntArray] = []  # per node of a domain: bundles on it, by domain and bundles so far
-        for p in range(table.shape[1]):
-            with_it, taken = best.copy(), np.zeros(best.shape, dtype=np.int64)
-            for j in range(1, min(table.shape[2] - 1, bundles) + 1):
-                ways = best[:, :-j] + table[:, p, j][:, None]
-                taken[:, j:][ways < with_it[:, j:]] = j
-                with_it[:, j:] = np.minimum(with_it[:, j:], ways)
-            best = np.minimum(with_it, FAR)
-            self._taken.append(taken)
-        crossed = np.where(best < FAR, best + scale * edge[:, None] * (k * (k[-1] - k)), FAR)
-        self._at = crossed.argmin(axis=0)
-        self.least: IntArray = np.minimum(crossed.min(axis=0), FAR)
-        self._place, self._names, self._first = place, names[unlike], start[unlike]
-
-    def arranged(self, sizes: list[int] | None) -> tuple[int, JobLayout | None]:
-        """Return the cost of parts of these bundles, and the parts; ``FAR`` and None where there is no room."""
-        total = FAR if sizes is None else sum(int(self.least[size]) for size in sizes)
-        if sizes is None or total >= FAR:
-            return FAR, None
-        return total, JobLayout(tuple(self._part(size) for size in sizes), total)
-
-    def _part(self, size: int) -> Part:
-        d, nodes = int(self._at[size]), []
-        for p in range(len(self._taken) - 1, -1, -1):
-            bundles = int(self._taken[p][d, size])
-            if bundles:
-                nodes.append((int(self._place[self._first[d] + p]), bundles))
-                size -= bundles
-        return Part(int(self._names[d]), tuple(nodes))
-
-
-def _dealt(parts: IntArray) -> list[int] | None:
-    """Return the bundles of each part in the cheapest way to deal them out to domains; None where there is none."""
-    cost = np.full(len(parts), FAR, dtype=np.int64)
-    cost[0] = 0
-    last = [0] * len(parts)
+            return min(FAR, int(parts[most]) * split.domains)
+    least = np.full(len(parts), FAR, dtype=np.int64)  # of each number of bundles, dealt out to domains
+    least[0] = 0
     for b in range(1, len(parts)):
-        ways = cost[b - 1 :: -1] + parts[1 : b + 1]
-        last[b] = int(ways.argmin()) + 1
-        cost[b] = min(FAR, int(ways[last[b] - 1]))
-    if cost[-1] >= FAR:
-        return None
-    sizes, left = [], len(parts) - 1
-    while left:
-        sizes.append(last[left])
-        left -= last[left]
-    return sizes
+        least[b] = min(FAR, int((least[b - 1 :: -1] + parts[1 : b + 1]).min()))
+    return int(least[-1])
+
+
+def _least_of_parts(relaxation: CostRelaxation, nodes: IntArray, cost: IntArray, bundle_group: BundleGroup) -> IntArray:
+    """
+    Shape (bundles + 1,): least cost of each number of bundles in one ``own`` domain; ``FAR`` if none takes them.
+
+    ``cost``: Of each number of bundles on each of ``nodes``.
+    """
+    problem, node_classes = relaxation.node_classes.problem, relaxation.node_classes
+    topology, bundles = problem.topology, bundle_group.bundles
+    apart = len(topology.domain_parent) + np.arange(problem.num_nodes)  # a node without a domain is one by itself
+    domain = np.where(node_classes.own[nodes] >= 0, node_classes.own[nodes], apart[nodes])
+    order = np.lexsort((node_classes.place[nodes], domain))  # nodes of a class cost the same, or nearly always
+    domain, cost = domain[order], cost[order]
+    names, start, row = np.unique(domain, return_index=True, return_inverse=True)
+    turn = np.arange(len(row)) - start[row]
+    table = np.full((len(names), int(turn.max()) + 1, cost.shape[1]), FAR, dtype=np.int64)
+    table[:, :, 0] = 0
+    table[row, turn] = cost
+    edge = np.append(topology.domain_uplink, np.zeros(problem.num_nodes, dtype=np.int64))[names]
+    keys = np.column_stack((edge, table.reshape(len(names), -1)))
+    unlike = group_by_key(key.tobytes() for key in keys)[1]  # domains of equal nodes need to be looked at once
+    table, edge = table[unlike], edge[unlike]
+    best = np.full((len(table), bundles + 1), FAR, dtype=np.int64)
+    best[:, 0] = 0
+    for p in range(table.shape[1]):
+        with_it = best.copy()
+        for j in range(1, min(table.shape[2] - 1, bundles) + 1):
+            with_it[:, j:] = np.minimum(with_it[:, j:], best[:, :-j] + table[:, p, j][:, None])
+        best = np.minimum(with_it, FAR)
+    k = bundle_group.gpus * np.arange(bundles + 1)
+    scale = bundle_group.weight * relaxation.path_price
+    crossed = np.where(best < FAR, best + scale * edge[:, None] * (k * (k[-1] - k)), FAR)
+    least: IntArray = np.minimum(crossed.min(axis=0), FAR)
+    return least

@@ -13,7 +13,7 @@ from placeopt.heuristics.construction.job_order import InsertionOrder
 from placeopt.heuristics.construction.lawful_places import by_value, lawful_places
 from placeopt.heuristics.greedy_pass import GreedyResult, greedy, stop_at
 from placeopt.heuristics.scores.registry import score_named
-from placeopt.problem import Allocation, IntArray, Placement, Problem, State
+from placeopt.problem import IntArray, Placement, Problem, State
 from placeopt.terms.costs.communication import Communication
 from placeopt.terms.objective import Weighted, weight_of
 
@@ -25,7 +25,6 @@ def construct(
     ranking: str = "close_fit",
     guide: Guide | None = None,
     chosen: IntArray | None = None,
-    start: Allocation | None = None,
     deadline: float = float("inf"),
     cancelled: Callable[[], bool] | None = None,
 ) -> GreedyResult:
@@ -36,10 +35,9 @@ def construct(
     - ``ranking``: Score by which nodes for single bundles are ranked.
     - ``guide``: Prices that compare jobs of equal worth, and nodes for gangs; None: their traffic alone does.
     - ``chosen``: Jobs placed before all others; None: those that a knapsack chooses.
-    - ``start``: Where jobs are already; they stay. Only the running jobs, if left out.
     - ``deadline``, ``cancelled``: As in ``greedy``.
     """
-    order, state = InsertionOrder(problem, guide), State(problem, start)
+    order, state = InsertionOrder(problem, guide), State(problem)
     placed = np.array([placement is not None for placement in state.placements], dtype=bool)
     waiting = np.flatnonzero(order.able & ~placed)
     queue = order.queue(waiting, int(np.maximum(state.gpu_free_milli, 0).sum()), chosen=chosen)
@@ -48,7 +46,7 @@ def construct(
     def chooser(begun: State) -> GangsByCost:
         return GangsByCost(Candidates(begun, score_named(ranking, problem), over), weighted, guide)
 
-    return greedy(problem, queue, deadline=deadline, cancelled=cancelled, start=start, chooser=chooser)
+    return greedy(problem, queue, deadline=deadline, cancelled=cancelled, chooser=chooser)
 
 
 class GangsByCost:

@@ -1,4 +1,4 @@
-"""Prices of a relaxation that guide a construction, and the rankings of nodes."""
+"""Prices of a relaxation that guide a construction."""
 
 from __future__ import annotations
 
@@ -7,9 +7,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from placeopt.problem import IntArray
-
-RANKINGS = ("close_fit", "marginal_cost", "filled_cost")
-"""Scores by which nodes for single bundles are ranked: by fit, by cost, by cost as if opened domains fill up."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -72,15 +72,7 @@ def choose_jobs(context: SolveContext, plan: CapacityPlan, surplus: np.ndarray) 
 
     ``surplus``, shape (O,), is what a job in each option costs beyond what it is worth.
     """
-    problem, numbers = context.problem, choose_numbers(context, plan, surplus)
-    counts = np.zeros(len(problem.class_communication), dtype=np.int64)
-    np.add.at(counts, problem.options.job_class[plan.relaxation.option], numbers)
-    return first_waiting(context, counts)
-
-
-def choose_numbers(context: SolveContext, plan: CapacityPlan, surplus: np.ndarray) -> IntArray:
-    """Return how many jobs of each column of ``plan`` run in the set that ``choose_jobs`` returns."""
-    budget, relaxation, numbers = context.budget, plan.relaxation, plan.jobs
+    budget, problem, relaxation, numbers = context.budget, context.problem, plan.relaxation, plan.jobs
     try:
         model = relaxation.model(surplus, plan.value, budget.deadline)
         options = budget.options(CHOICE_WORK, CHOICE_SHARE * budget.left_s)
@@ -88,12 +80,8 @@ def choose_numbers(context: SolveContext, plan: CapacityPlan, surplus: np.ndarra
         numbers = plan.jobs if solution.values is None else solution.values
     except PlaceoptError as error:  # the most valuable set does as well
         budget.note_error(error)
-    return numbers
-
-
-def first_waiting(context: SolveContext, counts: IntArray) -> IntArray:
-    """Return so many waiting jobs of each class, (K,), by number."""
-    problem = context.problem
+    counts = np.zeros(len(problem.class_communication), dtype=np.int64)
+    np.add.at(counts, problem.options.job_class[relaxation.option], numbers)
     jobs = np.flatnonzero(np.array([placement is None for placement in context.open.placements], dtype=bool))
     jobs = jobs[np.argsort(problem.job_class[jobs], kind="stable")]
     of_class = problem.job_class[jobs]

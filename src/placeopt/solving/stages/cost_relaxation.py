@@ -24,7 +24,7 @@ from placeopt.problem import IntArray
 from placeopt.readable import plural
 from placeopt.solvers.certify import dual_bound
 from placeopt.solvers.result import Solution, SolveOptions
-from placeopt.solving.context import CostGuide, CostPrices, SolveContext
+from placeopt.solving.context import CostGuide, SolveContext
 from placeopt.solving.stage import StageReport, outcome_without_proof
 from placeopt.terms.costs.interference import Interference
 from placeopt.terms.objective import value
@@ -83,25 +83,25 @@ class CostRelaxationBound:
         if priced is None:
             yield StageReport(f"{detail}, no time left to price whole jobs", "proved", level="cost")
             return
-        handover.cost_prices = priced
-        handover.cost_guide = CostGuide(value, guide_of(context, priced.relaxation, priced.whole))
+        handover.cost_guide = CostGuide(value, guide_of(context, *priced))
         yield StageReport(detail, "proved", level="cost")
 
 
-def _sharpen(context: SolveContext, relaxation: CostRelaxation, duals: NDArray[np.float64]) -> CostPrices | None:
+def _sharpen(
+    context: SolveContext, relaxation: CostRelaxation, duals: NDArray[np.float64]
+) -> tuple[CostRelaxation, WholeJobs] | None:
     """
     Take in what the same prices prove of whole jobs and of sets of them, then better ones, while there is gain.
 
     Returns the last prices of whole jobs; None where there was no time for any.
     """
     began, budget = time.monotonic(), context.budget
-    priced: CostPrices | None = None
+    priced: tuple[CostRelaxation, WholeJobs] | None = None
     for _ in range(MOST_PRICES):
         before = context.bounds.cost or 0
         try:
-            pricing = time.monotonic()
             whole = with_whole_jobs(relaxation, duals, budget.deadline)
-            priced = CostPrices(relaxation, whole, time.monotonic() - pricing)
+            priced = relaxation, whole
             bound = dual_bound(whole.model, whole.multipliers)
             context.bounds.prove_cost(max(bound, 0), relaxation.relaxes)
             relaxation, whole = with_job_set(context, relaxation, whole)

@@ -60,8 +60,6 @@ class GpuPatternPlans:
     uses_solver: ClassVar[bool] = True
     before_exact: str | None = None
     """Formulation of an exact stage that follows; where its model is built, a few plans are enough."""
-    only_near_bound: bool = False
-    """Whether it runs only where the value is near the bound; elsewhere what patterns count does not bind."""
 
     def skip_reason(self, context: SolveContext) -> str | None:
         """Only with a relaxation, in rounds of many fractions, while the value is open."""
@@ -71,9 +69,7 @@ class GpuPatternPlans:
             return "the round has no relaxation over many fractions"
         if not len(context.handover.gpu_patterns.gpu_pattern):
             return "the relaxation only sums shares up"
-        if context.value_proven or context.is_closed:
-            return "the value is proven, or within the gap"
-        return "patterns are not what binds" if self.only_near_bound and context.is_far else None
+        return "the value is proven, or within the gap" if context.value_proven or context.is_closed else None
 
     def run(self, context: SolveContext) -> Iterator[StageReport]:
         """Make one plan after the other."""

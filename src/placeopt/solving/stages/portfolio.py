@@ -1,10 +1,9 @@
 """
-Stages ``drb``, ``swaf`` and ``capacity-plan``: what else may be the first plan of a round, beside greedy's.
+Stages ``drb`` and ``swaf``: what else may be the first plan of a round, beside greedy's.
 
 Greedy by a score is quick and right for most rounds. Where jobs communicate, dual recursive bi-partitioning (SC'17
 algorithm 2) keeps their GPUs closer together; where jobs may run in several shapes and far more wait than fit, the
-shapes that SWAF chooses (GENIE eq. 12) leave room for more of them; where only GPU shares are scarce, the jobs that the
-capacity relaxation chooses all find room. The best by value, then by cost, goes on.
+shapes that SWAF chooses (GENIE eq. 12) leave room for more of them. The best by value, then by cost, goes on.
 """
 
 from __future__ import annotations
@@ -18,17 +17,12 @@ from typing import Any, ClassVar
 import numpy as np
 
 from placeopt.heuristics import BipartitionOfCommunicating, communicating_jobs, greedy, waiting_allowances
-from placeopt.heuristics.construction import construct
 from placeopt.heuristics.greedy_pass import GreedyResult
-from placeopt.problem.free_capacity import only_shares_bind
 from placeopt.readable import plural
 from placeopt.solving.context import SolveContext
-from placeopt.solving.greedy_rule import has_many_fractions
 from placeopt.solving.incumbent import Accepted, figures
 from placeopt.solving.stage import StageReport, StatedReason
-from placeopt.solving.stages.capacity_relaxation import choose_jobs
 from placeopt.terms.costs.communication import Communication
-from placeopt.terms.objective import cost_alone
 
 JOBS_PER_S = 1000
 """Waiting jobs for each second of the time limit up to which an alternative runs in deterministic mode."""
@@ -130,28 +124,3 @@ class SwafPlan(Alternative):
 
     def _place(self, context: SolveContext, deadline: float) -> GreedyResult:
         return _greedy(context, deadline, only=waiting_allowances(context.problem).option)
-
-
-@dataclass(frozen=True)
-class CapacityRelaxationPlan(Alternative):
-    """Places the jobs that the capacity relaxation chooses first, gangs by what their traffic costs."""
-
-    name: ClassVar[str] = "capacity-plan"
-    uses_solver: ClassVar[bool] = True
-    share: float = 0.5
-
-    def _useless(self, context: SolveContext) -> str | None:
-        if context.value_proven:
-            return "the value is proven"
-        if context.handover.capacity_plan is None:
-            return "no jobs are chosen by capacity"
-        if has_many_fractions(context.problem):
-            return "fractions of GPUs decide which jobs find room together, and GPU patterns count these"
-        return None if only_shares_bind(context.open) else "more than GPU shares decides which jobs find room together"
-
-    def _place(self, context: SolveContext, deadline: float) -> GreedyResult:
-        plan, problem = context.handover.capacity_plan, context.problem
-        assert plan is not None  # noqa: S101 - see `_useless`
-        chosen = choose_jobs(context, plan, cost_alone(problem, context.weighted))
-        cancelled = context.budget.cancelled
-        return construct(problem, context.weighted, chosen=chosen, deadline=deadline, cancelled=cancelled)
