@@ -140,12 +140,7 @@ RELAXATIONS = (
     FillingCostBound(),
 )
 BOUND_AGAIN = CostRelaxationBound(after_improvement=True)
-SEARCH = (*RELAXATIONS, Annealing(), BOUND_AGAIN)
-SEARCH_BEFORE_COUNTS = (
-    *RELAXATIONS,
-    Annealing(before_exact="counts"),
-    BOUND_AGAIN,
-)
+SEARCH = (Annealing(), BOUND_AGAIN)
 
 
 def greedy_method(
@@ -195,11 +190,13 @@ METHODS: dict[str, Method] = {
             CapacityRelaxationBound(),
             GpuPatternPlans(before_exact="counts"),
             Fillings(beside_patterns=True),
+            Block("relaxations before exact", RELAXATIONS, BeforeExact("counts")),
             BranchAndPrice(share=0.7, root_share=0.5),
             LoadRace("counts"),
-            Block("search before exact", SEARCH_BEFORE_COUNTS, BeforeExact("counts")),
+            Block("search before exact", (Annealing(before_exact="counts"), BOUND_AGAIN), BeforeExact("counts")),
             Exact("counts", RACE),
             RankMapping(after_improvement=True),
+            *RELAXATIONS,
             *SEARCH,
         ),
     ),
@@ -229,7 +226,7 @@ METHODS: dict[str, Method] = {
     "swaf": greedy_method("best_fit", "swaf", shape="swaf"),
     "gpu-patterns": solver_method(GpuPatternPlans(), score="auto"),
     "stranding": greedy_method("stranding", None),
-    "search": solver_method(BeginSearch(), *SEARCH),
+    "search": solver_method(BeginSearch(), *RELAXATIONS, *SEARCH),
     "annealing": solver_method(Annealing()),
     "prices": greedy_method("prices"),
     "fillings": solver_method(Fillings()),
