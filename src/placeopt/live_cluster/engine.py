@@ -43,7 +43,8 @@ def _passed_on(
 
     @wraps(method)
     def call(self: Engine, /, *args: P.args, **kwargs: P.kwargs) -> R:
-        return method(to(self), *args, **kwargs)
+        done: R = getattr(to(self), method.__name__)(*args, **kwargs)  # that of its own class
+        return done
 
     call.__qualname__ = f"Engine.{method.__name__}"
     return call

@@ -118,6 +118,7 @@ class Session:
 
     def __exit__(self, *_: object) -> None:
         self.solver.clear()
+        del self.solver  # it holds `_called`, in a circle that the collector does not see
 
     def run(self) -> HighsModelStatus:
         """Run until something ends it, and return HiGHS's status of the model."""
