@@ -23,16 +23,18 @@ OTHER: dict[type, type] = {
 
 def wrongs_of(function: ast.FunctionDef) -> Iterator[tuple[str, ast.FunctionDef]]:
     """Yield everything that may be wrong in a function: what, and the function, wrong until the next one."""
-    for node in list(ast.walk(function)):
-        before, right = ast.unparse(node), (node.__class__, node.__dict__)
-        for change in wrong_nodes(node):
-            node.__class__, node.__dict__ = change.__class__, change.__dict__  # type: ignore[assignment]
-            yield f"{function.name}: {before} -> {ast.unparse(node)}", function
-            node.__class__, node.__dict__ = right  # type: ignore[assignment]
+    for parent in list(ast.walk(function)):
+        for name, part in ast.iter_fields(parent):
+            for at, node in enumerate(part if isinstance(part, list) else [part]):
+                for change in wrong_nodes(node):
+                    changed = [*part[:at], change, *part[at + 1 :]] if isinstance(part, list) else change
+                    setattr(parent, name, changed)
+                    yield f"{function.name}: {ast.unparse(node)} -> {ast.unparse(change)}", function
+                    setattr(parent, name, part)
 
 
-def wrong_nodes(node: ast.AST) -> list[ast.AST]:
-    """Return what may stand for a piece of code that is right."""
+def wrong_nodes(node: object) -> list[ast.AST]:
+    """Return what may stand for a piece of code that is right; nothing for what is no code."""
     made: list[ast.AST] = []
     match node:
         case ast.BinOp(left, ast.Add() | ast.Sub() | ast.Mult() as op, right):
@@ -57,7 +59,7 @@ def wrong_nodes(node: ast.AST) -> list[ast.AST]:
             made = [ast.Return(one_more(number))]
         case ast.Subscript(table, ast.Tuple([first, second, *others]), context):
             made = [ast.Subscript(table, ast.Tuple([second, first, *others], ast.Load()), context)]
-    return [ast.copy_location(one, node) for one in made]
+    return [ast.copy_location(one, node) for one in made if isinstance(node, ast.AST)]
 
 
 def one_more(number: ast.expr) -> ast.expr:

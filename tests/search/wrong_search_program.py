@@ -49,7 +49,7 @@ class Turns:
 
 
 TURN = Turns()
-builtins.turn = TURN.take  # type: ignore[attr-defined]
+vars(builtins)["turn"] = TURN.take
 sys.path_importer_cache[str(ROOM)] = FileFinder(str(ROOM), (Counted, [".py"]))
 
 from helpers.search_checks import Checks, with_estimates  # noqa: E402 - after the choice of the form

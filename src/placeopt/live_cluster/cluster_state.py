@@ -216,7 +216,7 @@ class ClusterState:
         self.placer.take(self.parts.table.number(job_id), placement, -1)
 
     def _placement(self, running: Running) -> Placement:
-        """Return where a job runs; read from its record if nobody has asked since nodes got other numbers."""
+        """Return where a job runs; the first time after nodes were numbered anew, read from its record."""
         known = self.parts.placed.get(running.job)
         if known is not None:
             return known

@@ -102,7 +102,7 @@ class Incumbent:
         return self._scores()[1]
 
     def _scores(self) -> tuple[tuple[int, ...], int]:
-        """Return ``raw`` and ``cost``: nobody asks for those of the running jobs where any plan is worth more."""
+        """Return ``raw`` and ``cost``, computed when they are needed: where a plan is worth more, they are not."""
         if self._prices is None:
             self._prices = self._priced(self.allocation)
         return self._prices

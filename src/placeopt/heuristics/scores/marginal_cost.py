@@ -27,12 +27,11 @@ class MarginalCost:
     The least communication and fragmentation, weighted as the policy has them, that a bundle adds on a node.
 
     GPUs are tried in few sets: the closest of all, of the idle ones, and of either inside each socket. Nodes whose GPUs
-    have equal room share one choice; domains above a node count by how many idle GPUs the choice takes. Interference is
-    left out: it depends on who is there, and is priced with the placement.
+    have equal room share one choice; domains above a node count by how many idle GPUs the choice takes, idle ones as if
+    others filled them. Interference is left out: it depends on who is there, and is priced with the placement.
     """
 
-    def __init__(self, problem: Problem, *, fills: bool = False) -> None:
-        self._fills = fills
+    def __init__(self, problem: Problem) -> None:
         weighted = weighted_costs(problem)
         self._problem = problem
         self._path_price, self._gpu_price = weight_of(weighted, Communication), weight_of(weighted, Fragmentation)
@@ -126,10 +125,10 @@ class MarginalCost:
             cost += self._gpu_price * level.weight * int(change.sum())
         return cost
 
-    def _change(self, free: IntArray, taken: IntArray, total: IntArray) -> IntArray:
-        """Return how the free GPUs of domains that are in use change; idle ones may count as if others filled them."""
-        change: IntArray = _partial(free - taken, total) - _partial(free, total)
-        return np.where(free == total, 0, change) if self._fills else change
+    @staticmethod
+    def _change(free: IntArray, taken: IntArray, total: IntArray) -> IntArray:
+        """Return how the free GPUs of domains that are in use change; idle ones count as if others filled them."""
+        return np.where(free == total, 0, _partial(free - taken, total) - _partial(free, total))
 
 
 def _partial(free: IntArray, total: IntArray) -> IntArray:

@@ -73,7 +73,6 @@ SCORES: dict[str, ScoreSpec] = {
     "stranding": ScoreSpec(Stranding, needs_mix=True),
     "least_slowdown": ScoreSpec(LeastSlowdown),
     "marginal_cost": ScoreSpec(MarginalCost, local=False),
-    "filled_cost": ScoreSpec(partial(MarginalCost, fills=True), local=False),
     "prices": ScoreSpec(PriceScore, needs_mix=True, has_columns=True),
     "share_prices": ScoreSpec(partial(PriceScore, nodes=False), needs_mix=True, has_columns=True),
     "sc17_fcfs": ScoreSpec(_constant(LastMachine())),

@@ -24,8 +24,7 @@ class RoundRelaxations:
 
     The jobs of the capacity relaxation are placed first, the hardest before others; jobs of equal worth, and nodes for
     gangs, are compared by the prices of the cost relaxation. Nodes for single bundles are ranked by fit, or, where all
-    jobs have room, by cost as if opened domains fill up. The
-    search goes on from it where it is better.
+    jobs have room, by cost as if opened domains fill up. The search goes on from the plan where it is better.
     """
 
     name: ClassVar[str] = "rounding"
@@ -47,7 +46,7 @@ class RoundRelaxations:
         context.handover.tried.add(self.name)
         guide, capacity = guide_of_best_value(context), context.handover.capacity_plan
         surplus = cost_alone(problem, context.weighted) if guide is None else guide.surplus
-        ranking = "close_fit" if any(placement is None for placement in best.allocation) else "filled_cost"
+        ranking = "close_fit" if any(placement is None for placement in best.allocation) else "marginal_cost"
         with budget.heuristic(reserve_s=CHECKS * budget.offer_s) as deadline:
             result = construct(
                 problem,
