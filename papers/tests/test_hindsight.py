@@ -7,10 +7,10 @@ import pytest
 
 from placeopt import BadInput, PlaceoptError, Policy
 from placeopt.build import instance, job, machine, running
-from placeopt.heuristics import OnlinePlacer
 from placeopt_papers.one_at_a_time.arrivals import Arrivals, arrivals_of
 from placeopt_papers.one_at_a_time.hindsight import hindsight, placeable
 from placeopt_papers.one_at_a_time.horizon import quota_until
+from placeopt_papers.one_at_a_time.online_placer import OnlinePlacer
 
 
 def halves() -> Arrivals:

@@ -8,9 +8,9 @@ import numpy as np
 
 from placeopt import BadInput
 from placeopt.arguments import expect
-from placeopt.heuristics import DemandQuota
 from placeopt_papers.one_at_a_time.arrivals import Arrivals
 from placeopt_papers.one_at_a_time.hindsight import TIME_LIMIT_S, Isolation, relaxation, solve_relaxation
+from placeopt_papers.one_at_a_time.online_placer import DemandQuota
 
 
 def quota_until(
@@ -34,7 +34,7 @@ def quota_until(
     Returns
     -------
     DemandQuota
-        Quota of the classes of ``arrivals.problem``, for ``placeopt.heuristics.OnlinePlacer``.
+        Quota of the classes of ``arrivals.problem``, for ``OnlinePlacer``.
 
     Raises
     ------

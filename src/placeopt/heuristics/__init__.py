@@ -5,7 +5,6 @@ from placeopt.heuristics.candidates import Candidates
 from placeopt.heuristics.drb import CHOOSERS, BipartitionOfCommunicating, communicating_jobs
 from placeopt.heuristics.greedy_pass import Chooser, GreedyResult, greedy, place, places, table_for
 from placeopt.heuristics.job_orders import order_jobs, waiting_allowances
-from placeopt.heuristics.online_placer import DemandQuota, Moves, OnlinePlacer
 from placeopt.heuristics.preemption import make_room
 from placeopt.heuristics.scores.fit import Stranding
 from placeopt.heuristics.scores.registry import SCORES, score_named
@@ -18,10 +17,7 @@ __all__ = [
     "BipartitionOfCommunicating",
     "Candidates",
     "Chooser",
-    "DemandQuota",
     "GreedyResult",
-    "Moves",
-    "OnlinePlacer",
     "ScoreTable",
     "Stranding",
     "assign_gpus",

@@ -9,9 +9,10 @@ import pytest
 from helpers.plan_records import plan_of
 from placeopt import BadInput, Instance, Policy, Unsupported, violations
 from placeopt.build import instance, job, machine, node, running
-from placeopt.heuristics import Candidates, DemandQuota, Moves, OnlinePlacer, greedy, place, score_named
+from placeopt.heuristics import Candidates, greedy, place, score_named
 from placeopt.model import Gpu
 from placeopt.problem import Problem, State, compile_problem
+from placeopt_papers.one_at_a_time.online_placer import DemandQuota, Moves, OnlinePlacer
 
 MANY = Moves(most=100, every=3, tried=100, least_saving_micro=1)
 """As often, as many and for as little as can be."""
