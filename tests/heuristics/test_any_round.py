@@ -21,7 +21,6 @@ from placeopt.heuristics import (
     order_jobs,
     place,
     score_named,
-    window,
 )
 from placeopt.problem import CPU, MEMORY, Allocation, IntArray, Placement, Problem, State, compile_problem
 from placeopt.solving import METHODS
@@ -49,8 +48,6 @@ def test_lawful_and_repeatable(round_: Instance) -> None:
         assert violations(round_, plan_of(problem, allocation)) == [], name
         assert HEURISTICS[name](problem, order) == allocation, name
     assert value(problem, found["room"]) >= value(problem, greedy(problem, order).allocation)
-    alone = window(problem, order, "fgd", width=1)  # nobody to compete with
-    assert alone.allocation == greedy(problem, order, "fgd").allocation
 
 
 def assert_plain(problem: Problem, score: str, order: str = "value_density") -> None:

@@ -7,7 +7,7 @@ import pytest
 
 from placeopt import generate
 from placeopt.build import instance, job, machine
-from placeopt.heuristics import assign_gpus, greedy, order_jobs, waiting_allowances, window
+from placeopt.heuristics import assign_gpus, greedy, order_jobs, waiting_allowances
 from placeopt.model import Link
 from placeopt.problem import Problem, compile_problem
 from placeopt.terms import value
@@ -64,7 +64,6 @@ def stopped_after(asks: int) -> Callable[[], bool]:
     [
         greedy,
         lambda p, o, **c: greedy(p, o, only=waiting_allowances(p).option, **c),
-        lambda p, o, **c: window(p, o, "best_fit", **c),
     ],
 )
 def test_the_clock_stops_inside_one_jobs_choice(run: Callable) -> None:
@@ -84,10 +83,9 @@ def test_the_clock_stops_between_gpus_of_a_mix() -> None:
 
 
 def test_time_that_is_over_reaches_nobody() -> None:
-    """Jobs that were not reached are named, and a window stops as greedy does."""
+    """Jobs that were not reached are named."""
     problem = compile_problem(instance(2, [job(f"j{i}") for i in range(5)]))
-    for run in (greedy, lambda p, o, **c: window(p, o, "fgd", **c)):
-        assert len(run(problem, order_jobs(problem, "fcfs"), deadline=0.0).not_reached) == 5
+    assert len(greedy(problem, order_jobs(problem, "fcfs"), deadline=0.0).not_reached) == 5
 
 
 class TestByClass:
@@ -123,22 +121,3 @@ class TestByClass:
 
 def is_gang(problem: Problem, one: int) -> bool:
     return any(problem.options.bundles[o] > 1 for o in problem.options_of(one))
-
-
-class TestWindow:
-    """Jobs that compete for who is next."""
-
-    def test_a_job_without_stranding_goes_first(self) -> None:
-        """
-        A GPU each on two nodes, one with few cores. First in the queue half a GPU, which would make the other half
-        useless to the many that want whole ones; then a whole GPU, which spoils nothing and goes first.
-        """
-        machines = [machine(gpus=1), machine("small", gpus=1, cpu_millicores=1_000)]
-        jobs = [job("half", gpu_milli=500), *(job(f"whole{i}") for i in range(8))]
-        small = instance(1, machines=machines[1:]).cluster.nodes[0].model_copy(update={"id": "n1"})
-        problem = compile_problem(instance([*instance(1).cluster.nodes, small], jobs, machines=machines))
-        order = order_jobs(problem, "fcfs")
-        assert greedy(problem, order, "fgd").allocation[0] is not None
-        found = window(problem, order, "fgd").allocation
-        assert found[0] is None
-        assert sum(placement is not None for placement in found) == 2

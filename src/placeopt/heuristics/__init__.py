@@ -9,7 +9,6 @@ from placeopt.heuristics.preemption import make_room
 from placeopt.heuristics.scores.fit import Stranding
 from placeopt.heuristics.scores.registry import SCORES, score_named
 from placeopt.heuristics.scores.table import ScoreTable
-from placeopt.heuristics.window_pass import window
 
 __all__ = [
     "CHOOSERS",
@@ -30,5 +29,4 @@ __all__ = [
     "score_named",
     "table_for",
     "waiting_allowances",
-    "window",
 ]

@@ -8,7 +8,7 @@ from typing import Literal
 import numpy as np
 
 from placeopt.formulations.fillings import shares_nest
-from placeopt.heuristics import CHOOSERS, greedy, window
+from placeopt.heuristics import CHOOSERS, greedy
 from placeopt.heuristics.greedy_pass import IN_TURN, GreedyResult
 from placeopt.heuristics.job_orders import order_jobs, waiting_allowances
 from placeopt.problem import Allocation, IntArray, Problem
@@ -66,7 +66,7 @@ class GreedyRule:
         Whether the queue blocks behind the first job that does not fit.
     shape
         How greedy chooses among a job's options: ``value``, the most valuable one that fits, or ``swaf``, the one that
-        SWAF chooses beforehand; ``window`` also lets the queue's first jobs compete for the next place.
+        SWAF chooses beforehand.
     chooser
         Name of what chooses places in the first pass instead of ``score``, which later stages use.
     """
@@ -74,7 +74,7 @@ class GreedyRule:
     score: str = "stranding"
     order: str | None = None
     strict: bool = False
-    shape: Literal["value", "swaf", "window"] = "value"
+    shape: Literal["value", "swaf"] = "value"
     chooser: str | None = None
 
     def for_problem(self, problem: Problem) -> GreedyRule:
@@ -91,9 +91,6 @@ class GreedyRule:
     def place(self, problem: Problem, budget: Budget, deadline: float) -> GreedyResult:
         """Place the waiting jobs beside what runs."""
         jobs, cancelled, seed = self.jobs(problem), budget.cancelled, budget.params.seed
-        if self.shape == "window":
-            made = window(problem, jobs, self.score, deadline=deadline, cancelled=cancelled, seed=seed)
-            return _noted(budget, made)
         made = greedy(
             problem,
             jobs,

@@ -148,7 +148,7 @@ def greedy_method(
     order: str | None = "fcfs",
     *,
     strict: bool = False,
-    shape: Literal["value", "swaf", "window"] = "value",
+    shape: Literal["value", "swaf"] = "value",
     chooser: str | None = None,
 ) -> Method:
     """Return a method that places jobs by greedy alone, and bounds the value."""
@@ -216,7 +216,6 @@ METHODS: dict[str, Method] = {
     "horus": greedy_method("horus"),
     "obp": greedy_method("obp"),
     "fgd": greedy_method("fgd"),
-    "fgd-window": greedy_method("fgd", shape="window"),
     "least-slowdown": greedy_method("least_slowdown"),
     "drb": greedy_method("best_fit", chooser="drb"),
     "drb-strict": greedy_method("best_fit", chooser="drb", strict=True),

@@ -51,7 +51,7 @@ class Greedy:
             handover.first_pass = result.allocation
         cut = f", {plural(result.by_class, 'job')} placed by class" if result.by_class else ""
         cut += f", {plural(len(result.not_reached), 'job')} not reached" if result.not_reached else ""
-        name = {"swaf": "swaf", "window": f"{rule.score} over a window"}.get(rule.shape, rule.chooser or rule.score)
+        name = "swaf" if rule.shape == "swaf" else rule.chooser or rule.score
         yield StageReport(f"{name} in order {rule.order}: {figures(offer)}{cut}", "improved", offer=offer)
 
 
