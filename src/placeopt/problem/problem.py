@@ -63,7 +63,7 @@ class Neighbours(NamedTuple):
     switch: list[int]  # of every GPU
     socket: list[int]  # of every GPU
     profile: list[int]  # of every job
-    slowdown: list[list[list[int]]]  # level, profile that feels it, profile that causes it
+    slowdown: list[list[list[int]]]  # profile that feels it, profile that causes it, level
 
 
 @dataclass(frozen=True, eq=False)
@@ -207,7 +207,7 @@ class Problem(Hardware, Classes, Jobs):
     def neighbours(self) -> Neighbours:
         """What jobs on a node do to each other depends on, as plain integers, for loops over placements."""
         profile = self.class_profile[self.job_class]
-        arrays = (self.gpu_switch, self.gpu_socket, profile, self.slowdown)
+        arrays = (self.gpu_switch, self.gpu_socket, profile, self.slowdown.transpose(1, 2, 0))
         return Neighbours(*(array.tolist() for array in arrays))
 
     @cached_property

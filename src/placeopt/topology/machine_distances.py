@@ -149,6 +149,15 @@ class MachineLevels:
     """Shape (g,): GPUs of equal number swap without changing any distance inside the machine."""
 
 
+def components(near: npt.NDArray[np.bool_]) -> IntArray:
+    """Shape (n,): the first vertex of each one's component of a graph by its adjacency, (n, n), symmetric."""
+    part, before = np.arange(len(near)), None
+    while before is None or (part != before).any():
+        before = part
+        part = np.minimum(part, np.where(near, part, len(near)).min(axis=1))
+    return part
+
+
 def machine_levels(distance: IntArray) -> MachineLevels:
     """
     Return the levels of distances, shape (g, g): ``O(h g^2)`` for h different distances that form levels.

@@ -12,8 +12,7 @@ from placeopt.build import instance, job, machine, node, running
 from placeopt.check import violations
 from placeopt.heuristics import CHOOSERS, greedy, order_jobs
 from placeopt.heuristics.drb.artifact import system_utility
-from placeopt.heuristics.drb.machine import MachineKind, utility_weights
-from placeopt.heuristics.drb.node_batch import NodeBatch
+from placeopt.heuristics.drb.node import MachineKind, NodeNow
 from placeopt.model import Communication, Domain, Edge, Instance, Job, Policy, Slowdown, Weights
 from placeopt.problem import State, compile_problem
 from placeopt.topology import dgx1, gpu_distances, minsky
@@ -87,8 +86,7 @@ def test_a_chain_of_workers_on_the_whole_cluster_is_cut_where_it_is_thin(workers
 def test_the_artifacts_rule_scores_every_set_and_takes_the_best() -> None:
     """Alone on a machine, one socket is worth 0.01 of path, across both 0.475 (README of the artifact)."""
     problem = compile_problem(minskys(1, job("two", gpus=2, communication=TALKS)))
-    kind, every = MachineKind(problem, 0), np.ones((1, 4), dtype=bool)
-    alone = NodeBatch(State(problem), 0, np.array([0]), every, kind, utility_weights(problem))
+    alone = NodeNow(State(problem), 0, 0, np.ones(4, dtype=bool), MachineKind(problem, 0), (0.4, 0.3, 0.3))
     near, far = system_utility(alone, np.array([[0, 1], [0, 2]]))
     root = 0.01 ** (1 / 3)
     assert near == pytest.approx(3 * root / (2 * root + 0.5 ** (1 / 3)))

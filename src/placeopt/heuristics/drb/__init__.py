@@ -4,8 +4,7 @@ from collections.abc import Callable
 from functools import partial
 
 from placeopt.heuristics.drb.artifact import ArtifactUtility
-from placeopt.heuristics.drb.place import Bipartition, BipartitionOfCommunicating
-from placeopt.heuristics.drb.traffic import communicating_jobs
+from placeopt.heuristics.drb.place import Bipartition, BipartitionOfCommunicating, communicating_jobs
 from placeopt.heuristics.greedy_pass import Chooser
 from placeopt.problem import State
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import combinations
 from math import comb
 
 import numpy as np
 
-from placeopt.heuristics.drb.node_batch import NodeBatch
+from placeopt.heuristics.drb.node import NodeNow
 from placeopt.heuristics.drb.node_utility import NodeUtility, Offer
 from placeopt.problem import IntArray
 from placeopt.terms.costs.utility import talks
@@ -34,37 +35,37 @@ class ArtifactUtility(NodeUtility):
     assign it twice a round); jobs on several nodes, which it does not support, are placed as by ``NodeUtility``.
     """
 
-    def _rated(self, batch: NodeBatch) -> list[Offer]:
-        options = batch.problem.options
-        found = super()._rated(batch)
-        if options.bundles[batch.option] > 1:
+    def _best(self, node: NodeNow) -> Offer:
+        found = super()._best(node)
+        if node.problem.options.bundles[node.option] > 1:
             return found
-        return [self._best(batch.only(i), offer[0]) for i, offer in enumerate(found)]
-
-    def _best(self, node: NodeBatch, gpus: tuple[int, ...]) -> Offer:
-        """Return what one node offers; ``gpus`` are those that bi-partitioning gives."""
-        sets = np.array([gpus])
-        if comb(int(node.usable.sum()), len(gpus)) <= MOST_SETS:
-            sets = np.array(list(combinations(np.flatnonzero(node.usable[0]).tolist(), len(gpus))))
+        sets, usable = np.array([found[0]]), np.flatnonzero(node.usable).tolist()
+        if comb(len(usable), len(found[0])) <= MOST_SETS:
+            sets = np.array(list(combinations(usable, len(found[0]))))
         utility = system_utility(node, sets)
         best = int(utility.argmax())
-        return tuple(sets[best].tolist()), float(utility[best]), 0.0
+        return tuple(sets[best].tolist()), float(utility[best])
 
 
-def system_utility(node: NodeBatch, sets: IntArray) -> np.ndarray:
-    """Return U_s, shape (m,), of a whole job on sets of a node's GPUs, by index: (m, k)."""
+def system_utility(node: NodeNow, sets: IntArray) -> np.ndarray:
+    """Return U_s, shape (S,), of a whole job on sets of a node's GPUs, by index: (S, k)."""
     problem, option, n = node.problem, node.option, sets.shape[1]
     far = max(1, problem.topology.max_machine_distance) * max(n, n * (n - 1) // 2)
-    more = (node.path(sets) - int(problem.best_path[option])) * talks(problem, option)
-    suffered, caused = node.co_runners.excess(sets[None])
-    felt = _speeds(suffered).sum(axis=0) / max(1, len(suffered))
-    slowed = _speeds(caused).sum(axis=0) / np.maximum(1, (caused > 0).sum(axis=0))
-    free = node.free_without(sets[None])[0]
-    terms = more / far, (felt + slowed) / 2, np.where(free == 1, 0, free)
+    path = node.kind.distances[sets[:, :, None], sets[:, None, :]].sum(axis=(1, 2)) // 2
+    more = (path - int(problem.best_path[option])) * talks(problem, option)
+    felt, slowed, slowing = np.zeros((3, len(sets)))
+    for meeting, suffered, caused in node.co_runners:
+        nearest = np.array(meeting)[sets].min(axis=1)
+        felt += _speeds(suffered)[nearest]
+        slowed += _speeds(caused)[nearest]
+        slowing += np.array(caused)[nearest] > 0
+    disturbed = (felt / max(1, len(node.co_runners)) + slowed / np.maximum(1, slowing)) / 2
+    free = (sum(node.share) - np.array(node.share)[sets].sum(axis=1)) / node.kind.whole
+    terms = more / far, disturbed, np.where(free == 1, 0, free)
     share: np.ndarray = 3 * FLOOR ** (1 / 3) / sum(np.maximum(FLOOR, term) ** (1 / 3) for term in terms)
     return share
 
 
-def _speeds(excess: IntArray) -> np.ndarray:
+def _speeds(excess: Sequence[int]) -> np.ndarray:
     """Return solo over collocated time where jobs disturb each other, else 0."""
-    return np.where(excess > 0, 1000 / (1000 + excess), 0)
+    return np.array([1000 / (1000 + more) if more else 0.0 for more in excess])

@@ -5,17 +5,14 @@ from __future__ import annotations
 import numpy as np
 
 from placeopt.heuristics.candidates import Candidates
-from placeopt.heuristics.drb.machine import MachineKind, utility_weights
-from placeopt.heuristics.drb.node_batch import NodeBatch
+from placeopt.heuristics.drb.node import MachineKind, NodeNow, Weights
+from placeopt.heuristics.score_cache import ScoreCache
 from placeopt.problem import BoolArray, IntArray, Problem, State
 from placeopt.problem.classes import group_by_key
 from placeopt.terms.costs.utility import talks
 
-Offer = tuple[tuple[int, ...], float, float]
-"""GPUs of a node by index, in the order of the tasks; path term of the utility; co-runner and fragmentation terms."""
-
-MOST_OFFERS = 1 << 20
-"""Offers kept; beyond that they are all dropped."""
+Offer = tuple[tuple[int, ...], float]
+"""GPUs of a node by index, in the order of the tasks, and the utility of a bundle on them."""
 
 
 class NodeUtility:
@@ -28,7 +25,9 @@ class NodeUtility:
     """
 
     def __init__(self, problem: Problem) -> None:
-        options, self.weights = problem.options, utility_weights(problem)
+        options, stated = problem.options, problem.policy.weights
+        a = (stated.communication, stated.interference, stated.fragmentation)
+        self.weights: Weights = (a[0] / sum(a), a[1] / sum(a), a[2] / sum(a)) if any(a) else (1 / 3, 1 / 3, 1 / 3)
         self._asked = np.column_stack(
             (
                 *(options.gpus, options.bundle_workers, options.bundles == 1, problem.best_path, options.utilisation),
@@ -38,8 +37,7 @@ class NodeUtility:
         )  # (O, 7): what an offer depends on beside the node
         self._request = group_by_key(row.tobytes() for row in self._asked)[0]
         self._kinds: dict[int, MachineKind] = {}
-        self._states: dict[object, int] = {}
-        self._offers: dict[tuple[int, int, bytes], Offer] = {}
+        self._offers: ScoreCache[Offer] = ScoreCache()
 
     def option_features(self, problem: Problem) -> IntArray:
         """Return what a score depends on beside the node."""
@@ -50,68 +48,59 @@ class NodeUtility:
         """Score ``nodes``, on all of which a bundle of ``option`` fits."""
         if not candidates.problem.options.gpus[option]:
             return np.zeros(len(nodes))
-        whole = candidates.problem.options.bundles[option] == 1
-        offers, of_node = self._offered(candidates, option, nodes, candidates.usable(option, nodes))
-        return -np.array([whole * path + worth for _, path, worth in offers])[of_node]
+        usable = candidates.usable(option, nodes)
+        rows = zip(nodes.tolist(), usable, strict=True)
+        return -np.array([self._offer(candidates.state, option, node, row)[1] for node, row in rows])
 
     def gpus(self, candidates: Candidates, option: int, node: int, ranks: list[int]) -> tuple[int, ...] | None:
         """Return GPUs of the cluster for some of a job's ranks on a node; None without room."""
-        problem, options, here = candidates.problem, candidates.problem.options, np.array([node])
+        problem, options = candidates.problem, candidates.problem.options
         if not options.gpus[option]:
             return ()
-        usable, edges = candidates.usable(option, here), problem.class_communication[options.job_class[option]].edges
+        usable = candidates.usable(option, np.array([node]))[0]
         found: tuple[int, ...] | None
-        if len(ranks) == options.bundle_workers[option] and not edges:
-            found = self._offered(candidates, option, here, usable)[0][0][0]
+        if (
+            len(ranks) == options.bundle_workers[option]
+            and not problem.class_communication[options.job_class[option]].edges
+        ):
+            found = self._offer(candidates.state, option, node, usable)[0]
         else:
-            (found,) = self._batch(candidates.state, option, here, usable).bipartitioned(ranks)
+            found = self._node(candidates.state, option, node, usable).bipartitioned(ranks)
         return None if found is None else tuple([problem.first_gpu[node] + gpu for gpu in found])
 
-    def _offered(
-        self, candidates: Candidates, option: int, nodes: IntArray, usable: BoolArray
-    ) -> tuple[list[Offer], list[int]]:
-        """Return the offers of nodes with room for a bundle on ``usable`` slots, equal ones once, and each node's."""
-        request, states = self._request[option], candidates.kept(self._numbered, nodes).astype(np.int64)
-        if len(self._offers) > MOST_OFFERS:
-            self._offers.clear()
-        keys = [(request, *key) for key in zip(states.tolist(), map(np.ndarray.tobytes, usable), strict=True)]
-        of_node, first = group_by_key(keys)
-        found = [self._offers.get(keys[i]) for i in first]
-        new = np.array([i for i, offer in zip(first, found, strict=True) if offer is None], dtype=np.int64)
-        kind = candidates.problem.topology.node_machine[nodes[new]]
-        for machine in np.unique(kind):
-            here = new[kind == machine]
-            made = self._rated(self._batch(candidates.state, option, nodes[here], usable[here]))
-            self._offers.update(zip([keys[i] for i in here.tolist()], made, strict=True))
-        return [self._offers[keys[i]] for i in first], of_node
+    def _offer(self, state: State, option: int, node: int, usable: BoolArray) -> Offer:
+        """Return what a node with room for a bundle on ``usable`` slots offers to it."""
+        key = (self._request[option], usable.tobytes(), *_state_of(state, node))
+        offer = self._offers.recall(key)
+        if offer is None:
+            offer = self._best(self._node(state, option, node, usable))
+            self._offers.keep(key, offer)
+        return offer
 
-    def _batch(self, state: State, option: int, nodes: IntArray, usable: BoolArray) -> NodeBatch:
-        """Return nodes of one kind for a bundle."""
-        machine = int(state.problem.topology.node_machine[nodes[0]])
-        kind = self._kinds.get(machine) or self._kinds.setdefault(machine, MachineKind(state.problem, int(nodes[0])))
-        return NodeBatch(state, option, nodes, usable, kind, self.weights)
+    def _node(self, state: State, option: int, node: int, usable: BoolArray) -> NodeNow:
+        machine = int(state.problem.topology.node_machine[node])
+        if machine not in self._kinds:
+            self._kinds[machine] = MachineKind(state.problem, node)
+        return NodeNow(state, option, node, usable, self._kinds[machine], self.weights)
 
-    def _rated(self, batch: NodeBatch) -> list[Offer]:
-        """Return what each node offers to a whole bundle."""
-        ranks = list(range(int(batch.problem.options.bundle_workers[batch.option])))
-        found = [gpus for gpus in batch.bipartitioned(ranks) if gpus is not None]  # there is room on all of them
-        near, worth = batch.utility(np.array(found)[:, None])
-        return list(zip(found, near[:, 0].tolist(), worth[:, 0].tolist(), strict=True))
+    def _best(self, node: NodeNow) -> Offer:
+        """Return what a node with room offers to a whole bundle."""
+        problem, option = node.problem, node.option
+        gpus = node.bipartitioned(list(range(int(problem.options.bundle_workers[option])))) or ()
+        utility, best = node.worth(gpus), int(problem.best_path[option])
+        if problem.options.bundles[option] == 1:
+            path = int(node.kind.distances[np.array(gpus)[:, None], gpus].sum()) // 2
+            utility += self.weights[0] * (best / path if path > best and talks(problem, option) else 1.0)
+        return gpus, utility
 
-    def _numbered(self, candidates: Candidates, nodes: IntArray) -> np.ndarray:
-        """Number the states of nodes; equal numbers, equal states."""
-        state, start, machine = candidates.state, candidates.problem.first_gpu, candidates.problem.topology.node_machine
-        numbers, by_curve = [], candidates.problem.policy.interference.model == "curve"
-        for node in nodes.tolist():
-            jobs, first = state.gpu_jobs[start[node] : start[node + 1]], start[node]
-            beside = state.tenants[node].items() if state.tenants else ()
-            key = (
-                int(machine[node]),
-                jobs.tobytes() if by_curve else (jobs == 0).tobytes(),
-                state.gpu_utilisation[first : start[node + 1]].tobytes() if by_curve else None,
-                frozenset(
-                    [(profile, tuple([gpu - first for gpu in gpus]), count) for (profile, gpus), count in beside]
-                ),
-            )
-            numbers.append(self._states.setdefault(key, len(self._states)))
-        return np.array(numbers, dtype=np.float64)
+
+def _state_of(state: State, node: int) -> tuple[object, ...]:
+    """Return a key of what runs on a node; equal keys, equal states."""
+    problem = state.problem
+    first, end = problem.first_gpu[node], problem.first_gpu[node + 1]
+    jobs, machine = state.gpu_jobs[first:end], int(problem.topology.node_machine[node])
+    if problem.policy.interference.model == "curve":
+        return machine, jobs.tobytes(), state.gpu_utilisation[first:end].tobytes()
+    beside = state.tenants[node].items() if state.tenants else ()
+    held = [(profile, tuple([gpu - first for gpu in gpus]), count) for (profile, gpus), count in beside]
+    return machine, (jobs == 0).tobytes(), frozenset(held)

@@ -2,104 +2,118 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import NamedTuple, Protocol
+from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 
 from placeopt.heuristics.drb.fiduccia_mattheyses import grown, least_cut
 from placeopt.heuristics.drb.hardware_tree import HalvingTree
-from placeopt.problem import IntArray
+from placeopt.problem import IntArray, Problem
+from placeopt.terms.costs.communication import rank_traffic
 
 
-class Half(NamedTuple):
-    """What one half of the hardware offers."""
-
-    room: int  # tasks that it can take
-    inside: Callable[[int], float]  # distance between two of its places if that many of the job's tasks are in it
-    worth: Callable[[int, int], float]
-    """Co-runner and fragmentation terms of one more task, by the tasks there already and in the other half."""
-
-
-class Hardware(Protocol):
+class Hardware(NamedTuple):
     """What tasks are dealt to: the nodes of a cluster, or the GPUs of a machine."""
 
     tree: HalvingTree
-    room: IntArray
-    """Shape (parts,): tasks that each part can take."""
+    rooms: IntArray
+    """Shape (n,): tasks that each leaf can take."""
+    worth: np.ndarray
+    """Shape (n,): co-runner and fragmentation terms of the utility of a task on each leaf."""
 
-    def halves(self, parts: tuple[int, int], leaf_of: dict[int, int]) -> tuple[Half, Half, float]:
-        """Return two halves, and the distance between them; ``leaf_of`` has the tasks that have a leaf."""
+
+class _Half(NamedTuple):
+    """One half of some hardware."""
+
+    room: int
+    worth: list[float]  # of the places, the best first
+    rooms: IntArray  # of its parts
+    height: np.ndarray  # of its parts
+
+    def inside(self, count: int) -> float:
+        """Return the distance between two of its places if so many tasks are in it: that of a part with room."""
+        return float(self.height[self.rooms >= count].min()) if count > 1 else 0.0
 
 
-def assign(tasks: list[int], weights: IntArray | None, hardware: Hardware, path_weight: float) -> dict[int, int] | None:
-    """
-    Return the leaf of every task, None where they find no room.
-
-    ``tasks`` are rows of ``weights``, the traffic between tasks (None: all pairs communicate alike).
-    ``path_weight`` is the weight of the path term in the utility.
-    """
-    tree, room, second = hardware.tree, hardware.room.tolist(), hardware.tree.second.tolist()
-    leaf_of: dict[int, int] = {}
-    open_parts = [(tasks, 0)]
-    if len(tasks) > sum(room[:1]):  # without hardware there is no part 0
+def task_traffic(problem: Problem, option: int, ranks: Sequence[int], each: int = 1) -> IntArray | None:
+    """Shape (k, k), zero diagonal: weights between ``each`` tasks of some ranks, rank after rank; None: all alike."""
+    communication = problem.class_communication[problem.options.job_class[option]]
+    if not communication.edges:
         return None
-    while open_parts:  # the first half of a part, whole, before its second
+    between = rank_traffic(communication, int(problem.options.workers[option]))[np.ix_(ranks, ranks)]
+    np.fill_diagonal(between, communication.weight)
+    weights: IntArray = between.repeat(each, axis=0).repeat(each, axis=1)
+    np.fill_diagonal(weights, 0)
+    return weights
+
+
+def assign(count: int, weights: IntArray | None, hardware: Hardware, path_weight: float) -> list[int] | None:
+    """
+    Return the leaf of every one of ``count`` tasks, None where they find no room.
+
+    ``weights``, (count, count), is the traffic between tasks (None: all pairs communicate alike), ``path_weight`` the
+    weight of the path term in the utility.
+    """
+    tree, rooms, worth = hardware
+    places = tree.order.repeat(rooms[tree.order])
+    worth_at, leaf_of, second = worth[places].tolist(), [-1] * count, tree.second
+    start, end = tree.sums(rooms)
+    room = end - start
+    open_parts = [(list(range(count)), 0)]
+    if count > len(places):
+        return None
+    while open_parts:
         tasks, part = open_parts.pop()
         if second[part] < 0 or (weights is None and len(tasks) == room[part]):  # they need all there is
-            below = slice(part, int(tree.last[part]))
-            rooms = hardware.room[below][tree.second[below] < 0]
-            leaf_of.update(zip(tasks, np.repeat(tree.leaves(part), rooms).tolist(), strict=False))
+            for task, leaf in zip(tasks, places[start[part] : end[part]].tolist(), strict=False):
+                leaf_of[task] = leaf
             continue
-        parts = part + 1, second[part]
-        if room[parts[0]] and room[parts[1]]:
-            side = _deal(tasks, weights, hardware.halves(parts, leaf_of), path_weight)
-        else:
-            side = [int(not room[parts[0]])] * len(tasks)
-        for y in (1, 0):
-            dealt = [task for task, at in zip(tasks, side, strict=True) if at == y]
-            if dealt:
-                open_parts.append((dealt, parts[y]))
+        halves = []
+        for half in (part + 1, second[part]):
+            below, best = tree.below(half), sorted(worth_at[start[half] : end[half]], reverse=True)
+            halves.append(_Half(len(best), best, room[below], tree.height[below]))
+        table = None if weights is None else weights[np.ix_(tasks, tasks)]
+        side = _deal(len(tasks), table, halves, float(tree.height[part]), path_weight)
+        for y, half in enumerate((part + 1, second[part])):
+            if dealt := [task for task, at in zip(tasks, side, strict=True) if at == y]:
+                open_parts.append((dealt, half))
     return leaf_of
 
 
-def _deal(
-    tasks: list[int], weights: IntArray | None, hardware: tuple[Half, Half, float], path_weight: float
-) -> list[int]:
+def _deal(count: int, table: IntArray | None, halves: list[_Half], across: float, path_weight: float) -> list[int]:
     """
-    Return the half of each task, which find room together; both halves have some.
+    Return the half of each task, which find room together.
 
     The utility of a half for a task is eq. 2 with every term as best over actual. Its path: to the job's tasks that are
-    in the half or in the other one, and to those to come, which are assumed to follow as far as there is room. (Without
-    that, the first of two tasks would go to the last free GPU of a full machine.) The half of greater utility gets the
-    task, the first of equal ones; the other one only where that is full. Where tasks communicate differently, the split
-    is then refined by Fiduccia-Mattheyses, which the paper leaves open; it only ever cuts less.
+    in the half or in the other one, ``across`` from it, and to those to come, which are assumed to follow as far as
+    there is room. (Without that, the first of two tasks would go to the last free GPU of a full machine.) The half of
+    greater utility gets the task, the first of equal ones; the other one only where that is full. Where tasks
+    communicate differently, the split is then refined by Fiduccia-Mattheyses, which the paper leaves open; it only ever
+    cuts less.
     """
-    halves, across, count = hardware[:2], hardware[2], [0, 0]
-    table = None if weights is None else weights[np.ix_(tasks, tasks)]
-    side, ties = [-1] * len(tasks), [0.0, 0.0, 0.0]
-    for number, task in enumerate(range(len(tasks)) if table is None else _by_ties(table), 1):
-        left, winner = len(tasks) - number, int(count[0] == halves[0].room)
-        if not winner and count[1] < halves[1].room:
+    held, side, ties = [0, 0], [-1] * count, [0.0, 0.0, 0.0]
+    for number, task in enumerate(range(count) if table is None else _by_ties(table), 1):
+        left, winner = count - number, int(held[0] == halves[0].room)
+        if not winner and held[1] < halves[1].room:
             if table is None:
-                ties = [*count, left]
+                ties = [*held, left]
             else:
                 ties = [float(table[task][np.array(side) == where].sum()) for where in (0, 1, -1)]
-            paths = [_path(y, halves[y], ties, across, count[y], left) for y in (0, 1)]
+            paths = [_path(y, halves[y], ties, across, held[y], left) for y in (0, 1)]
             near = [path_weight * (min(paths) / path if path > min(paths) else 1.0) for path in paths]
-            worth = [near[y] + halves[y].worth(count[y], count[1 - y]) for y in (0, 1)]
-            winner = int(worth[1] > worth[0])
+            utility = [near[y] + halves[y].worth[held[y]] for y in (0, 1)]
+            winner = int(utility[1] > utility[0])
         side[task] = winner
-        count[winner] += 1
-    rooms = halves[0].room, halves[1].room
-    alike = table is None or len(tasks) < 2 or bool(np.ptp(table[np.triu_indices(len(table), 1)]) == 0)
-    if table is not None and not (alike and sum(rooms) == len(tasks)):
-        starts = [np.array([side]), *([] if 0 in count else [grown(table, (count[0], count[1]))])]
-        side = least_cut(table, rooms, np.concatenate(starts)).tolist()
-    return side
+        held[winner] += 1
+    if table is None or 0 in (halves[0].room, halves[1].room):
+        return side
+    starts = [np.array([side]), *([] if 0 in held else [grown(table, (held[0], held[1]))])]
+    refined: list[int] = least_cut(table, (halves[0].room, halves[1].room), np.concatenate(starts)).tolist()
+    return refined
 
 
-def _path(y: int, half: Half, ties: list[float], across: float, held: int, left: int) -> float:
+def _path(y: int, half: _Half, ties: list[float], across: float, held: int, left: int) -> float:
     """Return what the task's traffic costs from half ``y``, which holds ``held`` tasks while ``left`` are to come."""
     follow = max(0, min(left, half.room - held - 1))
     to_come = ties[2] * follow / left if left else 0.0

@@ -212,7 +212,7 @@ def meets(state: State, job: int, placement: Placement) -> Iterator[tuple[int, i
             level = 1
         elif any(socket[gpu] in sockets for gpu in held.gpus):
             level = 2
-        yield other, slowdown[level][profile[job]][profile[other]], slowdown[level][profile[other]][profile[job]]
+        yield other, slowdown[profile[job]][profile[other]][level], slowdown[profile[other]][profile[job]][level]
 
 
 def _add_presence(

@@ -1,4 +1,4 @@
-"""Utility of nodes evaluated in arrays and kept by state: the definitions GPU by GPU, and every decision anew."""
+"""Utility of nodes, kept by state: the definitions GPU by GPU, and every decision anew."""
 
 from itertools import combinations
 
@@ -6,12 +6,13 @@ import numpy as np
 from hypothesis import given
 
 from placeopt.heuristics import CHOOSERS, order_jobs
-from placeopt.heuristics.drb.machine import MachineKind, utility_weights
-from placeopt.heuristics.drb.node_batch import NodeBatch
+from placeopt.heuristics.drb.node import MachineKind, NodeNow
 from placeopt.model import Instance
 from placeopt.problem import Placement, Problem, State, compile_problem
 from placeopt.terms.costs.horus import excess_table
 from strategies import rounds
+
+WEIGHTS = (0.4, 0.3, 0.3)
 
 
 def filled(problem: Problem, chooser: str) -> State:
@@ -73,22 +74,15 @@ def test_terms_are_those_of_the_definitions_and_nothing_kept_is_stale(round_: In
     for job in order_jobs(problem, "fcfs").tolist()[1::2]:
         option, machine = problem.options_of(job)[0], problem.topology.node_machine
         each = int(problem.options.gpus[option])
-        for kind in np.unique(machine) if each else ():
-            nodes = np.flatnonzero(machine == kind)
+        for node, kind in enumerate(machine.tolist()):
             size = len(problem.topology.distance[kind])
-            if size < each:
-                continue
-            every = np.ones((len(nodes), size), dtype=bool)
-            hardware = MachineKind(problem, int(nodes[0]))
-            batch = NodeBatch(state, option, nodes, every, hardware, utility_weights(problem))
-            sets = np.array(list(combinations(range(size), each)))[None].repeat(len(nodes), axis=0)
-            terms = batch.path(sets).tolist(), batch.excess(sets).tolist(), batch.free_without(sets).tolist()
-            for n, node in enumerate(nodes.tolist()):
-                for s, indices in enumerate(sets[n].tolist()):
-                    gpus = tuple(problem.first_gpu[node] + gpu for gpu in indices)
-                    assert terms[0][n][s] == problem.topology.path(gpus)
-                    assert terms[1][n][s] == excess(state, job, Placement(option, (node,), gpus))
-                    assert abs(terms[2][n][s] - free(state, node, gpus)) < 1e-9
+            now = NodeNow(state, option, node, np.ones(size, dtype=bool), MachineKind(problem, node), WEIGHTS)
+            for indices in combinations(range(size), each) if each else ():
+                gpus = tuple(problem.first_gpu[node] + gpu for gpu in indices)
+                left = free(state, node, gpus)
+                slowed = excess(state, job, Placement(option, (node,), gpus))
+                assert abs(now.free_without(indices) - left) < 1e-9
+                assert abs(now.worth(indices) - (WEIGHTS[1] * 1000 / (1000 + slowed) + WEIGHTS[2] / (1 + left))) < 1e-9
 
 
 @given(round_=rounds())
