@@ -12,7 +12,7 @@ import numpy as np
 from helpers.brute_force import all_places
 from helpers.plan_records import plan_of
 from placeopt import search, violations
-from placeopt.problem import IntArray, Placement, Problem
+from placeopt.problem import Allocation, IntArray, Placement, Problem
 from placeopt.problem import State as ProblemState
 from placeopt.search import LocalSearch
 from placeopt.terms import cost, value, weighted_costs
@@ -46,7 +46,7 @@ class Checks:
     def faults(self, taken: LocalSearch) -> Iterator[str]:
         """Yield what is not as it must be after a step."""
         s, problem = taken.state, self.problem
-        allocation = search.allocation_of(s, problem, self.before)
+        allocation = standing(s, problem, self.before)
         true = ProblemState(problem, allocation)
         yield from differing(s, problem, true)
         if s.value != value(problem, allocation):
@@ -70,6 +70,11 @@ class Checks:
                 one = len(set(way.nodes)) == 1 or (s.split_level[way.option] < 0 and s.amounts == s.amounts_anywhere)
                 if one and may_take(s, self.problem, job, way) != fits(true, job, way):
                     yield f"limits for job {job} at {way}"
+
+
+def standing(s: search.State, problem: Problem, before: Allocation) -> Allocation:
+    """Return the placements as they stand; fixed jobs as in ``before``."""
+    return tuple(held if s.fixed[job] else search.placement_of(s, problem, job) for job, held in enumerate(before))
 
 
 def sampled(rng: Random, among: Sequence[T], most: int) -> list[T]:

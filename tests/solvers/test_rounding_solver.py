@@ -20,12 +20,12 @@ def packing(seed: int) -> LinearModel:
     return builder.build()
 
 
-def rounding(model: LinearModel, least: int | None = None) -> Rounding:
+def rounding(model: LinearModel) -> Rounding:
     """Begin with every tenth column, and price the first half."""
     objective = 1000 * model.objective
     objective[:30] -= 40
     columns = np.arange(model.num_variables)
-    return Rounding(columns, columns[::10], objective, model.upper, (columns[:30], columns[30:]), least)
+    return Rounding(columns, columns[::10], objective, (columns[:30], columns[30:]))
 
 
 @pytest.mark.parametrize("seed", range(12))
@@ -52,15 +52,6 @@ def test_a_solve_on_other_threads_before_changes_nothing() -> None:
     solve(model, SolveOptions(time_limit_s=60, threads=2))
     after = solve(model, SolveOptions(time_limit_s=60, relax=True, rounding=rounding(model)))
     assert (after.status, after.bound) == (alone.status, alone.bound) == ("optimal", alone.bound)
-
-
-def test_roundings_worth_too_little_are_not_made() -> None:
-    """At least the bound is asked for, which fractions alone reach."""
-    model = packing(1)
-    bound = solve(model, SolveOptions(time_limit_s=60, relax=True)).bound
-    found = solve(model, SolveOptions(time_limit_s=60, relax=True, rounding=rounding(model, least=bound)))
-    assert found.rounded is None
-    assert found.relaxed_values is not None
 
 
 def test_work_ends_it() -> None:

@@ -12,7 +12,7 @@ from placeopt.live_cluster import ClusterChanges
 from placeopt.model import Weights
 from placeopt.solving import METHODS
 
-STAGES = {type(stage).__name__: type(stage) for stage in METHODS["auto"].flat}
+STAGES = {type(stage).__name__: type(stage) for stage in METHODS["auto"].stages}
 BUG = IndexError("index 4 is out of bounds")
 
 

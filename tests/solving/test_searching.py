@@ -36,8 +36,8 @@ class Other:
 def solve_with(monkeypatch: pytest.MonkeyPatch, act: Callable[[Any], None], **options: Any) -> Plan:
     """Solve by greedy, the beginning of the search, and one more stage."""
     search = METHODS["search"]
-    begins = next(number for number, stage in enumerate(search.flat) if stage.name == "annealing")
-    stages = (*search.flat[: begins + 1], Other(act))
+    begins = next(number for number, stage in enumerate(search.stages) if stage.name == "annealing")
+    stages = (*search.stages[: begins + 1], Other(act))
     monkeypatch.setitem(METHODS, "other", replace(search, stages=stages))
     return solve(ROUND, method="other", time_limit_s=8.0, isolation="thread", **options)
 
@@ -130,3 +130,35 @@ def test_a_fault_beside_a_stage_is_that_stages(monkeypatch: pytest.MonkeyPatch) 
             time.sleep(0.1)
 
     solve_with(monkeypatch, fail, threads=2)
+
+
+@pytest.mark.parametrize("deterministic", [True, False])
+def test_before_an_exact_stage_it_ends_where_it_finds_nothing_more(*, deterministic: bool) -> None:
+    """Long before the deadline, in a round in which the best plan is found soon."""
+    small = generators.generate("gangs", jobs=10, nodes=2, gpus=8, seed=1)
+    auto = METHODS["auto"]
+    ends = next(stage for stage in auto.stages if stage.name == "annealing" and getattr(stage, "until_stalled", False))
+    plan = solve(small, time_limit_s=30.0, isolation="thread", deterministic=deterministic)
+    assert auto.stages.index(ends) + 1 == auto.stages.index(auto.exact[0])
+    assert plan.status == "optimal"
+
+
+@NEEDS_COMPILER
+def test_offers_take_a_part_of_the_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """But for one that meets the bound: where the referee needs long, few plans of the search are read."""
+
+    def look(context: Any) -> None:
+        searching = context.handover.searching
+        searching.alone()
+        while not searching.is_better:
+            searching.advance(100)
+        monkeypatch.setattr(context.budget, "offer_s", 1e3)
+        assert not searching.is_due
+        context.budget.offer_s = 0.0
+        assert searching.is_due
+        context.budget.offer_s = 1e3
+        monkeypatch.setattr(context.bounds, "value", searching._search.value + searching._changes)
+        assert searching.is_due == (context.bounds.value > context.incumbent.value)
+        monkeypatch.undo()
+
+    solve_with(monkeypatch, look, threads=2)

@@ -7,18 +7,13 @@ own, piece by piece, and an objective may ask for room there. To the bound they 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
 
 import numpy as np
 
 from placeopt.linear import NO_LOWER, NO_UPPER, LinearModel, ModelBuilder
 from placeopt.problem import IntArray, Problem, State
 from placeopt.problem.free_capacity import waiting_per_class
-
-if TYPE_CHECKING:
-    pass
-
 
 LOADS = (600, 700, 800, 850, 900, 940, 970, 1000)
 """Thousandths of a resource between which its use has a column of its own."""
@@ -147,34 +142,18 @@ def add_dual_feasible_rows(
                     builder.add_row(column[here[uses]], taken[uses], NO_LOWER, at_most * k * whole)
 
 
-def with_class_limits(
-    model: LinearModel, loads: Loads, problem: Problem, rates: np.ndarray, most: IntArray
-) -> LinearModel:
-    """
-    Return the model with no class of nodes too full, and its objective less a price for full ones, of no meaning else.
-
-    ``rates``: Shape (classes of nodes,): how much the price counts there; 1 is ``PRICES``. ``most``: Shape (classes of
-    nodes,): thousandths of every resource that may be used, at least ``LOADS[0]``.
-    """
+def price_full_nodes(model: LinearModel, loads: Loads, problem: Problem) -> IntArray:
+    """Return the objective of the model less a price for classes of nodes that are full; it means nothing else."""
     total = float(np.maximum(model.objective * model.upper, 0).sum())
-    gpus = np.bincount(problem.node_class[problem.gpu_node], minlength=len(most)) / max(problem.num_gpus, 1)
+    gpus = np.bincount(problem.node_class[problem.gpu_node], minlength=int(problem.node_class.max()) + 1) / max(
+        problem.num_gpus, 1
+    )
     worth = np.maximum(gpus[loads.node_class], loads.share) * total / LOADS[-1]  # of a thousandth of the class
     scale = RANGE / max(float(np.abs(model.objective).max(initial=1)), 1.0)
-    objective, upper = np.rint(model.objective * scale).astype(np.int64), model.upper.copy()
-    price = np.array(PRICES)[loads.piece] * rates[loads.node_class] * worth * scale
+    objective: IntArray = np.rint(model.objective * scale).astype(np.int64)
+    price = np.array(PRICES)[loads.piece] * worth * scale
     objective[loads.column] -= np.maximum(np.rint(price), 1).astype(np.int64)
-    room = most[loads.node_class] - np.array(LOADS)[loads.piece]
-    upper[loads.column] = np.clip(room, 0, upper[loads.column])
-    return replace(model, objective=objective, upper=upper, offset=0)
-
-
-def fullness(loads: Loads, values: np.ndarray, classes: int) -> np.ndarray:
-    """Shape (classes,): thousandths used of the resource that is used most, by a solution; ``LOADS[0]`` if less."""
-    pieces = len(LOADS) - 1
-    used = LOADS[0] + values[loads.column].reshape(-1, pieces).sum(axis=1)
-    out = np.full(classes, float(LOADS[0]))
-    np.maximum.at(out, loads.node_class[::pieces], used)
-    return out
+    return objective
 
 
 PRICES = (0.001, 0.002, 0.006, 0.015, 0.03, 0.15, 0.9)

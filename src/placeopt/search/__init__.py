@@ -3,7 +3,7 @@
 from placeopt.search.account_trees import account_facts
 from placeopt.search.accounts import have_room
 from placeopt.search.annealing import is_compiled
-from placeopt.search.arrays import allocation_of, put, state_of, write
+from placeopt.search.arrays import placement_of, put, state_of, write
 from placeopt.search.coverage import what_is_judged, what_is_missing
 from placeopt.search.limits import has_room, load_links, may_hold, open_gpus
 from placeopt.search.placing import take_away
@@ -14,13 +14,13 @@ __all__ = [
     "LocalSearch",
     "State",
     "account_facts",
-    "allocation_of",
     "has_room",
     "have_room",
     "is_compiled",
     "load_links",
     "may_hold",
     "open_gpus",
+    "placement_of",
     "put",
     "state_of",
     "take_away",

@@ -93,27 +93,49 @@ def write(state: State, problem: Problem, first: int, placement: Placement) -> i
     return len(held)
 
 
-def allocation_of(state: State, problem: Problem, before: Allocation, *, best: bool = False) -> Allocation:
-    """Return the placements as they stand, or the best ones; fixed jobs as in ``before``."""
-    return tuple(
-        before[job] if state.fixed[job] else placement_of(state, problem, job, best=best)
-        for job in range(problem.num_jobs)
-    )
+Entries = tuple[int, tuple[tuple[int, int, int], ...]]
+"""A placement as the search holds it: its option, then node, GPUs and workers of each slot."""
 
 
-def placement_of(state: State, problem: Problem, job: int, *, best: bool = False) -> Placement | None:
-    """Return the placement of a job as it stands, or in the best plan; None where it waits."""
-    option, entries = (state.best_option_of, state.best_entries_of) if best else (state.option, state.entries)
-    if option[job] < 0:
+def allocation_of(state: State, problem: Problem, before: Allocation, made: dict[Entries, Placement]) -> Allocation:
+    """
+    Return the best placements; fixed jobs as in ``before``.
+
+    ``made``: Those of earlier calls, and of this one afterwards: a placement that comes again is the same object.
+    """
+    option, entries, first = state.best_option_of, state.best_entries_of, state.first_slot
+    node, held, workers = state.best_node, state.best_gpus, state.best_workers
+    found: list[Placement | None] = list(before)
+    for job in range(problem.num_jobs):
+        if state.fixed[job]:
+            continue
+        if option[job] < 0:
+            found[job] = None
+            continue
+        slots = range(first[job], first[job] + entries[job])
+        key = option[job], tuple([(node[slot], held[slot], workers[slot]) for slot in slots])
+        if key not in made:
+            made[key] = _placement(problem, key)
+        found[job] = made[key]
+    return tuple(found)
+
+
+def placement_of(state: State, problem: Problem, job: int) -> Placement | None:
+    """Return the placement of a job as it stands; None where it waits."""
+    if state.option[job] < 0:
         return None
-    of_slot = state.slot_node, state.slot_gpus, state.slot_workers
-    node, held, workers = (state.best_node, state.best_gpus, state.best_workers) if best else of_slot
+    slots = range(state.first_slot[job], state.first_slot[job] + state.entries[job])
+    held = [(state.slot_node[slot], state.slot_gpus[slot], state.slot_workers[slot]) for slot in slots]
+    return _placement(problem, (state.option[job], tuple(held)))
+
+
+def _placement(problem: Problem, entries: Entries) -> Placement:
+    option, slots = entries
     nodes, gpus = list[int](), list[int]()
-    for slot in range(state.first_slot[job], state.first_slot[job] + entries[job]):
-        mask = held[slot]
-        nodes += [node[slot]] * workers[slot]
-        gpus += [problem.first_gpu[node[slot]] + bit for bit in range(mask.bit_length()) if mask >> bit & 1]
-    return Placement(option[job], tuple(nodes), tuple(gpus))
+    for node, held, workers in slots:
+        nodes += [node] * workers
+        gpus += [problem.first_gpu[node] + bit for bit in range(held.bit_length()) if held >> bit & 1]
+    return Placement(option, tuple(nodes), tuple(gpus))
 
 
 def _nodes(problem: Problem, kinds: NodeKinds) -> dict[str, object]:

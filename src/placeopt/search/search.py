@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from placeopt.problem import Allocation, Problem
+from placeopt.problem import Allocation, Placement, Problem
 from placeopt.search import annealing
-from placeopt.search.arrays import allocation_of, state_of
+from placeopt.search.arrays import Entries, allocation_of, state_of
 from placeopt.search.coverage import what_is_judged
 from placeopt.search.judge import Judge
 from placeopt.terms import Weighted
@@ -32,8 +32,11 @@ class LocalSearch:
         judged = what_is_judged(problem, weighted)
         self.state = state_of(problem, weighted, allocation, seed, judged)
         self._judge = None if judged is None else Judge(problem, allocation, self.state, judged)
+        self._made: dict[Entries, Placement] = {}  # what was read of the state before
         self._length, self._left = max(1, self.state.placed_count), 0
-        self.steps = 0
+        self._best_before = self._best
+        self.steps, self.has_stalled = 0, False
+        """Steps so far; whether the last whole cycle and what came after it, half of them or more, gained nothing."""
 
     @property
     def is_judged(self) -> bool:
@@ -59,14 +62,22 @@ class LocalSearch:
         ends = self.steps + steps
         while self.steps < ends and not self.state.stopped:
             if self._left == 0:
-                self._length *= 2
-                self._left = self._length
+                self._begin_cycle()
             decades = min(DECADES, self._length / max(1, self.state.placed_count) / STEPS_PER_JOB)
             heat = 10.0 ** (decades * self._left / self._length - DECADES - 1)
             cooling = 10.0 ** (-decades / self._length)
             taken = self._anneal(min(ends - self.steps, self._left), heat, cooling)
             self._left -= taken
             self.steps += taken
+            self.has_stalled = self._best == self._best_before and (self._left == 0 or self.has_stalled)
+
+    @property
+    def _best(self) -> tuple[int, int]:
+        return self.value, -self.cost
+
+    def _begin_cycle(self) -> None:
+        self._length *= 2
+        self._left, self._best_before = self._length, self._best
 
     def _anneal(self, steps: int, heat: float, cooling: float) -> int:
         if self._judge is None:
@@ -79,4 +90,4 @@ class LocalSearch:
 
     def allocation(self) -> Allocation:
         """Return the best plan."""
-        return allocation_of(self.state, self._problem, self._start, best=True)
+        return allocation_of(self.state, self._problem, self._start, self._made)

@@ -42,12 +42,11 @@ def dive(
     relaxed: np.ndarray,
     groups: tuple[IntArray, ...],
     solve: Callable[[IntArray, IntArray], Relaxed],
-    hopeless: Callable[[np.ndarray], bool],
 ) -> IntArray | None:
     """
     Return values that are integers in the columns of ``groups``, made so one group after the other.
 
-    None if a solve finds nothing, be it for want of time, or if the values on the way are ``hopeless``.
+    None if a solve finds nothing, be it for want of time.
 
     What is used never falls below its floor again; the columns with most of a unit are rounded up, as long as the rest
     can follow, and those that cannot be are kept down. The model must allow every rounding down.
@@ -60,8 +59,6 @@ def dive(
     for columns in groups:
         step = UP_SHARE
         while True:
-            if hopeless(values):
-                return None
             floor = rounded_down(values[columns])
             part = np.where(upper[columns] > floor, values[columns] - floor, 0)
             parts = np.flatnonzero(part > WHOLE)

@@ -22,7 +22,7 @@ from highspy import HighsModelStatus, HighsStatus
 
 from placeopt.linear import IntArray, LinearModel
 from placeopt.solvers.certify import dual_bound
-from placeopt.solvers.diving import WHOLE, Relaxed, dive
+from placeopt.solvers.diving import Relaxed, dive
 from placeopt.solvers.highs import INFEASIBLE, REFUSED, Session
 from placeopt.solvers.reading import EXACT, LOOSE, OnProgress, Reading
 from placeopt.solvers.result import Basis, Progress, Rounding, Solution, SolveOptions, Status
@@ -101,7 +101,7 @@ def _rounded(
 ) -> Solution:
     """Solve with the rounding's objective, prove, and dive; where that is cut, return what there is."""
     model = reading.model
-    sifted = _Sifted(replace(model, objective=rounding.objective, upper=rounding.upper), rounding)
+    sifted = _Sifted(replace(model, objective=rounding.objective), rounding)
     with Session(sifted.part(), options, stop, reading) as session:
         if session.refused:
             return reading.conclude("error", message=REFUSED)
@@ -111,24 +111,15 @@ def _rounded(
         if found.values is None:
             return replace(_solution(reading, session, found), duals=None, bound=reading.bound)
         solved = Solution("optimal", bound=reading.bound, relaxed_values=found.values)
-        if rounding.prove:
-            sifted.change(model.objective, model.upper)
-            proof = sifted.optimum()
-            if proof.values is not None and proof.duals is not None:
-                solved = replace(solved, bound=dual_bound(model, proof.duals), duals=proof.duals)
-            sifted.change(rounding.objective, rounding.upper)
+        sifted.change(model.objective)
+        proof = sifted.optimum()
+        if proof.values is not None and proof.duals is not None:
+            solved = replace(solved, bound=dual_bound(model, proof.duals), duals=proof.duals)
+        sifted.change(rounding.objective)
         if on_progress is not None:
             news = Progress(None, solved.bound, reading.seconds, duals=solved.duals, relaxed_values=found.values)
             on_progress(news)
-
-        def hopeless(values: np.ndarray) -> bool:
-            """Tell whether a relaxation is worth no more than is wanted, by the objective of the model."""
-            if rounding.least is None:
-                return False
-            worth = float(model.objective @ values) + model.offset
-            return worth < rounding.least + 1 - WHOLE * max(1.0, abs(worth))
-
-        integers = dive(model.lower, rounding.upper, found.values, rounding.groups, sifted.within, hopeless)
+        integers = dive(model.lower, model.upper, found.values, rounding.groups, sifted.within)
         return replace(solved, limit=session.limit, seconds=reading.seconds, rounded=integers)
 
 
@@ -181,12 +172,12 @@ class _Sifted:
         self._prefer(DUAL_SIMPLEX)
         return self._run()
 
-    def change(self, objective: IntArray, upper: IntArray) -> None:
-        """Go on with another objective, and other upper bounds."""
+    def change(self, objective: IntArray) -> None:
+        """Go on with another objective, within the bounds of the model."""
         numbers = np.arange(len(self._columns), dtype=np.int32)
         self._objective = objective
         self.session.solver.changeColsCost(len(numbers), numbers, objective[self._columns].astype(np.float64))
-        self._bound(self._model.lower, upper)
+        self._bound(self._model.lower, self._model.upper)
         self._prefer(PRIMAL_SIMPLEX)
 
     def _run(self) -> Relaxed:

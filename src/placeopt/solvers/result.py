@@ -41,11 +41,8 @@ class Rounding:
 
     optional: IntArray  # (Q,) columns that may stay 0: they take part once their price asks for them
     first: IntArray  # of these, the columns to begin with
-    objective: IntArray  # (n,) of the relaxation that is rounded, with ``upper``, (n,)
-    upper: IntArray
+    objective: IntArray  # (n,) of the relaxation that is rounded
     groups: tuple[IntArray, ...]  # columns that become integers, one group after the other
-    least: int | None = None  # roundings worth no more than this, by the model's objective, are not wanted
-    prove: bool = True  # whether the model's own relaxation is solved too, for its bound and duals
 
 
 @dataclass(frozen=True)

@@ -31,10 +31,6 @@ def slice_end_s(number: int) -> float:
     return SLICE_ENDS_S[which] * 10.0**tens if number >= 0 else 0.0
 
 
-SHARE_BEFORE_EXACT = 1 / 2
-"""Part of the time left that a search may take where an exact model may be built after it."""
-
-
 def solver_of(solver: str, params: SolveParams, threads: int) -> str:
     """
     Return the solver that runs where a method names ``solver``.

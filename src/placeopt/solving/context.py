@@ -87,7 +87,6 @@ class Handover:
     bound_guide: CostGuide | None = None  # the same at the bound on value, while that is open
     searching: Searching | None = None  # the local search, which runs beside stages
     tried: set[str] = field(default_factory=set)  # names of the stages that run once, whatever the slice of work
-    plan_maker: object | None = None  # what stage ``gpu-patterns`` goes on with in the next slice of work
     improved: bool = False  # whether the stage before found a better plan; set by the runner
     not_reached: frozenset[int] = frozenset()  # jobs that the first pass of greedy did not reach
     blocks: str = ""
@@ -201,12 +200,12 @@ class SolveContext:
     @property
     def end_s(self) -> float:
         """
-        Seconds that a search needs at its end, for an offer and a bound at its value: twice what the last ones took.
+        Seconds that a bound at the value of the last plan needs: twice what the latest took.
 
         Where the value is proven and the cost is bounded at that value, no other bound can come.
         """
         bounded = self.value_proven and self.has_cost_bound
-        return 2.0 * (self.budget.offer_s + (0.0 if bounded else self.handover.cost_bound_s))
+        return 0.0 if bounded else 2.0 * self.handover.cost_bound_s
 
     @property
     def proven(self) -> bool:

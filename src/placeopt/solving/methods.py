@@ -8,18 +8,17 @@ from typing import Literal
 from placeopt.errors import BadInput
 from placeopt.solvers.racing import RACE
 from placeopt.solving.greedy_rule import GreedyRule
-from placeopt.solving.stage import Block, Stage
+from placeopt.solving.stage import Stage
 from placeopt.solving.stages.annealing import Annealing, BeginSearch
-from placeopt.solving.stages.before_exact import BeforeExact
 from placeopt.solving.stages.bound import BeginBound, Bound
 from placeopt.solving.stages.branch_and_price import BranchAndPrice
 from placeopt.solving.stages.capacity_relaxation import CapacityRelaxationBound
 from placeopt.solving.stages.cost_relaxation import CostRelaxationBound
-from placeopt.solving.stages.exact import Exact, LoadRace
+from placeopt.solving.stages.exact import Exact
 from placeopt.solving.stages.filling_costs import FillingCostBound
 from placeopt.solving.stages.fillings import Fillings
 from placeopt.solving.stages.first_plan import MakeRoom, PreviousPlan, RankMapping, ReserveTime
-from placeopt.solving.stages.gpu_patterns import GpuPatternPlans
+from placeopt.solving.stages.gpu_patterns import GpuPatternPlan
 from placeopt.solving.stages.greedy import Greedy, LeftOut
 from placeopt.solving.stages.joined_plan import JoinedPlan
 from placeopt.solving.stages.lookahead import LookAhead
@@ -43,29 +42,22 @@ class Method:
     """
 
     greedy: GreedyRule
-    stages: tuple[Stage | Block, ...]
-
-    @property
-    def flat(self) -> tuple[Stage, ...]:
-        """All stages, those of blocks too."""
-        return tuple(
-            stage for entry in self.stages for stage in (entry.stages if isinstance(entry, Block) else (entry,))
-        )
+    stages: tuple[Stage, ...]
 
     @property
     def exact(self) -> tuple[Exact, ...]:
         """Its exact stages."""
-        return tuple(stage for stage in self.flat if isinstance(stage, Exact))
+        return tuple(stage for stage in self.stages if isinstance(stage, Exact))
 
     @property
-    def repeated(self) -> tuple[Stage | Block, ...]:
+    def repeated(self) -> tuple[Stage, ...]:
         """The stages that run in every slice of deterministic work; what the others do does not depend on it."""
         return tuple(stage for stage in self.stages if isinstance(stage, REPEATED) or _improves_again(stage))
 
     @property
     def needs_solver(self) -> bool:
         """Whether any stage solves a model."""
-        return any(stage.uses_solver for stage in self.flat)
+        return any(stage.uses_solver for stage in self.stages)
 
     @property
     def is_greedy(self) -> bool:
@@ -85,7 +77,7 @@ class Method:
         place against these rules are taken out, and greedy fills up.
         """
         kept = tuple(stage for stage in self.stages if not isinstance(stage, LEAVE_TREES_OUT))
-        others = dict.fromkeys(stage.name for stage in self.flat if isinstance(stage, LEAVE_TREES_OUT))
+        others = dict.fromkeys(stage.name for stage in self.stages if isinstance(stage, LEAVE_TREES_OUT))
         rule = GreedyRule(self.greedy.score, self.greedy.order, self.greedy.strict)
         return Method(rule, (*kept, LeftOut(tuple(others))) if others else kept)
 
@@ -95,7 +87,7 @@ class Method:
 
     def from_start(self) -> Method:
         """Return the method that goes on from given placements, with greedy only if they are far from the bound."""
-        stages: list[Stage | Block] = []
+        stages: list[Stage] = []
         for stage in self.stages:
             if isinstance(stage, Greedy):
                 stages.append(JoinedPlan())
@@ -110,10 +102,9 @@ LEAVE_TREES_OUT = (LookAhead, PreviousPlan, TrivialProof, RankMapping, JoinedPla
 """Kinds of stages that look at jobs one by one, so that they may prove or compare what is not true of trees."""
 
 REPEATED = (
-    Block,
     DrbPlan,
     SwafPlan,
-    GpuPatternPlans,
+    GpuPatternPlan,
     Fillings,
     BranchAndPrice,
     CapacityRelaxationBound,
@@ -126,7 +117,7 @@ REPEATED = (
 """Kinds of stages whose work grows with the limit, and of those that make bounds and prices for them."""
 
 
-def _improves_again(stage: Stage | Block) -> bool:
+def _improves_again(stage: Stage) -> bool:
     return isinstance(stage, RankMapping) and stage.after_improvement
 
 
@@ -155,7 +146,7 @@ def greedy_method(
     return Method(GreedyRule(score, order, strict, shape, chooser), (*FIRST_PLAN, Bound()))
 
 
-def solver_method(*stages: Stage | Block, score: str = "stranding") -> Method:
+def solver_method(*stages: Stage, score: str = "stranding") -> Method:
     """
     Return a method that goes on from greedy's plan with ``stages``.
 
@@ -188,15 +179,17 @@ METHODS: dict[str, Method] = {
             BeginSearch(),
             Bound(),
             CapacityRelaxationBound(),
-            GpuPatternPlans(before_exact="counts"),
+            GpuPatternPlan(),
             Fillings(beside_patterns=True),
-            Block("relaxations before exact", RELAXATIONS, BeforeExact("counts")),
+            CostRelaxationBound(),
+            RoundRelaxations(),
+            FillingCostBound(),
             BranchAndPrice(share=0.7, root_share=0.5),
-            LoadRace("counts"),
-            Block("search before exact", (Annealing(before_exact="counts"), BOUND_AGAIN), BeforeExact("counts")),
+            Annealing(until_stalled=True),
             Exact("counts", RACE),
             RankMapping(after_improvement=True),
-            *RELAXATIONS,
+            CostRelaxationBound(),
+            FillingCostBound(),
             *SEARCH,
         ),
     ),
@@ -223,7 +216,7 @@ METHODS: dict[str, Method] = {
     "sc17-fcfs": greedy_method("sc17_fcfs", strict=True),
     "sc17-bf": greedy_method("sc17_bf"),
     "swaf": greedy_method("best_fit", "swaf", shape="swaf"),
-    "gpu-patterns": solver_method(GpuPatternPlans(), score="auto"),
+    "gpu-patterns": solver_method(GpuPatternPlan(), score="auto"),
     "stranding": greedy_method("stranding", None),
     "search": solver_method(BeginSearch(), *RELAXATIONS, *SEARCH),
     "annealing": solver_method(Annealing()),

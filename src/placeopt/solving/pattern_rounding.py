@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from placeopt.formulations.gpu_patterns import GpuPatterns
-from placeopt.formulations.node_rows import LOADS, with_class_limits
+from placeopt.formulations.node_rows import price_full_nodes
 from placeopt.heuristics.bundles import BundleQuota
 from placeopt.linear import IntArray
 from placeopt.problem import Problem
@@ -17,39 +17,17 @@ MOST_WHOLE = 10_000
 """GPU patterns up to which relaxations begin with all: a dive over all of them is quick there, and its plans better."""
 
 
-def rounding_of(
-    problem: Problem,
-    patterns: GpuPatterns,
-    rates: np.ndarray,
-    most: IntArray,
-    *,
-    least: int | None = None,
-    prove: bool = True,
-) -> Rounding:
-    """
-    Return how the relaxation is rounded: jobs of several GPUs first, then patterns, then the rest.
-
-    ``rates``, ``most``: As in `with_class_limits`. ``least``, ``prove``: As in `Rounding`.
-    """
-    limited = with_class_limits(patterns.model, patterns.loads, problem, rates, most)
+def rounding_of(problem: Problem, patterns: GpuPatterns) -> Rounding:
+    """Return how the relaxation is rounded: jobs of several GPUs first, then patterns, then the rest."""
     options = problem.options
     several = (options.gpus * options.bundle_workers)[patterns.start_option[patterns.bundle_start]] > 1
     few = len(patterns.gpu_pattern) <= MOST_WHOLE
     return Rounding(
         optional=patterns.gpu_pattern,
         first=patterns.gpu_pattern[few | ((patterns.slots > 0).sum(axis=1) <= FEW_SIZES)],
-        objective=limited.objective,
-        upper=limited.upper,
+        objective=price_full_nodes(patterns.model, patterns.loads, problem),
         groups=(patterns.bundle[several], patterns.gpu_pattern, patterns.bundle[~several]),
-        least=least,
-        prove=prove,
     )
-
-
-def first_rounding(problem: Problem, patterns: GpuPatterns) -> Rounding:
-    """Return how the relaxation is rounded first, with the plain price of full nodes everywhere."""
-    classes = int(problem.node_class.max()) + 1
-    return rounding_of(problem, patterns, np.ones(classes), np.full(classes, LOADS[-1], dtype=np.int64))
 
 
 def quotas(patterns: GpuPatterns, values: IntArray) -> list[BundleQuota]:

@@ -41,7 +41,7 @@ class SolverRunners:
         return isinstance(self._runners[0], Worker)
 
     def warm_up(self) -> None:
-        """Load the runner that only races need, ahead of them."""
+        """Begin to load the runner that only races need, while a model is built."""
         self._runners[1].start()
 
     def solve(

@@ -10,7 +10,6 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from placeopt.search import LocalSearch, is_compiled
-from placeopt.solving.budget import Budget
 from placeopt.solving.incumbent import Offer, Refused
 
 if TYPE_CHECKING:
@@ -20,34 +19,32 @@ CALL_S = 0.01
 """Seconds that a call is to take: compiled, nothing interrupts it. It takes at most twice as long as the one before."""
 MOST_STEPS = 1_000
 """Steps of a call at most: compiled they take milliseconds, whatever the clock says."""
-CHECKS = 2.0
-"""Time left for the offer of its plan after a stage, in multiples of what the last offer took."""
-
-
-def has_turns(budget: Budget) -> bool:
-    """Tell whether the search runs beside other stages: by the clock, and compiled, so that it holds nothing up."""
-    return is_compiled() and not budget.params.deterministic
+OFFERS = 0.1
+"""Part of the time that offers may take while the round goes on."""
+LAST_OFFER = 2.0
+"""Time for the offer of its last plan, after all stages, in multiples of what the latest offer took."""
 
 
 class Searching:
     """
     A search that begins with the best plan, and what it and the stages hand to each other.
 
-    While a stage runs, the search runs in a thread of its own; where the round has one thread only, the stage has half
-    of the time that is left, and then the search as much as the stage took. Between stages the better plan of both goes
-    on. Otherwise, see `has_turns`, and where placements are judged, which no thread does beside
-    another, it runs in its own stage only.
+    While a stage runs, the search runs in a thread of its own. Where the round has one thread only, or every step holds
+    Python's lock (not compiled, or judged), the stage has half of the time that is left, and then the search as much as
+    the stage took. Between stages the better plan of both goes on. In deterministic mode it runs in its own stage only.
     """
 
     def __init__(self, context: SolveContext) -> None:
-        """Take a round that `placeopt.search.what_is_missing` finds nothing missing in."""
+        """Take a round that `placeopt.search.what_is_missing` finds nothing missing in; reserve time for its end."""
         self._context = context
+        context.budget.reserve(context.budget.reserve_s + LAST_OFFER * context.budget.offer_s)
         self._before = 0  # steps of searches before this one
         self._calls = 1  # steps of the next call
         self._failed = False
         self._thread: threading.Thread | None = None
         self._error: Exception | None = None
         self._deadline: float | None = None  # that of the round, while a stage has an earlier one
+        self._offered = time.monotonic()
         self._begin()
 
     def _begin(self) -> None:
@@ -71,6 +68,20 @@ class Searching:
         best = self._context.incumbent
         return not self._failed and best.is_better(self._search.value + self._changes, self._search.cost)
 
+    @property
+    def is_due(self) -> bool:
+        """Whether to offer its plan now: one that meets a bound, or where offers have not taken their time yet."""
+        bounds, best, search = self._context.bounds, self._context.incumbent, self._search
+        reached = search.value + self._changes
+        meets = reached >= bounds.value and (reached > best.value or search.cost == bounds.cost)
+        since_s = time.monotonic() - self._offered
+        return self.is_better and (meets or self._context.budget.offer_s <= OFFERS * since_s)
+
+    @property
+    def has_stalled(self) -> bool:
+        """Whether half of its steps or more, the latest, found nothing better."""
+        return self._search.has_stalled
+
     def advance(self, steps: int) -> None:
         """Take some steps."""
         self._search.advance(steps)
@@ -85,7 +96,10 @@ class Searching:
     def exchange(self) -> Offer | None:
         """Offer its plan if that is better than the best one, or go on from the best one if that is better."""
         best, search = self._context.incumbent, self._search
-        offer = best.offer(search.allocation()) if self.is_better else None
+        offer: Offer | None = None
+        if self.is_better:
+            offer = best.offer(search.allocation())
+            self._offered = time.monotonic()
         if isinstance(offer, Refused):
             self._failed = True
         elif (search.value + self._changes, -search.cost) < (best.value, -best.cost):
@@ -97,24 +111,22 @@ class Searching:
     def beside(self) -> Iterator[None]:
         """Run while the block does, or after it; the block may end that with `alone`."""
         budget = self._context.budget
-        if not has_turns(budget) or self.is_judged or self._failed:
+        if budget.params.deterministic or self._failed:
             yield
             return
         began, self._deadline = time.monotonic(), budget.deadline
-        ends = max(began, budget.deadline - CHECKS * budget.offer_s)
-        if budget.threads > 1:
-            budget.deadline = ends
+        if budget.threads > 1 and is_compiled() and not self.is_judged:
             self._thread = threading.Thread(target=self._run, name="placeopt-search", daemon=True)
             self._thread.start()
         else:
-            budget.deadline = (began + ends) / 2
+            budget.deadline = (began + budget.deadline) / 2
         try:
             yield
         finally:
             takes_turns = self._deadline is not None and self._thread is None
             self.alone()
         if takes_turns:
-            ends = min(ends, 2 * time.monotonic() - began)
+            ends = min(budget.deadline, 2 * time.monotonic() - began)
             while time.monotonic() < ends and not budget.stopped():
                 self.call()
 

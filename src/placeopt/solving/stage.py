@@ -80,33 +80,16 @@ class Stage(Protocol):
         ...
 
 
-@dataclass(frozen=True)
-class Block:
-    """Stages that run one after the other under one condition, which is looked at once."""
-
-    name: str  # what logs call it
-    stages: tuple[Stage, ...]  # the stages in their order
-    skip_reason: Callable[[SolveContext], str | None]
-    """Returns why none of them runs in a round at this point, None if they do."""
-
-
 MOST_DETAIL = 200
 """Characters of an exception's message that stand in a stage's detail."""
 
 
-def run_stages(context: SolveContext, stages: tuple[Stage | Block, ...]) -> None:
+def run_stages(context: SolveContext, stages: tuple[Stage, ...]) -> None:
     """Run stages in their order, until one leaves nothing to decide."""
     for stage in stages:
         if context.handover.is_decided:
             return
-        if isinstance(stage, Block):
-            reason = stage.skip_reason(context)
-            if reason is None:
-                run_stages(context, stage.stages)
-            else:
-                context.skipped.append((stage.name, reason))
-        else:
-            run_stage(context, stage)
+        run_stage(context, stage)
 
 
 def run_stage(context: SolveContext, stage: Stage) -> None:
@@ -133,8 +116,8 @@ def run_stage(context: SolveContext, stage: Stage) -> None:
             for report in stage.run(context):
                 _record(context, stage.name, report, since, improved=has_improved())
                 since = time.monotonic()
-        if searching is not None:
-            _exchange(context, searching)
+        if searching is not None and (searching.is_due or not searching.is_better):
+            exchange(context, searching)
     except (BadInput, Unsupported, InternalFault):
         raise
     except Exception as error:  # noqa: BLE001 - a fault in one stage must not cost the plan of another
@@ -145,7 +128,7 @@ def run_stage(context: SolveContext, stage: Stage) -> None:
     context.handover.improved = has_improved()
 
 
-def _exchange(context: SolveContext, searching: Searching) -> None:
+def exchange(context: SolveContext, searching: Searching) -> None:
     """Let the search and the best plan go on from the better one of both; record what the search found."""
     number, began = context.incumbent.number, time.monotonic()
     offer = searching.exchange()

@@ -8,11 +8,9 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from placeopt.search import is_compiled, what_is_missing
-from placeopt.solving import sizes
-from placeopt.solving.budget import SHARE_BEFORE_EXACT
 from placeopt.solving.context import SolveContext
 from placeopt.solving.incumbent import Offer, Refused
-from placeopt.solving.searching import Searching, has_turns
+from placeopt.solving.searching import Searching
 from placeopt.solving.stage import StageReport, StatedReason
 
 STEPS_PER_SECOND = 5_000
@@ -44,7 +42,7 @@ class BeginSearch:
 
     def skip_reason(self, context: SolveContext) -> str | None:
         """Only where there is time for it, as the stage itself, which states the reason."""
-        if not has_turns(context.budget):
+        if context.budget.params.deterministic:
             return "the search runs in its own stage only"
         reason = _skip_reason(context)
         return None if reason is None else str(reason)
@@ -61,8 +59,8 @@ class Annealing:
 
     name: ClassVar[str] = "annealing"
     uses_solver: ClassVar[bool] = False
-    before_exact: str | None = None
-    """Formulation of an exact stage that follows, for which time is left where its model is built."""
+    until_stalled: bool = False
+    """Whether it ends where half of its steps found nothing better, as before stages that it does not run beside."""
 
     def skip_reason(self, context: SolveContext) -> str | None:
         """Only while anything is open, in rounds that the search handles."""
@@ -75,22 +73,22 @@ class Annealing:
             handover.searching = Searching(context)
         search = handover.searching
         search.alone()
-        few = self.before_exact is not None and sizes.may_be_built(context, self.before_exact)
         offer: Offer | None = None
-        offered, since = search.steps, time.monotonic()
+        offered = search.steps
         per_second = JUDGED_STEPS_PER_SECOND if search.is_judged else STEPS_PER_SECOND
         deterministic, ends_at = budget.params.deterministic, search.steps + budget.steps(per_second)
-        with budget.heuristic(SHARE_BEFORE_EXACT if few else 1.0, reserve_s=context.end_s) as ends:
+        with budget.heuristic(reserve_s=context.end_s) as ends:
             while time.monotonic() < ends and search.steps < ends_at and not budget.stopped():
                 if deterministic:
                     search.advance(min(STEPS_PER_CALL, ends_at - search.steps))
                 else:
                     search.call()
+                if self.until_stalled and search.has_stalled:
+                    break
                 if not search.is_better or search.steps - offered < OFFER_EVERY:
                     continue
-                if deterministic or time.monotonic() - since >= 10 * budget.offer_s:  # a tenth of its time at most
+                if deterministic or search.is_due:
                     offer, offered = search.exchange(), search.steps
-                    since = time.monotonic()
                     context.report(self.name)
                     if context.is_closed or isinstance(offer, Refused):
                         break

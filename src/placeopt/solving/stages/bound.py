@@ -16,7 +16,7 @@ from placeopt.solvers.result import Solution, SolveOptions
 from placeopt.solving import sizes
 from placeopt.solving.context import BegunBound, SolveContext
 from placeopt.solving.greedy_rule import has_many_fractions
-from placeopt.solving.pattern_rounding import first_rounding
+from placeopt.solving.pattern_rounding import rounding_of
 from placeopt.solving.stage import StageReport, StatedReason, outcome_without_proof
 from placeopt.terms.standing import relaxed_state
 
@@ -61,7 +61,7 @@ class BeginBound:
         # it goes on until the plan is due, which is later than other stages may take
         options = replace(_options(context, budget.left_s), time_limit_s=budget.params.time_limit_s)
         if rounds:
-            options = replace(options, rounding=first_rounding(context.problem, patterns))
+            options = replace(options, rounding=rounding_of(context.problem, patterns))
         begun = context.solvers.begin("highs", patterns.model, options)
         context.handover.begun_bound = BegunBound(patterns, begun, rounds)
         yield from ()

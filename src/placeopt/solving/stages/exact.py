@@ -40,28 +40,6 @@ BUILD_SHARE = 0.5
 
 
 @dataclass(frozen=True)
-class LoadRace:
-    """Begins to load the second solver of a race over ``formulation``, where a search or one more level comes first."""
-
-    formulation: str
-    name: ClassVar[str] = "race"
-    uses_solver: ClassVar[bool] = False
-
-    def skip_reason(self, context: SolveContext) -> str | None:
-        """Only where two solvers race over a model that is built, and anything is open."""
-        if solver_of(RACE, context.budget.params, context.budget.threads) != RACE or not sizes.may_be_built(
-            context, self.formulation
-        ):
-            return "no solvers race"
-        return "both levels are proven" if context.proven else context.budget.stop_reason()
-
-    def run(self, context: SolveContext) -> Iterator[StageReport]:
-        """Begin to load; the plan does not state that."""
-        context.solvers.warm_up()
-        yield from ()
-
-
-@dataclass(frozen=True)
 class Exact:
     """Solves an exact model of the value level, and if that is proven one of the cost level at that value."""
 
@@ -97,6 +75,9 @@ class Exact:
             size = f"{plural(sizes.waiting(context), 'job')} on {plural(context.problem.num_gpus, 'GPU')}"
             yield StageReport(f"{size}: too large for {self.formulation}", "skipped", level=level, step=name)
             return
+        solver = solver_of(self.solver, budget.params, budget.threads)
+        if solver == RACE:
+            context.solvers.warm_up()
         builder = ModelBuilder(budget.until(BUILD_SHARE), sizes.most_columns(budget))
         try:
             variables = build_level(context, builder, self.formulation, level)
@@ -106,7 +87,6 @@ class Exact:
             yield StageReport(str(error), "skipped", level=level, step=name)
             return
         task = _Task(builder, builder.build(), variables, level)
-        solver = solver_of(self.solver, budget.params, budget.threads)
         report, failed = _attempt(context, task, solver, name, tuple(budget.params.solver_options.items()))
         yield report
         proven = context.value_proven if level == "value" else context.proven
