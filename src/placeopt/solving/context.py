@@ -87,7 +87,7 @@ class Handover:
     bound_guide: CostGuide | None = None  # the same at the bound on value, while that is open
     searching: Searching | None = None  # the local search, which runs beside stages
     tried: set[str] = field(default_factory=set)  # names of the stages that run once, whatever the slice of work
-    improved: bool = False  # whether the stage before found a better plan; set by the runner
+    ranked: int = 0  # number of the plan whose ranks were permuted last
     not_reached: frozenset[int] = frozenset()  # jobs that the first pass of greedy did not reach
     blocks: str = ""
     """Why a job may wait although it would fit, by the rule of the method; empty where there is no such rule."""

@@ -22,7 +22,7 @@ from placeopt.solving.stages.gpu_patterns import GpuPatternPlan
 from placeopt.solving.stages.greedy import Greedy, LeftOut
 from placeopt.solving.stages.joined_plan import JoinedPlan
 from placeopt.solving.stages.lookahead import LookAhead
-from placeopt.solving.stages.portfolio import DrbPlan, SwafPlan
+from placeopt.solving.stages.portfolio import Alternative, DrbPlan, SwafPlan
 from placeopt.solving.stages.rounding import RoundRelaxations
 from placeopt.solving.stages.strict_priority import StrictPriority
 from placeopt.solving.stages.trivial_proof import TrivialProof
@@ -52,7 +52,7 @@ class Method:
     @property
     def repeated(self) -> tuple[Stage, ...]:
         """The stages that run in every slice of deterministic work; what the others do does not depend on it."""
-        return tuple(stage for stage in self.stages if isinstance(stage, REPEATED) or _improves_again(stage))
+        return tuple(stage for stage in self.stages if isinstance(stage, REPEATED))
 
     @property
     def needs_solver(self) -> bool:
@@ -113,25 +113,23 @@ REPEATED = (
     RoundRelaxations,
     Annealing,
     Exact,
+    RankMapping,
 )
 """Kinds of stages whose work grows with the limit, and of those that make bounds and prices for them."""
 
 
-def _improves_again(stage: Stage) -> bool:
-    return isinstance(stage, RankMapping) and stage.after_improvement
-
-
-GO_ON = (MakeRoom(), ReserveTime(), PreviousPlan(), RankMapping())
-FIRST_PLAN = (LookAhead(), BeginBound(), Greedy(), *GO_ON)
-PORTFOLIO = (LookAhead(), BeginBound(), Greedy(), DrbPlan(), SwafPlan(), *GO_ON)
-RELAXATIONS = (
-    CapacityRelaxationBound(),
-    CostRelaxationBound(),
-    RoundRelaxations(),
-    FillingCostBound(),
-)
-BOUND_AGAIN = CostRelaxationBound(after_improvement=True)
-SEARCH = (Annealing(), BOUND_AGAIN)
+def first_plan(*portfolio: Alternative) -> tuple[Stage, ...]:
+    """Return the stages that make and check the first plan of every method, with what competes with greedy."""
+    return (
+        LookAhead(),
+        BeginBound(),
+        Greedy(),
+        *portfolio,
+        MakeRoom(),
+        ReserveTime(),
+        PreviousPlan(),
+        RankMapping(),
+    )
 
 
 def greedy_method(
@@ -143,12 +141,12 @@ def greedy_method(
     chooser: str | None = None,
 ) -> Method:
     """Return a method that places jobs by greedy alone, and bounds the value."""
-    return Method(GreedyRule(score, order, strict, shape, chooser), (*FIRST_PLAN, Bound()))
+    return Method(GreedyRule(score, order, strict, shape, chooser), (*first_plan(), Bound()))
 
 
-def solver_method(*stages: Stage, score: str = "stranding") -> Method:
+def solver_method(*stages: Stage, score: str = "stranding", portfolio: tuple[Alternative, ...] = ()) -> Method:
     """
-    Return a method that goes on from greedy's plan with ``stages``.
+    Return a method that goes on from the first plan with ``stages``, beside the search if that is one of them.
 
     Parameters
     ----------
@@ -156,42 +154,41 @@ def solver_method(*stages: Stage, score: str = "stranding") -> Method:
         Stages after the first plan and the bound, in their order.
     score
         Name of greedy's score.
+    portfolio
+        What competes with greedy for the first plan.
 
     Returns
     -------
     Method
         To be entered in ``METHODS``.
     """
-    return Method(GreedyRule(score), (*FIRST_PLAN, TrivialProof(), Bound(), *stages))
+    search = (BeginSearch(),) if any(isinstance(stage, Annealing) for stage in stages) else ()
+    return Method(GreedyRule(score), (*first_plan(*portfolio), TrivialProof(), *search, Bound(), *stages))
 
 
 def exact_method(formulation: str, solver: str) -> Method:
     """Return a method that goes on from greedy's plan with one exact model."""
-    return solver_method(Exact(formulation, solver), RankMapping(after_improvement=True))
+    return solver_method(Exact(formulation, solver), RankMapping())
 
 
 METHODS: dict[str, Method] = {
-    "auto": Method(
-        GreedyRule("auto"),
-        (
-            *PORTFOLIO,
-            TrivialProof(),
-            BeginSearch(),
-            Bound(),
-            CapacityRelaxationBound(),
-            GpuPatternPlan(),
-            Fillings(beside_patterns=True),
-            CostRelaxationBound(),
-            RoundRelaxations(),
-            FillingCostBound(),
-            BranchAndPrice(share=0.7, root_share=0.5),
-            Annealing(until_stalled=True),
-            Exact("counts", RACE),
-            RankMapping(after_improvement=True),
-            CostRelaxationBound(),
-            FillingCostBound(),
-            *SEARCH,
-        ),
+    "auto": solver_method(
+        CapacityRelaxationBound(),
+        GpuPatternPlan(),
+        Fillings(beside_patterns=True),
+        CostRelaxationBound(),
+        RoundRelaxations(),
+        FillingCostBound(),
+        BranchAndPrice(share=0.7, root_share=0.5),
+        Annealing(until_stalled=True),
+        Exact("counts", RACE),
+        RankMapping(),
+        CostRelaxationBound(),
+        FillingCostBound(),
+        Annealing(),
+        CostRelaxationBound(),
+        score="auto",
+        portfolio=(DrbPlan(), SwafPlan()),
     ),
     "counts": exact_method("counts", "highs"),
     "counts-cpsat": exact_method("counts", "cpsat"),
@@ -218,7 +215,14 @@ METHODS: dict[str, Method] = {
     "swaf": greedy_method("best_fit", "swaf", shape="swaf"),
     "gpu-patterns": solver_method(GpuPatternPlan(), score="auto"),
     "stranding": greedy_method("stranding", None),
-    "search": solver_method(BeginSearch(), *RELAXATIONS, *SEARCH),
+    "search": solver_method(
+        CapacityRelaxationBound(),
+        CostRelaxationBound(),
+        RoundRelaxations(),
+        FillingCostBound(),
+        Annealing(),
+        CostRelaxationBound(),
+    ),
     "annealing": solver_method(Annealing()),
     "prices": greedy_method("prices"),
     "fillings": solver_method(Fillings()),

@@ -108,7 +108,6 @@ def run_stage(context: SolveContext, stage: Stage) -> None:
             context.skipped.append((stage.name, reason))
             if isinstance(reason, StatedReason):
                 _record(context, stage.name, StageReport(reason, "skipped"), started, improved=False)
-            context.handover.improved = False
             return
         since = started
         searching = context.handover.searching
@@ -125,7 +124,6 @@ def run_stage(context: SolveContext, stage: Stage) -> None:
             vars(context).update(before)
         note_fault(context, stage, error, started)
     context.budget.stopped()  # the clock may have ended the stage; then the plan says so
-    context.handover.improved = has_improved()
 
 
 def exchange(context: SolveContext, searching: Searching) -> None:

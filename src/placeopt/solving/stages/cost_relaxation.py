@@ -41,17 +41,12 @@ class CostRelaxationBound:
 
     name: ClassVar[str] = "cost-relaxation"
     uses_solver: ClassVar[bool] = True
-    after_improvement: bool = False
-    """Whether it runs only where the stage before found a better plan."""
 
     def skip_reason(self, context: SolveContext) -> str | None:
         """Only where costs count and are open, and it was not solved at the value of the best plan."""
         if context.has_cost_bound:
             return "the bound is at the value of the best plan"
-        if self.after_improvement:
-            if not context.handover.improved:
-                return "there is no better plan"
-        elif context.is_closed:
+        if context.is_closed:
             return "the round is proven, or within the gap"
         if reason := context.budget.stop_reason():
             return reason

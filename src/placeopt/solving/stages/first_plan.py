@@ -116,13 +116,11 @@ class RankMapping:
     uses_solver: ClassVar[bool] = False
     share: float = 0.25
     """Part of the time left that permuting may take; the rest is for choosing GPUs."""
-    after_improvement: bool = False
-    """Whether it runs only where the stage before found a better plan."""
 
     def skip_reason(self, context: SolveContext) -> str | None:
-        """Only where traffic costs, and jobs that state theirs are placed."""
-        if self.after_improvement and not context.handover.improved:
-            return "the stage before found no better plan"
+        """Only where traffic costs, and jobs that state theirs are placed; once for each plan."""
+        if context.handover.ranked == context.incumbent.number:
+            return "there is no better plan since"
         if reason := context.budget.stop_reason():
             return reason
         if all(w.cost.name != Communication.name for w in context.weighted):
@@ -144,6 +142,7 @@ class RankMapping:
                 allocation[job], _ = improve_ranks(context.problem, job, placement, deadline, seed=budget.params.seed)
                 gained += allocation[job] is not placement
         offer = context.incumbent.offer(tuple(allocation)) if gained else None
+        context.handover.ranked = context.incumbent.number
         detail = f"{gained} of {len(jobs)} jobs with a traffic graph gained"
         yield StageReport(detail, "improved" if gained else "kept", level="cost", offer=offer)
 
