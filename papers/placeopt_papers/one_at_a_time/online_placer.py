@@ -162,7 +162,7 @@ class OnlinePlacer:
         self.placements: list[Placement | None] = []
         self.refused: list[int] = []
         self.moved: list[int] = []
-        self._table = ScoreTable(self.state, PriceScore(problem, None if quota is None else quota.mix))
+        self._table = ScoreTable(PriceScore(problem, None if quota is None else quota.mix).columns(self.state))
         self._parts = None if quota is None else quota.parts.tolist()
         self._class: list[int] = problem.job_class.tolist()
         self._came, self._taken = [0] * classes, [0] * classes
@@ -222,7 +222,7 @@ class OnlinePlacer:
             job = self.jobs[arrival]
             self._change(job, before, -1)
             after = table.place(job) or before  # there is room where it was, so something is found
-            saved = table.cost(before.option, before.nodes[0]) - table.cost(after.option, after.nodes[0])
+            saved = table.score(before.option, before.nodes[0]) - table.score(after.option, after.nodes[0])
             if saved < moves.least_saving_micro:
                 after = before
             self._change(job, after, 1)

@@ -43,9 +43,9 @@ def place_by(score: str, arrivals: Arrivals, order: IntArray, seed: int) -> np.n
     problem = arrivals.problem
     state = State(problem)
     if points:
-        table = ScoreTable(state, RoundedGradient(problem, arrivals.instance.jobs)) if name == "fgd" else None
+        table = ScoreTable(RoundedGradient(problem, arrivals.instance.jobs).columns(state)) if name == "fgd" else None
     else:
-        table = table_for(state, name)
+        table = table_for(state, score_named(name, problem, seed))
     if table is None:
         candidates = Candidates(state, RoundedScore(name, problem) if points else score_named(name, problem, seed))
     placed, hopeless = np.zeros(len(order), dtype=bool), set()

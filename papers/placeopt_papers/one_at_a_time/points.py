@@ -9,7 +9,7 @@ import numpy as np
 
 from placeopt.heuristics import Candidates, score_named
 from placeopt.heuristics.scores.fragmentation import GradientColumns
-from placeopt.heuristics.scores.table import NEVER, Columns
+from placeopt.heuristics.scores.table import Columns
 from placeopt.model import Job
 from placeopt.problem import RESOURCES, IntArray, Problem, State
 from placeopt.problem.target import Target
@@ -48,24 +48,22 @@ class RoundedGradient:
     def __init__(self, problem: Problem, jobs: Sequence[Job]) -> None:
         self._target = _target(problem, jobs)
 
-    def columns(self, state: State, representatives: list[int]) -> Columns:
+    def columns(self, state: State) -> Columns:
         """See ``Scored``."""
-        return _GradientColumns(self._target, state, representatives)
+        return _GradientColumns(self._target, state)
 
 
 class _GradientColumns(GradientColumns):
-    def __init__(self, target: Target, state: State, representatives: list[int]) -> None:
-        super().__init__(target, state, representatives)
+    def __init__(self, target: Target, state: State) -> None:
+        super().__init__(target, state)
         self._unit = 1000 * target.total
 
     def _points(self, change: np.ndarray) -> np.ndarray:
         return _floored(100 / (1 + np.exp(change / self._unit)))
 
-    def column(self, node_class: int, cpu: int, memory: int, left: tuple[int, ...]) -> IntArray:
+    def column(self, node_class: int, cpu: int, memory: int, left: tuple[int, ...]) -> np.ndarray:
         """See ``Columns``."""
-        change = super().column(node_class, cpu, memory, left)
-        fits = change < NEVER // 2
-        return np.where(fits, -self._points(np.where(fits, change, 0)), NEVER).astype(np.int64)
+        return -self._points(super().column(node_class, cpu, memory, left))
 
     def slots(self, shape: int, node: int, left: tuple[int, ...]) -> tuple[int, ...]:
         """See ``Columns``."""

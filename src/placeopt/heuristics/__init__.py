@@ -3,12 +3,12 @@
 from placeopt.heuristics.bundles import assign_gpus
 from placeopt.heuristics.candidates import Candidates
 from placeopt.heuristics.drb import CHOOSERS, BipartitionOfCommunicating, communicating_jobs
-from placeopt.heuristics.greedy_pass import Chooser, GreedyResult, greedy, place, places, table_for
+from placeopt.heuristics.greedy_pass import Chooser, GreedyResult, greedy, place, places
 from placeopt.heuristics.job_orders import order_jobs, waiting_allowances
 from placeopt.heuristics.preemption import make_room
 from placeopt.heuristics.scores.fit import Stranding
 from placeopt.heuristics.scores.registry import SCORES, score_named
-from placeopt.heuristics.scores.table import ScoreTable
+from placeopt.heuristics.scores.table import ScoreTable, table_for
 
 __all__ = [
     "CHOOSERS",

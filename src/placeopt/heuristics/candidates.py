@@ -3,23 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable
-from typing import NamedTuple, cast
+from typing import NamedTuple
 
 import numpy as np
 
 from placeopt.errors import OutOfTime
-from placeopt.heuristics.narrow_rows import row_counts
 from placeopt.heuristics.score_cache import NodeViews, ScoreCache, option_shapes
-from placeopt.heuristics.single_nodes import ScalarScore, SingleNodes
 from placeopt.problem import BoolArray, IntArray, Move, Problem, State
 from placeopt.problem.free_capacity import gpus_with_room, times_by_resources
 from placeopt.problem.gpu_slots import with_room
 from placeopt.problem.growth import grown_sets, starts
 
 FloatArray = np.ndarray
-
-FEW_NODES = 32
-"""Nodes up to which single ones are scored in plain numbers: about as many as an array of them costs."""
 
 MANY_CHANGES = 32
 """Share of the nodes, one in so many, from which changed ones are looked for among all instead of in the journal."""
@@ -36,7 +31,6 @@ Ranks nodes for a bundle of an option, the lower the better; a bundle fits on al
 - ``pick(candidates, option, gpus, need)``: which usable GPUs of a node a bundle gets; by default the closest together.
 - ``excluded_gpus(candidates, option, gpus)``: GPUs with room that the bundle shall not have.
 - ``randomize(scores)``: changes the scores of all nodes at every decision.
-- ``of_node(problem, option)``: the same score for single nodes, in plain numbers; see ``ScalarScore``.
 - ``option_features(problem)``, shape (O, anything): what the score reads of an option beyond its demand on a node.
 """
 
@@ -109,9 +103,8 @@ class Candidates:
         self.slot_exists: FloatArray = slots < start[1:, None]  # (N, width)
         self.slot_gpu: IntArray = np.where(self.slot_exists, slots, 0)  # (N, width) global GPU of each slot
         self._equal_nodes = bool((per_node == width).all())  # then the slots of a node are a row of the state's arrays
+        self._each_slot = np.ones(width, dtype=np.int64)
         self._at = np.full(self.problem.num_nodes, -1, dtype=np.int64)  # where the journal last names each node
-        scalar = hasattr(score, "of_node") and self._views.only_shares and self._excluded_gpus is None
-        self._singles = SingleNodes(state, cast("ScalarScore", score), width) if scalar else None
         self._kept: dict[Callable[[Candidates, IntArray], FloatArray], FloatArray] = {}
         self.restricted_to: BoolArray | None = None
         """Shape (N,): the only nodes that have finite scores for now; None: all."""
@@ -125,8 +118,6 @@ class Candidates:
         self._at[node] = len(self._journal)
         self._journal.append(node)
         self._views.forget(node)
-        if self._singles is not None:
-            self._singles.forget(node)
         for kept in self._kept.values():
             kept[node] = np.nan
         if len(self._journal) > 4 * self.problem.num_nodes + 1000:  # what fell behind that far is worked out again
@@ -191,17 +182,9 @@ class Candidates:
 
     def _evaluate_again(self, option: int, changed: list[int] | IntArray, scores: FloatArray, rooms: IntArray) -> None:
         """Write scores and rooms of nodes again, as far as the option may run there."""
-        any_class = self._bundle(option).any_class
-        if self._singles is not None and any_class and len(changed) <= FEW_NODES:
-            few = changed if isinstance(changed, list) else changed.tolist()
-            self._singles.evaluate(option, few, scores, rooms)
-            return
         nodes = np.asarray(changed, dtype=np.int64)
-        if not any_class:
+        if not self._bundle(option).any_class:
             nodes = nodes[self.problem.options.node_class_ok[option][self.problem.node_class[nodes]]]
-        if self._singles is not None and len(nodes) <= FEW_NODES:
-            self._singles.evaluate(option, nodes.tolist(), scores, rooms)
-            return
         cache = self._scores_seen
         if cache is None or not cache.helps:
             if len(nodes):
@@ -269,7 +252,7 @@ class Candidates:
         usable = None
         if bundle.gpus:
             usable = self.usable(option, nodes)
-            rooms = np.minimum(rooms, row_counts(usable) // bundle.gpus)  # a job never holds a GPU twice
+            rooms = np.minimum(rooms, usable @ self._each_slot // bundle.gpus)  # a job never holds a GPU twice
         return np.minimum(np.maximum(rooms, 0), bundle.limit), usable
 
     def usable(self, option: int, nodes: IntArray) -> FloatArray:

@@ -6,7 +6,7 @@ import time
 from bisect import bisect_left
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol, cast
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
@@ -15,8 +15,8 @@ from placeopt.heuristics.candidates import Candidates
 from placeopt.heuristics.class_fill import fill_by_class, reached_by_class
 from placeopt.heuristics.node_selection import nodes_for_bundles
 from placeopt.heuristics.related_gangs import place_together
-from placeopt.heuristics.scores.registry import SCORES, score_named
-from placeopt.heuristics.scores.table import ColumnScore, ScoreTable, serves
+from placeopt.heuristics.scores.registry import score_named
+from placeopt.heuristics.scores.table import ScoreTable, table_for
 from placeopt.problem import Allocation, IntArray, Placement, Problem, State
 from placeopt.terms.rules import fits_beyond_room
 from placeopt.terms.rules.relations import open_nodes
@@ -63,17 +63,6 @@ class ByScore:
         if self._only is None:
             return place(self._candidates, job)
         return None if self._only[job] < 0 else place(self._candidates, job, (self._only[job],))
-
-
-def table_for(state: State, score: str, counts: IntArray | None = None) -> ScoreTable | None:
-    """
-    Return a table of all costs by the score of that name, which decides as its candidates would, but sooner.
-
-    None where the score has no columns, or a table does not serve the problem. ``counts`` as in ``score_named``.
-    """
-    if not SCORES[score].has_columns or not serves(state.problem):
-        return None
-    return ScoreTable(state, cast("ColumnScore", score_named(score, state.problem, counts=counts)))
 
 
 @dataclass(frozen=True)
@@ -150,12 +139,14 @@ def greedy(
     if not problem.is_plain:
         from placeopt.heuristics.tree_placer import TreePlacer  # only here: it places members as this module does
 
-        candidates = Candidates(state, score_named(score, problem, seed), over)
-        table = table_for(state, score) if problem.lies_freely and only is None else None
+        by = score_named(score, problem, seed)
+        candidates = Candidates(state, by, over)
+        table = table_for(state, by) if problem.lies_freely and only is None else None
         chosen, tree_placer = table or ByScore(candidates, only), TreePlacer(candidates, over)
     elif chooser is None:
-        table = table_for(state, score) if only is None else None
-        chosen = table or ByScore(Candidates(state, score_named(score, problem, seed), over), only)
+        by = score_named(score, problem, seed)
+        table = table_for(state, by) if only is None else None
+        chosen = table or ByScore(Candidates(state, by, over), only)
     else:
         chosen = chooser(state)
     asked_for: list[int] = (problem.job_class if only is None else only).tolist()

@@ -106,8 +106,8 @@ class IncrementalPlacer:
                 candidates.restricted_to = None
         name = chooser or score
         if name not in self._choosers:
-            made = table_for(self.state, score, self._counts) if chooser is None else CHOOSERS[chooser](self.state)
-            self._choosers[name] = made
+            by = score_named(score, self.problem, counts=self._counts)
+            self._choosers[name] = table_for(self.state, by) if chooser is None else CHOOSERS[chooser](self.state)
         chosen = self._choosers[name]
         return place(self.candidates(score), number) if chosen is None else chosen.place(number)
 

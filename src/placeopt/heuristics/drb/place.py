@@ -10,9 +10,10 @@ from placeopt.heuristics.candidates import Candidates
 from placeopt.heuristics.drb.hardware_tree import cluster_tree
 from placeopt.heuristics.drb.node_utility import NodeUtility
 from placeopt.heuristics.drb.split import Hardware, assign, task_traffic
-from placeopt.heuristics.greedy_pass import TRIES, ByScore, nodes_in_order, place, table_for
+from placeopt.heuristics.greedy_pass import TRIES, ByScore, nodes_in_order, place
 from placeopt.heuristics.node_selection import nodes_for_bundles
 from placeopt.heuristics.scores.registry import score_named
+from placeopt.heuristics.scores.table import table_for
 from placeopt.problem import BoolArray, Placement, Problem, State
 from placeopt.terms.costs.utility import talks
 
@@ -80,7 +81,8 @@ class BipartitionOfCommunicating:
 
     def __init__(self, state: State, score: str) -> None:
         self._communicating, self._bipartition = communicating_jobs(state.problem), Bipartition(state)
-        self._by_score = table_for(state, score) or ByScore(Candidates(state, score_named(score, state.problem)))
+        by = score_named(score, state.problem)
+        self._by_score = table_for(state, by) or ByScore(Candidates(state, by))
 
     def place(self, job: int) -> Placement | None:
         """See ``Chooser``."""

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left
-from collections.abc import Callable
-from math import exp, log1p
-
 import numpy as np
 
 from placeopt.heuristics.candidates import Candidates
-from placeopt.heuristics.narrow_rows import row_counts, row_minima
-from placeopt.heuristics.single_nodes import NodeView
-from placeopt.problem import CPU, MEMORY, IntArray, Problem
+from placeopt.heuristics.scores.table import Columns
+from placeopt.problem import CPU, MEMORY, IntArray, Problem, State
 
 RATED = slice(CPU, MEMORY + 1)
 """The resources that every GPU needs its part of, in the last axis of resource arrays."""
+
+WHOLE = 1000
+"""Thousandths of a GPU."""
 
 SOFTPLUS_WIDTH = 0.3
 STRANDING_WEIGHT = 3.0
@@ -76,67 +74,65 @@ class Stranding:
     def __call__(self, candidates: Candidates, option: int, nodes: IntArray) -> np.ndarray:
         """Score ``nodes``, on all of which a bundle of ``option`` fits."""
         options = candidates.problem.options
-        gpus, share = int(options.bundle_gpus[option]), int(options.milli[option]) / 1000
-        free = candidates.free_milli(nodes) / 1000
-        idle = np.add.reduce(free, axis=1)
-        demand = int(options.bundle_workers[option]) * options.demand[option, RATED]
-        left = candidates.state.node_free.take(nodes, axis=0)[:, RATED] - demand
-        score = self._stranded(idle - gpus * share, left)
-        score -= candidates.kept(self.before, nodes)
-        score *= STRANDING_WEIGHT
-        untouched = row_counts(free >= 1).astype(float)
-        if gpus and share < 1:
-            smallest = row_minima(np.where(candidates.usable(option, nodes), free, np.inf))
-            score += smallest - share
-            untouched -= smallest >= 1
+        gpus, milli = int(options.bundle_gpus[option]), int(options.milli[option])
+        left = candidates.free_milli(nodes)
+        idle, untouched, over = left.sum(axis=1), (left >= 1000).sum(axis=1), np.zeros(len(nodes), dtype=np.int64)
+        if gpus and milli < 1000:
+            smallest = np.where(candidates.usable(option, nodes), left, WHOLE).min(axis=1)
+            over, gpus_opened = smallest - milli, smallest >= 1000
         else:
-            untouched -= gpus
-        score += UNTOUCHED_WEIGHT * untouched
+            gpus_opened = gpus
+        demand = int(options.bundle_workers[option]) * options.demand[option, RATED]
+        free = candidates.state.node_free.take(nodes, axis=0)[:, RATED]
+        return self.score(idle, gpus * milli, free, demand, over, untouched - gpus_opened)
+
+    def score(
+        self,
+        idle: IntArray,
+        milli: IntArray | int,
+        free: IntArray,
+        demand: IntArray,
+        over: IntArray,
+        untouched: IntArray,
+    ) -> np.ndarray:
+        """
+        Return the scores of any nodes for any bundles.
+
+        ``idle`` thousandths of GPUs and ``free``, (..., 2), CPU and memory are there before, ``milli`` and ``demand``
+        are taken of them; ``over`` thousandths are left of the GPU that is shared, ``untouched`` GPUs of the node.
+        """
+        rise = self._stranded(idle - milli, free - demand) - self._stranded(idle, free)
+        score: np.ndarray = STRANDING_WEIGHT * rise + over / 1000 + UNTOUCHED_WEIGHT * untouched
         return score
 
-    def before(self, candidates: Candidates, nodes: IntArray) -> np.ndarray:
-        """S(node) as it is."""
-        idle = np.add.reduce(candidates.free_milli(nodes) / 1000, axis=1)
-        return self._stranded(idle, candidates.state.node_free.take(nodes, axis=0)[:, RATED])
-
-    def _stranded(self, idle: np.ndarray, free: IntArray) -> np.ndarray:
-        """S of nodes with so many idle GPUs, (n,), and so much free CPU and memory, (n, 2)."""
-        beyond = _softplus(idle[:, None] - free / self._per_gpu)
-        stranded: np.ndarray = beyond[:, 0] + beyond[:, 1]
+    def _stranded(self, idle: IntArray, free: IntArray) -> np.ndarray:
+        """S of nodes with so many thousandths of idle GPUs, and so much free CPU and memory, (..., 2)."""
+        beyond = (idle / 1000)[..., None] - free / self._per_gpu
+        stranded: np.ndarray = (SOFTPLUS_WIDTH * np.logaddexp(0, beyond / SOFTPLUS_WIDTH)).sum(axis=-1)
         return stranded
 
-    def of_node(self, problem: Problem, option: int) -> Callable[[NodeView], float]:
-        """Return the same for single nodes; see ``ScalarScore``."""
-        options = problem.options
-        gpus, share = int(options.bundle_gpus[option]), int(options.milli[option]) / 1000
-        taken, milli = gpus * share, int(options.milli[option])
-        cpu, memory = (int(options.bundle_workers[option]) * options.demand[option, RATED]).tolist()
-        shared = gpus > 0 and share < 1
-        per_cpu, per_memory = self.cpu_per_gpu, self.memory_per_gpu
-
-        def stranded(idle: float, cpu: int, memory: int) -> float:
-            by_cpu = (idle - cpu / per_cpu) / SOFTPLUS_WIDTH
-            by_memory = (idle - memory / per_memory) / SOFTPLUS_WIDTH
-            # log(1 + e^x) in the steps of numpy.logaddexp
-            soft_cpu = by_cpu + log1p(exp(-by_cpu)) if by_cpu > 0 else log1p(exp(by_cpu))
-            soft_memory = by_memory + log1p(exp(-by_memory)) if by_memory > 0 else log1p(exp(by_memory))
-            return SOFTPLUS_WIDTH * soft_cpu + SOFTPLUS_WIDTH * soft_memory
-
-        def score(view: NodeView) -> float:
-            free, left, idle = view.free, view.left, view.idle
-            if view.kept is None:
-                view.kept = stranded(idle, free[CPU], free[MEMORY])
-            before: float = view.kept
-            found = STRANDING_WEIGHT * (stranded(idle - taken, free[CPU] - cpu, free[MEMORY] - memory) - before)
-            untouched = len(left) - bisect_left(left, 1000)
-            if not shared:
-                return found + UNTOUCHED_WEIGHT * (untouched - gpus)
-            smallest = left[bisect_left(left, milli)]
-            return found + (smallest / 1000 - share) + UNTOUCHED_WEIGHT * (untouched - (smallest >= 1000))
-
-        return score
+    def columns(self, state: State) -> StrandingColumns | None:
+        """Prepare the same score for a table, where jobs of a shape repeat."""
+        made = StrandingColumns(self, state)
+        return made if 2 * len(made.of) <= state.problem.num_jobs else None
 
 
-def _softplus(x: np.ndarray) -> np.ndarray:
-    out: np.ndarray = SOFTPLUS_WIDTH * np.logaddexp(0, x / SOFTPLUS_WIDTH)
-    return out
+class StrandingColumns(Columns):
+    """``Stranding`` of every shape at once."""
+
+    def __init__(self, score: Stranding, state: State) -> None:
+        super().__init__(state)
+        self._score = score.score
+        self._milli = self.gpus * self.milli
+        self._shared = (self.gpus > 0) & (self.milli < 1000)
+        self._demand = np.column_stack((self.cpu, self.memory))
+
+    def column(self, node_class: int, cpu: int, memory: int, left: tuple[int, ...]) -> np.ndarray:
+        """See ``Columns``."""
+        del node_class
+        at, free = np.array((*left, WHOLE), dtype=np.int64), np.array([cpu, memory], dtype=np.int64)
+        smallest = np.where(self._shared, at[at.searchsorted(self.milli)], WHOLE)
+        over = np.where(self._shared, smallest - self.milli, 0)
+        opened = np.where(self._shared, smallest >= 1000, self.gpus)
+        untouched = sum(milli >= 1000 for milli in left) - opened
+        return self._score(np.array(sum(left)), self._milli, free, self._demand, over, untouched)

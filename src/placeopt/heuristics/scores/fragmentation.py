@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from dataclasses import dataclass
 
 import numpy as np
 
 from placeopt.heuristics.candidates import Candidates
-from placeopt.heuristics.scores.table import NEVER
-from placeopt.problem import CPU, MEMORY, IntArray, Problem, State
+from placeopt.heuristics.scores.table import Columns, FloatArray
+from placeopt.problem import CPU, IntArray, Problem, State
 from placeopt.problem.target import Target, weigh
 from placeopt.terms.costs.fgd import changes_if_placed
 
 MOST_KNOWN = 50_000
 """States of a node's GPUs that are cached; beyond that the cache is cleared."""
-
-FloatArray = np.ndarray
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,7 +26,7 @@ class _Wanted:
     enough: IntArray  # (1001, Q) 1 where it has enough left for one
 
 
-class GradientColumns:
+class GradientColumns(Columns):
     """
     The change of F_n by every shape at once, for nodes of one GPU model.
 
@@ -39,70 +36,54 @@ class GradientColumns:
     are whole and below 2^53, so floats hold them exactly.
     """
 
-    def __init__(self, target: Target, state: State, representatives: list[int]) -> None:
-        self._state = state
-        problem, options = state.problem, state.problem.options
-        of = np.array(representatives, dtype=np.int64)
-        self._cpu, self._memory = options.demand[of, CPU], options.demand[of, MEMORY]
-        self._cpu_list = self._cpu.tolist()
+    def __init__(self, target: Target, state: State) -> None:
+        super().__init__(state)
         self._total = target.total
         self._demands: IntArray = np.unique(target.cpu)
-        self._demand_list: list[int] = self._demands.tolist()
-        self._needs, self._need = np.unique(self._cpu, return_inverse=True)
+        self._needs, self._need = np.unique(self.cpu, return_inverse=True)
+        first, problem = self.problem.first_gpu, self.problem
         node_of_class = {c: n for n, c in enumerate(problem.node_class.tolist())}
-        first = problem.first_gpu
         with_gpus = {c: first[n] for c, n in node_of_class.items() if first[n] < first[n + 1]}
         self._wanted = {c: _wanted(target, int(problem.gpu_type[gpu]), self._demands) for c, gpu in with_gpus.items()}
-        self._mask = {c: np.where(options.node_class_ok[of, c], 0, NEVER) for c in node_of_class}
-        asked = list(
-            zip(options.gpus[of].tolist(), np.where(options.gpus[of], options.milli[of], 0).tolist(), strict=True)
-        )
-        kinds = sorted(set(asked))
-        self._kind = np.array([kinds.index(kind) for kind in asked], dtype=np.int64)
-        self._asked = asked
-        self._gpus = np.array([kind[0] for kind in kinds], dtype=np.int64)
-        self._share = np.array([kind[1] for kind in kinds], dtype=np.int64)
-        self._row = self._kind * (len(self._demands) + 1)  # of each shape, in the flat table of a state of GPUs
-        self._cache: dict[tuple[int, tuple[int, ...]], tuple[list[int], IntArray]] = {}
-        self._class = problem.node_class.tolist()
+        kinds, kind = np.unique(np.column_stack((self.gpus, self.milli)), axis=0, return_inverse=True)
+        self._kind_gpus, self._share = kinds.T
+        self._row = kind.reshape(-1) * (len(self._demands) + 1)  # of each shape, in the flat table of a state of GPUs
+        self._cache: dict[tuple[int, tuple[int, ...]], tuple[FloatArray, FloatArray]] = {}
 
-    def column(self, node_class: int, cpu: int, memory: int, left: tuple[int, ...]) -> IntArray:
+    def column(self, node_class: int, cpu: int, memory: int, left: tuple[int, ...]) -> FloatArray:
         """See ``Columns``."""
-        key = (node_class, tuple(sorted(left)))
+        del memory
+        key = (node_class, left)
         cached = self._cache.get(key)
         if cached is None:
             if len(self._cache) >= MOST_KNOWN:
                 self._cache.clear()
-            cached = self._cache[key] = self._of_gpus(node_class, key[1])
+            cached = self._cache[key] = self._of_gpus(node_class, left)
         now, after = cached
         met = self._demands.searchsorted(cpu - self._needs, side="right")
-        cost: IntArray = after.take(self._row + met.take(self._need))
-        cost -= now[bisect_right(self._demand_list, cpu)]
-        cost += self._mask[node_class]
-        lacking = self._cpu > cpu
-        lacking |= self._memory > memory
-        np.putmask(cost, lacking, NEVER)
-        return cost
+        change: FloatArray = (
+            after.take(self._row + met.take(self._need)) - now[self._demands.searchsorted(cpu, "right")]
+        )
+        return change
 
-    def _of_gpus(self, node_class: int, left: tuple[int, ...]) -> tuple[list[int], IntArray]:
+    def _of_gpus(self, node_class: int, left: tuple[int, ...]) -> tuple[FloatArray, FloatArray]:
         """Return F_n now, R + 1, and the least after each kind of demand, kinds x (R + 1), by CPU demands met."""
         if not left:
             width = len(self._demands) + 1
-            return [0] * width, np.repeat(np.where(self._gpus > 0, NEVER, 0), width)
+            return np.zeros(width), np.zeros(len(self._share) * width)
         wanted, at = self._wanted[node_class], np.array(left, dtype=np.int64)
         held, enough = wanted.held[at].sum(axis=0), wanted.enough[at].sum(axis=0)
         now = self._lost(wanted, int(at.sum()), held, enough)
         levels = np.unique(at)
         rest = levels[None, :] - self._share[:, None]  # (kinds, levels)
-        taken = np.where(self._share[:, None] > 0, self._gpus[:, None], 0)[:, :, None]
+        taken = self._kind_gpus[:, None, None]
         after = np.maximum(rest, 0)
         held = held + taken * (wanted.held[after] - wanted.held[levels])
         enough = enough + taken * (wanted.enough[after] - wanted.enough[levels])
-        lost = self._lost(wanted, int(at.sum()) - (self._gpus * self._share)[:, None], held, enough)
+        lost = self._lost(wanted, int(at.sum()) - (self._kind_gpus * self._share)[:, None], held, enough)
         room = np.array([np.count_nonzero(at == level) for level in levels.tolist()])
-        fits = (rest >= 0) & ((self._gpus[:, None] <= 1) | (room >= self._gpus[:, None]))
-        least = np.where(fits[:, :, None], lost, float(NEVER)).min(axis=1)
-        return now.astype(np.int64).tolist(), least.astype(np.int64).ravel()
+        fits = (rest >= 0) & ((self._kind_gpus[:, None] <= 1) | (room >= self._kind_gpus[:, None]))
+        return now, np.where(fits[:, :, None], lost, np.inf).min(axis=1).ravel()
 
     def _lost(self, wanted: _Wanted, left: int | IntArray, held: FloatArray, enough: IntArray) -> FloatArray:
         """F_n by the number of CPU demands met, the last axis; ``left`` in all, ``held`` and ``enough`` (..., Q)."""
@@ -111,7 +92,7 @@ class GradientColumns:
         return lost
 
     def slots(self, shape: int, node: int, left: tuple[int, ...]) -> tuple[int, ...]:
-        """See ``Columns``; as ``FragmentationGradient.pick``, in indices of the node."""
+        """See ``Columns``; as ``FragmentationGradient.pick``, which also looks at the CPU that is free."""
         need, share = self._asked[shape]
         usable = [slot for slot, milli in enumerate(left) if milli >= share]
         if not need or share >= 1000 or len(usable) <= need:
@@ -120,9 +101,9 @@ class GradientColumns:
 
     def changes(self, shape: int, node: int, left: tuple[int, ...], usable: list[int]) -> FloatArray:
         """Change of F_n by a share of each ``usable`` GPU of a node, indices in the node."""
-        wanted, share = self._wanted[self._class[node]], self._asked[shape][1]
-        cpu = int(self._state.node_free[node, CPU])
-        met = np.searchsorted(self._demands, [cpu, cpu - self._cpu_list[shape]], side="right")
+        wanted, share = self._wanted[int(self.problem.node_class[node])], self._asked[shape][1]
+        cpu = int(self.state.node_free[node, CPU])
+        met = np.searchsorted(self._demands, [cpu, cpu - int(self.cpu[shape])], side="right")
         at = np.array(left, dtype=np.int64)
         held, enough = wanted.held[at].sum(axis=0), wanted.enough[at].sum(axis=0)
         before = self._lost(wanted, int(at.sum()), held, enough)[met[0]]
@@ -167,9 +148,9 @@ class FragmentationGradient:
         score: np.ndarray = changes.min(axis=1).astype(float) if changes.shape[1] else np.zeros(len(nodes))
         return score
 
-    def columns(self, state: State, representatives: list[int]) -> GradientColumns:
-        """Prepare the same score for a table; each shape of jobs is represented by an option."""
-        return GradientColumns(self.target, state, representatives)
+    def columns(self, state: State) -> GradientColumns:
+        """Prepare the same score for a table."""
+        return GradientColumns(self.target, state)
 
     def pick(self, candidates: Candidates, option: int, gpus: list[int], need: int) -> tuple[int, ...]:
         """Return the GPU with the smallest increase and the next usable ones; ties by number."""

@@ -7,13 +7,14 @@ import numpy as np
 from placeopt.heuristics.candidates import Candidates, cheapest, closest
 from placeopt.heuristics.scores.cutting_stock import share_prices
 from placeopt.heuristics.scores.fit import Stranding
-from placeopt.heuristics.scores.table import NEVER
+from placeopt.heuristics.scores.table import Columns, FloatArray
 from placeopt.problem import CPU, MEMORY, BoolArray, IntArray, Problem, State
 
 MOST_KNOWN = 200_000
 """States of a node's GPUs that are cached; beyond that the cache is cleared."""
-MOST_CELLS = 4_000_000
-"""Costs in the columns that are cached, eight bytes each; beyond that the cache is cleared."""
+
+FULL = 1 << 50
+"""Price of a share on a GPU that has too little left for it; more than any other."""
 
 MICRO = 1_000_000
 """Everything is counted in millionths of a GPU, so that two ways to add it up agree."""
@@ -28,55 +29,32 @@ LOWEST = -5000
 """Thousandths below which ``stranded`` is 0."""
 
 
-class PriceColumns:
+class PriceColumns(Columns):
     """
-    The sum that ``PriceScore`` is, by its parts, all in millionths of a GPU: so both give the same integers.
+    The sum that ``PriceScore`` is, by its parts, all in millionths of a GPU: so both give the same whole numbers.
 
     What depends on the GPUs alone is cached by their free share; the rest is looked up in the table of stranded
-    GPUs by what CPU and memory could serve. Whole columns are remembered too: nodes alike are filled alike, and of
-    those that the openb trace asks for three in five were asked for before.
+    GPUs by what CPU and memory could serve.
     """
 
-    def __init__(self, prices: PriceScore, state: State, representatives: list[int]) -> None:
-        self._state = state
-        problem, options = state.problem, state.problem.options
-        of = np.array(representatives, dtype=np.int64)
-        self._cpu, self._memory = options.demand[of, CPU], options.demand[of, MEMORY]
+    def __init__(self, prices: PriceScore, state: State) -> None:
+        super().__init__(state)
         self._per_gpu = int(prices.per_gpu[0]), int(prices.per_gpu[1])
-        self._stranded, self._untouched, self._lowest = prices.stranded, prices.untouched, prices.lowest
-        gpus, milli = options.gpus[of], options.milli[of]
-        asked = gpus * milli
-        self._by_cpu, self._by_memory = (prices.need[of] - asked[:, None] - prices.lowest).T.copy()
-        kinds = sorted(set(zip(gpus.tolist(), milli.tolist(), strict=True)))  # GPUs, and share of each
-        at = {kind: i for i, kind in enumerate(kinds)}
-        self._kind = np.array([at[kind] for kind in zip(gpus.tolist(), milli.tolist(), strict=True)], dtype=np.int64)
-        self._gpus = np.array([kind[0] for kind in kinds], dtype=np.int64)
-        rows = prices.loss[np.searchsorted(prices.shares, [kind[1] for kind in kinds])].reshape(len(kinds), 1001)
-        too_little = np.arange(1001) < np.array([kind[1] for kind in kinds], dtype=np.int64)[:, None]
-        self._paid: IntArray = np.where(too_little, NEVER, rows).T.copy()  # (1001, kinds) by the free share of the GPU
-        self._by_class = {
-            c: asked * prices.node_price[n] + np.where(options.node_class_ok[of, c], 0, NEVER)
-            for c, n in {c: n for n, c in enumerate(problem.node_class.tolist())}.items()
-        }
-        self._share, self._count = milli.tolist(), gpus.tolist()
+        self._stranded, self._untouched = prices.stranded, prices.untouched
+        asked = self.gpus * self.milli
+        self._by_cpu, self._by_memory = (prices.need[self.of] - asked[:, None] - LOWEST).T.copy()
+        kinds, kind = np.unique(np.column_stack((self.gpus, self.milli)), axis=0, return_inverse=True)
+        self._kind: IntArray = kind.reshape(-1)
+        self._kind_gpus, shares = kinds.T
+        rows = prices.loss[np.searchsorted(prices.shares, shares)].reshape(len(kinds), 1001)
+        self._paid: IntArray = np.where(np.arange(1001) < shares[:, None], FULL, rows).T.copy()
+        """(1001, kinds) by the free share of the GPU."""
+        first = {c: n for n, c in enumerate(self.problem.node_class.tolist())}
+        self._by_class = {c: asked * prices.node_price[n] for c, n in first.items()}
         self._cache: dict[tuple[int, tuple[int, ...]], tuple[int, IntArray]] = {}
-        self._columns: dict[tuple[int, int, int, tuple[int, ...]], IntArray] = {}
-        self._most_columns = MOST_CELLS // max(len(of), 1)
-        self._chosen: dict[tuple[int, int, tuple[int, ...]], tuple[int, ...]] = {}
-        self._class = problem.node_class.tolist()
 
-    def column(self, node_class: int, cpu: int, memory: int, left: tuple[int, ...]) -> IntArray:
-        """See ``Columns``; the result is cached, so it must not be written to."""
-        state = (node_class, cpu, memory, tuple(sorted(left)))
-        cost = self._columns.get(state)
-        if cost is None:
-            if len(self._columns) >= self._most_columns:
-                self._columns.clear()
-            cost = self._columns[state] = self._work_out(*state)
-        return cost
-
-    def _work_out(self, node_class: int, cpu: int, memory: int, left: tuple[int, ...]) -> IntArray:
-        """Return the cost of every shape; ``left`` ascending."""
+    def column(self, node_class: int, cpu: int, memory: int, left: tuple[int, ...]) -> FloatArray:
+        """See ``Columns``."""
         key = (node_class, left)
         cached = self._cache.get(key)
         if cached is None:
@@ -88,52 +66,27 @@ class PriceColumns:
         cost: IntArray = self._stranded.take(self._by_cpu + by_cpu, mode="clip")
         cost += self._stranded.take(self._by_memory + by_memory, mode="clip")
         cost += part
-        now = self._stranded.take((by_cpu - self._lowest, by_memory - self._lowest), mode="clip")
+        now = self._stranded.take((by_cpu - LOWEST, by_memory - LOWEST), mode="clip")
         cost -= now[0] + now[1]
-        lacking = self._cpu > cpu
-        lacking |= self._memory > memory
-        np.putmask(cost, lacking, NEVER)
         return cost
 
     def _of_gpus(self, left: tuple[int, ...]) -> IntArray:
         """Shape (S,): what the GPUs taken cost, and those that stay untouched; ``left`` ascending."""
+        cost = np.zeros(len(self._kind_gpus), dtype=np.int64)
         if left:
-            paid = self._paid[list(left)]
-            paid.sort(axis=0)
-            last = np.minimum(self._gpus, len(left)) - 1
-            cost = paid.cumsum(axis=0)[last, np.arange(len(last))]
-            cost[self._gpus == 0] = 0
-        else:
-            cost = np.zeros(len(self._gpus), dtype=np.int64)
-        cost[self._gpus > len(left)] = NEVER
-        cost += self._untouched * sum(milli_left >= 1000 for milli_left in left)
-        of_shapes: IntArray = np.minimum(cost, NEVER)[self._kind]
+            paid = np.sort(self._paid[list(left)], axis=0)
+            last = np.minimum(self._kind_gpus, len(left)) - 1
+            cost = np.where(self._kind_gpus > 0, paid.cumsum(axis=0)[last, np.arange(len(last))], 0)
+        cost += self._untouched * sum(milli >= 1000 for milli in left)
+        of_shapes: IntArray = cost[self._kind]
         return of_shapes
 
-    def slots(self, shape: int, node: int, left: tuple[int, ...]) -> tuple[int, ...]:
-        """See ``Columns``; as ``PriceScore.pick``, in indices of the node."""
-        need = self._count[shape]
-        if not need:
-            return ()
-        key = (int(self._kind[shape]), self._class[node], left)
-        cached_slots = self._chosen.get(key)
-        if cached_slots is None:
-            if len(self._chosen) >= MOST_KNOWN:
-                self._chosen.clear()
-            cached_slots = self._chosen[key] = self._choose(shape, node, left)
-        return cached_slots
-
-    def _choose(self, shape: int, node: int, left: tuple[int, ...]) -> tuple[int, ...]:
-        share, need = self._share[shape], self._count[shape]
-        usable = [slot for slot, milli_left in enumerate(left) if milli_left >= share]
-        if len(usable) <= need:
-            return tuple(usable)
-        if share < 1000:
-            paid = self._paid[:, self._kind[shape]]
-            return tuple(sorted(sorted(usable, key=lambda slot: (int(paid[left[slot]]), slot))[:need]))
-        start = self._state.problem.first_gpu[node]
-        chosen = closest(self._state, [start + slot for slot in usable], need)
-        return tuple(gpu - start for gpu in chosen)
+    def choose(self, shape: int, node: int, left: tuple[int, ...], usable: list[int]) -> tuple[int, ...]:
+        """Choose as ``PriceScore.pick``."""
+        if self.milli[shape] >= 1000:
+            return super().choose(shape, node, left, usable)
+        paid = self._paid[[left[slot] for slot in usable], self._kind[shape]]
+        return cheapest(usable, paid, int(self.gpus[shape]))
 
 
 class PriceScore:
@@ -167,7 +120,6 @@ class PriceScore:
         x = np.arange(LOWEST, 1000 * most + 1) / (1000 * WIDTH)
         self.stranded: IntArray = _micro(WIDTH * np.logaddexp(0, x))
         """By thousandths of a GPU that CPU or memory cannot serve, from ``LOWEST`` on."""
-        self.lowest = LOWEST
         self.shares, self.loss = losses(problem, counts)
         self.kind: IntArray = np.searchsorted(self.shares, problem.options.milli)  # (O,) row of ``loss``
         self.untouched = int(UNTOUCHED_WEIGHT * MICRO)
@@ -192,9 +144,9 @@ class PriceScore:
             score += np.sort(paid, axis=1)[:, :gpus].sum(axis=1)
         return score.astype(float)
 
-    def columns(self, state: State, representatives: list[int]) -> PriceColumns:
-        """Prepare the same score for a table; each shape of jobs is represented by an option."""
-        return PriceColumns(self, state, representatives)
+    def columns(self, state: State) -> PriceColumns:
+        """Prepare the same score for a table."""
+        return PriceColumns(self, state)
 
     def _stranding(self, idle: IntArray, served: IntArray) -> IntArray:
         stranded: IntArray = self.stranded.take(idle[:, None] - served - LOWEST, mode="clip").sum(axis=1)

@@ -43,15 +43,12 @@ class ScoreSpec:
     local
         Whether the score of a node depends on its free capacity alone, not on the jobs there or on earlier calls. Only
         such scores can place some jobs of a live cluster, which keeps no more than free capacity.
-    has_columns
-        Whether the score has a method ``columns``, which a `placeopt.heuristics.scores.table.ScoreTable` needs.
     """
 
     make: Callable[..., Score]
     needs_seed: bool = False
     needs_mix: bool = False
     local: bool = True
-    has_columns: bool = False
 
 
 def _constant(score: Score) -> Callable[[Problem], Score]:
@@ -69,12 +66,12 @@ SCORES: dict[str, ScoreSpec] = {
     "random": ScoreSpec(Random, needs_seed=True, local=False),
     "horus": ScoreSpec(HorusByCost),
     "obp": ScoreSpec(MostFreeMemory),
-    "fgd": ScoreSpec(FragmentationGradient, needs_mix=True, has_columns=True),
+    "fgd": ScoreSpec(FragmentationGradient, needs_mix=True),
     "stranding": ScoreSpec(Stranding, needs_mix=True),
     "least_slowdown": ScoreSpec(LeastSlowdown),
     "marginal_cost": ScoreSpec(MarginalCost, local=False),
-    "prices": ScoreSpec(PriceScore, needs_mix=True, has_columns=True),
-    "share_prices": ScoreSpec(partial(PriceScore, nodes=False), needs_mix=True, has_columns=True),
+    "prices": ScoreSpec(PriceScore, needs_mix=True),
+    "share_prices": ScoreSpec(partial(PriceScore, nodes=False), needs_mix=True),
     "sc17_fcfs": ScoreSpec(_constant(LastMachine())),
     "sc17_bf": ScoreSpec(_constant(LastMachineFullestSocket())),
 }

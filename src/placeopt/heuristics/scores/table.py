@@ -1,41 +1,87 @@
-"""Decisions in microseconds: the cost of every shape of job on every node, of which a decision changes one column."""
+"""Decisions in microseconds: the score of every shape of job on every node, of which a decision changes one column."""
 
 from __future__ import annotations
 
-from typing import Protocol
+from abc import ABC, abstractmethod
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 
+from placeopt.heuristics.candidates import Score, closest
 from placeopt.heuristics.score_cache import option_shapes
-from placeopt.problem import CPU, MEMORY, BoolArray, IntArray, Placement, Problem, State
+from placeopt.problem import CPU, MEMORY, BoolArray, Placement, Problem, State
 from placeopt.terms.rules.minimal_utility import applies
 
-NEVER = 1 << 50
-"""Cost where a job does not fit; costs that are added to it leave it above ``NEVER // 2``."""
+FloatArray = np.ndarray
 
 MOST_CELLS = 20_000_000
 """Shapes x nodes beyond which there is no table: eight bytes each."""
+MOST_KNOWN = 4_000_000
+"""Scores in the columns that are cached, and GPUs in the choices; beyond that the cache is cleared."""
 
 
-class Columns(Protocol):
-    """What a job costs on a node, for all shapes of jobs at once."""
+class Columns(ABC):
+    """What a job costs on a node, for all shapes of jobs at once, each represented by its first option."""
 
-    def column(self, node_class: int, cpu: int, memory: int, left: tuple[int, ...]) -> IntArray:
+    def __init__(self, state: State) -> None:
+        self.state, self.problem, options = state, state.problem, state.problem.options
+        self.shape = option_shapes(self.problem)
+        of = self.of = np.unique(self.shape, return_index=True)[1]
+        self.cpu, self.memory = options.demand[of, CPU], options.demand[of, MEMORY]  # (S,)
+        self.gpus, self.milli = options.gpus[of], np.where(options.gpus[of] > 0, options.milli[of], 0)  # (S,)
+        self.node_class_ok: BoolArray = options.node_class_ok[of]  # (S, classes of nodes)
+        self._asked = list(zip(self.gpus.tolist(), self.milli.tolist(), strict=True))
+        self._chosen: dict[tuple[int, int, int, tuple[int, ...]], tuple[int, ...]] = {}
+
+    @abstractmethod
+    def column(self, node_class: int, cpu: int, memory: int, left: tuple[int, ...]) -> FloatArray:
         """
-        Return the cost of every shape on a node, (S,), above ``NEVER // 2`` where it does not fit.
+        Return the score of every shape on a node, (S,), whatever it is where the shape does not fit.
 
-        ``cpu`` and ``memory`` are free on the node, ``left`` are the thousandths left of each of its GPUs.
+        ``cpu`` and ``memory`` are free on the node, ``left`` are the thousandths left of each of its GPUs, ascending.
         """
+
+    def fits(self, node_class: int, cpu: int, memory: int, left: tuple[int, ...]) -> BoolArray:
+        """Shape (S,): whether a job of each shape has room on a node; the rest as in ``column``."""
+        enough = len(left) - np.array(left, dtype=np.int64).searchsorted(self.milli) >= self.gpus
+        enough &= self.cpu <= cpu
+        enough &= self.memory <= memory
+        enough &= self.node_class_ok[:, node_class]
+        return enough
 
     def slots(self, shape: int, node: int, left: tuple[int, ...]) -> tuple[int, ...]:
-        """Return which of the node's GPUs a job of ``shape``, which fits, gets: indices in the node."""
+        """
+        Return which of the node's GPUs a job of ``shape``, which fits, gets: indices in the node.
+
+        ``left``: Of each GPU, in their order; the answer depends on nothing else than these and the class of the node.
+        """
+        need, share = self._asked[shape]
+        if not need:
+            return ()
+        key = (need, share, int(self.problem.node_class[node]), left)
+        chosen = self._chosen.get(key)
+        if chosen is None:
+            if len(self._chosen) * max(len(left), 1) >= MOST_KNOWN:
+                self._chosen.clear()
+            usable = [slot for slot, milli in enumerate(left) if milli >= share]
+            chosen = tuple(usable) if len(usable) <= need else self.choose(shape, node, left, usable)
+            self._chosen[key] = chosen
+        return chosen
+
+    def choose(self, shape: int, node: int, left: tuple[int, ...], usable: list[int]) -> tuple[int, ...]:
+        """Choose of more GPUs than it takes; the closest together unless a score knows better."""
+        del left
+        start = self.problem.first_gpu[node]
+        found = closest(self.state, [start + slot for slot in usable], self._asked[shape][0])
+        return tuple(gpu - start for gpu in found)
 
 
+@runtime_checkable
 class ColumnScore(Protocol):
-    """A score that also computes whole columns of the table; ``ScoreSpec.has_columns`` says which scores do."""
+    """A score that also computes whole columns of the table."""
 
-    def columns(self, state: State, representatives: list[int]) -> Columns:
-        """Prepare for the shapes of jobs, each represented by an option."""
+    def columns(self, state: State) -> Columns | None:
+        """Prepare for all shapes of jobs; None where scoring one shape at a time is quicker."""
 
 
 def serves(problem: Problem) -> bool:
@@ -57,20 +103,29 @@ def serves(problem: Problem) -> bool:
     )
 
 
+def table_for(state: State, score: Score) -> ScoreTable | None:
+    """
+    Return a table of all costs by a score, which decides as its candidates would, but sooner.
+
+    None where the score has no columns, or a table does not serve the problem.
+    """
+    columns = score.columns(state) if isinstance(score, ColumnScore) and serves(state.problem) else None
+    return None if columns is None else ScoreTable(columns)
+
+
 class ScoreTable:
     """
     A chooser that keeps every score at hand: a decision is the smallest of a row, a change is one column.
 
     It decides as ``ByScore`` with the same score does, ties by node number included, where ``serves`` holds. Columns
     are worked out for all shapes at once, so their number hardly matters; a node's column again only when it is needed.
+    They are remembered, since nodes alike are filled alike: of those that the openb trace asks for three in five were
+    asked for before.
     """
 
-    def __init__(self, state: State, score: ColumnScore) -> None:
-        problem = self._problem = state.problem
-        self._shape = option_shapes(problem)
-        count = max(self._shape, default=-1) + 1
-        representatives = [self._shape.index(shape) for shape in range(count)]
-        self._columns = score.columns(state, representatives)
+    def __init__(self, columns: Columns) -> None:
+        state, problem = columns.state, columns.problem
+        self._columns, self._shape = columns, columns.shape
         self._class: list[int] = problem.node_class.tolist()
         self._start = problem.first_gpu
         self._free = list(state.node_free)  # views: they stay true
@@ -81,47 +136,56 @@ class ScoreTable:
             options_of_class = range(int(problem.class_option_start[k]), int(problem.class_option_start[k + 1]))
             self._options.append(sorted(options_of_class, key=lambda o: -int(problem.options.value[o])))
         self._job_class: list[int] = problem.job_class.tolist()
-        self._stale: dict[int, None] = {}
+        self._stale: dict[int, None] = dict.fromkeys(range(problem.num_nodes))
         self.restricted_to: BoolArray | None = None
         """Shape (N,): the only nodes in question; None: all."""
-        self._cost: IntArray = np.empty((count, problem.num_nodes), dtype=np.int64)
-        alike: dict[tuple[object, ...], list[int]] = {}
-        for n, node_class in enumerate(self._class):
-            key = (node_class, self._free[n].tobytes(), self._left[n].tobytes())
-            alike.setdefault(key, []).append(n)
-        for nodes in alike.values():
-            self._cost[:, nodes] = self._column(nodes[0])[:, None]
-        self._rows = list(self._cost)
+        self._scores: FloatArray = np.empty((len(columns.of), problem.num_nodes))
+        self._rows = list(self._scores)
+        self._known: dict[tuple[int, int, int, tuple[int, ...]], FloatArray] = {}
 
-    def _column(self, node: int) -> IntArray:
+    def _column(self, node: int) -> FloatArray:
+        """Return the score of every shape on a node, infinite where it has no room; not to be changed."""
         free = self._free[node].tolist()
-        return self._columns.column(self._class[node], free[CPU], free[MEMORY], tuple(self._left[node].tolist()))
+        left = sorted(self._left[node].tolist())
+        if left and left[0] < 0:
+            left = [max(milli, 0) for milli in left]
+        seen = (self._class[node], free[CPU], free[MEMORY], tuple(left))
+        column = self._known.get(seen)
+        if column is None:
+            if len(self._known) * len(self._rows) >= MOST_KNOWN:
+                self._known.clear()
+            column = self._known[seen] = np.where(self._columns.fits(*seen), self._columns.column(*seen), np.inf)
+        return column
 
     def changed(self, node: int) -> None:
         """Note that the free capacity of ``node`` changed."""
         self._stale[node] = None
 
-    def cost(self, option: int, node: int) -> int:
-        """Return what a job costs on a node in an option now; above ``NEVER // 2`` where it has no room."""
+    def score(self, option: int, node: int) -> float:
+        """Return the score of a node for a job in an option now; infinite where it has no room."""
         self._update()
-        return int(self._rows[self._shape[option]][node])
+        return float(self._rows[self._shape[option]][node])
 
     def _update(self) -> None:
+        alike: dict[int, tuple[FloatArray, list[int]]] = {}
         for node in self._stale:
-            self._cost[:, node] = self._column(node)
+            column = self._column(node)
+            alike.setdefault(id(column), (column, []))[1].append(node)
+        for column, nodes in alike.values():
+            self._scores[:, nodes] = column[:, None]
         self._stale.clear()
 
     def place(self, job: int) -> Placement | None:
-        """See ``Chooser``: the first option by value that fits anywhere, where it costs least."""
+        """See ``Chooser``: the first option by value that fits anywhere, at the best node."""
         if self._stale:
             self._update()
         for option in self._options[self._job_class[job]]:
             shape = self._shape[option]
             row = self._rows[shape]
             if self.restricted_to is not None:
-                row = np.where(self.restricted_to, row, NEVER)
+                row = np.where(self.restricted_to, row, np.inf)
             node = int(row.argmin())
-            if row[node] < NEVER // 2:
+            if row[node] < np.inf:
                 start = self._start[node]
                 slots = self._columns.slots(shape, node, tuple(self._left[node].tolist()))
                 return Placement(option, (node,), tuple([start + slot for slot in slots]))
