@@ -13,8 +13,9 @@ from placeopt.benchmark.linear_case import run_solver, status_of, store_values
 from placeopt.documents.files import read_bytes
 from placeopt.errors import Unsupported
 from placeopt.linear import NO_UPPER, IntArray, LinearModel, ModelBuilder
+from placeopt.rank_mapping.case import Mapping
 from placeopt.rank_mapping.qaplib import parse_qaplib
-from placeopt.rank_mapping.quadratic import QuadraticResult, solve_quadratic
+from placeopt.rank_mapping.quadratic import solve_quadratic
 
 if TYPE_CHECKING:
     from placeopt.benchmark.child import CaseReport
@@ -44,7 +45,7 @@ def assign_items(case: Case, target: Path, report: CaseReport) -> CaseAnswer:
 def _search(flows: IntArray, distances: IntArray, case: Case, report: CaseReport) -> tuple[CaseAnswer, IntArray]:
     began = time.monotonic()
 
-    def on_better(found: QuadraticResult) -> None:
+    def on_better(found: Mapping) -> None:
         report.point((time.monotonic() - began, found.cost, found.bound, None, None))
 
     report.solving()

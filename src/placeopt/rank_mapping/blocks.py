@@ -8,6 +8,7 @@ import numpy as np
 
 from placeopt.problem import IntArray
 from placeopt.rank_mapping.case import FloatArray, MappingProblem
+from placeopt.topology.machine_distances import components
 
 
 @dataclass(frozen=True)
@@ -72,17 +73,8 @@ def _divide(case: MappingProblem, inner: FloatArray, gpus: IntArray) -> Block:
         groups = case.groups[gpus]
         if (groups != groups[0]).any():
             near |= groups[:, None] == groups
-    part = _components(near)
+    part = components(near)
     members, first = tuple(gpus.tolist()), np.unique(part).tolist()
     if len(first) == 1:
         return Block(members)
     return Block(members, apart, tuple(_divide(case, inner, gpus[part == one]) for one in first))
-
-
-def _components(near: np.ndarray) -> IntArray:
-    """Shape (n,): the first vertex of each one's component, by the symmetric adjacency."""
-    part, before = np.arange(len(near)), None
-    while before is None or (part != before).any():
-        before = part
-        part = np.minimum(part, np.where(near, part, len(near)).min(axis=1))
-    return part

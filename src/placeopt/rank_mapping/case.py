@@ -20,6 +20,26 @@ MAX_COST = MAX_EXACT >> 6
 
 
 @dataclass(frozen=True, eq=False)
+class Mapping:
+    """
+    An order, its cost and a proven bound.
+
+    Of ranks: positions in the list of GPUs, rank r holds ``order[r * g:(r + 1) * g]``; the cost is the sum over pairs
+    of GPUs of weight x distance, in link-cost units. Of items: item i stands at place ``order[i]``; the cost is the sum
+    over ordered pairs of flow x distance.
+    """
+
+    order: IntArray  # (n,)
+    cost: int
+    bound: int  # no order costs less
+
+    @property
+    def optimal(self) -> bool:
+        """Whether no order costs less, by proof."""
+        return self.cost == self.bound
+
+
+@dataclass(frozen=True, eq=False)
 class MappingProblem:
     """
     ``k`` ranks of ``g`` GPUs each on ``n = k g`` GPUs.

@@ -44,8 +44,7 @@ def evolve(
     pool, costs, least = starts[:0], np.zeros(0), np.inf
     orders, generation, idle = starts, 0, 0
     while True:
-        far, before = distances[orders[:, :, None], orders[:, None, :]], least
-        search = TabuPopulation(flows, far, orders, rng, linear=linear)
+        before, search = least, TabuPopulation(flows, distances, orders, rng, linear=linear)
         for _ in range(0, steps, SLICE):
             search.run(SLICE, deadline=deadline, target=target)
             if search.best_costs.min() < least:

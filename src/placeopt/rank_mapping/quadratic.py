@@ -4,34 +4,19 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import numpy as np
 
 from placeopt.errors import BadInput, Unsupported
 from placeopt.problem import IntArray
 from placeopt.rank_mapping.bound import gilmore_lawler
-from placeopt.rank_mapping.case import MAX_COST, check_square
+from placeopt.rank_mapping.case import MAX_COST, Mapping, check_square
 from placeopt.rank_mapping.evolution import POPULATION, evolve
 
 MAX_SIZE = 256
 """Largest n: of QAPLIB, and of memory for the population."""
 STEPS_PER_ITEM = 100
 """Swaps of a search between two generations, times n."""
-
-
-@dataclass(frozen=True, eq=False)
-class QuadraticResult:
-    """An order of a quadratic assignment problem."""
-
-    order: IntArray  # (n,) item i stands at place order[i]
-    cost: int  # sum over ordered pairs of flow x distance
-    bound: int  # proven: no order costs less
-
-    @property
-    def optimal(self) -> bool:
-        """Whether no order costs less, by proof."""
-        return self.cost == self.bound
 
 
 def solve_quadratic(
@@ -41,8 +26,8 @@ def solve_quadratic(
     time_limit_s: float,
     seed: int = 0,
     generations: int | None = None,
-    on_better: Callable[[QuadraticResult], object] = lambda _: None,
-) -> QuadraticResult:
+    on_better: Callable[[Mapping], object] = lambda _: None,
+) -> Mapping:
     """
     Search an order of little cost: the sum over i, j of ``flows[i, j] * distances[order[i], order[j]]``.
 
@@ -62,7 +47,7 @@ def solve_quadratic(
 
     Returns
     -------
-    QuadraticResult
+    Mapping
         The best order met, and Gilmore and Lawler's bound (1962, 1963).
 
     Raises
@@ -79,10 +64,10 @@ def solve_quadratic(
     a, b = flows.astype(np.float64), distances.astype(np.float64)
     first = round(float((a * b).sum()))
     if n < 2:
-        return QuadraticResult(np.arange(n), first, first)
-    on_better(QuadraticResult(np.arange(n), first, 0))
+        return Mapping(np.arange(n), first, first)
+    on_better(Mapping(np.arange(n), first, 0))
     bound = gilmore_lawler(flows, distances)
-    on_better(QuadraticResult(np.arange(n), first, bound))
+    on_better(Mapping(np.arange(n), first, bound))
     rng = np.random.default_rng(seed)
     np.fill_diagonal(a, 0)
     np.fill_diagonal(b, 0)
@@ -96,9 +81,9 @@ def solve_quadratic(
         deadline=deadline,
         target=bound,
         generations=generations,
-        on_better=lambda order, cost: on_better(QuadraticResult(order, cost, bound)),
+        on_better=lambda order, cost: on_better(Mapping(order, cost, bound)),
     )
-    return QuadraticResult(order, cost, bound)
+    return Mapping(order, cost, bound)
 
 
 def _check(flows: IntArray, distances: IntArray) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
@@ -12,7 +12,7 @@ from placeopt.errors import BadInput, Unsupported
 from placeopt.problem import IntArray, Placement, Problem
 from placeopt.rank_mapping.blocks import find_blocks
 from placeopt.rank_mapping.bound import cut_bound
-from placeopt.rank_mapping.case import MappingProblem, make_case
+from placeopt.rank_mapping.case import Mapping, MappingProblem, make_case
 from placeopt.rank_mapping.search import improve
 from placeopt.rank_mapping.sets import map_by_sets
 from placeopt.terms.costs.communication import job_cost, rank_traffic
@@ -22,20 +22,6 @@ MAX_GPUS = 1_024
 
 BOUND_SHARE = 0.5
 """Share of the time left that the bound may take; the rest is for the search."""
-
-
-@dataclass(frozen=True, eq=False)
-class Mapping:
-    """Which GPUs each rank holds."""
-
-    order: IntArray  # (k * g,) positions in the list of GPUs; rank r holds order[r * g:(r + 1) * g]
-    cost: int  # sum over pairs of GPUs of weight x distance, in link-cost units
-    bound: int  # proven: no order costs less
-
-    @property
-    def optimal(self) -> bool:
-        """Whether no order costs less, by proof."""
-        return self.cost == self.bound
 
 
 def map_ranks(

@@ -57,8 +57,7 @@ def _swap_gpus(case: MappingProblem, order: IntArray, rng: np.random.Generator, 
     """Swap single GPUs of different ranks on one node."""
     node, rank = case.groups[order], np.arange(case.num_tasks) // case.size
     barred = (node[:, None] != node) | (rank[:, None] == rank)
-    far = case.distances[np.ix_(order, order)]
-    search = TabuPopulation(case.traffic, far[None], order[None], rng, barred=barred[None])
+    search = TabuPopulation(case.traffic, case.distances, order[None], rng, barred=barred)
     search.run(STEPS_PER_RANK * case.num_tasks, deadline=deadline)
     return np.asarray(search.best_orders[0])
 

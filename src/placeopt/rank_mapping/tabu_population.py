@@ -17,18 +17,17 @@ class TabuPopulation:
     """
     ``K`` tabu searches over swaps, step by step together: one numpy call serves all, which is what small n needs.
 
-    The cost of an order p is the sum of ``flows[i, j] * far[i, j]`` over all ordered pairs, where ``far`` are the
-    distances between the places of the items, and of ``linear[i, p[i]]`` over all items; neither matrix need be
-    symmetric, both have zero diagonals. ``far`` has shape (K, n, n); ``barred``, (K, n, n), are pairs that are never
-    swapped. ``delta[k, i, j]`` is the exact change of cost of search k if i and j are swapped. It is computed once and
-    then updated: after the swap of r and s an entry of two others changes by a sum of products (Taillard 1991), the
-    entries of r and s are computed again.
+    The cost of an order p is the sum of ``flows[i, j] * distances[p[i], p[j]]`` over all ordered pairs, and of
+    ``linear[i, p[i]]`` over all items, (n, n) each; neither matrix need be symmetric, both have zero diagonals.
+    ``barred``, (n, n), are pairs of items that are never swapped. ``delta[k, i, j]`` is the exact change of cost of
+    search k if i and j are swapped. It is computed once and then updated: after the swap of r and s an entry of two
+    others changes by a sum of products (Taillard 1991), the entries of r and s are computed again.
     """
 
     def __init__(
         self,
         flows: FloatArray,
-        far: FloatArray,
+        distances: FloatArray,
         orders: IntArray,
         rng: np.random.Generator,
         *,
@@ -39,7 +38,7 @@ class TabuPopulation:
         self._flows, self._back = flows, np.ascontiguousarray(flows.T)
         self._both = flows + flows.T
         self.orders = orders.copy()  # (K, n)
-        self._far = far.copy()  # (K, n, n)
+        self._far = distances[orders[:, :, None], orders[:, None, :]]  # (K, n, n) between the places of the items
         at = flows @ self._far.transpose(0, 2, 1) + flows.T @ self._far  # (K, n, n) cost of i at the place of j
         if linear is not None:
             at += linear[:, orders].transpose(1, 0, 2)
@@ -47,10 +46,8 @@ class TabuPopulation:
         self.delta = at + at.transpose(0, 2, 1) - self._own[:, :, None] - self._own[:, None, :]
         self.delta += self._both * (self._far + self._far.transpose(0, 2, 1))
         count, n = orders.shape
-        self._barred = np.broadcast_to(np.eye(n, dtype=bool), far.shape)
-        if barred is not None:
-            self._barred = self._barred | barred
-        self.delta[self._barred] = np.inf
+        self._barred = np.eye(n, dtype=bool) if barred is None else barred | np.eye(n, dtype=bool)
+        self.delta[:, self._barred] = np.inf
         self.costs = (flows * self._far).sum(axis=(1, 2))
         if linear is not None:
             self.costs += linear[np.arange(n), orders].sum(axis=1)
@@ -113,7 +110,7 @@ class TabuPopulation:
             new += row @ flows.T + column @ flows - own - own[every, item][:, None] + self._both[item] * (row + column)
             if self._linear is not None:
                 new += self._linear[item[:, None], self.orders] + self._linear[:, self.orders[every, item]].T
-            new[self._barred[every, item]] = np.inf
+            new[self._barred[item]] = np.inf
             self.delta[every, item] = self.delta[every, :, item] = new
             banned = np.minimum(self._until[every, item], self._until[every, :, item])
             self._banned[every, item] = self._banned[every, :, item] = banned

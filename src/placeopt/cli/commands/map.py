@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from typing import TYPE_CHECKING, Annotated, TypeVar
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -21,9 +21,6 @@ if TYPE_CHECKING:
     from placeopt.model import Cluster
     from placeopt.problem import IntArray
     from placeopt.rank_mapping import Mapping
-    from placeopt.rank_mapping.quadratic import QuadraticResult
-
-Found = TypeVar("Found", "Mapping", "QuadraticResult")
 
 
 def map(  # noqa: A001 - the command's name
@@ -141,9 +138,9 @@ def _places(cluster: Cluster) -> list[tuple[str, int]]:
     return [(node, index) for node, gpus in cluster.gpus_by_node.items() for index in range(gpus)]
 
 
-def _interruptible(search: Callable[[Callable[[Found], object]], Found]) -> tuple[Found, int]:
+def _interruptible(search: Callable[[Callable[[Mapping], object]], Mapping]) -> tuple[Mapping, int]:
     """Return what a search found, or the best that it reported when a signal ended it; and the exit code."""
-    best: list[Found] = []
+    best: list[Mapping] = []
     with Interruption("the best order so far", raises=True) as interruption:
         try:
             best.append(search(best.append))
@@ -153,7 +150,7 @@ def _interruptible(search: Callable[[Callable[[Found], object]], Found]) -> tupl
     return best[-1], interruption.code or ExitCode.DONE
 
 
-def _answer(found: Mapping | QuadraticResult, placed: dict[str, object], lines: list[str], as_json: bool) -> None:
+def _answer(found: Mapping, placed: dict[str, object], lines: list[str], as_json: bool) -> None:
     if as_json:
         answer = {"cost": found.cost, "bound": found.bound, "optimal": found.optimal}
         write_out(json.dumps(answer | placed) + "\n")
