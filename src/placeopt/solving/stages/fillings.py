@@ -9,21 +9,16 @@ from typing import ClassVar
 from placeopt.errors import PlaceoptError
 from placeopt.heuristics import assign_gpus
 from placeopt.heuristics.greedy_pass import stop_at
-from placeopt.heuristics.swaps import gathered
 from placeopt.solving.context import SolveContext
 from placeopt.solving.filling_search import FillingSearch
 from placeopt.solving.greedy_rule import has_many_fractions
 from placeopt.solving.incumbent import Offer
 from placeopt.solving.stage import StageReport, StatedReason
-from placeopt.terms.costs.communication import Communication
-from placeopt.terms.objective import weight_of
 
 GENERATE_SHARE, WHOLE_SHARE = 0.5, 0.5
 """Part of the time left that fillings may be generated for, and then that the mix in whole numbers may take."""
 CLOSE = 1e-4
 """The mix is good enough for a plan when prices bound the value within this part of it."""
-GATHER_SHARE = 0.3
-"""Part of the time left in which the bundles of gangs are brought closer together."""
 
 
 @dataclass(frozen=True)
@@ -78,7 +73,4 @@ def _offer(context: SolveContext, search: FillingSearch) -> Offer:
     with budget.heuristic() as deadline:
         start = assign_gpus(context.problem, jobs, stop_at(deadline, budget.cancelled))
         filled = context.greedy.fill_up(context.problem, budget, start, deadline)
-    if weight_of(context.weighted, Communication):
-        with budget.heuristic(GATHER_SHARE, reserve_s=budget.offer_s) as ends:
-            filled = gathered(context.problem, filled, context.weighted, stop_at(ends, budget.cancelled))
     return context.incumbent.offer(filled)
