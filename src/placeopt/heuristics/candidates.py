@@ -105,7 +105,6 @@ class Candidates:
         self._equal_nodes = bool((per_node == width).all())  # then the slots of a node are a row of the state's arrays
         self._each_slot = np.ones(width, dtype=np.int64)
         self._at = np.full(self.problem.num_nodes, -1, dtype=np.int64)  # where the journal last names each node
-        self._kept: dict[Callable[[Candidates, IntArray], FloatArray], FloatArray] = {}
         self.restricted_to: BoolArray | None = None
         """Shape (N,): the only nodes that have finite scores for now; None: all."""
         self._usable_of: tuple[int, IntArray, FloatArray] | None = None
@@ -118,8 +117,6 @@ class Candidates:
         self._at[node] = len(self._journal)
         self._journal.append(node)
         self._views.forget(node)
-        for kept in self._kept.values():
-            kept[node] = np.nan
         if len(self._journal) > 4 * self.problem.num_nodes + 1000:  # what fell behind that far is worked out again
             self._journal.clear()
             self._cache.clear()
@@ -288,17 +285,6 @@ class Candidates:
         if self._equal_nodes:
             return of_gpus.reshape(self.slot_gpu.shape).take(nodes, axis=0)
         return of_gpus[self.slot_gpu[nodes]]
-
-    def kept(self, compute: Callable[[Candidates, IntArray], FloatArray], nodes: IntArray) -> FloatArray:
-        """Return ``compute(self, nodes)``, a number of each node whatever the option, kept until the node changes."""
-        if compute not in self._kept:
-            self._kept[compute] = np.full(self.problem.num_nodes, np.nan)
-        of_all = self._kept[compute]
-        numbers = of_all.take(nodes)
-        unknown = np.isnan(numbers)
-        if unknown.any():
-            numbers[unknown] = of_all[nodes[unknown]] = compute(self, nodes[unknown])
-        return numbers
 
     def free_milli(self, nodes: IntArray) -> IntArray:
         """Shape (len(nodes), width): thousandths free of every GPU, at least 0; 0 where a slot has none."""

@@ -6,13 +6,15 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
+import numpy as np
+from numpy.typing import NDArray
+
 from placeopt.check import Referee
 from placeopt.errors import CallerRaised
 from placeopt.formulations.capacity_cut import CapacityCut
 from placeopt.formulations.capacity_relaxation import CapacityRelaxation
 from placeopt.formulations.fillings import CarriedPrices
 from placeopt.formulations.gpu_patterns import GpuPatterns
-from placeopt.heuristics.construction import Guide
 from placeopt.heuristics.lookahead import LookaheadDecision, Wait
 from placeopt.model import Plan
 from placeopt.model.plan import PlanLimit
@@ -57,10 +59,10 @@ class CapacityPlan:
 
 @dataclass(frozen=True)
 class CostGuide:
-    """What a relaxation of the cost gives: the value that its bound holds at, and prices for a search."""
+    """What a relaxation of the cost gives: the value that its bound holds at, and what jobs cost by its prices."""
 
     value: int
-    guide: Guide
+    surplus: NDArray[np.float64]  # (O,) cost of a job in the option beyond its worth; the less the better
 
 
 @dataclass
@@ -81,7 +83,7 @@ class Handover:
     capacity_plan: CapacityPlan | None = None  # how many jobs of each class a plan can hold
     capacity_cut: CapacityCut | None = None  # what fillings of nodes proved of room, at the prices that proved most
     most_busy: IntArray | None = None  # (N,) GPUs of each node that jobs that start can make busy, as fillings proved
-    cost_guide: CostGuide | None = None  # prices of nodes and jobs
+    cost_guide: CostGuide | None = None
     filling_cost_value: int | None = None  # value of the plans whose cost stage ``filling-costs`` bounded last
     cost_bound_s: float = 0.0  # seconds that the latest bound on cost took
     bound_guide: CostGuide | None = None  # the same at the bound on value, while that is open

@@ -66,7 +66,6 @@ class CostRelaxation:
     node_classes: NodeClasses
     bundle_columns: list[BundleColumns]
     path_price: int  # cost of a unit of weighted path
-    capacity_rows: tuple[IntArray, IntArray, IntArray]  # rows by class of nodes: GPU share, whole GPUs, large bundles
     value_rows: tuple[int, ...]  # rows that hold for every set of jobs that is worth enough, wherever these are
     relaxes: tuple[str, ...]
 
@@ -110,7 +109,7 @@ def build_cost_relaxation(
         cut.add_to(builder, chosen, bundle_groups.option)
     path_price = weight_of(weighted, Communication)
     bundles, bundle_columns = _add_bundles(builder, bundle_groups, node_classes, chosen, path_price, disturbing)
-    capacity_rows = _add_room(builder, node_classes, bundles)
+    _add_room(builder, node_classes, bundles)
     busy = _add_busy(builder, node_classes, bundles, weight_of(weighted, Fragmentation), most_busy)
     resource = problem.options.cost_milli[bundle_groups.option] * weight_of(weighted, ResourceCost)
     mixed = MixedBundles(bundles.column, bundles.place, bundles.profile, bundles.bundles, bundles.gpus, bundles.milli)
@@ -124,7 +123,6 @@ def build_cost_relaxation(
         node_classes,
         bundle_columns,
         path_price,
-        capacity_rows,
         value_rows,
         _relaxes(problem, weighted, meetings=disturbing > 0),
     )
@@ -200,25 +198,16 @@ def _add_bundles(
     ), bundle_columns
 
 
-def _add_room(builder: ModelBuilder, node_classes: NodeClasses, b: _Bundles) -> tuple[IntArray, IntArray, IntArray]:
-    """
-    GPUs are held once: share, whole GPUs, and of bundles larger than half of a node's idle GPUs one a node.
-
-    Returns the rows by class of nodes; none where shares do not bind.
-    """
-    none = np.zeros(0, dtype=np.int64)
+def _add_room(builder: ModelBuilder, node_classes: NodeClasses, b: _Bundles) -> None:
+    """GPUs are held once: share, whole GPUs, and of bundles larger than half of a node's idle GPUs one a node."""
     if not node_classes.problem.shares_bind:
-        return none, none, none
-    share = builder.add_rows(
-        b.place, b.column, b.gpus * b.milli, NO_LOWER, node_classes.summed(node_classes.free_milli)
-    )
+        return
+    builder.add_rows(b.place, b.column, b.gpus * b.milli, NO_LOWER, node_classes.summed(node_classes.free_milli))
     whole = b.milli == 1000
-    gpus = builder.add_rows(
-        b.place[whole], b.column[whole], b.gpus[whole], NO_LOWER, node_classes.summed(node_classes.idle)
-    )
+    builder.add_rows(b.place[whole], b.column[whole], b.gpus[whole], NO_LOWER, node_classes.summed(node_classes.idle))
     large = whole & (2 * b.gpus > node_classes.most_idle[b.place])
     nodes = node_classes.summed(np.ones(node_classes.problem.num_nodes, dtype=np.int64))
-    return share, gpus, builder.add_rows(b.place[large], b.column[large], 1, NO_LOWER, nodes)
+    builder.add_rows(b.place[large], b.column[large], 1, NO_LOWER, nodes)
 
 
 def _add_busy(

@@ -1,11 +1,9 @@
 """
-Whole plans from the running jobs on, by the jobs and prices of a relaxation (`Guide`).
+Whole plans from the running jobs on, of the jobs and by the prices of a relaxation.
 
-``construct`` takes jobs in the order of ``job_order`` and puts them to ``lawful_places``, those of several bundles by
-``gang_placer``.
+``construct`` takes jobs in the order of ``job_order``, and nodes for those of several bundles from ``gang_placer``.
 """
 
 from placeopt.heuristics.construction.construct import construct
-from placeopt.heuristics.construction.guide import Guide
 
-__all__ = ["Guide", "construct"]
+__all__ = ["construct"]

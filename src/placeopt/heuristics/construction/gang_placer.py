@@ -7,7 +7,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from placeopt.heuristics.candidates import Candidates
-from placeopt.heuristics.construction.guide import Guide
 from placeopt.heuristics.construction.job_order import largest_domain
 from placeopt.heuristics.node_selection import nodes_for_bundles
 from placeopt.problem import IntArray
@@ -27,7 +26,7 @@ MOST_SIZES = 4
 
 class GangPlacer:
     """
-    Chooses nodes by cost, rent and lost room for a job whose GPUs all communicate alike; rents are the guide's.
+    Chooses nodes by cost and lost room for a job whose GPUs all communicate alike.
 
     A node with 8 idle GPUs that takes bundles of 4 loses room for a bundle of 8, if the round has such. For jobs that
     fill half of a domain each GPU of that counts as a pair of GPUs over the longest path.
@@ -37,9 +36,9 @@ class GangPlacer:
     bundles at once and all domains side by side. The same then over the domains with most room.
     """
 
-    def __init__(self, candidates: Candidates, weight: int, guide: Guide | None = None) -> None:
+    def __init__(self, candidates: Candidates, weight: int) -> None:
         self.candidates, self._problem = candidates, candidates.problem
-        self._weight, self._guide = weight, guide
+        self._weight = weight
         topology = self._problem.topology
         self._inside = paths_inside(topology)
         options = self._problem.options
@@ -76,8 +75,6 @@ class GangPlacer:
         inside = self._inside[machine][:, np.minimum(k, self._inside.shape[1] - 1)]
         weight = self._weight * int(self._problem.class_communication[options.job_class[option]].weight)
         price = weight * (self._leave[nodes][:, None] * (k * (total - k)) + inside)  # (n, j)
-        if self._guide is not None:
-            price = price + self._guide.rent(gpus, nodes)[:, None] * np.arange(len(k))
         if options.milli[option] == 1000 and 2 * total >= self._domain_gpus:  # narrow ones fill what is left
             price = price + self._pair * self._broken(nodes, gpus, k)
         labels, row = np.unique(domain, return_inverse=True)

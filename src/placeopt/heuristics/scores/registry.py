@@ -10,7 +10,6 @@ from placeopt.heuristics.candidates import Score
 from placeopt.heuristics.scores.close_fit import CloseFit
 from placeopt.heuristics.scores.fit import BestFit, Stranding, first_fit
 from placeopt.heuristics.scores.fragmentation import FragmentationGradient
-from placeopt.heuristics.scores.marginal_cost import MarginalCost
 from placeopt.heuristics.scores.prices import PriceScore
 from placeopt.heuristics.scores.published import (
     HorusByCost,
@@ -69,7 +68,6 @@ SCORES: dict[str, ScoreSpec] = {
     "fgd": ScoreSpec(FragmentationGradient, needs_mix=True),
     "stranding": ScoreSpec(Stranding, needs_mix=True),
     "least_slowdown": ScoreSpec(LeastSlowdown),
-    "marginal_cost": ScoreSpec(MarginalCost, local=False),
     "prices": ScoreSpec(PriceScore, needs_mix=True),
     "share_prices": ScoreSpec(partial(PriceScore, nodes=False), needs_mix=True),
     "sc17_fcfs": ScoreSpec(_constant(LastMachine())),

@@ -19,8 +19,6 @@ from placeopt.formulations.cost_relaxation import (
     make_job_set_model,
     with_whole_jobs,
 )
-from placeopt.heuristics.construction import Guide
-from placeopt.problem import IntArray
 from placeopt.readable import plural
 from placeopt.solvers.certify import dual_bound
 from placeopt.solvers.result import Solution, SolveOptions
@@ -78,7 +76,7 @@ class CostRelaxationBound:
         if priced is None:
             yield StageReport(f"{detail}, no time left to price whole jobs", "proved", level="cost")
             return
-        handover.cost_guide = CostGuide(value, guide_of(context, *priced))
+        handover.cost_guide = CostGuide(value, surplus_of(context, *priced))
         yield StageReport(detail, "proved", level="cost")
 
 
@@ -143,25 +141,25 @@ SHARE_OF_TIME = 0.5
 """Part of the time left that it may take."""
 
 
-def guide_of_best_value(context: SolveContext) -> Guide | None:
-    """Return the prices of plans of the greatest value that there may be; None before there are any prices."""
+def surplus_at_best_value(context: SolveContext) -> NDArray[np.float64] | None:
+    """Return `surplus_of` by the prices of plans of the greatest value that there may be; None before there are any."""
     handover, most = context.handover, context.bounds.value
     if handover.cost_guide is None or context.value_proven:
-        return None if handover.cost_guide is None else handover.cost_guide.guide
+        return None if handover.cost_guide is None else handover.cost_guide.surplus
     if handover.bound_guide is None or handover.bound_guide.value != most:
-        guide = _guide_at(context, most)
-        handover.bound_guide = None if guide is None else CostGuide(most, guide)
-    return (handover.bound_guide or handover.cost_guide).guide
+        surplus = _surplus_at(context, most)
+        handover.bound_guide = None if surplus is None else CostGuide(most, surplus)
+    return (handover.bound_guide or handover.cost_guide).surplus
 
 
-def _guide_at(context: SolveContext, value: int) -> Guide | None:
-    """Return the prices of plans of at least that value; None where the relaxation has none."""
+def _surplus_at(context: SolveContext, value: int) -> NDArray[np.float64] | None:
+    """Return `surplus_of` by the prices of plans of at least that value; None where the relaxation has none."""
     try:
         relaxation, solution = solve_cost_relaxation(context, value)
         if solution.duals is None or solution.status != "optimal":
             return None
         priced = with_whole_jobs(relaxation, solution.duals, context.budget.deadline)
-        return guide_of(context, relaxation, priced)
+        return surplus_of(context, relaxation, priced)
     except PlaceoptError as error:
         context.budget.note_error(error)
         return None
@@ -203,8 +201,8 @@ def relaxation_options(context: SolveContext) -> SolveOptions:
     return replace(context.budget.options(SIMPLEX_WORK, SHARE_OF_TIME * context.budget.left_s), relax=True)
 
 
-def guide_of(context: SolveContext, relaxation: CostRelaxation, whole: WholeJobs) -> Guide:
-    """Return what jobs cost beyond what they are worth, and rents of nodes by their classes."""
+def surplus_of(context: SolveContext, relaxation: CostRelaxation, whole: WholeJobs) -> NDArray[np.float64]:
+    """Shape (O,): what a job in each option costs beyond what it is worth."""
     # Rows of sets of jobs say what jobs cost at prices of before: they would hide what these cost now.
     model, prices = whole.model, whole.multipliers.copy()
     prices[list(relaxation.value_rows[1:])] = 0.0
@@ -212,15 +210,4 @@ def guide_of(context: SolveContext, relaxation: CostRelaxation, whole: WholeJobs
     np.subtract.at(reduced, model.columns, model.coefficients * prices[model.row_of_nonzero])
     surplus = np.zeros(len(context.problem.options), dtype=np.float64)
     surplus[relaxation.option] = reduced[: len(relaxation.option)]
-    share, gpus, large = (_rents(relaxation, rows, prices) for rows in relaxation.capacity_rows)
-    return Guide(surplus, 1000 * share + gpus, large, relaxation.node_classes.idle // 2)
-
-
-def _rents(relaxation: CostRelaxation, rows: IntArray, prices: NDArray[np.float64]) -> IntArray:
-    """Return shape (N,): what a unit of these rows, one for each class of nodes, saves; 0 where there are none."""
-    place = relaxation.node_classes.place
-    if not len(rows):
-        return np.zeros(len(place), dtype=np.int64)
-    each = np.maximum(0.0, -prices[rows] / relaxation.model.row_divisor[rows])
-    rents: IntArray = np.where(place >= 0, np.rint(each[place]), 0).astype(np.int64)
-    return rents
+    return surplus

@@ -6,11 +6,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import ClassVar
 
+import numpy as np
+
 from placeopt.heuristics.construction import construct
 from placeopt.solving.context import SolveContext
 from placeopt.solving.stage import LevelName, StageReport
 from placeopt.solving.stages.capacity_relaxation import choose_jobs
-from placeopt.solving.stages.cost_relaxation import guide_of_best_value
+from placeopt.solving.stages.cost_relaxation import surplus_at_best_value
 from placeopt.terms.objective import cost_alone
 
 CHECKS = 2.0
@@ -22,9 +24,8 @@ class RoundRelaxations:
     """
     Offers a plan that begins with the running jobs alone.
 
-    The jobs of the capacity relaxation are placed first, the hardest before others; jobs of equal worth, and nodes for
-    gangs, are compared by the prices of the cost relaxation. Nodes for single bundles are ranked by fit, or, where all
-    jobs have room, by cost as if opened domains fill up. The search goes on from the plan where it is better.
+    The jobs of the capacity relaxation are placed first, the hardest before others; jobs of equal worth
+    are compared by the prices of the cost relaxation. The search goes on from the plan where it is better.
     """
 
     name: ClassVar[str] = "rounding"
@@ -44,18 +45,17 @@ class RoundRelaxations:
         """Make a plan, and offer it."""
         budget, problem, best = context.budget, context.problem, context.incumbent
         context.handover.tried.add(self.name)
-        guide, capacity = guide_of_best_value(context), context.handover.capacity_plan
-        surplus = cost_alone(problem, context.weighted) if guide is None else guide.surplus
-        ranking = "close_fit" if any(placement is None for placement in best.allocation) else "marginal_cost"
+        surplus, capacity = surplus_at_best_value(context), context.handover.capacity_plan
+        if surplus is None:
+            surplus = cost_alone(problem, context.weighted).astype(np.float64)
         with budget.heuristic(reserve_s=CHECKS * budget.offer_s) as deadline:
             result = construct(
                 problem,
                 context.weighted,
-                ranking=ranking,
-                guide=guide,
+                surplus,
                 chosen=None if capacity is None else choose_jobs(context, capacity, surplus),
                 deadline=deadline,
                 cancelled=budget.cancelled,
             )
         level: LevelName = "cost" if context.value_proven else "value"
-        yield StageReport(f"nodes by {ranking}", level=level, offer=best.offer(result.allocation))
+        yield StageReport("nodes by close fit", level=level, offer=best.offer(result.allocation))
