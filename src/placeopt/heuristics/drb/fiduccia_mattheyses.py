@@ -22,30 +22,30 @@ def cut(weights: IntArray, sides: IntArray) -> IntArray:
     return between
 
 
-def refine(weights: IntArray, sides: IntArray, limits: tuple[int, int]) -> IntArray:
+def least_cut(weights: IntArray, limits: tuple[int, int], sides: IntArray) -> IntArray:
     """
-    Return sides after moving vertices between the halves, pass by pass: never more is cut than before.
+    Shape (n,): the split that cuts least once all are refined by moving vertices between the halves, pass by pass.
 
     Parameters
     ----------
     weights
         Shape (n, n), symmetric, at least 0: the edges of the graph; the diagonal is 0.
-    sides
-        Shape (S, n): 0 or 1 of every vertex, in S splits that are refined side by side.
     limits
         The most vertices of either side, which every split keeps, and so does what is returned.
+    sides
+        Shape (S, n): 0 or 1 of every vertex, in S splits that are refined side by side.
 
     Notes
     -----
     Within a pass, in which each vertex moves at most once, a half may exceed its limit by one vertex, so that exchanges
-    between full halves are found; a pass ends at the best split that keeps both limits. Fiduccia and Mattheyses 1982;
-    their buckets of gains are here a matrix of splits x vertices.
+    between full halves are found; a pass ends at the best split that keeps both limits, so none ever cuts more than it
+    began with. Fiduccia and Mattheyses 1982; their buckets of gains are here a matrix of splits x vertices.
     """
-    while True:
-        after, gained = _one_pass(weights, sides, limits)
-        if not gained.any():
-            return sides
-        sides = after
+    gained = np.ones(len(sides), dtype=np.int64)
+    while gained.any():
+        sides, gained = _one_pass(weights, sides, limits)
+    found: IntArray = sides[cut(weights, sides).argmin()]
+    return found
 
 
 def _one_pass(weights: IntArray, sides: IntArray, limits: tuple[int, int]) -> tuple[IntArray, IntArray]:
@@ -87,10 +87,3 @@ def grown(weights: IntArray, counts: tuple[int, int], starts: int = STARTS) -> I
         tie += 2 * weights[chosen]
         chosen = np.where(side == 1, tie, NEVER).argmax(axis=1)
     return side
-
-
-def least_cut(weights: IntArray, limits: tuple[int, int], sides: IntArray) -> IntArray:
-    """Shape (n,): the split of ``sides``, shape (S, n), that cuts least once all are refined within ``limits``."""
-    refined = refine(weights, sides, limits)
-    found: IntArray = refined[cut(weights, refined).argmin()]
-    return found

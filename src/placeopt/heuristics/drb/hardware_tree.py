@@ -88,8 +88,8 @@ def machine_tree(distances: IntArray) -> HalvingTree:
     order, first, end, halves = _halved([inside(np.arange(len(distances)))] if len(distances) else [])
     height = np.zeros(len(halves))
     for part in np.flatnonzero(halves >= 0):
-        ends = order[first[part + 1] : end[part + 1]], order[first[halves[part]] : end[halves[part]]]
-        height[part] = distances[np.ix_(*ends)].mean()
+        left, right = (order[first[half] : end[half]] for half in (part + 1, halves[part]))
+        height[part] = distances[np.ix_(left, right)].mean()
     return HalvingTree(order, first, end, halves.tolist(), height)
 
 

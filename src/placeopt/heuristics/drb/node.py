@@ -8,8 +8,8 @@ from typing import NamedTuple
 import numpy as np
 
 from placeopt.heuristics.drb.hardware_tree import machine_tree
-from placeopt.heuristics.drb.split import Hardware, assign, task_traffic
-from placeopt.problem import BoolArray, Problem, State
+from placeopt.heuristics.drb.split import Hardware, assign
+from placeopt.problem import BoolArray, IntArray, Problem, State
 from placeopt.terms.costs.horus import excess_table
 
 Weights = tuple[float, float, float]
@@ -61,15 +61,13 @@ class NodeNow:
         curve = self.problem.policy.interference.model == "curve"
         self.co_runners = list((_on_gpus if curve else _on_node)(state, option, node, kind.levels))
 
-    def bipartitioned(self, ranks: list[int]) -> tuple[int, ...] | None:
-        """Return GPUs for some ranks of the job, worker after worker; None without room."""
-        each = int(self.problem.options.gpus[self.option])
+    def bipartitioned(self, count: int, traffic: IntArray | None = None) -> tuple[int, ...] | None:
+        """Return GPUs for so many tasks, by what they send to each other (see ``split.assign``); None without room."""
         worth = np.zeros(len(self.usable))
         for gpu in self.usable.nonzero()[0].tolist():
             worth[gpu] = self.worth([gpu])
         hardware = Hardware(self.kind.tree, self.usable.astype(np.int64), worth)
-        traffic = task_traffic(self.problem, self.option, ranks, each)
-        gpus = assign(each * len(ranks), traffic, hardware, self._weights[0])
+        gpus = assign(count, traffic, hardware, self._weights[0])
         return None if gpus is None else tuple(gpus)
 
     def worth(self, gpus: Sequence[int]) -> float:

@@ -6,9 +6,9 @@ import numpy as np
 
 from placeopt.heuristics.candidates import Candidates
 from placeopt.heuristics.drb.node import MachineKind, NodeNow, Weights
+from placeopt.heuristics.drb.split import task_traffic
 from placeopt.heuristics.score_cache import ScoreCache
 from placeopt.problem import BoolArray, IntArray, Problem, State
-from placeopt.problem.classes import group_by_key
 from placeopt.terms.costs.utility import talks
 
 Offer = tuple[tuple[int, ...], float]
@@ -25,24 +25,17 @@ class NodeUtility:
     """
 
     def __init__(self, problem: Problem) -> None:
-        options, stated = problem.options, problem.policy.weights
+        stated = problem.policy.weights
         a = (stated.communication, stated.interference, stated.fragmentation)
         self.weights: Weights = (a[0] / sum(a), a[1] / sum(a), a[2] / sum(a)) if any(a) else (1 / 3, 1 / 3, 1 / 3)
-        self._asked = np.column_stack(
-            (
-                *(options.gpus, options.bundle_workers, options.bundles == 1, problem.best_path, options.utilisation),
-                problem.class_profile[options.job_class],
-                [talks(problem, option) for option in range(len(options))],
-            )
-        )  # (O, 7): what an offer depends on beside the node
-        self._request = group_by_key(row.tobytes() for row in self._asked)[0]
         self._kinds: dict[int, MachineKind] = {}
         self._offers: ScoreCache[Offer] = ScoreCache()
 
     def option_features(self, problem: Problem) -> IntArray:
-        """Return what a score depends on beside the node."""
-        del problem
-        return self._asked
+        """Return what an offer depends on beside the node and what a bundle needs of it."""
+        options = problem.options
+        talk = [talks(problem, option) for option in range(len(options))]
+        return np.column_stack((problem.best_path, options.utilisation, problem.class_profile[options.job_class], talk))
 
     def __call__(self, candidates: Candidates, option: int, nodes: IntArray) -> np.ndarray:
         """Score ``nodes``, on all of which a bundle of ``option`` fits."""
@@ -50,27 +43,25 @@ class NodeUtility:
             return np.zeros(len(nodes))
         usable = candidates.usable(option, nodes)
         rows = zip(nodes.tolist(), usable, strict=True)
-        return -np.array([self._offer(candidates.state, option, node, row)[1] for node, row in rows])
+        return -np.array([self._offer(candidates, option, node, row)[1] for node, row in rows])
 
     def gpus(self, candidates: Candidates, option: int, node: int, ranks: list[int]) -> tuple[int, ...] | None:
         """Return GPUs of the cluster for some of a job's ranks on a node; None without room."""
         problem, options = candidates.problem, candidates.problem.options
         if not options.gpus[option]:
             return ()
-        usable = candidates.usable(option, np.array([node]))[0]
-        found: tuple[int, ...] | None
-        if (
-            len(ranks) == options.bundle_workers[option]
-            and not problem.class_communication[options.job_class[option]].edges
-        ):
-            found = self._offer(candidates.state, option, node, usable)[0]
+        usable, each = candidates.usable(option, np.array([node]))[0], int(options.gpus[option])
+        traffic, found = task_traffic(problem, option, ranks, each), None
+        if traffic is None and len(ranks) == options.bundle_workers[option]:
+            found = self._offer(candidates, option, node, usable)[0]
         else:
-            found = self._node(candidates.state, option, node, usable).bipartitioned(ranks)
+            found = self._node(candidates.state, option, node, usable).bipartitioned(each * len(ranks), traffic)
         return None if found is None else tuple([problem.first_gpu[node] + gpu for gpu in found])
 
-    def _offer(self, state: State, option: int, node: int, usable: BoolArray) -> Offer:
-        """Return what a node with room for a bundle on ``usable`` slots offers to it."""
-        key = (self._request[option], usable.tobytes(), *_state_of(state, node))
+    def _offer(self, candidates: Candidates, option: int, node: int, usable: BoolArray) -> Offer:
+        """Return what a node with room for a bundle on ``usable`` slots offers to it, whatever its graph of traffic."""
+        state = candidates.state
+        key = (candidates.shape(option), usable.tobytes(), *_state_of(state, node))
         offer = self._offers.recall(key)
         if offer is None:
             offer = self._best(self._node(state, option, node, usable))
@@ -86,7 +77,7 @@ class NodeUtility:
     def _best(self, node: NodeNow) -> Offer:
         """Return what a node with room offers to a whole bundle."""
         problem, option = node.problem, node.option
-        gpus = node.bipartitioned(list(range(int(problem.options.bundle_workers[option])))) or ()
+        gpus = node.bipartitioned(int(problem.options.bundle_gpus[option])) or ()
         utility, best = node.worth(gpus), int(problem.best_path[option])
         if problem.options.bundles[option] == 1:
             path = int(node.kind.distances[np.array(gpus)[:, None], gpus].sum()) // 2

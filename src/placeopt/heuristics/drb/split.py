@@ -31,9 +31,16 @@ class _Half(NamedTuple):
     rooms: IntArray  # of its parts
     height: np.ndarray  # of its parts
 
-    def inside(self, count: int) -> float:
-        """Return the distance between two of its places if so many tasks are in it: that of a part with room."""
-        return float(self.height[self.rooms >= count].min()) if count > 1 else 0.0
+    def path(self, here: float, there: float, to_come: float, held: int, left: int, across: float) -> float:
+        """
+        Return what a task's traffic to the tasks here, in the other half and to come costs from this half.
+
+        It holds ``held`` tasks, ``left`` are to come. Tasks here are as far apart as the closest part with room is.
+        """
+        follow = max(0, min(left, self.room - held - 1))
+        near, count = here + (to_come * follow / left if left else 0.0), held + 1 + follow
+        inside = float(self.height[self.rooms >= count].min()) if count > 1 else 0.0
+        return near * inside + (here + there + to_come - near) * across
 
 
 def task_traffic(problem: Problem, option: int, ranks: Sequence[int], each: int = 1) -> IntArray | None:
@@ -100,7 +107,7 @@ def _deal(count: int, table: IntArray | None, halves: list[_Half], across: float
                 ties = [*held, left]
             else:
                 ties = [float(table[task][np.array(side) == where].sum()) for where in (0, 1, -1)]
-            paths = [_path(y, halves[y], ties, across, held[y], left) for y in (0, 1)]
+            paths = [halves[y].path(ties[y], ties[1 - y], ties[2], held[y], left, across) for y in (0, 1)]
             near = [path_weight * (min(paths) / path if path > min(paths) else 1.0) for path in paths]
             utility = [near[y] + halves[y].worth[held[y]] for y in (0, 1)]
             winner = int(utility[1] > utility[0])
@@ -111,13 +118,6 @@ def _deal(count: int, table: IntArray | None, halves: list[_Half], across: float
     starts = [np.array([side]), *([] if 0 in held else [grown(table, (held[0], held[1]))])]
     refined: list[int] = least_cut(table, (halves[0].room, halves[1].room), np.concatenate(starts)).tolist()
     return refined
-
-
-def _path(y: int, half: _Half, ties: list[float], across: float, held: int, left: int) -> float:
-    """Return what the task's traffic costs from half ``y``, which holds ``held`` tasks while ``left`` are to come."""
-    follow = max(0, min(left, half.room - held - 1))
-    to_come = ties[2] * follow / left if left else 0.0
-    return (ties[y] + to_come) * half.inside(held + 1 + follow) + (ties[1 - y] + ties[2] - to_come) * across
 
 
 def _by_ties(table: IntArray) -> list[int]:
