@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from heapq import merge
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -17,7 +18,9 @@ class FutureState:
 
     def __init__(self, line: Timeline) -> None:
         self._line = line
-        self._ending = sorted(line.ends, key=lambda job: -line.ends[job])  # the next to end is the last
+        started = ((start.end_ms, job) for job, start in line.started.items() if start.end_ms is not None)
+        self._ending = merge(line.ending, sorted(started))
+        self._next = next(self._ending, None)
         self._gone: list[tuple[int, Placement | None]] = []
         self._there: set[int] = set()
 
@@ -27,10 +30,11 @@ class FutureState:
         for job in [job for job in self._there if time_ms >= (line.reserved[job].end_ms or 0)]:
             line.put(job, None)
             self._there.remove(job)
-        while self._ending and line.ends[self._ending[-1]] <= time_ms:
-            job = self._ending.pop()
+        while self._next is not None and self._next[0] <= time_ms:
+            job = self._next[1]
             self._gone.append((job, line.state.placements[job]))
             line.put(job, None)
+            self._next = next(self._ending, None)
         for job, start in line.reserved.items():
             if job not in self._there and start.start_ms <= time_ms < (start.end_ms or 0):
                 line.put(job, start.placement)
@@ -63,3 +67,8 @@ def earliest_starts(line: Timeline) -> dict[int, int]:
             del options[k]
     ahead.restore()
     return earliest
+
+
+def nodes_of(placement: Placement | None) -> tuple[int, ...]:
+    """Return the nodes of a placement, each once; none without one."""
+    return () if placement is None else tuple(dict.fromkeys(placement.nodes))

@@ -4,7 +4,7 @@ What a start on a node would cost, cached by the jobs that are there: schedules 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass, replace
 
 from placeopt.heuristics.run_times import option_of
@@ -58,11 +58,6 @@ class Occupants:
             key = (node, *(self._occupant_key(job) for job in sorted(self._state.node_jobs[node])))
             cached = self._now[node] = self._numbers.setdefault(key, len(self._numbers))
         return cached
-
-    def would_be(self, node: int, standing: Iterable[tuple[int, Placement | None]]) -> int:
-        """Return the number of other occupants of ``node``, jobs and their places, none of them on other nodes too."""
-        keys = [(job, self._place_number(job, held), self._end_of(job), 0) for job, held in sorted(standing)]
-        return self._numbers.setdefault((node, *keys), len(self._numbers))
 
     def _place_number(self, job: int, held: Placement | None) -> int:
         return self._places.setdefault((job, held), len(self._places))

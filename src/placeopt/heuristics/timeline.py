@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Iterator
+from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass
-from operator import itemgetter
 
 import numpy as np
 
 from placeopt.heuristics.candidates import Candidates
-from placeopt.heuristics.future_nodes import FutureNodes
-from placeopt.heuristics.future_state import FutureState, earliest_starts
+from placeopt.heuristics.future_state import FutureState, earliest_starts, nodes_of
 from placeopt.heuristics.greedy_pass import TRIES, places, places_on_node
 from placeopt.heuristics.run_times import (
     company_of,
@@ -65,6 +63,7 @@ class Timeline:
         self.latest = self.now + problem.policy.postpone.window_ms
         self.state = State(problem)
         self.ends = expected_ends(self.state)
+        self.ending = sorted((end, job) for job, end in self.ends.items())
         self.started: dict[int, Start] = {}
         self.reserved: dict[int, Start] = {}
         self.instead: dict[int, int | None] = {}
@@ -72,14 +71,18 @@ class Timeline:
         self.candidates = Candidates(self.state, score_named(score, problem))
         self._slowdown_cache: dict[int, int] = {}  # of placed jobs, once read since it changed
         self.occupants = Occupants(self.state, self.end_of, self._slowdown_of)
-        self._estimates: dict[Seen, tuple[float, tuple[StartEstimate, ...]]] = {}
+        self._estimates: dict[Seen, tuple[StartEstimate, ...]] = {}
         self._choices: dict[tuple[int, bool, tuple[int, ...]], tuple[Start | None, Start | None]] = {}
         self._given_starts: tuple[int, ...] = ()  # numbers of all starts given, of whatever job of a class, sorted
         self._numbers: dict[tuple[int, bool, Start], int] = {}
         self._kinds: dict[Hashable, int] = {}
         self._kind_of: dict[int, int] = {}
         self._earliest = earliest_starts(self)
-        self._nodes_then = FutureNodes(self)
+        self._changes: dict[int, list[int]] = {}  # the first times -> nodes on which a job that runs ends
+        for end, job in self.ending:
+            if end not in self._changes and len(self._changes) == MAX_STARTS:
+                break
+            self._changes.setdefault(end, []).extend(nodes_of(self.state.placements[job]))
 
     def earliest_ms(self, job: int) -> int | None:
         """
@@ -121,7 +124,6 @@ class Timeline:
         if start is not None:
             number = self._numbers.setdefault((k, later is not None, start), len(self._numbers))
             self._given_starts = tuple(sorted((*self._given_starts, number)))
-            self._nodes_then.give(start, number)
         return start
 
     def _choose(self, job: int, *, if_room_now: bool) -> tuple[Start | None, Start | None]:
@@ -144,7 +146,6 @@ class Timeline:
         self.reserved.clear()
         self.instead.clear()
         self._given_starts = ()
-        self._nodes_then.clear()
 
     def shortest_ms(self, job: int) -> int:
         """Return the shortest run time of the job's options, 0 where none states any."""
@@ -173,21 +174,27 @@ class Timeline:
         """Return the best later start in the window, if it is better than the one now; ``evaluated``: see ``_best``."""
         best, earliest = here, self.earliest_ms(job) or self.now
         ahead, by_changes = FutureState(self), self._changes_suffice(job)
-        for time_ms, nodes in self._nodes_then.moments(MAX_STARTS):
+        for time_ms, nodes in self._moments():
             if best is not None and 1000 * (time_ms + self.shortest_ms(job)) >= best.score:
                 break  # nor does any later one end earlier
             if time_ms < earliest:
                 continue
-            if by_changes:
-                asked = self._asked_then(job, nodes, time_ms, ahead, evaluated)
-                then = self._best_of(job, time_ms, asked, evaluated=evaluated)
-            else:
-                ahead.advance(time_ms)
-                then = self._best(job, time_ms, evaluated=evaluated)
+            ahead.advance(time_ms)
+            then = self._best(job, time_ms, evaluated=evaluated, nodes=nodes if by_changes else None)
             if then is not None and then.end_ms is not None and (best is None or then.score < best.score):
                 best = then
         ahead.restore()
         return None if best is here else best
+
+    def _moments(self) -> list[tuple[int, list[int]]]:
+        """Return the first times of the window at which a job ends or a reserved one starts, and on which nodes."""
+        own: dict[int, list[int]] = {}
+        for start in (*self.started.values(), *self.reserved.values()):
+            for at in (start.start_ms, start.end_ms):
+                if at is not None and at != self.now:
+                    own.setdefault(at, []).extend(nodes_of(start.placement))
+        times = sorted(at for at in self._changes.keys() | own.keys() if at <= self.latest)[:MAX_STARTS]
+        return [(at, [*dict.fromkeys((*self._changes.get(at, ()), *own.get(at, ())))]) for at in times]
 
     def _changes_suffice(self, job: int) -> bool:
         """
@@ -199,20 +206,24 @@ class Timeline:
         one_node = bool((self.problem.options.bundles[rows] == 1).all())
         return one_node and self.candidates.remembers_gpus and not self.problem.has_shared_limits
 
-    def _best(self, job: int, at: int, *, heed: bool = True, evaluated: set[Seen] | None = None) -> Start | None:
+    def _best(
+        self,
+        job: int,
+        at: int,
+        *,
+        heed: bool = True,
+        evaluated: set[Seen] | None = None,
+        nodes: Sequence[int] | None = None,
+    ) -> Start | None:
         """
         Return the start of least score, one of unknown end only if there is no other; ``heed`` what is reserved.
 
         ``evaluated`` has pairs of option and occupants that were tried for an earlier start, and is added to. Later
-        starts there are worse: the job ends later, and no socket is held up for a shorter time.
+        starts there are worse: the job ends later, and no socket is held up for a shorter time. ``nodes``: The only
+        ones tried; None: the best and the worst by score.
         """
-        asked = (found for option in self.problem.options_of(job) for found in self._asked(job, option, evaluated))
-        return self._best_of(job, at, asked, heed=heed, evaluated=evaluated)
-
-    def _best_of(
-        self, job: int, at: int, asked: Iterable[Asked], *, heed: bool = True, evaluated: set[Seen] | None = None
-    ) -> Start | None:
-        """Return the start of least score of those ``asked``; the rest as in ``_best``."""
+        rows = self.problem.options_of(job)
+        asked = (found for option in rows for found in self._asked(job, option, evaluated, nodes))
         best: Start | None = None
         alike: set[tuple[int, ...]] = set()
         for option, seen, estimates in asked:
@@ -234,15 +245,17 @@ class Timeline:
                 evaluated.add(seen)
         return best
 
-    def _asked(self, job: int, option: int, evaluated: set[Seen] | None) -> Iterator[Asked]:
+    def _asked(
+        self, job: int, option: int, evaluated: set[Seen] | None, nodes: Sequence[int] | None
+    ) -> Iterator[Asked]:
         """Yield the estimates of starts in an option, node by node, and the key that they are cached by."""
         candidates = self.candidates
         if self.problem.options.bundles[option] > 1:
             for placement in places(candidates, option):
                 yield option, None, (self._estimate(job, placement),)
             return
-        kind = self._kind(job, option)
-        for node in _both_ends(candidates.scores(option)):
+        kind, scores = self._kind(job, option), candidates.scores(option)
+        for node in _both_ends(scores) if nodes is None else sorted(nodes, key=lambda n: (scores[n], n)):
             seen = (kind, self.occupants.of(node))
             if evaluated is not None and seen in evaluated:
                 continue
@@ -251,25 +264,7 @@ class Timeline:
                 cached = self._estimates_on(job, option, node)
                 if candidates.remembers_gpus:
                     self._estimates[seen] = cached
-            yield option, seen, cached[1]
-
-    def _asked_then(
-        self, job: int, nodes: Iterable[int], at: int, ahead: FutureState, evaluated: set[Seen]
-    ) -> Iterator[Asked]:
-        """Yield the same for starts on some nodes at a later time, the best node by score first."""
-        for option in self.problem.options_of(job):
-            kind, found = self._kind(job, option), []
-            for node in nodes:
-                seen = (kind, self._nodes_then.occupants(node, at, ahead))
-                if seen in evaluated:
-                    continue
-                if seen not in self._estimates:
-                    with self._nodes_then.moved(node, at, ahead):
-                        self._estimates[seen] = self._estimates_on(job, option, node)
-                score, estimates = self._estimates[seen]
-                found.append((score, node, seen, estimates))
-            for _, _, seen, estimates in found if len(found) < 2 else sorted(found, key=itemgetter(0, 1)):
-                yield option, seen, estimates
+            yield option, seen, cached
 
     def _kind(self, job: int, option: int) -> int:
         """Return a number that is equal for options of jobs that differ in run time and worth alone."""
@@ -279,11 +274,11 @@ class Timeline:
             kind = self._kind_of[option] = self._kinds.setdefault(key, len(self._kinds))
         return kind
 
-    def _estimates_on(self, job: int, option: int, node: int) -> tuple[float, tuple[StartEstimate, ...]]:
-        """Return the score of a node, and the estimates of starts there; infinite, and none, if it has no room."""
-        score = float(self.candidates.scores(option)[node])
-        places_there = places_on_node(self.candidates, option, node) if score < np.inf else ()
-        return score, tuple(self._estimate(job, place) for place in places_there)
+    def _estimates_on(self, job: int, option: int, node: int) -> tuple[StartEstimate, ...]:
+        """Return the estimates of starts on a node; none if it has no room."""
+        has_room = self.candidates.scores(option)[node] < np.inf
+        places_there = places_on_node(self.candidates, option, node) if has_room else ()
+        return tuple(self._estimate(job, place) for place in places_there)
 
     def _estimate(self, job: int, placement: Placement) -> StartEstimate:
         slowdown, harm = self._effects(job, placement)
