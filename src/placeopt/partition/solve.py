@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from numbers import Integral
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from placeopt.arguments import INSTANCE, checked, expect
 from placeopt.environment import usable_cores
@@ -16,7 +16,7 @@ from placeopt.model import Instance, Plan, Policy
 from placeopt.model.plan import PlanLimit
 from placeopt.parallel import run_parallel
 from placeopt.partition.splitting import Part, Way, check_split, deal_parts, part_instance
-from placeopt.partition.transfer import NO_PLACES, PackedRound, Places, joined, places_of
+from placeopt.partition.transfer import NO_PLACES, Places, joined, places_of
 from placeopt.problem import Problem, compile_problem
 from placeopt.solving.api import Interrupted, RoundInput, Solver
 from placeopt.solving.budget import Budget
@@ -50,15 +50,6 @@ class _Task:
     """Parts that one process solves from then on, this one included, between which the time left is divided."""
     share: float
     """Part of the time limit that stands for work in deterministic mode, however many processes there are."""
-
-    def __reduce__(self) -> tuple[Callable[..., _Task], tuple[Any, ...]]:
-        """Pack the round only when it is sent, so that no more than two are packed for each process."""
-        _, _, *rest = vars(self).values()
-        return _unpacked, (self.number, PackedRound.of(self.instance), *rest)
-
-
-def _unpacked(number: int, packed: PackedRound, *rest: Any) -> _Task:
-    return _Task(number, packed.unpacked(), *rest)
 
 
 @dataclass(frozen=True)

@@ -1,102 +1,15 @@
-"""
-What goes to the process of a part and comes back: the part's round by columns, and places as arrays.
-
-A record that is pickled by itself names all its fields; columns name each of them once, and state once what many rows
-share.
-"""
+"""What comes back from the process of a part: places as arrays, by numbers of the part, and these joined."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from itertools import chain, pairwise
-from operator import itemgetter
-from typing import Any, TypeVar
+from itertools import chain
 
 import numpy as np
 
-from placeopt.model import Assignment, Instance, Job, Node, Running, WorkerGpus
-from placeopt.model.base import Record, trusted
 from placeopt.partition.splitting import Part
 from placeopt.problem import Allocation, IntArray, Placement, Problem
-
-R = TypeVar("R", bound=Record)
-NESTED: dict[str, type[Record]] = {"assignments": Assignment, "workers": WorkerGpus}
-"""Fields that hold tuples of records which rows do not share."""
-SHARED = ("options", "communication")
-"""Fields of jobs with records that many rows have alike."""
-
-
-@dataclass(frozen=True)
-class Columns:
-    """Records of one kind: a list for each field, with a value for each row."""
-
-    kind: type[Record]
-    values: tuple[list[Any], ...]
-    inner: dict[int, Columns]
-    """Fields by number that hold tuples of records: all of them, row after row; ``values`` has how many in each row."""
-
-    @classmethod
-    def of(cls, kind: type[Record], rows: Iterable[Record]) -> Columns:
-        """Take records apart."""
-        names = tuple(kind.model_fields)
-        read = itemgetter(*names)
-        held = zip(*[read(row.__dict__) for row in rows], strict=True)
-        values = [list(column) for column in held] or [[] for _ in names]
-        inner = {}
-        for number, name in enumerate(names):
-            if name in NESTED:
-                inner[number] = cls.of(NESTED[name], chain.from_iterable(values[number]))
-                values[number] = [len(records) for records in values[number]]
-            elif name in SHARED:
-                values[number] = _alike(values[number])
-        return cls(kind, tuple(values), inner)
-
-    def records(self) -> tuple[Any, ...]:
-        """Return the records."""
-        values = list(self.values)
-        for number, columns in self.inner.items():
-            ends = np.cumsum([0, *values[number]]).tolist()
-            every = columns.records()
-            values[number] = [every[first:last] for first, last in pairwise(ends)]
-        kind, names = self.kind, tuple(self.kind.model_fields)
-        return tuple([trusted(kind, dict(zip(names, row, strict=True))) for row in zip(*values, strict=True)])
-
-
-def _alike(values: list[Any]) -> list[Any]:
-    """Return one and the same object for equal values."""
-    by_value: dict[Any, Any] = {}
-    by_identity = {id(value): value for value in values}
-    of = {number: by_value.setdefault(value, value) for number, value in by_identity.items()}
-    return [of[id(value)] for value in values]
-
-
-@dataclass(frozen=True)
-class PackedRound:
-    """A round that is quick to pickle."""
-
-    rest: Instance
-    """The round without nodes, jobs and running ones."""
-    nodes: Columns
-    jobs: Columns
-    running: Columns
-
-    @classmethod
-    def of(cls, instance: Instance) -> PackedRound:
-        """Pack a round."""
-        cluster = instance.cluster.model_copy(update={"nodes": ()})
-        return cls(
-            instance.model_copy(update={"cluster": cluster, "jobs": (), "running": ()}),
-            Columns.of(Node, instance.cluster.nodes),
-            Columns.of(Job, instance.jobs),
-            Columns.of(Running, instance.running),
-        )
-
-    def unpacked(self) -> Instance:
-        """Return the round."""
-        cluster = self.rest.cluster.model_copy(update={"nodes": self.nodes.records()})
-        jobs, running = self.jobs.records(), self.running.records()
-        return self.rest.model_copy(update={"cluster": cluster, "jobs": jobs, "running": running})
 
 
 @dataclass(frozen=True, eq=False)
