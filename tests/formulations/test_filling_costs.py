@@ -1,166 +1,221 @@
-"""Fillings of parts of nodes: pricing against all fillings, bounds on cost against optima, ways to lie, paths."""
+"""Fillings of parts and spreads of nodes: pricing against all fillings, bounds on cost against optima, plans, paths."""
 
 from itertools import product
 
 import numpy as np
 import pytest
+from hypothesis import given
 
-from helpers.relaxations import relaxed
+from helpers.brute_force import optimum
+from helpers.machines import sockets
+from helpers.relaxations import relaxed, solved
 from made_rounds import generate
-from placeopt import solve
+from placeopt import Engine, solve
 from placeopt.build import instance, job
 from placeopt.errors import Unsupported
 from placeopt.formulations.fillings import (
-    SCALE,
+    COUNTED,
+    BundleGroups,
     CostMix,
+    CostPrices,
     Disturbance,
-    Filling,
     MixPricing,
     Parts,
-    Pieces,
-    bundle_groups_of,
     disturbance_of,
     gang_paths,
-    pieces_of,
+    plan_of,
 )
 from placeopt.generators import two_socket_machine
-from placeopt.model import Communication, Instance, Slowdown, Split
-from placeopt.problem import State, compile_problem
+from placeopt.model import Communication, Instance, Policy, Slowdown, Split, Weights
+from placeopt.problem import Allocation, IntArray, State, compile_problem, open_state
 from placeopt.solving import allocation_of
-from placeopt.terms import cost, weighted_costs
+from placeopt.terms import Weighted, cost, value, weighted_costs
 from placeopt.terms.costs import Interference
+from strategies import filling_rounds, rounds
 
 LEVELS = ("gpu", "switch", "socket", "node")
 
 
-def spend(_cells: int) -> None:
+def spend(_beginnings: int) -> None:
     """Nothing limits the work."""
 
 
 class Drawn:
-    """Pieces of up to three profiles or none, and parts of up to eight slots with something beside."""
+    """Bundle groups of up to two profiles or none on one or two GPUs or a half, and parts of up to three GPUs."""
 
     def __init__(self, seed: int) -> None:
         rng = np.random.default_rng(seed)
-        profiles, kinds, units = int(rng.integers(0, 4)), int(rng.integers(1, 5)), int(rng.integers(1, 4))
+        profiles, kinds, units = int(rng.integers(0, 3)), int(rng.integers(1, 5)), int(rng.integers(1, 4))
         pair = rng.integers(0, 9, (profiles, profiles))
         self.disturbance = Disturbance(np.zeros(0, dtype=np.int64), pair + pair.T, np.arange(-1, profiles))
-        self.pieces = Pieces(
-            gpus=np.ones(kinds, dtype=np.int64),
-            milli=np.full(kinds, 1000),
+        milli = rng.choice([500, 1000, 1000], kinds)
+        none = np.zeros(kinds, dtype=np.int64)
+        self.groups = BundleGroups(
+            gpus=np.where(milli == 500, 1, rng.integers(1, 3, kinds)),
+            milli=milli,
+            demand=none[:, None],
             allowed=np.ones((kinds, 1), dtype=bool),
             profile=rng.integers(-1, profiles, kinds),
+            traffic=none,
+            of_option=none,
         )
+        idle, halves = rng.integers(0, 4, units), rng.integers(0, 2, units)
+        saves = rng.integers(0, 5, units)
+        wholes = idle + rng.integers(0, 2, units) * (idle < 3)
         self.parts = Parts(
-            of_gpu=np.zeros(0, dtype=np.int64),
-            count=np.ones(units, dtype=np.int64),
-            slots=rng.integers(1, 9, units),
-            takes=rng.integers(1, 5, kinds),
+            room=np.column_stack((2 * wholes + halves, wholes)),
+            saves=saves,
+            most_saved=saves * idle,
+            opening=rng.integers(0, 9, units),
             allowed=rng.random((units, kinds)) < 0.8,
+            own=rng.integers(0, 5, (units, kinds)),
             beside=rng.integers(0, 9, (units, profiles)),
         )
-        self.pays = rng.integers(0, 40, kinds)
-        self.pricing = MixPricing(self.pieces, self.parts, self.disturbance, 1, spend)
+        self.pays = rng.integers(-5, 40, kinds)
+        self.supply = rng.integers(1, 5, kinds)
+        self.pricing = MixPricing(self.parts, self.groups, self.disturbance, self.supply, 1, spend)
+        self.units = np.arange(units)
 
-    def worth(self, unit: int, filling: Filling) -> int:
+    def worth(self, unit: int, counts: IntArray) -> int:
         """What a filling pays beyond what its jobs cost."""
-        return sum(int(self.pays[kind]) * n for kind, n in filling) - self.pricing.cost(unit, filling)
+        return int(self.pays @ counts) - self.pricing.cost(unit, counts)
 
-    def fillings(self, unit: int) -> list[Filling]:
-        """All of them."""
-        slots, takes = int(self.parts.slots[unit]), self.parts.takes
-        most = [slots // int(takes[k]) if self.parts.allowed[unit, k] else 0 for k in range(len(takes))]
-        every = product(*(range(n + 1) for n in most))
-        return [
-            tuple((k, n) for k, n in enumerate(numbers) if n)
-            for numbers in every
-            if int(np.array(numbers) @ takes) <= slots
-        ]
+    def fillings(self, unit: int) -> list[IntArray]:
+        """All of them that are not empty."""
+        groups, room = self.groups, self.parts.room[unit]
+        halves, wholes = groups.gpus * groups.milli // 500, np.where(groups.milli == 1000, groups.gpus, 0)
+        most = np.where(self.parts.allowed[unit], self.supply, 0)
+        every = (np.array(numbers) for numbers in product(*(range(n + 1) for n in most.tolist())))
+        return [row for row in every if row.any() and row @ halves <= room[0] and row @ wholes <= room[1]]
 
 
-@pytest.mark.parametrize("seed", range(60))
+def counts_of(filling: tuple[tuple[int, int], ...], size: int) -> IntArray:
+    """Return the numbers of a filling by bundle group."""
+    counts = np.zeros(size, dtype=np.int64)
+    for d, number in filling:
+        counts[d] = number
+    return counts
+
+
+@pytest.mark.parametrize("seed", range(80))
 def test_no_filling_of_a_part_pays_more(seed: int) -> None:
-    """The best of all fillings is found, and its cost is the sum over its pairs of jobs."""
+    """The best of all fillings is found, no bound is below it, and all that pay more than asked for are listed."""
     drawn = Drawn(seed)
-    nothing = np.zeros(len(drawn.parts), dtype=np.int64)
-    priced = drawn.pricing.price(drawn.pays, nothing)
-    best = np.array([max(drawn.worth(u, f) for f in drawn.fillings(u)) for u in range(len(drawn.parts))])
-    assert priced.most.tolist() == best.tolist()
-    assert {u: drawn.worth(u, f) for u, f in priced.fillings} == {u: b for u, b in enumerate(best.tolist()) if b > 0}
-    assert drawn.pricing.price(drawn.pays, best).fillings == []
+    size, nothing = len(drawn.groups), np.zeros(len(drawn.units), dtype=np.int64)
+    worth = {(u, tuple(row.tolist())): drawn.worth(u, row) for u in drawn.units.tolist() for row in drawn.fillings(u)}
+    best = nothing.copy()
+    for (unit, _), paid in worth.items():
+        best[unit] = max(best[unit], paid)
+    priced = drawn.pricing.price(drawn.pays, nothing, drawn.units, None)
+    assert (priced.most >= best).all()
+    fits = {(u, tuple(counts_of(f, size).tolist())) for u, f in priced.fillings}
+    if fits <= worth.keys():  # else a bundle stands for those that are alike, of which there are more together
+        assert priced.most.tolist() == best.tolist()
+    bound = drawn.pricing.bound(drawn.pays, drawn.units)
+    for least in (-3, 0, 7):
+        listed = drawn.pricing.within(drawn.pays, nothing + least, drawn.units, 10_000)
+        assert listed is not None
+        found = {(u, tuple(counts_of(f, size).tolist())) for u, f in listed}
+        assert found == {key for key, paid in worth.items() if paid > least}
+    assert all(paid <= bound[unit] for (unit, _), paid in worth.items())
 
 
-@pytest.mark.parametrize("seed", range(20))
-def test_fillings_cost_what_their_pairs_do(seed: int) -> None:
-    """Each pair of jobs with a profile once, and each job beside what runs."""
+@pytest.mark.parametrize("seed", range(40))
+def test_a_search_cut_short_bounds_all_fillings(seed: int) -> None:
+    """Of many beginnings only one of each unit is followed."""
     drawn = Drawn(seed)
-    for unit, filling in ((u, f) for u in range(len(drawn.parts)) for f in drawn.fillings(u)):
-        held = [int(drawn.pieces.profile[kind]) for kind, n in filling for _ in range(n)]
-        held = [profile for profile in held if profile >= 0]
-        pairs = sum(int(drawn.disturbance.pair[a, b]) for i, a in enumerate(held) for b in held[:i])
-        assert drawn.pricing.cost(unit, filling) == pairs + sum(int(drawn.parts.beside[unit, a]) for a in held)
+    nothing = np.zeros(len(drawn.units), dtype=np.int64)
+    most = drawn.pricing.price(drawn.pays, nothing, drawn.units, 1).most
+    for unit in drawn.units.tolist():
+        assert max((drawn.worth(unit, row) for row in drawn.fillings(unit)), default=0) <= most[unit]
 
 
-def cut_short(seed: int, cells: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """With few beginnings followed, the bound holds."""
-    monkeypatch.setattr("placeopt.formulations.fillings.mixing.MOST_CELLS", cells)
-    drawn = Drawn(seed)
-    priced = drawn.pricing.price(drawn.pays, np.zeros(len(drawn.parts), dtype=np.int64))
-    for unit, most in enumerate(priced.most.tolist()):
-        assert max(drawn.worth(unit, f) for f in drawn.fillings(unit)) <= most
-    assert all(0 < drawn.worth(u, f) <= priced.most[u] for u, f in priced.fillings)
+def counted(given: Instance) -> tuple[State, tuple[Weighted, ...]]:
+    """Return what runs in a round, and its costs; without any where fillings do not count them all."""
+    state = open_state(compile_problem(given))
+    weighted = weighted_costs(state.problem)
+    return state, weighted if all(isinstance(w.cost, COUNTED) for w in weighted) else ()
 
 
-@pytest.mark.parametrize("seed", range(30))
-def test_a_search_cut_short_bounds_all_fillings(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of many tables only some are followed."""
-    for cells in (1, 20, 60):
-        cut_short(seed, cells, monkeypatch)
-
-
-def rounds(seed: int) -> Instance:
-    """Small rounds in which jobs disturb each other in sockets, or on nodes, with gangs and shares."""
-    spec = ("uniform", "contention", "varied", "gangs")[seed % 4]
-    return generate(spec, jobs=8, nodes=2 + seed % 2, gpus=4, seed=seed)
-
-
-def generated(mix: CostMix) -> tuple[int, int]:
-    """Generate fillings until none is new; return the cost of the mix, and the best bound proven."""
-    best = 0
+def generated(mix: CostMix) -> tuple[int, int, CostPrices]:
+    """Generate fillings until none is new; return the cost of the mix, and the best bound with its prices."""
+    best: tuple[int, CostPrices] | None = None
     for _ in range(200):
-        model = mix.master.model()
+        model = mix.model()
         solution = relaxed(model)
-        bound, new = mix.price(mix.master.prices(model, solution.duals))
-        best = max(best, bound)
+        prices = mix.master.prices(model, solution.duals)
+        bound, new = mix.price(prices)
+        if best is None or bound > best[0]:
+            best = bound, prices
         if not new:
-            return mix.fixed + int(solution.bound), best
+            return mix.fixed + int(solution.bound), *best
     raise AssertionError("fillings without end")
 
 
+def check_bounds(mix: CostMix, least: int) -> tuple[int, CostPrices]:
+    """No bound is above ``least``, at whatever prices, and the last is close to the cost of the mix."""
+    rng, model = np.random.default_rng(0), mix.model()
+    for scale in (0, 10, 1e4, 1e7):
+        assert mix.price(mix.master.prices(model, rng.uniform(-scale, scale, model.num_rows)))[0] <= least
+    costs, bound, prices = generated(mix)
+    assert bound <= least
+    assert bound <= costs + 1
+    return bound, prices
+
+
+def check_end(mix: CostMix, state: State, plan: Allocation, weighted: tuple[Weighted, ...], prices: CostPrices) -> None:
+    """All of the best plan is near, its cost is that of the program, whose optimum is no more, and a plan or less."""
+    problem, least = state.problem, cost(state.problem, plan, weighted)
+    near = mix.near(prices, least, 100_000)
+    assert near is not None
+    spreads, fillings = (list(dict.fromkeys([*found, *own])) for found, own in zip(near, mix.held(plan), strict=True))
+    assert set(mix.held(plan)[1]) <= set(near[1])
+    model = mix.program_of(spreads, fillings)
+    values = mix.values(plan, spreads, fillings)
+    assert model.is_feasible(values)
+    assert mix.fixed + model.objective_value(values) <= least
+    solution = solved(model)
+    assert mix.fixed + solution.objective <= least
+    made = plan_of(state, mix, spreads, fillings, solution.values)
+    assert value(problem, made) < value(problem, plan) or cost(problem, made, weighted) >= least
+
+
+@given(round_=filling_rounds() | rounds(changes=False))
+def test_bounds_hold_and_plans_are_near(round_: Instance) -> None:
+    """Against brute force: of rounds with sockets, shares, gangs and running jobs."""
+    state, weighted = counted(round_)
+    _, least, plan = optimum(state.problem)
+    try:
+        mix = CostMix(state, weighted, plan, None, spend)
+    except Unsupported:
+        return
+    _, prices = check_bounds(mix, least)
+    check_end(mix, state, plan, weighted, prices)
+
+
+def made(seed: int) -> Instance:
+    """Rounds too large for brute force, small enough for ``counts``."""
+    spec = ("cubemesh", "islands", "uniform", "contention", "varied", "gangs")[seed % 6]
+    gpus = 8 if spec in ("cubemesh", "islands") else 4
+    return generate(spec, jobs=8, nodes=2 + seed % 2, gpus=gpus, seed=seed)
+
+
 @pytest.mark.parametrize("seed", range(24))
-def test_bounds_hold_at_any_prices_and_meet_the_mix(seed: int) -> None:
-    """No bound is above the least cost of a plan of the value or more, and the last is close to that of the mix."""
-    given = rounds(seed)
-    problem, optimum = compile_problem(given), solve(given, method="counts", time_limit_s=60)
-    assert optimum.status == "optimal"
-    weighted, least = weighted_costs(problem), optimum.levels[1].objective
-    rng = np.random.default_rng(seed)
-    for plan in (optimum, solve(given, method="stranding")):  # of less value, perhaps: then the optimum counts, too
-        allocation = allocation_of(plan, problem)
-        least = min(least, cost(problem, allocation, weighted))
-        mix = CostMix(State(problem), weighted, allocation, None, spend)
-        model = mix.master.model()
-        for scale in (0, 10, 1e4, 1e7):  # any prices will do
-            duals = rng.uniform(-scale, scale, model.num_rows)
-            assert mix.price(mix.master.prices(model, duals))[0] <= least
-        model = mix.master.spread_model()
-        solution = relaxed(model)
-        rounded = 1 + plan.levels[0].objective / SCALE  # of the price of value
-        apart = mix.price(mix.master.prices(model, solution.duals))[0]
-        assert mix.fixed + solution.bound - rounded <= apart <= least
-        costs, bound = generated(mix)
-        assert bound <= least
-        assert costs - rounded <= bound <= costs + 1
+def test_bounds_hold_at_any_prices(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Against ``counts``, with spreads listed, and packed where there are too many of them."""
+    best = solve(made(seed), method="counts", time_limit_s=60)
+    state, weighted = counted(made(seed))
+    plan = allocation_of(best, state.problem)
+    least = best.levels[1].objective if best.status == "optimal" else cost(state.problem, plan, weighted)
+    mix = CostMix(state, weighted, plan, None, spend)
+    bound, prices = check_bounds(mix, least)
+    if best.status == "optimal":
+        check_end(mix, state, plan, weighted, prices)
+    monkeypatch.setattr("placeopt.formulations.fillings.spreads.MOST_SPREADS", -1)
+    packed = CostMix(state, weighted, plan, None, spend)
+    assert check_bounds(packed, least)[0] <= bound + 1
+    if any(spread.crossings for spread in mix.program):
+        assert packed.near(prices, least, 100_000) is None
 
 
 def test_jobs_that_have_to_meet_are_counted() -> None:
@@ -169,33 +224,28 @@ def test_jobs_that_have_to_meet_are_counted() -> None:
     slow = [Slowdown(profile=p, beside=q, **{f"{at}_thousandths": e for at in LEVELS}) for p, q, e in kinds]
     jobs = [job(f"j{i}", profile="b" if i == 3 else "a") for i in range(4)]
     given = instance(2, jobs, machines=[two_socket_machine("x", 2)], slowdowns=slow)
-    problem, optimum = compile_problem(given), solve(given, method="counts", time_limit_s=60)
-    weighted = weighted_costs(problem)
-    mix = CostMix(State(problem), weighted, allocation_of(optimum, problem), None, spend)
+    best = solve(given, method="counts", time_limit_s=60)
+    state, weighted = counted(given)
+    mix = CostMix(state, weighted, allocation_of(best, state.problem), None, spend)
     pair = next(w.weight for w in weighted if isinstance(w.cost, Interference))
-    assert generated(mix)[1] == optimum.levels[1].objective == (5 + 5 + 1) * pair
+    assert generated(mix)[1] == best.levels[1].objective == (5 + 5 + 1) * pair
 
 
-def test_ways_to_lie_in_two_sockets() -> None:
-    """By hand: GPUs of a socket are 2 apart, others 42; jobs in one socket disturb, those in both do not count."""
-    jobs = [job("pair", gpus=2, profile="a"), job("three", gpus=3, profile="a"), job("bare", gpus=1)]
-    slow = [Slowdown(profile="a", beside="a", gpu_thousandths=5, socket_thousandths=5, switch_thousandths=5)]
-    problem = compile_problem(instance(1, jobs, machines=[two_socket_machine("x", 4)], slowdowns=slow))
-    disturbance = disturbance_of(problem, 10)
-    assert disturbance.pair.tolist() == [[100]]
-    assert len(np.unique(disturbance.part)) == 2
-    classes = problem.options.job_class
-    groups = bundle_groups_of(problem, disturbance.profile[problem.class_profile[classes]], np.full(len(classes), 3))
-    pieces, ways = pieces_of(problem, groups, disturbance, 7)
-    size = groups.gpus[ways.bundle_group].tolist()
-    assert sorted(zip(size, ways.split, ways.cost.tolist(), strict=True)) == [
-        (1, (1,), 0),
-        (2, (1, 1), 21 * 42),
-        (2, (2,), 21 * 2),
-        (3, (2, 1), 21 * (2 + 2 * 42)),
-    ]
-    assert [pieces.profile[np.flatnonzero(row)].tolist() for row in ways.pieces if row.sum() > 1] == [[-1], [-1, -1]]
-    assert sorted(pieces.gpus[pieces.profile >= 0].tolist()) == [2]
+def test_two_bad_neighbours_are_kept_apart(engine: Engine) -> None:
+    """
+    Worked by combination: one node, two sockets of two GPUs; a and b slow each other by 300 each in a socket, c nobody.
+
+    Each of a and b in a socket of its own, c beside one of them: interference 0. Fragmentation: one GPU is free in its
+    socket and node, 1 + 1 = 2 (no rack). All three in other ways: a and b together cost 600.
+    """
+    slow = Slowdown(profile="x", beside="x", gpu_thousandths=300, switch_thousandths=300, socket_thousandths=300)
+    jobs = [job("a", profile="x", value=1), job("b", profile="x", value=1), job("c", value=1)]
+    policy = Policy(weights=Weights(communication=0, interference=500, fragmentation=500))
+    of = instance(1, jobs, machines=[sockets(2, 2)], policy=policy, slowdowns=(slow,))
+    plan = engine.solve(of, method="filling-costs")
+    assert plan.status == "optimal"
+    assert (plan.costs["interference"].raw, plan.costs["fragmentation"].raw) == (0, 2)
+    assert plan.stages[-1].name == "filling-costs"
 
 
 def test_paths_of_gangs() -> None:
@@ -205,24 +255,70 @@ def test_paths_of_gangs() -> None:
     jobs = [job(f"j{i}", gpus=2, communication=Communication(weight=1), **ask) for i, ask in enumerate(asks)]
     problem = compile_problem(instance(3, jobs, machines=[two_socket_machine("x", 4)], racks=3))
     across = problem.topology.min_node_distance
-    paths = gang_paths(State(problem), lambda: None)
+    together = np.zeros(len(problem.options), dtype=bool)
+    paths = gang_paths(State(problem), together, lambda: None)
     of_job = [int(paths[problem.options_of(j)[0]]) for j in range(len(jobs))]
     three = of_job.pop(3)  # a bound: each worker is as far from the others as where most of them find room
     assert of_job == [172, 4 + 4 * across, 0, -1]
     assert 172 + 2 < three <= 172 + 2 + 8 * across
+    second = problem.options_of(1)[0]
+    assert gang_paths(State(problem), ~together, lambda: None)[second] == 4 * across  # without the two inside a node
+
+
+@given(round_=filling_rounds())
+def test_the_proven_cost_is_that_of_brute_force(engine: Engine, round_: Instance) -> None:
+    """What is proven is the least cost at the best value."""
+    plan = engine.solve(round_, method="filling-costs", time_limit_s=60)
+    value_, cost_, _ = optimum(compile_problem(round_))
+    if plan.status == "optimal":
+        assert [level.objective for level in plan.levels] == [value_, cost_][: len(plan.levels)]
+
+
+@pytest.mark.parametrize(("spec", "seed"), [("cubemesh", 0), ("cubemesh", 1), ("uniform", 0), ("uniform", 5)])
+def test_other_formulations_prove_the_same(spec: str, seed: int, engine: Engine) -> None:
+    """Rounds too large for brute force, small enough for ``counts``."""
+    of = generate(spec, jobs=5, nodes=4, gpus=8, seed=seed)
+    plans = [engine.solve(of, method=method, time_limit_s=60.0, threads=1) for method in ("filling-costs", "counts")]
+    assert [plan.status for plan in plans] == ["optimal", "optimal"]
+    assert plans[0].levels == plans[1].levels
+
+
+def test_deterministic_runs_are_equal(engine: Engine) -> None:
+    """Work, not the clock, ends every solve; ties are broken by position."""
+    of = generate("cubemesh", jobs=10, nodes=4, gpus=8, seed=2)
+    plans = [engine.solve(of, method="filling-costs", deterministic=True, time_limit_s=60.0) for _ in range(2)]
+    assert plans[0].model_dump_json() == plans[1].model_dump_json()
+    assert plans[0].status == "optimal"
+
+
+def test_a_deadline_keeps_the_best_plan(engine: Engine) -> None:
+    """Pricing asks the clock too."""
+    of = generate("uniform", jobs=60, nodes=12, gpus=8, seed=1)
+    plan = engine.solve(of, method="filling-costs", time_limit_s=0.3)
+    assert len(plan.placements) + len(plan.unplaced) == len(of.jobs)
+    assert plan.levels[1].bound is None or plan.levels[1].bound <= plan.levels[1].objective
 
 
 def test_the_stage_proves_more_than_the_relaxation() -> None:
     """Of a round that no other stage closes, stage ``filling-costs`` proves more than the relaxation of the cost."""
     plan = solve(generate("uniform", jobs=60, nodes=12, gpus=4, seed=5), method="search", time_limit_s=8)
     stages = {stage.name: stage for stage in plan.stages}
-    assert stages["filling-costs"].outcome == "proved"
+    assert stages["filling-costs"].outcome in ("proved", "improved")
     assert stages["filling-costs"].bound > stages["cost-relaxation"].bound
 
 
 def test_costs_that_fillings_do_not_count() -> None:
-    """A round in which only fragmentation costs anything: there is nothing to bound."""
-    given = generate("fractions", jobs=8, nodes=2, gpus=2, seed=1)
-    problem = compile_problem(given)
-    with pytest.raises(Unsupported, match="paths, interference and resources"):
-        CostMix(State(problem), weighted_costs(problem), State(problem).allocation(), None, spend)
+    """A round whose shares of GPUs do not bind, or without costs, has nothing to bound."""
+    problem = compile_problem(generate("fractions", jobs=8, nodes=2, gpus=2, seed=1))
+    with pytest.raises(Unsupported, match="paths, interference"):
+        CostMix(State(problem), (), State(problem).allocation(), None, spend)
+
+
+def test_disturbance_counts_jobs_on_several_nodes_beside_others_only() -> None:
+    """By hand: of two profiles one disturbs; on several nodes it meets jobs on one node, but none like itself."""
+    slow = [Slowdown(profile="a", beside="a", **{f"{at}_thousandths": 5 for at in LEVELS})]
+    jobs = [job("j", profile="a"), job("k", profile="b")]
+    disturbance = disturbance_of(compile_problem(instance(1, jobs, slowdowns=slow)), 10)
+    assert disturbance.pair.tolist() == [[100, 100], [100, 0]]
+    assert sorted(disturbance.profile.tolist())[-1] == 0
+    assert disturbance.of_gangs(disturbance.profile).max() == 1

@@ -14,7 +14,7 @@ from placeopt.solving import METHODS
 from strategies import Choice, choices, make_large_tree_round, seeded, tree_rounds
 
 EXACT = ("counts", "counts-cpsat", "assignment")
-OTHERS = ("auto", "search", "fillings", "gpu-patterns", "branch-and-price", "swaf")
+OTHERS = ("auto", "search", "fillings", "gpu-patterns", "filling-costs", "swaf")
 OTHERS = [name for name in METHODS if name not in EXACT and "cbc" not in name]
 
 

@@ -73,7 +73,7 @@ def test_a_model_that_presolve_calls_infeasible(solver: str) -> None:
 
 def test_a_relaxation_of_large_costs() -> None:
     """
-    Coefficients from 8e5 to 6e9, of branch and price on a round of 400 jobs.
+    Coefficients from 8e5 to 6e9, of columns of groups of GPUs on a round of 400 jobs.
 
     At the costs as they are, HiGHS 1.14 ends with ``kNotset``: its dual ratio test fails at such dual values.
     """

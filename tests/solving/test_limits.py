@@ -49,16 +49,16 @@ def solved(engine: Engine, round_: Instance, method: str, readings: int) -> Plan
     return plan
 
 
-@pytest.mark.parametrize("method", ["auto", "search", "fillings", "branch-and-price", "gpu-patterns", "stranding"])
+@pytest.mark.parametrize("method", ["auto", "search", "fillings", "filling-costs", "gpu-patterns", "stranding"])
 def test_a_large_round_is_cut_by_the_clock_with_a_plan(method: str, engine: Engine) -> None:
     """
     No error, jobs placed, and the limit is named.
 
-    Three methods end before the clock if it is slow: branch and price, which bounds the cost alone, has nothing to do
+    Three methods end before the clock if it is slow: fillings of parts, which bound the cost alone, have nothing to do
     while the value is open, nor have GPU patterns where shares nest, and greedy ends with its queue.
     """
     round_ = generate("varied", jobs=2000, nodes=200, gpus=4, seed=2)
-    ends_alone = method in ("branch-and-price", "gpu-patterns", "stranding")
+    ends_alone = method in ("filling-costs", "gpu-patterns", "stranding")
     plans = [solved(engine, round_, method, readings) for readings in (50, 300, 0 if ends_alone else 3000)]
     assert all(len(plan.placements) > 100 for plan in plans)
     assert [plan.limit for plan in plans] == ["time", "time", "none" if ends_alone else "time"]

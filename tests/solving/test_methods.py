@@ -90,5 +90,5 @@ def test_cpu_that_binds_is_nearly_proven_by_fillings(engine: Engine) -> None:
 def test_gpu_groups_share_no_whole_node(engine: Engine) -> None:
     """Rows of single groups let two jobs across groups share one node (regression)."""
     round_ = generate("cubemesh", jobs=100, nodes=32, gpus=8, seed=0)
-    plan = engine.solve(round_, method="branch-and-price", time_limit_s=3)
+    plan = engine.solve(round_, method="filling-costs", time_limit_s=3)
     assert violations(round_, plan) == []

@@ -16,7 +16,7 @@ printed as JSON, which ``Instance.model_validate_json`` reads (``tests/conftest.
 `tree_rounds`               jobs of groups of unlike workers, with segments, spread and preferred levels;
                             ``make_large_tree_round``: on 20 to 60 nodes
 `relation_rounds`           jobs that must, or should, be near others or apart from them
-`branch_and_price_rounds`   what branch and price takes, and some that it refuses
+`filling_rounds`   what fillings count in full, and some that they refuse
 `plans`, `any_plans`        lawful plans of a round; plans with something broken
 `scenarios`                 jobs that arrive over time
 `graphs`, `distances`       symmetric matrices
@@ -35,17 +35,17 @@ from strategies.odd_rounds import make_odd_round
 from strategies.plans import make_plan
 from strategies.policies import make_cost_weights, policies
 from strategies.relation_rounds import make_relation_round
-from strategies.rounds import make_branch_and_price_round, make_gang_round, make_round, where_of
+from strategies.rounds import make_filling_round, make_gang_round, make_round, where_of
 from strategies.scenarios import make_scenario
 from strategies.tree_rounds import make_large_tree_round, make_tree_round
 
 __all__ = [
     "Choice",
     "any_plans",
-    "branch_and_price_rounds",
     "choices",
     "clusters",
     "distances",
+    "filling_rounds",
     "gang_rounds",
     "graphs",
     "jobs",
@@ -76,6 +76,6 @@ clusters, trees = strategy(make_cluster), strategy(make_tree)
 weights, jobs = strategy(make_cost_weights), strategy(make_job)
 rounds, gang_rounds, odd_rounds = strategy(make_round), strategy(make_gang_round), strategy(make_odd_round)
 tree_rounds, relation_rounds = strategy(make_tree_round), strategy(make_relation_round)
-branch_and_price_rounds = strategy(make_branch_and_price_round)
+filling_rounds = strategy(make_filling_round)
 plans, any_plans, scenarios = strategy(make_plan), strategy(make_any_plan), strategy(make_scenario)
 graphs, distances = strategy(make_graph), strategy(make_distances)

@@ -33,7 +33,7 @@ class Style:
     elastic
         Probability that a gang is elastic.
     simple
-        Only what branch and price takes: shares that divide a GPU, no traffic between ranks, hardly a gang over nodes.
+        What fillings count in full: shares that divide a GPU, no traffic between ranks, hardly a gang over nodes.
     made
         Jobs drawn so far: where jobs are alike, one of them is drawn again with a field changed.
     demands

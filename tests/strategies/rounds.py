@@ -70,7 +70,7 @@ def make_round(
     running
         Whether jobs run; None: in some rounds.
     simple
-        Only what branch and price takes.
+        What fillings count in full.
     **switches
         Kinds of demands (`ODDS`) that the jobs have for certain, or not at all.
     """
@@ -226,8 +226,8 @@ def _with_minimum(choice: Choice, job: Job) -> Job:
     return job.model_copy(update={"utility_min_thousandths": least})
 
 
-def make_branch_and_price_round(choice: Choice) -> Instance:
-    """Rounds of which branch and price takes most."""
+def make_filling_round(choice: Choice) -> Instance:
+    """Rounds of which fillings count most costs in full."""
     costs = make_cost_weights(choice, ("fragmentation", "communication", "interference", "resource"), some=True)
     fragmentation = Fragmentation(level_weights={level: choice.number(0, 3) for level in ("node", "rack")})
     rules = policies(

@@ -369,7 +369,7 @@ def broken(round_: Instance, placed: dict[str, Any]) -> bool:
     return bool(violations(round_, plan_for(round_, placed)))
 
 
-METHODS = ("branch-and-price", "fillings", "gpu-patterns", "search", "drb", "prices", "fgd", "swaf", "stranding")
+METHODS = ("filling-costs", "fillings", "gpu-patterns", "search", "drb", "prices", "fgd", "swaf", "stranding")
 
 
 @pytest.mark.parametrize("seed", range(40))

@@ -226,7 +226,7 @@ def test_the_optimum_is_that_of_brute_force(seed: int) -> None:
     round_ = make_small(seeded(f"lend-{seed}"))
     oracle = Oracle(round_)
     best = next(value for value, at in oracle.outcomes() if oracle.is_lawful(at))
-    for method in ("auto", "branch-and-price", "counts", "assignment", "fcfs"):
+    for method in ("auto", "filling-costs", "counts", "assignment", "fcfs"):
         plan = solve(round_, method=method, time_limit_s=20, isolation="thread")
         assert violations(round_, plan) == []
         assert plan.levels[0].objective <= best

@@ -141,7 +141,7 @@ def best_value(round_: Instance) -> int:
 def test_the_optimum_is_that_of_brute_force(seed: int) -> None:
     round_ = make_small(seeded(f"queue-trees-{seed}"))
     best = best_value(round_)
-    for method in ("auto", "branch-and-price", "counts", "assignment", "fcfs"):
+    for method in ("auto", "filling-costs", "counts", "assignment", "fcfs"):
         plan = solve(round_, method=method, time_limit_s=20, isolation="thread")
         assert violations(round_, plan) == []
         assert plan.levels[0].objective <= best

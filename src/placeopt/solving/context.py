@@ -84,7 +84,8 @@ class Handover:
     capacity_cut: CapacityCut | None = None  # what fillings of nodes proved of room, at the prices that proved most
     most_busy: IntArray | None = None  # (N,) GPUs of each node that jobs that start can make busy, as fillings proved
     cost_guide: CostGuide | None = None
-    filling_cost_value: int | None = None  # value of the plans whose cost stage ``filling-costs`` bounded last
+    filling_cost_value: tuple[int, bool] | None = None
+    """Value of the plans whose cost stage ``filling-costs`` bounded last, and whether that was proven."""
     cost_bound_s: float = 0.0  # seconds that the latest bound on cost took
     bound_guide: CostGuide | None = None  # the same at the bound on value, while that is open
     searching: Searching | None = None  # the local search, which runs beside stages

@@ -11,11 +11,10 @@ from placeopt.solving.greedy_rule import GreedyRule
 from placeopt.solving.stage import Stage
 from placeopt.solving.stages.annealing import Annealing, BeginSearch
 from placeopt.solving.stages.bound import BeginBound, Bound
-from placeopt.solving.stages.branch_and_price import BranchAndPrice
 from placeopt.solving.stages.capacity_relaxation import CapacityRelaxationBound
 from placeopt.solving.stages.cost_relaxation import CostRelaxationBound
 from placeopt.solving.stages.exact import Exact
-from placeopt.solving.stages.filling_costs import FillingCostBound
+from placeopt.solving.stages.filling_costs import FillingCosts
 from placeopt.solving.stages.fillings import Fillings
 from placeopt.solving.stages.first_plan import MakeRoom, PreviousPlan, RankMapping, ReserveTime
 from placeopt.solving.stages.gpu_patterns import GpuPatternPlan
@@ -106,10 +105,9 @@ REPEATED = (
     SwafPlan,
     GpuPatternPlan,
     Fillings,
-    BranchAndPrice,
     CapacityRelaxationBound,
     CostRelaxationBound,
-    FillingCostBound,
+    FillingCosts,
     RoundRelaxations,
     Annealing,
     Exact,
@@ -178,13 +176,12 @@ METHODS: dict[str, Method] = {
         Fillings(beside_patterns=True),
         CostRelaxationBound(),
         RoundRelaxations(),
-        FillingCostBound(),
-        BranchAndPrice(share=0.7, root_share=0.5),
+        FillingCosts(),
         Annealing(until_stalled=True),
         Exact("counts", RACE),
         RankMapping(),
         CostRelaxationBound(),
-        FillingCostBound(),
+        FillingCosts(),
         Annealing(),
         CostRelaxationBound(),
         score="auto",
@@ -193,7 +190,7 @@ METHODS: dict[str, Method] = {
     "counts": exact_method("counts", "highs"),
     "counts-cpsat": exact_method("counts", "cpsat"),
     "counts-cbc": exact_method("counts", "pulp-cbc"),
-    "branch-and-price": solver_method(BranchAndPrice()),
+    "filling-costs": solver_method(FillingCosts()),
     "assignment": exact_method("assignment", "cpsat"),
     "assignment-highs": exact_method("assignment", "highs"),
     "fcfs": greedy_method("first_fit"),
@@ -219,7 +216,7 @@ METHODS: dict[str, Method] = {
         CapacityRelaxationBound(),
         CostRelaxationBound(),
         RoundRelaxations(),
-        FillingCostBound(),
+        FillingCosts(),
         Annealing(),
         CostRelaxationBound(),
     ),

@@ -104,6 +104,7 @@ class OnNodes:
 
     room: IntArray  # (N,)
     path: IntArray  # (N, most room + 1) inside the node and on its way out; ``FAR`` beyond ``room``
+    inside: IntArray  # (N, most room + 1) of that, inside the node
     lowest: IntArray  # (N,) least of a bundle on the way out of the node's own domain, ``NodeClasses.own``
     higher: IntArray  # (N,) the same of all other domains above it
 
@@ -149,8 +150,9 @@ class CostLowerBounds:
             beyond[1][inside] += np.where(own, 0, least)
         j = np.arange(int(room.max(initial=0)) + 1)
         k = j * bundle_group.gpus
-        path = self._leave[:, None] * (k * (total - k)) + inner[:, np.minimum(k, inner.shape[1] - 1)]
-        return OnNodes(room, np.where(j <= room[:, None], path, FAR), *beyond)
+        inside = inner[:, np.minimum(k, inner.shape[1] - 1)]
+        path = self._leave[:, None] * (k * (total - k)) + inside
+        return OnNodes(room, np.where(j <= room[:, None], path, FAR), inside, *beyond)
 
     def _usable(self, bundle_group: BundleGroup) -> tuple[IntArray, IntArray]:
         """Usable GPUs, shape (N,), and least paths between k of them, shape (N, most GPUs of a node + 1)."""

@@ -12,6 +12,7 @@ a node in which jobs disturb each other, and pricing counts what they cost each 
 from placeopt.formulations.fillings.carried_prices import CarriedPrices
 from placeopt.formulations.fillings.cost_master import SCALE, CostMaster, CostPrices
 from placeopt.formulations.fillings.cost_mix import COST_RELAXES, COUNTED, CostMix
+from placeopt.formulations.fillings.cost_plan import plan_of
 from placeopt.formulations.fillings.disturbance import Disturbance, disturbance_of
 from placeopt.formulations.fillings.gangs import gang_paths
 from placeopt.formulations.fillings.grid import GridBound
@@ -25,11 +26,11 @@ from placeopt.formulations.fillings.groups import (
 )
 from placeopt.formulations.fillings.master import CHARGES, RELAXES, Master
 from placeopt.formulations.fillings.mixing import MixPricing
-from placeopt.formulations.fillings.parts import Parts, parts_of
-from placeopt.formulations.fillings.pieces import Pieces, Ways, pieces_of
+from placeopt.formulations.fillings.parts import Nodes, Parts, parts_of
 from placeopt.formulations.fillings.pool import Column, Filling, Pool, columns_of
 from placeopt.formulations.fillings.pricing import NodePricing, Priced, Pricing
 from placeopt.formulations.fillings.realise import requests_of
+from placeopt.formulations.fillings.spreads import Spread, Spreading
 from placeopt.formulations.fillings.units import Units, merged, units_of
 
 __all__ = [
@@ -50,14 +51,15 @@ __all__ = [
     "Master",
     "MixPricing",
     "NodePricing",
+    "Nodes",
     "Parts",
-    "Pieces",
     "Pool",
     "Priced",
     "Pricing",
+    "Spread",
+    "Spreading",
     "Starts",
     "Units",
-    "Ways",
     "bundle_groups_of",
     "columns_of",
     "disturbance_of",
@@ -65,7 +67,7 @@ __all__ = [
     "merged",
     "parts_of",
     "pays_of",
-    "pieces_of",
+    "plan_of",
     "requests_of",
     "shares_nest",
     "starts_of",

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from placeopt.formulations.cost_relaxation.profile_mixes import SOCKET, both_ways
-from placeopt.problem import IntArray, Problem
+from placeopt.problem import IntArray, Problem, State
 from placeopt.terms.costs.interference import nested_domains
 
 
@@ -16,12 +16,31 @@ class Disturbance:
     """
     Q profiles that disturb, and parts of nodes: nodes where jobs meet anywhere on one, else sockets.
 
-    Profiles that are alike beside all others are one.
+    Profiles that are alike beside all others are one. Each is there twice: for jobs on one node, and Q / 2 later for
+    those on several, which may meet each other in many places, where each pair counts once: so that is left out.
     """
 
     part: IntArray  # (G,) part of each GPU
     pair: IntArray  # (Q, Q) cost of two jobs that meet in a part, at least
-    profile: IntArray  # (P + 1,) 0 to Q - 1 for each profile of the round, -1 where it disturbs no other; -1 for none
+    profile: (
+        IntArray  # (P + 1,) 0 to Q / 2 - 1 for each profile of the round, -1 where it disturbs no other, or for none
+    )
+
+    def of_gangs(self, profile: IntArray) -> IntArray:
+        """Return the numbers of profiles for jobs on several nodes."""
+        return np.where(profile < 0, -1, profile + len(self.pair) // 2)
+
+    def residents(self, state: State, node: int) -> list[tuple[int, tuple[int, ...]]]:
+        """Return profile and GPUs on a node of each job that disturbs there."""
+        problem, out = state.problem, []
+        a, b = int(problem.node_gpu_start[node]), int(problem.node_gpu_start[node + 1])
+        for job in state.node_jobs[node]:
+            placement, profile = state.placements[job], self.profile[problem.class_profile[problem.job_class[job]]]
+            if placement is not None and profile >= 0:
+                gangs = len(set(placement.nodes)) > 1
+                number = int(self.of_gangs(profile)) if gangs else int(profile)
+                out.append((number, tuple(gpu for gpu in placement.gpus if a <= gpu < b)))
+        return out
 
 
 def disturbance_of(problem: Problem, weight: int) -> Disturbance:
@@ -34,4 +53,6 @@ def disturbance_of(problem: Problem, weight: int) -> Disturbance:
     of_profile, matters = of_profile.reshape(-1), rows.any(axis=1)
     first = np.array([np.flatnonzero(of_profile == row)[0] for row in np.flatnonzero(matters)], dtype=np.int64)
     number = np.where(matters, np.cumsum(matters) - 1, -1)
-    return Disturbance(part, weight * pairs[np.ix_(first, first)], np.append(number[of_profile], -1))
+    pair = weight * pairs[np.ix_(first, first)]
+    both = np.block([[pair, pair], [pair, np.zeros_like(pair)]])
+    return Disturbance(part, both, np.append(number[of_profile], -1))

@@ -46,25 +46,25 @@ def nest(sizes: IntArray) -> bool:
 
 
 def bundle_groups_of(
-    problem: Problem, profile: IntArray | None = None, traffic: IntArray | None = None
+    problem: Problem, profile: IntArray | None = None, traffic: IntArray | None = None, *, demand: bool = True
 ) -> BundleGroups:
     """
     Return the bundle groups of all options.
 
     ``profile``, ``traffic``, shape (O,): whom bundles of each option disturb, and the traffic between any two GPUs of
-    one; None where that does not count. Where at most one
+    one; None where that does not count. ``demand``: Whether resources of nodes count. Where at most one
     job may hold a GPU every share counts as a whole one; under ``overcommit`` every job as one of the jobs that a GPU
     may hold.
     """
     options = problem.options
     gpus = options.bundle_gpus
     milli = options.milli if problem.shares_bind and problem.jobs_per_gpu != 1 else np.full(len(options), WHOLE)
-    demand = options.demand * options.bundle_workers[:, None]
+    takes = options.demand * options.bundle_workers[:, None] * demand
     profile = np.full(len(options), -1) if profile is None else profile
     traffic = np.zeros(len(options), dtype=np.int64) if traffic is None else np.where(gpus > 1, traffic, 0)
-    rows = np.column_stack((gpus, np.where(gpus > 0, milli, 0), profile, traffic, demand, options.node_class_ok))
+    rows = np.column_stack((gpus, np.where(gpus > 0, milli, 0), profile, traffic, takes, options.node_class_ok))
     distinct, of_option = np.unique(rows, axis=0, return_inverse=True)
-    ends = 4 + demand.shape[1]
+    ends = 4 + takes.shape[1]
     return BundleGroups(
         gpus=distinct[:, 0],
         milli=distinct[:, 1],
@@ -115,9 +115,11 @@ class Starts:
         return self.size[self.job_group]
 
 
-def starts_of(state: State, bundle_groups: BundleGroups, cost: IntArray | None = None) -> Starts:
+def starts_of(
+    state: State, bundle_groups: BundleGroups, cost: IntArray | None = None, *, worthless: bool = False
+) -> Starts:
     """
-    Return the starts of the jobs that are not placed in ``state``; those that are worth nothing are left out.
+    Return the starts of the jobs that are not placed in ``state``; those that are worth nothing only if ``worthless``.
 
     ``cost``, shape (O,), is what a job costs in each option by itself, below 0 where it has no room; None for nothing.
     """
@@ -126,7 +128,7 @@ def starts_of(state: State, bundle_groups: BundleGroups, cost: IntArray | None =
     waiting[list(problem.running)] = False
     jobs = np.flatnonzero(waiting)
     cost = np.zeros(len(options), dtype=np.int64) if cost is None else cost
-    able = (options.value > 0) & (cost >= 0) & bundle_groups.allowed[bundle_groups.of_option].any(axis=1)
+    able = (worthless | (options.value > 0)) & (cost >= 0) & bundle_groups.allowed[bundle_groups.of_option].any(axis=1)
     table = np.stack([bundle_groups.of_option, options.bundles, options.value, cost, able], axis=1)
     ways = list(map(tuple, table.tolist()))
     classes, of_job = np.unique(problem.job_class[jobs], return_inverse=True)
