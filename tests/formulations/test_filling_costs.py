@@ -233,7 +233,7 @@ def test_jobs_that_have_to_meet_are_counted() -> None:
 
 def test_two_bad_neighbours_are_kept_apart(engine: Engine) -> None:
     """
-    Worked by combination: one node, two sockets of two GPUs; a and b slow each other by 300 each in a socket, c nobody.
+    Worked by combination: one node, two sockets of two GPUs; a and b slow each other by 300 each in one, c does not.
 
     Each of a and b in a socket of its own, c beside one of them: interference 0. Fragmentation: one GPU is free in its
     socket and node, 1 + 1 = 2 (no rack). All three in other ways: a and b together cost 600.

@@ -95,7 +95,7 @@ def _deal(count: int, table: IntArray | None, halves: list[_Half], across: float
     The utility of a half for a task is eq. 2 with every term as best over actual. Its path: to the job's tasks that are
     in the half or in the other one, ``across`` from it, and to those to come, which are assumed to follow as far as
     there is room. (Without that, the first of two tasks would go to the last free GPU of a full machine.) The half of
-    greater utility gets the task, the first of equal ones; the other one only where that is full. Where tasks
+    greater utility takes the task, the first of equal ones; the other one only where that is full. Where tasks
     communicate differently, the split is then refined by Fiduccia-Mattheyses, which the paper leaves open; it only ever
     cuts less.
     """

@@ -51,7 +51,7 @@ class Columns(ABC):
 
     def slots(self, shape: int, node: int, left: tuple[int, ...]) -> tuple[int, ...]:
         """
-        Return which of the node's GPUs a job of ``shape``, which fits, gets: indices in the node.
+        Return which of the node's GPUs a job of ``shape``, which fits, takes: indices in the node.
 
         ``left``: Of each GPU, in their order; the answer depends on nothing else than these and the class of the node.
         """
