@@ -103,6 +103,6 @@ def test_a_solve_that_the_user_ends_is_no_failure() -> None:
         return Solution("no_solution", "user")
 
     with installed(answer, "highs"), Engine(isolation="thread") as engine:
-        plan = engine.solve(ROUND, method="search", time_limit_s=600, threads=1, cancel=cancel)
+        plan = engine.solve(ROUND, method="fillings", time_limit_s=600, threads=1, cancel=cancel)
     assert plan.limit == "user"
-    assert (plan.stages[-1].name, plan.stages[-1].outcome) == ("capacity-relaxation", "kept")
+    assert (plan.stages[-1].name, plan.stages[-1].outcome) == ("fillings", "kept")
