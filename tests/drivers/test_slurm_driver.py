@@ -56,7 +56,7 @@ def test_components_of_a_heterogeneous_job_start_together_where_the_plan_says():
     second = step(running, slurm)
     assert {(o.job, o.kind) for o in second.outcomes} == {(job, "as-planned") for job in "189"}
     assert (*slurm.jobs["8"].on, *slurm.jobs["9"].on) == started(first)["8"]
-    assert (second.gpus_as_advised, second.gpus_known) == (3, 3)
+    assert second.gpus_known == 3  # of nodes with equal GPUs a plan may advise any, and Slurm takes the first
 
 
 def test_a_heterogeneous_job_that_does_not_start_is_taken_back_whole():
