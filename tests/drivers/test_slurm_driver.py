@@ -6,7 +6,7 @@ import json
 import pytest
 
 from drivers.driver_steps import EVERY_S, came_of, driver, started, step, steps
-from drivers.fake_slurm import FakeJob, FakeSlurm
+from drivers.fake_slurm import GPUS, FakeJob, FakeSlurm
 from placeopt import BadInput, Engine
 from placeopt.drivers.slurm import DriverOptions, Ownership, SlurmDriver, SlurmRefused, read_note
 from placeopt.errors import BadArgument
@@ -39,14 +39,17 @@ def test_held_jobs_start_where_the_plan_says_and_nothing_else_is_touched():
     assert first.left_out == {"waiting for Dependency": 1, "waiting for BeginTime": 1, part: 1}
 
 
-def components(**fields: object) -> list[FakeJob]:
-    """A node of 1 GPU, and two nodes of 3 GPUs each, which start together."""
-    return [FakeJob("8", gpus=1, het_job_id=8, **fields), FakeJob("9", nodes=2, gpus=3, het_job_id=8, **fields)]
+def components(one: int = 1, each: int = 3, **fields: object) -> list[FakeJob]:
+    """A node of ``one`` GPU, and two nodes of ``each`` GPUs, which start together."""
+    return [FakeJob("8", gpus=one, het_job_id=8, **fields), FakeJob("9", nodes=2, gpus=each, het_job_id=8, **fields)]
 
 
 def test_components_of_a_heterogeneous_job_start_together_where_the_plan_says():
     """One release after a note and a list of closed nodes for each; what they exclude themselves is theirs again."""
-    slurm = FakeSlurm(5, [*components(excluded=["n0"]), FakeJob("1", nodes=2, gpus=2)])
+    whole = FakeJob(
+        "1", nodes=2, gpus=GPUS
+    )  # of fewer GPUs than a node has, a plan may advise any, Slurm takes the first
+    slurm = FakeSlurm(5, [*components(GPUS, GPUS, excluded=["n0"]), whole])
     running = driver(slurm)
     first = step(running, slurm)
     assert started(first).keys() == {"1", "8"}
@@ -56,7 +59,7 @@ def test_components_of_a_heterogeneous_job_start_together_where_the_plan_says():
     second = step(running, slurm)
     assert {(o.job, o.kind) for o in second.outcomes} == {(job, "as-planned") for job in "189"}
     assert (*slurm.jobs["8"].on, *slurm.jobs["9"].on) == started(first)["8"]
-    assert second.gpus_known == 3  # of nodes with equal GPUs a plan may advise any, and Slurm takes the first
+    assert (second.gpus_as_advised, second.gpus_known) == (3, 3)
 
 
 def test_a_heterogeneous_job_that_does_not_start_is_taken_back_whole():
