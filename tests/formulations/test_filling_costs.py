@@ -8,7 +8,7 @@ from hypothesis import given
 
 from helpers.brute_force import optimum
 from helpers.machines import sockets
-from helpers.relaxations import relaxed, solved
+from helpers.relaxations import Fillings, relaxed, solved
 from made_rounds import generate
 from placeopt import Engine, solve
 from placeopt.build import instance, job
@@ -17,10 +17,10 @@ from placeopt.formulations.fillings import (
     COUNTED,
     BundleGroups,
     CostMix,
-    CostPrices,
     Disturbance,
     MixPricing,
     Parts,
+    Prices,
     disturbance_of,
     gang_paths,
     plan_of,
@@ -137,13 +137,13 @@ def counted(given: Instance) -> tuple[State, tuple[Weighted, ...]]:
     return state, weighted if all(isinstance(w.cost, COUNTED) for w in weighted) else ()
 
 
-def generated(mix: CostMix) -> tuple[int, int, CostPrices]:
+def generated(mix: CostMix) -> tuple[int, int, Prices]:
     """Generate fillings until none is new; return the cost of the mix, and the best bound with its prices."""
-    best: tuple[int, CostPrices] | None = None
+    best: tuple[int, Prices] | None = None
     for _ in range(200):
         model = mix.model()
         solution = relaxed(model)
-        prices = mix.master.prices(model, solution.duals)
+        prices = mix.master.cost_prices(model, solution.duals)
         bound, new = mix.price(prices)
         if best is None or bound > best[0]:
             best = bound, prices
@@ -152,18 +152,18 @@ def generated(mix: CostMix) -> tuple[int, int, CostPrices]:
     raise AssertionError("fillings without end")
 
 
-def check_bounds(mix: CostMix, least: int) -> tuple[int, CostPrices]:
+def check_bounds(mix: CostMix, least: int) -> tuple[int, Prices]:
     """No bound is above ``least``, at whatever prices, and the last is close to the cost of the mix."""
     rng, model = np.random.default_rng(0), mix.model()
     for scale in (0, 10, 1e4, 1e7):
-        assert mix.price(mix.master.prices(model, rng.uniform(-scale, scale, model.num_rows)))[0] <= least
+        assert mix.price(mix.master.cost_prices(model, rng.uniform(-scale, scale, model.num_rows)))[0] <= least
     costs, bound, prices = generated(mix)
     assert bound <= least
     assert bound <= costs + 1
     return bound, prices
 
 
-def check_end(mix: CostMix, state: State, plan: Allocation, weighted: tuple[Weighted, ...], prices: CostPrices) -> None:
+def check_end(mix: CostMix, state: State, plan: Allocation, weighted: tuple[Weighted, ...], prices: Prices) -> None:
     """All of the best plan is near, its cost is that of the program, whose optimum is no more, and a plan or less."""
     problem, least = state.problem, cost(state.problem, plan, weighted)
     near = mix.near(prices, least, 100_000)
@@ -216,6 +216,19 @@ def test_bounds_hold_at_any_prices(seed: int, monkeypatch: pytest.MonkeyPatch) -
     assert check_bounds(packed, least)[0] <= bound + 1
     if any(spread.crossings for spread in mix.program):
         assert packed.near(prices, least, 100_000) is None
+
+
+def test_a_cut_tells_apart_jobs_that_cost_alike() -> None:
+    """One of eight cores and four of two are worth alike: together, the four keep to a price of cores on their node."""
+    jobs = [job("large", cpu_millicores=8000), *(job(f"small{i}", cpu_millicores=2000) for i in range(4))]
+    given = instance(1, jobs, machines=[two_socket_machine("x", 4).model_copy(update={"cpu_millicores": 8000})])
+    state, weighted = counted(given)
+    plan, made = allocation_of(solve(given), state.problem), Fillings(state.problem)
+    cut = made.cut(made.groups.demand[:, 0] * made.master.scale)
+    mix = CostMix(state, weighted, plan, cut, spend)
+    spreads, fillings = (list(found) for found in mix.held(plan))
+    assert value(state.problem, plan) == 4
+    assert mix.program_of(spreads, fillings).is_feasible(mix.values(plan, spreads, fillings))
 
 
 def test_jobs_that_have_to_meet_are_counted() -> None:

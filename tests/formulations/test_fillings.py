@@ -123,11 +123,11 @@ def generated(made: Fillings) -> tuple[int, int]:
     """Generate fillings until none is new; return the value of the mix, rounded down, and the best bound proven."""
     pricing, least = made.pricing(), 2**62
     for _ in range(100):
-        model = made.master.value_model()
+        model = made.value_model()
         solution = relaxed(model)
-        price = made.master.prices(model, solution.duals)
+        price = made.master.value_prices(model, solution.duals)
         priced = pricing.price(price, made.pool.most(price))
-        least = min(least, made.master.proven_bound(price, priced.most, made.units))
+        least = min(least, made.bound(price, priced.most))
         new = made.pool.add(Column(unit, filling) for unit, filling in priced.fillings)
         if not new:
             return int(solution.bound), least
@@ -147,10 +147,10 @@ def test_bounds_hold_and_mixes_are_lawful(seed: int) -> None:
         pricing = made.pricing(int(rng.integers(0, 20)))
         price[made.units.takes_nothing] = 0
         most = pricing.price(price, 0 * made.units.count).most
-        assert made.master.proven_bound(price, most, made.units) >= best
+        assert made.bound(price, most) >= best
     mixed, bound = generated(made)
     assert best <= mixed == bound
-    number, used = made.master.chosen(solved(made.master.value_model()).values)
+    number, used = made.master.chosen(solved(made.value_model()).values, made.pool.columns)
     requests = list(requests_of(problem, made.groups, made.starts, made.units, number, used))
     allocation = assign_gpus(problem, requests)
     lying = ~made.units.takes_nothing[made.starts.bundle_group]
@@ -165,11 +165,11 @@ def test_prices_of_amounts_prove_the_capacity_program_without_a_search(seed: int
     pricing = made.pricing(0)
     model = made.master.capacity_model(pricing.takes, pricing.room)
     solution = relaxed(model)
-    amounts = made.master.amount_prices(model, solution.duals, pricing.takes)
+    amounts = made.master.amount_prices(model, solution.duals, pricing.takes.shape[1])
     pricing.begin_at(amounts)
     price = made.master.whole_prices(pricing.takes @ amounts)
     most = pricing.price(price, 0 * made.units.count).most
-    assert best_plan(made) <= made.master.proven_bound(price, most, made.units) <= solution.bound + 1
+    assert best_plan(made) <= made.bound(price, most) <= solution.bound + 1
 
 
 def test_a_pool_reads_plans_and_keeps_each_filling_once() -> None:
@@ -193,7 +193,7 @@ def test_workers_of_a_gang_lie_in_fillings() -> None:
     given = instance(2, [job("gang", workers=3, value=9), job("pair", gpus=2, value=5)], machines=[machine(gpus=2)])
     made = Fillings(compile_problem(given))
     assert generated(made) == (11, 11)
-    number, used = made.master.chosen(solved(made.master.value_model()).values)
+    number, used = made.master.chosen(solved(made.value_model()).values, made.pool.columns)
     requests = list(requests_of(made.problem, made.groups, made.starts, made.units, number, used))
     assert [(job, len(nodes)) for job, _, nodes in requests] == [(0, 3)]
 

@@ -97,7 +97,7 @@ def test_prices_prove_a_bound_by_hand(price: int, bound: int) -> None:
     made = Fillings(compile_problem(instance(1, jobs, machines=[machine(gpus=2)])))
     prices = np.array([price * made.master.scale])
     most = GridBound(made.groups, made.units, never).most(prices)
-    assert made.master.proven_bound(prices, most, made.units) == bound
+    assert made.bound(prices, most) == bound
 
 
 def crowded(seed: int) -> Fillings:

@@ -267,7 +267,7 @@ def _examine_node_fillings(report: Report, problem: Problem, best: int, rng: Gen
         for some in free_of_charge:
             price[some] = 0
         for name, pay in engines.items():
-            bound = held + made.master.proven_bound(price, pay(price), made.units)
+            bound = held + made.bound(price, pay(price))
             if bound < best:
                 report.mismatches.append(f"{name}: bound {bound} below the best value {best}")
 

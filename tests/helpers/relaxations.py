@@ -65,7 +65,15 @@ class Fillings:
         self.starts: Starts = starts_of(state, self.groups)
         self.units: Units = units_of(state, self.groups, self.starts)
         self.pool = Pool(len(self.units), len(self.groups))
-        self.master = Master(self.groups, self.starts, self.units, self.pool)
+        self.master = Master(self.starts, ~self.units.takes_nothing, self.units.count)
+
+    def value_model(self) -> LinearModel:
+        """Return the program over the columns of the pool."""
+        return self.master.value_model(self.pool.columns)
+
+    def bound(self, price: IntArray, most: IntArray) -> int:
+        """Return what prices prove where units are paid no more than ``most``."""
+        return self.master.value_bound(price, most, self.units.count)
 
     def pricing(self, steps: int = MANY) -> NodePricing:
         """Return what prices them, with so many branches for a unit."""
@@ -84,5 +92,5 @@ class Fillings:
         """Return prices of bundles by what all units have together of each amount."""
         pricing = self.pricing()
         model = self.master.capacity_model(pricing.takes, pricing.room)
-        amounts = self.master.amount_prices(model, relaxed(model).duals, pricing.takes)
+        amounts = self.master.amount_prices(model, relaxed(model).duals, pricing.takes.shape[1])
         return self.master.whole_prices(pricing.takes @ amounts)

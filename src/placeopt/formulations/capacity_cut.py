@@ -16,7 +16,7 @@ class CapacityCut:
     """
     What fillings of nodes say of room, in one row: it knows that CPU is short on one node and GPUs on another.
 
-    The same prices bound the value (`fillings.Master.proven_bound`). Added to a relaxation without nodes, the row makes
+    The same prices bound the value (`fillings.Master.value_bound`). Added to a relaxation without nodes, the row makes
     plans that are worth nearly as much as that bound as rare as they are.
     """
 

@@ -62,7 +62,7 @@ class FillingSearch:
         if not self._is_merged:
             best = context.incumbent.allocation
             self.pool.add(columns_of(context.problem, self.bundle_groups, self.units, best))
-        self.master = Master(self.bundle_groups, self.starts, self.units, self.pool)
+        self.master = Master(self.starts, ~self.units.takes_nothing, self.units.count)
         steps = FEW_STEPS if nests else FIRST_STEPS
         self._pricing = NodePricing(self.bundle_groups, self.starts, self.units, steps, self._check_time)
         self._grid = GridBound(self.bundle_groups, self._states, self._check_time) if nests else None
@@ -106,7 +106,7 @@ class FillingSearch:
         model, budget = self.master.capacity_model(self._pricing.takes, self._pricing.room), self._context.budget
         solution = self._context.solvers.solve("highs", model, replace(budget.options(SIMPLEX_WORK), relax=True))
         if solution.status == "optimal" and solution.duals is not None:
-            amounts = self.master.amount_prices(model, solution.duals, self._pricing.takes)
+            amounts = self.master.amount_prices(model, solution.duals, self._pricing.takes.shape[1])
             self._pricing.begin_at(amounts)
             price = self.master.whole_prices(self._pricing.takes @ amounts)
             carried = self._context.handover.carried_prices
@@ -135,7 +135,7 @@ class FillingSearch:
 
     def _prove(self, price: IntArray, most: IntArray) -> None:
         """Take the bound at some prices, at which no filling of a state of nodes pays more than ``most``."""
-        bound, context = self._held + self.master.proven_bound(price, most, self._states), self._context
+        bound, context = self._held + self.master.value_bound(price, most, self._states.count), self._context
         if self._least is not None and bound >= self._least:
             return
         self._best_price, self._least = price, bound
@@ -159,13 +159,13 @@ class FillingSearch:
     def _program(self) -> IntArray | None:
         """Solve the linear program over the known fillings; return its prices, None where there are none."""
         budget = self._context.budget
-        model = self.master.value_model(budget.deadline)
+        model = self.master.value_model(self.pool.columns, budget.deadline)
         options = replace(budget.options(SIMPLEX_WORK), relax=True, start=self._basis, keep_basis=True)
         solution = self._context.solvers.solve("highs", model, options)
         if solution.status != "optimal" or solution.duals is None or solution.bound is None:
             return None
         self.programs, self._basis, self.mixed = self.programs + 1, solution.basis, self._held + solution.bound
-        return self.master.prices(model, solution.duals)
+        return self.master.value_prices(model, solution.duals)
 
     def whole(self, seconds: float) -> Iterator[tuple[int, int, tuple[int, ...]]]:
         """
@@ -175,7 +175,7 @@ class FillingSearch:
         loses value, one for all nodes goes on from there.
         """
         context, budget = self._context, self._context.budget
-        model = self.master.value_model(budget.deadline, charged=True)
+        model = self.master.value_model(self.pool.columns, budget.deadline, charged=True)
         relaxed = context.solvers.solve("highs", model, replace(budget.options(SIMPLEX_WORK, seconds), relax=True))
         if relaxed.relaxed_values is None:
             return
@@ -185,7 +185,7 @@ class FillingSearch:
         if whole is None or self._held + int(self.starts.value @ whole[:starts]) < self.mixed:
             whole = self._integers(model, seconds / 2, whole)
         if whole is not None:
-            number, used = self.master.chosen(whole)
+            number, used = self.master.chosen(whole, self.pool.columns)
             yield from requests_of(context.problem, self.bundle_groups, self.starts, self.units, number, used)
 
     def _integers(self, model: LinearModel, seconds: float, hint: IntArray | None) -> IntArray | None:

@@ -10,7 +10,6 @@ a node in which jobs disturb each other, and pricing counts what they cost each 
 """
 
 from placeopt.formulations.fillings.carried_prices import CarriedPrices
-from placeopt.formulations.fillings.cost_master import SCALE, CostMaster, CostPrices
 from placeopt.formulations.fillings.cost_mix import COST_RELAXES, COUNTED, CostMix
 from placeopt.formulations.fillings.cost_plan import plan_of
 from placeopt.formulations.fillings.disturbance import Disturbance, disturbance_of
@@ -24,7 +23,7 @@ from placeopt.formulations.fillings.groups import (
     shares_nest,
     starts_of,
 )
-from placeopt.formulations.fillings.master import CHARGES, RELAXES, Master
+from placeopt.formulations.fillings.master import CHARGES, RELAXES, SCALE, Master, Prices
 from placeopt.formulations.fillings.mixing import MixPricing
 from placeopt.formulations.fillings.parts import Nodes, Parts, parts_of
 from placeopt.formulations.fillings.pool import Column, Filling, Pool, columns_of
@@ -42,9 +41,7 @@ __all__ = [
     "BundleGroups",
     "CarriedPrices",
     "Column",
-    "CostMaster",
     "CostMix",
-    "CostPrices",
     "Disturbance",
     "Filling",
     "GridBound",
@@ -55,6 +52,7 @@ __all__ = [
     "Parts",
     "Pool",
     "Priced",
+    "Prices",
     "Pricing",
     "Spread",
     "Spreading",

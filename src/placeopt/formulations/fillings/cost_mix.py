@@ -9,10 +9,10 @@ import numpy as np
 
 from placeopt.errors import Unsupported
 from placeopt.formulations.capacity_cut import CapacityCut
-from placeopt.formulations.fillings.cost_master import SCALE, CostMaster, CostPrices
 from placeopt.formulations.fillings.disturbance import disturbance_of
 from placeopt.formulations.fillings.gangs import gang_paths
 from placeopt.formulations.fillings.groups import WHOLE, bundle_groups_of, starts_of
+from placeopt.formulations.fillings.master import SCALE, Master, Prices
 from placeopt.formulations.fillings.mixing import EACH, NEVER, MixPricing, best_of
 from placeopt.formulations.fillings.parts import parts_of
 from placeopt.formulations.fillings.pool import Column, Pool
@@ -77,7 +77,7 @@ class CostMix:
         own = weight_of(weighted, ResourceCost) * options.cost_milli + paths * traffic[classes] * gang_paths(
             state, apart, lambda: spend(0)
         )
-        self.starts = starts_of(state, self.groups, own, worthless=True)
+        self.starts = starts_of(state, self.groups, own, None if cut is None else cut.pays, worthless=True)
         supply = np.zeros(len(self.groups), dtype=np.int64)
         np.add.at(supply, self.starts.bundle_group, self.starts.bundles * self.starts.most)
         parts, self.nodes = parts_of(state, disturbance, self.groups, paths, weight_of(weighted, Fragmentation))
@@ -99,22 +99,9 @@ class CostMix:
         spreads, fillings = self.held(plan)
         self.program.update(dict.fromkeys(spreads))
         self.pool.add(fillings)
-        self.master = CostMaster(
-            self.starts,
-            self.groups,
-            self.nodes,
-            need=value(problem, plan) - value(problem, state.allocation()),
-            cut=cut,
-            cut_pays=None if cut is None else cut.pays[self._options()],
-        )
-
-    def _options(self) -> list[int]:
-        """Option of each start, of its first job."""
-        starts = self.starts
-        return [
-            self._problem.options_of(int(starts.jobs[group][0]))[place]
-            for group, place in zip(starts.job_group.tolist(), starts.place.tolist(), strict=True)
-        ]
+        self.need = value(problem, plan) - value(problem, state.allocation())
+        """Value that jobs that start have to reach."""
+        self.master = Master(self.starts, self.groups.gpus > 0, self.nodes.count, 0 if cut is None else cut.most)
 
     def held(self, plan: Allocation) -> tuple[Counter[Spread], Counter[Column]]:
         """Return the spreads and fillings of a plan, each as often as it is there."""
@@ -170,7 +157,9 @@ class CostMix:
         self, spreads: Sequence[Spread], fillings: Sequence[Column], deadline: float = float("inf")
     ) -> LinearModel:
         """Build the program over some spreads and fillings."""
-        return self.master.model(spreads, fillings, np.ones(len(self.parts), dtype=np.int64), deadline=deadline)
+        return self.master.cost_model(
+            self.need, spreads, fillings, np.ones(len(self.parts), dtype=np.int64), deadline=deadline
+        )
 
     def apart(self, deadline: float = float("inf")) -> LinearModel:
         """
@@ -191,9 +180,9 @@ class CostMix:
             Column(*column)
             for column in zip(unit.tolist(), (((d, 1),) for d in item.tolist()), own.tolist(), strict=True)
         ]
-        return self.master.model(self.spreads.single(), fillings, room, takes[item], deadline)
+        return self.master.cost_model(self.need, self.spreads.single(), fillings, room, takes[item], deadline)
 
-    def price(self, prices: CostPrices) -> tuple[int, int]:
+    def price(self, prices: Prices) -> tuple[int, int]:
         """Take in fillings and spreads that pay more than known ones; return what the prices prove, and how many."""
         while True:
             _, total, new = self._paid(prices, BEGINNINGS[self._depth])
@@ -201,9 +190,13 @@ class CostMix:
             if new or self._depth + 1 == len(BEGINNINGS):
                 break
             self._depth += 1
-        return self.fixed + -(-self.master.proven_bound(prices, self._most(total)) // SCALE), new
+        return self.fixed + -(-self._proven(prices, self._most(total)) // SCALE), new
 
-    def near(self, prices: CostPrices, limit: int, most: int) -> tuple[list[Spread], list[Column]] | None:
+    def _proven(self, prices: Prices, most: IntArray) -> int:
+        """Bound on the cost of what starts, in 1 / SCALE; no node of a state is paid more than ``most``, (N,)."""
+        return prices.value * self.need - self.master.most_beyond(prices, most, self.nodes.count)
+
+    def near(self, prices: Prices, limit: int, most: int) -> tuple[list[Spread], list[Column]] | None:
         """
         Return the spreads and fillings that plans may have which cost ``limit`` at most, by the prices.
 
@@ -215,7 +208,7 @@ class CostMix:
         while True:  # a plan costs more than what is proven by what its nodes are paid less than the most, together
             paid, total, _ = self._paid(prices, None, within)
             best = self._most(total)
-            before, within = within, SCALE * (limit - self.fixed) - self.master.proven_bound(prices, best)
+            before, within = within, SCALE * (limit - self.fixed) - self._proven(prices, best)
             if within <= before:
                 break
         rows = np.flatnonzero(best[node] - total <= within)
@@ -233,7 +226,7 @@ class CostMix:
             return None
         return [spread for spread, keep in zip(spreads, kept, strict=True) if keep], [self.column(*f) for f in found]
 
-    def _paid(self, prices: CostPrices, most: int | None, within: int = 0) -> tuple[IntArray, IntArray, int]:
+    def _paid(self, prices: Prices, most: int | None, within: int = 0) -> tuple[IntArray, IntArray, int]:
         """
         Return what no filling of a unit pays more than, (U + 1,), the last 0; the same of spreads with fillings, (S,).
 
@@ -259,7 +252,7 @@ class CostMix:
         new += self._search(prices, np.maximum(known, least[:-1]), units, most, paid)
         return paid, gains + paid[rows.units].sum(axis=1), new
 
-    def _search(self, prices: CostPrices, least: IntArray, units: IntArray, most: int | None, paid: IntArray) -> int:
+    def _search(self, prices: Prices, least: IntArray, units: IntArray, most: int | None, paid: IntArray) -> int:
         """Search fillings of some units; write into ``paid`` what they pay at most, and return how many are new."""
         new, left, paid[units] = 0, units, -NEVER
         if self._tables:
@@ -278,7 +271,7 @@ class CostMix:
         np.maximum.at(out, self._rows.node, total)
         return out
 
-    def _add_spreads(self, prices: CostPrices, total: IntArray) -> int:
+    def _add_spreads(self, prices: Prices, total: IntArray) -> int:
         """Take in those spreads that pay more than known ones with known fillings; return how many are new."""
         known = np.append(self.pool.most(prices.bundle, SCALE), 0)
         least = np.zeros(len(self.nodes), dtype=np.int64)

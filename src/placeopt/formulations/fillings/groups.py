@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cached_property
 from itertools import pairwise
 
@@ -103,6 +103,7 @@ class Starts:
     bundles: IntArray  # (W,)
     value: IntArray  # (W,)
     cost: IntArray  # (W,) that the start has by itself, wherever its bundles lie
+    pays: IntArray  # (W,) what it pays in a capacity cut
 
     @cached_property
     def size(self) -> IntArray:
@@ -116,20 +117,27 @@ class Starts:
 
 
 def starts_of(
-    state: State, bundle_groups: BundleGroups, cost: IntArray | None = None, *, worthless: bool = False
+    state: State,
+    bundle_groups: BundleGroups,
+    cost: IntArray | None = None,
+    pays: IntArray | None = None,
+    *,
+    worthless: bool = False,
 ) -> Starts:
     """
     Return the starts of the jobs that are not placed in ``state``; those that are worth nothing only if ``worthless``.
 
-    ``cost``, shape (O,), is what a job costs in each option by itself, below 0 where it has no room; None for nothing.
+    ``cost``, shape (O,), is what a job costs in each option by itself, below 0 where it has no room; ``pays``, (O,),
+    what it pays in a capacity cut; None for nothing.
     """
     problem, options = state.problem, state.problem.options
     waiting = np.array([placement is None for placement in state.placements], dtype=bool)
     waiting[list(problem.running)] = False
     jobs = np.flatnonzero(waiting)
-    cost = np.zeros(len(options), dtype=np.int64) if cost is None else cost
+    nothing = np.zeros(len(options), dtype=np.int64)
+    cost, pays = (nothing if amount is None else amount for amount in (cost, pays))
     able = (worthless | (options.value > 0)) & (cost >= 0) & bundle_groups.allowed[bundle_groups.of_option].any(axis=1)
-    table = np.stack([bundle_groups.of_option, options.bundles, options.value, cost, able], axis=1)
+    table = np.stack([bundle_groups.of_option, options.bundles, options.value, cost, pays, able], axis=1)
     ways = list(map(tuple, table.tolist()))
     classes, of_job = np.unique(problem.job_class[jobs], return_inverse=True)
     begin, end = problem.class_option_start[classes].tolist(), problem.class_option_start[classes + 1].tolist()
@@ -138,5 +146,6 @@ def starts_of(
     job_group = np.array(group_of_class, dtype=np.int64)[of_job]
     order = np.argsort(job_group, kind="stable")
     members = np.split(jobs[order], np.cumsum(np.bincount(job_group, minlength=len(first)))[:-1]) if first else []
-    starts = [(c, i, *way[:4]) for c, k in enumerate(first) for i, way in enumerate(keys[k]) if way[4]]
-    return Starts(tuple(members), *np.array(starts, dtype=np.int64).reshape(len(starts), 6).T)
+    starts = [(c, i, *way[:-1]) for c, k in enumerate(first) for i, way in enumerate(keys[k]) if way[-1]]
+    columns = np.array(starts, dtype=np.int64).reshape(len(starts), len(fields(Starts)) - 1).T
+    return Starts(tuple(members), *columns)

@@ -13,7 +13,7 @@ from typing import ClassVar
 
 from placeopt.errors import OutOfTime, PlaceoptError
 from placeopt.formulations.cost_relaxation import build_cost_relaxation
-from placeopt.formulations.fillings import COST_RELAXES, COUNTED, Column, CostMix, CostPrices, Spread, plan_of
+from placeopt.formulations.fillings import COST_RELAXES, COUNTED, Column, CostMix, Prices, Spread, plan_of
 from placeopt.readable import plural
 from placeopt.solvers.result import Solution
 from placeopt.solving.context import SolveContext
@@ -118,7 +118,7 @@ class _Search:
         )
         self._programs = self._integers = 0
         self._costs, self._least = context.incumbent.cost, 0
-        self.center: CostPrices | None = None
+        self.center: Prices | None = None
         """The prices that proved most."""
         self._others = self._bound_others()
         self.offer: Offer | None = None
@@ -144,7 +144,7 @@ class _Search:
         if budget.stopped() or budget.is_past(self._ends):
             raise OutOfTime("the time limit came before all parts were priced")
 
-    def run(self, center: CostPrices | None) -> None:
+    def run(self, center: Prices | None) -> None:
         """Generate fillings, from some prices on, until none is new, or the program costs no more than is proven."""
         if (price := center or self._program(first=True)) is not None:
             self._price(price)
@@ -161,7 +161,7 @@ class _Search:
                 return
         self.is_done = not self._context.value_proven
 
-    def _price(self, prices: CostPrices) -> int:
+    def _price(self, prices: Prices) -> int:
         """Take in the fillings and the bound that prices give; return how many are new."""
         bound, new = self._mix.price(prices)
         self._prove(bound)
@@ -172,7 +172,7 @@ class _Search:
     def _prove(self, bound: int) -> None:
         self._context.bounds.prove_cost(max(bound + self._others, 0), (*COST_RELAXES, *self._left_out))
 
-    def _program(self, *, first: bool = False) -> CostPrices | None:
+    def _program(self, *, first: bool = False) -> Prices | None:
         """
         Solve the linear program over what is known, or, ``first``, over single bundles.
 
@@ -187,7 +187,7 @@ class _Search:
         self._programs += 1
         if not first:
             self._costs = mix.fixed + solution.bound
-        return mix.master.prices(model, solution.duals)
+        return mix.master.cost_prices(model, solution.duals)
 
     def close(self) -> None:
         """
