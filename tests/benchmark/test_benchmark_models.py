@@ -9,6 +9,7 @@ import highspy
 import numpy as np
 import pytest
 
+from helpers.solver_models import same
 from placeopt import BadInput
 from placeopt.benchmark import read_model
 from placeopt.linear import NO_LOWER, NO_UPPER, LinearModel, ModelBuilder
@@ -74,13 +75,6 @@ def random_model(seed: int) -> LinearModel:
         builder.add_row(draw.choice(n, size, replace=False), coefficients, *limits)
     builder.set_objective(columns, draw.integers(-9, 9, n), ("max", "min")[seed % 2], int(draw.integers(-5, 5)))
     return builder.build()
-
-
-def same(one: LinearModel, other: LinearModel) -> bool:
-    """Whether two models say the same in the same order."""
-    arrays = ("lower", "upper", "row_start", "columns", "coefficients", "row_lower", "row_upper", "objective")
-    equal = all(np.array_equal(getattr(one, name), getattr(other, name)) for name in arrays)
-    return equal and (one.offset, one.sense) == (other.offset, other.sense)
 
 
 def test_an_assignment_problem_by_hand() -> None:

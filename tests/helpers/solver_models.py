@@ -140,3 +140,10 @@ INFEASIBLE = {
     ),
 }
 """Models without a solution."""
+
+
+def same(one: LinearModel, other: LinearModel) -> bool:
+    """Whether two models say the same in the same order."""
+    arrays = ("lower", "upper", "row_start", "columns", "coefficients", "row_lower", "row_upper", "objective")
+    equal = all(np.array_equal(getattr(one, name), getattr(other, name)) for name in arrays)
+    return equal and (one.offset, one.sense) == (other.offset, other.sense)

@@ -21,9 +21,9 @@ NOTHING = np.zeros(hard().num_variables, dtype=np.int64)
 """A hint for `hard`: all that CBC has if it is cut in its root node."""
 SOLUTION = """Optimal - objective value -227.00000000
       0 r0                     5                      40
-      0 x0        -3.3306691e-16                       0
-**    1 x1            0.99999999                       0
-      2 x2                     1                       0
+      0 c0        -3.3306691e-16                       0
+**    1 c1            0.99999999                       0
+      2 c2                     1                       0
 """
 
 

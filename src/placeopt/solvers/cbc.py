@@ -180,7 +180,7 @@ def _arguments(
 
 def _start(hint: list[int]) -> bytes:
     """A hint in the form of a solution file."""
-    lines = (f"{j:7} x{j} {value} 0" for j, value in enumerate(hint))
+    lines = (f"{j:7} c{j} {value} 0" for j, value in enumerate(hint))
     return "\n".join(["Stopped on time - objective value 0", *lines, ""]).encode("ascii")
 
 
@@ -197,7 +197,7 @@ def _read(text: str, model: LinearModel) -> tuple[str, float, NDArray[np.float64
     lines = rest.splitlines()[model.num_rows :]
     fields = [line.removeprefix("**").split() for line in lines]  # two stars mark what breaks a bound or a row
     whole = len(fields) == model.num_variables and rest.endswith("\n")
-    if not whole or any(len(entry) != 4 or entry[1] != f"x{j}" for j, entry in enumerate(fields)):
+    if not whole or any(len(entry) != 4 or entry[1] != f"c{j}" for j, entry in enumerate(fields)):
         return status, float(said), None
     return status, float(said), np.array([float(entry[2]) for entry in fields])
 
