@@ -11,15 +11,16 @@ from typing import Literal
 
 import numpy as np
 
-from placeopt.certificates.cost_prices import SCALE as COST_SCALE
-from placeopt.certificates.cost_prices import CostPriceSearch
+from placeopt.certificates.master import Goal
+from placeopt.certificates.node_costs import NodeCosts
+from placeopt.certificates.node_values import NodeValues
 from placeopt.certificates.places import Places
-from placeopt.certificates.prices import SCALE, PriceSearch, Relaxed, Solve
+from placeopt.certificates.prices import PriceSearch, Relaxed, Solve
 from placeopt.certificates.proof import Proof
 from placeopt.certificates.records import Certificate, ConflictClaim, CostClaim, ValueClaim
 from placeopt.certificates.room import Room, is_as_stated, lacks_room, room_of, units_of
 from placeopt.errors import OutOfTime, Unsupported
-from placeopt.linear import LinearModel
+from placeopt.linear import MAX_EXACT, LinearModel
 from placeopt.model import Instance, Plan
 from placeopt.problem import Problem, State, open_state
 from placeopt.problem.compile import compile_problem
@@ -115,9 +116,13 @@ def _cost_claim(state: State, bound: int, plan: Plan, solve: Solve, deadline: fl
     try:
         places = Places(state, units_of(problem))
         room = room_of(state, deadline, places)
-        search = CostPriceSearch(room, places, value, bound, solve, deadline)
-        search.begin(_held(plan, problem, room))
-        proof = Proof(room, search, lambda parts: parts // COST_SCALE - places.standing, deadline).prove(-bound)
+        nodes, goal = (
+            NodeCosts(room, places, deadline),
+            Goal(value, max(1, min(bound, MAX_EXACT // 4 // max(1, value)))),
+        )
+        search = PriceSearch(room, nodes, solve, deadline, goal)
+        search.begin(nodes.held(_held(plan, problem, room)))
+        proof = Proof(room, search, lambda cost: cost - places.standing, deadline).prove(-bound)
     except OutOfTime:
         proof = None
     except Unsupported:
@@ -158,8 +163,8 @@ def _value_claim(state: State, bound: int, solve: Solve, deadline: float) -> Val
     unit = unit_of_value(problem)
     try:
         room = room_of(state, deadline)
-        search = PriceSearch(room, solve, deadline)
-        proof = Proof(room, search, lambda parts: (room.held + parts // SCALE) // unit * unit, deadline).prove(bound)
+        search = PriceSearch(room, NodeValues(room), solve, deadline)
+        proof = Proof(room, search, lambda value: (room.held + value) // unit * unit, deadline).prove(bound)
     except OutOfTime:
         proof = None
     return ValueClaim(claim="value", bound=bound, proof=proof, why=None if proof else NOT_IN_TIME)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Sequence
+from collections.abc import Collection, Container, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -53,41 +53,53 @@ class Column(NamedTuple):
     filling: tuple[tuple[int, int], ...]
 
 
+class Goal(NamedTuple):
+    """Of plans whose cost is bounded."""
+
+    value: int
+    """What they are worth."""
+    penalty: int
+    """What a unit of value costs that is missing, and what a branch lacks."""
+
+
 @dataclass(frozen=True, eq=False)
 class Duals:
-    """Of the rows: what a bundle, an amount of a node of a state, a branch, and a filling of a state are worth."""
+    """Of the rows: what a bundle, an amount of a node of a state, a unit of value, and a branch are worth."""
 
     bundle: np.ndarray
     amounts: np.ndarray
+    value: float
     branches: tuple[float, ...]
-    states: tuple[float, ...]
 
     def halfway(self, other: Duals) -> Duals:
         """Return the mean of two."""
-        branches = ((a + b) / 2 for a, b in zip(self.branches, other.branches, strict=True))
+        branches = tuple((a + b) / 2 for a, b in zip(self.branches, other.branches, strict=True))
         bundle, amounts = (self.bundle + other.bundle) / 2, (self.amounts + other.amounts) / 2
-        return Duals(bundle, amounts, tuple(branches), self.states)
+        return Duals(bundle, amounts, (self.value + other.value) / 2, branches)
 
 
 class Master:
     """
-    The linear program of a room under branches.
+    The linear program of a room under branches: the most value, or, with a ``goal``, the least cost of plans worth it.
 
     Variables: jobs of a group that start in a way; nodes of a state with a filling; bundles without GPUs on nodes of a
-    state. Without ``columns`` all bundles are like these, and GPUs are an amount: a first guess of the prices. Columns
-    of the states in ``joint`` hold all bundles, and keep to the amounts of a node by themselves.
+    state; what a goal and branches lack. Without ``columns``, which come with their costs, all bundles are like those
+    without GPUs, and GPUs are an amount: a first guess of the prices. Columns of the states in ``joint`` hold all
+    bundles, and keep to the amounts of a node by themselves.
     """
 
     def __init__(
         self,
         room: Room,
-        columns: Sequence[Column] | None,
+        columns: Mapping[Column, int] | None,
         branches: Sequence[Branch],
         joint: Container[int] = (),
+        goal: Goal | None = None,
         deadline: float = float("inf"),
     ) -> None:
         self._room, self._joint = room, np.array([s in joint for s in range(len(room.states))], dtype=bool)
-        self._builder = builder = ModelBuilder(deadline)
+        self._builder, self._branches = ModelBuilder(deadline), branches
+        builder = self._builder
         self._ways = ways = [(g, way) for g, group in enumerate(room.groups) for way in group.ways]
         self._group = _ints([g for g, _ in ways])
         size = _ints([len(group.jobs) for group in room.groups])
@@ -101,7 +113,7 @@ class Master:
             for fitting in (() if s in joint else state.fitting)
             if columns is None or not room.bundles[fitting.bundle].gpus
         ]
-        held = self._hold(columns or (), single)
+        filled, held = self._hold(columns or {}, single)
         taken = (_ints([way.bundle for _, way in ways]), start, _ints([way.bundles for _, way in ways]))
         self._bundle_rows = builder.num_rows
         builder.add_parts(NO_LOWER, 0, taken, (held.bundle, held.column, -held.number), count=len(room.bundles))
@@ -112,26 +124,31 @@ class Master:
             builder.add_parts(NO_LOWER, there, (held.state, held.column, share), count=len(room.states))
         else:
             of_state = _ints([column.state for column in columns])
-            filled = np.arange(len(columns)) + (len(start))
             builder.add_parts(NO_LOWER, self._count, (of_state, filled, 1), count=len(room.states))
         self._amount_rows = builder.num_rows
         self._limit_amounts(held)
+        self._value_row = builder.num_rows
+        worth, penalty = _ints([way.value for _, way in ways]), room.penalty
+        missing = builder.add_variables(0, max(0 if goal is None else goal.value, 0), count=int(goal is not None))
+        if goal is not None:
+            penalty = goal.penalty
+            builder.add_row(np.append(start, missing), np.append(worth, 1), goal.value - room.held, NO_UPPER)
         self._branch_rows = builder.num_rows
-        missing = builder.add_variables(0, _ints([0 if b.at_most else b.limit for b in branches]), count=len(branches))
-        for branch, lacks in zip(branches, missing.tolist(), strict=True):
+        lacks = builder.add_variables(0, _ints([0 if b.at_most else b.limit for b in branches]), count=len(branches))
+        for branch, lack in zip(branches, lacks.tolist(), strict=True):
             times = times_of(self._ways, branch.counted)
-            own = np.append(start[times > 0], lacks)
             sides = (NO_LOWER, branch.limit) if branch.at_most else (branch.limit, NO_UPPER)
-            builder.add_row(own, np.append(times[times > 0], 1), *sides)
-        idle = [-room.penalty if group.idle is None else group.idle for group in room.groups]
-        worth = _ints([way.value - idle[g] for g, way in ways] + [-room.penalty] * len(branches))
-        self._valued, self._worth = np.concatenate([start, missing]), worth
-        self._idle = sum(worth * len(group.jobs) for worth, group in zip(idle, room.groups, strict=True))
-        builder.set_objective(self._valued, worth, "max")
+            builder.add_row(np.append(start[times > 0], lack), np.append(times[times > 0], 1), *sides)
+        idle = _ints([-room.penalty if group.idle is None else group.idle for group in room.groups])
+        pays = -_ints(list((columns or {}).values())), np.full(len(missing) + len(branches), -penalty)
+        self._valued = np.concatenate([start, filled, missing, lacks])
+        self._worth = np.concatenate([(worth - idle[self._group]) * (goal is None), *pays])
+        self._idle = 0 if goal else int(idle @ size)
+        builder.set_objective(self._valued, self._worth, "max")
         self.model = builder.build()
 
-    def _hold(self, columns: Sequence[Column], single: Sequence[tuple[int, int, int]]) -> _Held:
-        """Add the variables that have bundles on nodes."""
+    def _hold(self, columns: Collection[Column], single: Sequence[tuple[int, int, int]]) -> tuple[IntArray, _Held]:
+        """Add the variables that have bundles on nodes; return those of columns, and what all of them hold."""
         builder = self._builder
         filled = builder.add_variables(0, self._count[_ints([c.state for c in columns])], count=len(columns))
         most = _ints([most for *_, most in single]) * self._count[_ints([s for s, *_ in single])]
@@ -142,7 +159,7 @@ class Master:
             for b, n in column.filling
         ]
         entries += [(s, c, b, 1) for c, (s, b, _) in zip(alone.tolist(), single, strict=True)]
-        return _Held(*np.array(entries, dtype=np.int64).reshape(len(entries), 4).T)
+        return filled, _Held(*np.array(entries, dtype=np.int64).reshape(len(entries), 4).T)
 
     def _limit_amounts(self, held: _Held) -> None:
         room, kinds = self._room, len(self._room.amounts)
@@ -159,16 +176,17 @@ class Master:
         return counts_of(self._ways, values[self._start])
 
     def worth(self, values: np.ndarray) -> float:
-        """Return what a solution is worth: no prices prove less under these branches."""
+        """Return what a solution is worth, or what its cost is below 0: no prices prove less under these branches."""
         return float(self._worth @ values[self._valued]) + self._idle
 
     def duals(self, duals: np.ndarray) -> Duals:
         """Return the duals of a solution by what their rows are about."""
         exact = np.nan_to_num(duals) / self.model.row_divisor
-        states = exact[self._state_rows : self._amount_rows]
-        amounts = exact[self._amount_rows : self._branch_rows].reshape(-1, len(self._room.amounts))
-        branches = tuple(exact[self._branch_rows :].tolist())
-        return Duals(exact[self._bundle_rows : self._state_rows], amounts, branches, tuple(states.tolist()))
+        amounts = exact[self._amount_rows : self._value_row].reshape(-1, len(self._room.amounts))
+        value = -exact[self._value_row : self._branch_rows].sum() if self._branch_rows > self._value_row else 1.0
+        sides = zip(exact[self._branch_rows :].tolist(), self._branches, strict=True)
+        branches = tuple(dual if branch.at_most else -dual for dual, branch in sides)
+        return Duals(exact[self._bundle_rows : self._state_rows], amounts, float(value), branches)
 
 
 class _Held(NamedTuple):

@@ -7,7 +7,6 @@ from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
-from placeopt.certificates.cost_prices import SCALE, CostPriceSearch
 from placeopt.certificates.master import Branch, Counted
 from placeopt.certificates.prices import Prices, PriceSearch
 from placeopt.certificates.records import BranchProof, BundlePrice, NodePayment, PriceProof
@@ -20,16 +19,13 @@ WHOLE = 1e-6
 class Proof:
     """Searches a proof of one claim."""
 
-    def __init__(
-        self, room: Room, search: PriceSearch | CostPriceSearch, bound: Callable[[int], int], deadline: float
-    ) -> None:
+    def __init__(self, room: Room, search: PriceSearch, bound: Callable[[int], int], deadline: float) -> None:
         """
         Prepare.
 
-        ``bound`` says what a bound in parts proves, in units; ``deadline``: of ``time.monotonic()``.
+        ``bound`` says what a bound on all that may start or change proves; ``deadline``: of ``time.monotonic()``.
         """
         self._room, self._search, self._bound, self._deadline = room, search, bound, deadline
-        self._cost = SCALE if isinstance(search, CostPriceSearch) else 0
 
     def prove(self, claim: int) -> PriceProof | BranchProof | None:
         """
@@ -40,10 +36,11 @@ class Proof:
         return self._prove(claim, ())
 
     def _prove(self, claim: int, branches: Sequence[Branch]) -> PriceProof | BranchProof | None:
-        prices, counts = self._search.search(branches, lambda parts: self._bound(parts) <= claim)
-        if prices is None:
-            return None
-        if self._bound(prices.bound) <= claim:
+        def enough(parts: int) -> bool:
+            return self._bound(parts // self._search.scale) <= claim
+
+        prices, counts = self._search.search(branches, enough)
+        if prices is not None and enough(prices.bound):
             return self._stated(prices)
         counted = self._most_apart(counts or {})
         if counts is None or counted is None or time.monotonic() > self._deadline:
@@ -76,7 +73,7 @@ class Proof:
                     jobs.setdefault((option, price, stays), []).extend(problem.job_ids[job] for job in group.jobs)
         return PriceProof(
             scale=prices.value,
-            cost=self._cost,
+            cost=self._search.cost,
             prices=tuple(
                 BundlePrice(option=option, price=price, stays=stays, jobs=tuple(alike))
                 for (option, price, stays), alike in jobs.items()
