@@ -3,26 +3,22 @@
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import Any
 from unittest import mock
 
 from placeopt.linear import LinearModel
-from placeopt.solvers import SOLVERS, Entry, Progress, Solution, SolveOptions, load
+from placeopt.solvers import SOLVERS, Entry, Solution, SolveOptions, load
 
 Answer = Callable[[LinearModel, SolveOptions], Solution]
 _answers: list[Answer] = []
 _highs = load("highs")
 
 
-def solve(
-    model: LinearModel,
-    options: SolveOptions,
-    on_progress: Callable[[Progress], None] | None = None,
-    stop: threading.Event | None = None,
-) -> Solution:
+def solve(reading: Any, stop: threading.Event) -> Solution:
     """Answer integer models as the test says; relaxations are solved by HiGHS."""
-    if options.relax:
-        return _highs(model, options, on_progress, stop)
-    return _answers[-1](model, options)
+    if reading.options.relax:
+        return _highs(reading.model, reading.options, None, stop)
+    return _answers[-1](reading.model, reading.options)
 
 
 @contextmanager

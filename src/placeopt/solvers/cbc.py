@@ -36,7 +36,7 @@ from placeopt.errors import BadInput, Unsupported
 from placeopt.linear import MAX_EXACT, LinearModel
 from placeopt.solvers.export import mps
 from placeopt.solvers.memory import limit_of_program
-from placeopt.solvers.reading import OnProgress, Reading, integer_tolerance
+from placeopt.solvers.reading import Reading, integer_tolerance
 from placeopt.solvers.registry import available
 from placeopt.solvers.result import Limit, Solution, SolveOptions
 from placeopt.solvers.stopper import Stopper
@@ -62,22 +62,14 @@ _LIMITS: dict[str, Limit] = {
 }
 
 
-def solve(
-    model: LinearModel,
-    options: SolveOptions,
-    on_progress: OnProgress | None = None,
-    stop: threading.Event | None = None,
-) -> Solution:
+def solve(reading: Reading, stop: threading.Event) -> Solution:
     """
-    Solve with CBC, which gives no relaxations here; see `registry.Solve`. A stop is a SIGINT.
+    Solve with CBC, which gives no relaxations here; see `registry.Wrapper`. A stop is a SIGINT.
 
     Raises ``Unsupported`` if a variable may exceed `MAX_VALUE`, or if there is no program. Raises ``BadInput`` if CBC
     refuses an option in ``extra``, or if one switches the preprocessing on again.
     """
-    reading = Reading(model, options, on_progress)
-    settled = reading.settled()
-    if settled is not None:
-        return settled
+    model, options = reading.model, reading.options
     if max(abs(model.lower).max(), abs(model.upper).max()) >= MAX_VALUE:
         raise Unsupported("CBC returns values of eight digits, a variable may be larger; use solver 'highs' or 'cpsat'")
     minimised = model
@@ -90,17 +82,17 @@ def solve(
         for file in (given, start):
             file.flush()
         files = [file.fileno() for file in (given, start, solution)]
-        log, seconds = _Log(reading, options), options.time_limit_s - reading.seconds
-        code = _run([cbc_program(), *_arguments(model, options, seconds, *files)], files, log, options, stop)
+        log = _Log(reading)
+        code = _run([cbc_program(), *_arguments(reading, *files)], files, log, options, stop)
         solution.seek(0)
         text = solution.read().decode("ascii", errors="replace")
-    if stop is not None and stop.is_set():
+    if stop.is_set():
         log.limit = "user"
-    return _conclusion(reading, code, log, text, options)
+    return _conclusion(reading, code, log, text)
 
 
 def _run(
-    command: Sequence[str], files: Sequence[int], log: "_Log", options: SolveOptions, stop: threading.Event | None
+    command: Sequence[str], files: Sequence[int], log: "_Log", options: SolveOptions, stop: threading.Event
 ) -> int:
     """
     Run the program to its end, and return its exit code, negative for a signal.
@@ -128,7 +120,7 @@ def _run(
             process.wait()
 
 
-def _conclusion(reading: Reading, code: int, log: "_Log", text: str, options: SolveOptions) -> Solution:
+def _conclusion(reading: Reading, code: int, log: "_Log", text: str) -> Solution:
     """The status in the solution file first; values only where it calls them integer, and then they are verified."""
     status, objective, values = _read(text, reading.model)
     if not status and log.limit == "none":
@@ -145,26 +137,25 @@ def _conclusion(reading: Reading, code: int, log: "_Log", text: str, options: So
         if not reading.offer(values):
             return reading.conclude("error", log.limit, "CBC returned values that break the model; thrown away")
     if status.startswith("Optimal"):
-        sign, exact = -1 if reading.model.sense == "max" else 1, status == "Optimal" and options.gap == 0
+        sign, exact = -1 if reading.model.sense == "max" else 1, status == "Optimal" and reading.options.gap == 0
         return reading.conclude("optimal", bound=reading.proven(sign * objective) if exact else None)
-    if log.limit == "time" and reading.seconds < options.time_limit_s / 2:
+    if log.limit == "time" and reading.seconds < reading.options.time_limit_s / 2:
         return reading.conclude("error", message="CBC was stopped by a clock that jumped")
     if log.limit == "none" and not status.startswith("Stopped"):
         return reading.conclude("error", message=f"CBC ended with {status!r}")
     return reading.conclude("feasible", log.limit)
 
 
-def _arguments(
-    model: LinearModel, options: SolveOptions, seconds: float, given: int, start: int, solution: int
-) -> Iterator[str]:
+def _arguments(reading: Reading, given: int, start: int, solution: int) -> Iterator[str]:
+    options = reading.options
     own: dict[str, object] = {
         "preprocess": "off",
         "timeMode": "elapsed",
-        "seconds": max(seconds, 0.0),
+        "seconds": max(reading.seconds_left, 0.0),
         "randomSeed": options.seed % MAX_SEED + 1,  # 0 is the time of day
         "randomCbcSeed": options.seed % MAX_SEED + 1,
         "ratioGap": options.gap,
-        "integerTolerance": integer_tolerance(model),
+        "integerTolerance": integer_tolerance(reading.model),
     }
     if options.threads > 1 and not options.deterministic:
         own["threads"] = options.threads
@@ -232,13 +223,13 @@ def trajectory(log: bytes, ended_s: float) -> list[tuple[float, float | None, fl
 class _Log:
     """What CBC prints: bounds and claims go to the reading; kept is why it stopped, and what an error may come from."""
 
-    def __init__(self, reading: Reading, options: SolveOptions) -> None:
+    def __init__(self, reading: Reading) -> None:
         self.limit: Limit = "none"
         self.infeasible = self.starved = False
         self.last_line = "nothing said"
         self._reading = reading
         self._sign = -1 if reading.model.sense == "max" else 1
-        self._extra = options.extra
+        self._extra = reading.options.extra
 
     def take(self, line: bytes) -> None:
         """Take a line of output; raises `BadInput` if CBC refuses an option, which it would solve without."""
@@ -246,7 +237,7 @@ class _Log:
         if bound is not None:
             self._reading.offer_bound(self._sign * bound)
         if found is not None:
-            self._reading.report_claim(self._sign * float(found[1]))
+            self._reading.report(claimed=self._sign * float(found[1]))
         text = line.decode("ascii", errors="replace").strip()
         self.last_line = text or self.last_line
         self.starved |= "bad_alloc" in text

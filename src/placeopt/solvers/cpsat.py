@@ -17,37 +17,28 @@ from ortools.sat.python import cp_model_helper
 
 from placeopt.errors import BadArgument
 from placeopt.linear import LinearModel
-from placeopt.solvers.reading import EXACT, OnProgress, Reading
+from placeopt.solvers.reading import EXACT, Reading
 from placeopt.solvers.result import Limit, Solution, SolveOptions
 from placeopt.solvers.stopper import Stopper
 
 cp: Any = cp_model_helper  # its stubs know half of it
 
 
-def solve(
-    model: LinearModel,
-    options: SolveOptions,
-    on_progress: OnProgress | None = None,
-    stop: threading.Event | None = None,
-) -> Solution:
-    """Solve with CP-SAT, which has no relaxations; see `registry.Solve`."""
-    reading = Reading(model, options, on_progress)
-    settled = reading.settled()
-    if settled is not None:
-        return settled
-    proto = _proto(model, options)
+def solve(reading: Reading, stop: threading.Event) -> Solution:
+    """Solve with CP-SAT, which has no relaxations; see `registry.Wrapper`."""
+    proto, options = _proto(reading.model, reading.options), reading.options
     wrapper = cp.SolveWrapper()
-    wrapper.set_parameters(_parameters(options, options.time_limit_s - reading.seconds))
+    wrapper.set_parameters(_parameters(options, reading.seconds_left))
     listener = _Listener(reading)
     wrapper.add_solution_callback(listener)
     wrapper.add_best_bound_callback(lambda bound: reading.offer_bound(bound, EXACT))
     with Stopper(stop, wrapper.stop_search):
         response = wrapper.solve(proto)
     wrapper.clear_solution_callback(listener)
-    return _conclusion(reading, response, options, stopped=stop is not None and stop.is_set())
+    return _conclusion(reading, response, stopped=stop.is_set())
 
 
-def _conclusion(reading: Reading, response: Any, options: SolveOptions, *, stopped: bool) -> Solution:
+def _conclusion(reading: Reading, response: Any, *, stopped: bool) -> Solution:
     """Status first; values only where the status says that there are some, and then they are verified."""
     status, known = response.status, cp.CpSolverStatus
     if status == known.INFEASIBLE:
@@ -57,7 +48,7 @@ def _conclusion(reading: Reading, response: Any, options: SolveOptions, *, stopp
     limit: Limit = "time"
     if stopped:
         limit = "user"
-    elif options.work_limit is not None and response.deterministic_time >= options.work_limit:
+    elif (work := reading.options.work_limit) is not None and response.deterministic_time >= work:
         limit = "work"
     if status == known.UNKNOWN:  # its bound reads 0 here, known or not: only the reported ones count
         return reading.conclude("no_solution", limit)

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from placeopt.errors import BadArgument, BadInput
 from placeopt.linear import NO_LOWER, NO_UPPER, LinearModel
-from placeopt.solvers.reading import EXACT, LOOSE, OnProgress, Reading, integer_tolerance
+from placeopt.solvers.reading import EXACT, LOOSE, Reading, integer_tolerance
 from placeopt.solvers.result import Limit, Solution, SolveOptions
 
 POINTS_PER_WORK = 400
@@ -38,22 +38,14 @@ LIMITS: dict[Any, Limit] = {
 INFEASIBLE = (HighsModelStatus.kInfeasible, HighsModelStatus.kUnboundedOrInfeasible)  # all variables are bounded
 
 
-def solve(
-    model: LinearModel,
-    options: SolveOptions,
-    on_progress: OnProgress | None = None,
-    stop: threading.Event | None = None,
-) -> Solution:
-    """Solve with HiGHS; see `registry.Solve`."""
+def solve(reading: Reading, stop: threading.Event) -> Solution:
+    """Solve with HiGHS; see `registry.Wrapper`."""
+    model, options = reading.model, reading.options
     if options.relax:
         from placeopt.solvers.relaxation import solve_relaxation  # only here: it stands on this module
 
-        return solve_relaxation(model, options, on_progress, stop)
-    reading = Reading(model, options, on_progress)
-    settled = reading.settled()
-    if settled is not None:
-        return settled
-    with Session(model, options, stop, reading) as session:
+        return solve_relaxation(reading, stop)
+    with Session(model, stop, reading) as session:
         if session.refused:
             return reading.conclude("error", message=REFUSED)
         if options.hint is not None:
@@ -90,7 +82,7 @@ def _conclusion(reading: Reading, session: "Session", status: HighsModelStatus) 
 
 class Session:
     """
-    A model inside HiGHS: run once or, after changes, again, all within the time and the work of ``options``.
+    A model inside HiGHS: run once or, after changes, again, all within the time and the work of the reading's options.
 
     A context manager, which frees what HiGHS holds. Solutions and bounds that come while HiGHS runs go to ``reading``.
 
@@ -98,12 +90,11 @@ class Session:
     - ``refused``: Whether HiGHS did not take the model.
     """
 
-    def __init__(
-        self, model: LinearModel, options: SolveOptions, stop: threading.Event | None, reading: Reading
-    ) -> None:
+    def __init__(self, model: LinearModel, stop: threading.Event, reading: Reading) -> None:
+        options = reading.options
         self.limit: Limit = "none"
         self._stop, self._reading, self._relax = stop, reading, options.relax
-        self._ends = time.monotonic() + options.time_limit_s - reading.seconds
+        self._ends = time.monotonic() + reading.seconds_left
         self._interrupted_by: Limit = "user"
         rate = ITERATIONS_PER_WORK if options.relax else POINTS_PER_WORK
         self._work = None if options.work_limit is None else int(options.work_limit * rate)
@@ -154,7 +145,7 @@ class Session:
             self._reading.offer_bound(out.mip_dual_bound)
             if self._work is not None:
                 self._work -= 1
-        if self._stop is not None and self._stop.is_set():
+        if self._stop.is_set():
             self._interrupted_by, back.user_interrupt = "user", True
         elif kind == self._mip and self._work is not None and self._work <= 0:
             self._interrupted_by, back.user_interrupt = "work", True

@@ -27,8 +27,8 @@ from numpy.typing import NDArray
 from placeopt.arguments import MAX_SEED
 from placeopt.errors import BadInput, Unsupported
 from placeopt.linear import NO_UPPER, IntArray, LinearModel
-from placeopt.solvers.reading import OnProgress, Reading
-from placeopt.solvers.registry import DISTINCT, Solve, available
+from placeopt.solvers.reading import Reading
+from placeopt.solvers.registry import DISTINCT, Wrapper, available
 from placeopt.solvers.result import Solution, SolveOptions, Status
 
 ALMOST_ZERO = 1e-12
@@ -97,32 +97,23 @@ INTERFACES: Mapping[str, Interface] = MappingProxyType(
 """Solvers that PuLP calls through their Python packages."""
 
 
-def solver(name: str) -> Solve:
+def solver(name: str) -> Wrapper:
     """The ``solve`` function for one of `INTERFACES`."""
     return partial(_solve, name)
 
 
-def _solve(
-    name: str,
-    model: LinearModel,
-    options: SolveOptions,
-    on_progress: OnProgress | None = None,
-    stop: threading.Event | None = None,
-) -> Solution:
+def _solve(name: str, reading: Reading, stop: threading.Event) -> Solution:
     """
-    Solve with one of `INTERFACES`; see `registry.Solve`.
+    Solve with one of `INTERFACES`; see `registry.Wrapper`.
 
     No relaxations, no deterministic runs, no progress; a stop is not heard. Seeds, threads and hints reach the solvers
     that PuLP lets them reach.
     """
     del stop
-    reading = Reading(model, options, on_progress)
-    settled = reading.settled()
-    if settled is not None:
-        return settled
+    model, options = reading.model, reading.options
     with warnings.catch_warnings(action="ignore"):  # PuLP announces its next version
         problem, variables = pulp_problem(model, [True] * model.num_variables, options.hint)
-        seconds = max(options.time_limit_s - reading.seconds, ALMOST_ZERO)
+        seconds = max(reading.seconds_left, ALMOST_ZERO)
         seconds -= min(HANDOVER_S_PER_NONZERO * model.num_nonzeros, seconds / 2)
         began = time.monotonic()
         try:

@@ -12,6 +12,7 @@ import threading
 import time
 from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -47,21 +48,21 @@ class Reading:
 
     Solvers may report from several threads at once.
 
-    - ``options``: A feasible ``hint`` is the first solution, which is no news.
+    - ``model``, ``options``: What was asked. A feasible hint is the first solution, which is no news; in a relaxation
+      it counts for nothing.
     - ``on_progress``: Told of every better solution and bound.
     """
 
     def __init__(self, model: LinearModel, options: SolveOptions, on_progress: OnProgress | None) -> None:
-        self.model = model
+        self.model, self.options = model, options
         self.values: IntArray | None = None
         self.objective: int | None = None
         self.bound = trivial_bound(model)
         self._sign = 1 if model.sense == "max" else -1
-        self._gap = options.gap
         self._lock = threading.Lock()
         self._began = time.monotonic()
         self._on_progress: OnProgress | None = None
-        if options.hint is not None:
+        if options.hint is not None and not options.relax:
             if len(options.hint) != model.num_variables:
                 raise ValueError(f"hint has {len(options.hint)} values, the model {model.num_variables} variables")
             self.offer(options.hint)
@@ -71,6 +72,11 @@ class Reading:
     def seconds(self) -> float:
         """Since the reading began."""
         return time.monotonic() - self._began
+
+    @property
+    def seconds_left(self) -> float:
+        """Until the time limit; below 0 once it has passed."""
+        return self.options.time_limit_s - self.seconds
 
     @property
     def believed(self) -> int:
@@ -83,7 +89,7 @@ class Reading:
         """Whether solution and bound are as near as was asked for."""
         if self.objective is None:
             return False
-        return abs(self.believed - self.objective) <= self._gap * max(1, abs(self.objective))
+        return abs(self.believed - self.objective) <= self.options.gap * max(1, abs(self.objective))
 
     def settled(self) -> Solution | None:
         """The solution of a model that no solver needs to see, or that solvers refuse; else ``None``."""
@@ -144,18 +150,17 @@ class Reading:
         that is behind the objective. ``most``: Largest objective up to which the solver sees a unit more or less.
         """
         objective = self.objective
-        if objective is not None and self._gap == 0 and abs(objective) <= most:
+        if objective is not None and self.options.gap == 0 and abs(objective) <= most:
             distance = self._sign * (bound - objective)
             if -max(LOOSE, tolerance * abs(objective)) <= distance < 1:
                 return objective
         self.offer_bound(bound)
         return None
 
-    def report_claim(self, objective: float) -> None:
-        """Report an objective that the solver's log names, without values to verify it by."""
-        if self._on_progress is not None:
-            with self._lock:
-                self._on_progress(Progress(self.objective, self.believed, self.seconds, claimed=objective))
+    def report(self, **more: Any) -> None:
+        """Report what is not verified here, by the names of `Progress`: a claim, or a relaxation's values and duals."""
+        with self._lock:
+            self._report(None, **more)
 
     def conclude(
         self, claim: Status, limit: Limit = "none", message: str = "", *, bound: int | None = None
@@ -184,7 +189,8 @@ class Reading:
         if self.objective == self.bound:
             return self._solution("optimal", "none", message, bound=self.bound)
         if claim == "optimal" and not message:
-            message = "stopped at the gap asked for" if self._gap > 0 else "claimed optimal, but the bound is apart"
+            at_gap = self.options.gap > 0
+            message = "stopped at the gap asked for" if at_gap else "claimed optimal, but the bound is apart"
         return self._solution("feasible", limit, message, bound=self.bound)
 
     def cut(self, limit: Limit, message: str, *, failed: bool) -> Solution:
@@ -213,6 +219,6 @@ class Reading:
     def _better(self, one: int, other: int) -> bool:
         return self._sign * (one - other) > 0
 
-    def _report(self, values: IntArray | None) -> None:
+    def _report(self, values: IntArray | None, **more: Any) -> None:
         if self._on_progress is not None:
-            self._on_progress(Progress(self.objective, self.believed, self.seconds, values))
+            self._on_progress(Progress(self.objective, self.believed, self.seconds, values, **more))

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     import threading
 
     from placeopt.linear import LinearModel
-    from placeopt.solvers.reading import OnProgress
+    from placeopt.solvers.reading import OnProgress, Reading
     from placeopt.solvers.result import Solution, SolveOptions
 
 
@@ -48,7 +48,7 @@ class Entry:
 
 
 class Solve(Protocol):
-    """What every wrapper's ``solve`` looks like."""
+    """What `load` returns."""
 
     def __call__(
         self,
@@ -64,6 +64,14 @@ class Solve(Protocol):
         When ``stop`` is set, the solve ends as soon as the solver looks, with what it has. Raises ``Unsupported`` if it
         cannot do what ``options`` ask, ``BadInput`` for an unknown option in ``extra`` or a hint of the wrong size.
         """
+        ...
+
+
+class Wrapper(Protocol):
+    """The ``solve`` of a module of `Entry`."""
+
+    def __call__(self, reading: "Reading", stop: "threading.Event") -> "Solution":
+        """Solve the model of ``reading`` as its options say; whatever the solver returns goes into it."""
         ...
 
 
@@ -144,10 +152,13 @@ def check_request(name: str, model: "LinearModel", options: "SolveOptions") -> N
 
 
 def load(name: str) -> Solve:
-    """The ``solve`` function of a solver; imports its package, which takes a tenth of a second."""
+    """Return what solves by this solver; imports its package, which takes a tenth of a second."""
+    import threading
+
     entry = require(name)
     module = importlib.import_module(entry.module)
-    solve = cast(Solve, module.solve if entry.name is None else module.solver(entry.name))
+    wrapper = cast(Wrapper, module.solve if entry.name is None else module.solver(entry.name))
+    from placeopt.solvers.reading import Reading  # only here: it loads NumPy, see `placeopt.solvers.pool`
 
     def checked(
         model: "LinearModel",
@@ -156,7 +167,8 @@ def load(name: str) -> Solve:
         stop: "threading.Event | None" = None,
     ) -> "Solution":
         check_request(name, model, options)
-        return solve(model, options, on_progress, stop)
+        reading = Reading(model, options, on_progress)
+        return reading.settled() or wrapper(reading, stop or threading.Event())
 
     return checked
 

@@ -24,8 +24,8 @@ from placeopt.linear import IntArray, LinearModel
 from placeopt.solvers.certify import dual_bound
 from placeopt.solvers.diving import Relaxed, dive
 from placeopt.solvers.highs import INFEASIBLE, REFUSED, Session
-from placeopt.solvers.reading import EXACT, LOOSE, OnProgress, Reading
-from placeopt.solvers.result import Basis, Progress, Rounding, Solution, SolveOptions, Status
+from placeopt.solvers.reading import EXACT, LOOSE, Reading
+from placeopt.solvers.result import Basis, Rounding, Solution, Status
 
 LARGEST_COST = 10**6
 """Beyond such coefficients HiGHS warns of excessive costs."""
@@ -33,26 +33,18 @@ DUAL_SIMPLEX, PRIMAL_SIMPLEX = 1, 4
 """HiGHS's numbers: dual to begin with and where bounds changed, primal where columns came or the objective changed."""
 
 
-def solve_relaxation(
-    model: LinearModel,
-    options: SolveOptions,
-    on_progress: OnProgress | None = None,
-    stop: threading.Event | None = None,
-) -> Solution:
+def solve_relaxation(reading: Reading, stop: threading.Event) -> Solution:
     """
-    Solve the relaxation, and round it as ``options.rounding`` says, if it does; the rest as in `registry.Solve`.
+    Solve the relaxation, and round it as ``options.rounding`` says, if it does; the rest as in `registry.Wrapper`.
 
     Returns ``optimal`` if the relaxation was solved, with its ``relaxed_values``, its ``duals`` and the bound that they
     prove in exact arithmetic. Where it is rounded, the values are those of the rounding's objective, and duals, bound
     and ``rounded`` are there if time was enough for them.
     """
-    reading = Reading(model, options, None)
-    settled = reading.settled()
-    if settled is not None:
-        return settled
+    model, options = reading.model, reading.options
     if options.rounding is not None:
-        return _rounded(reading, options.rounding, options, on_progress, stop)
-    with Session(model, options, stop, reading) as session:
+        return _rounded(reading, options.rounding, stop)
+    with Session(model, stop, reading) as session:
         if session.refused:
             return reading.conclude("error", message=REFUSED)
         # With coefficients of 6e9 the dual simplex method ended with an error, ``kNotset``: its ratio test fails at
@@ -92,17 +84,11 @@ def _solution(reading: Reading, session: Session, found: Relaxed) -> Solution:
     )
 
 
-def _rounded(
-    reading: Reading,
-    rounding: Rounding,
-    options: SolveOptions,
-    on_progress: OnProgress | None,
-    stop: threading.Event | None,
-) -> Solution:
+def _rounded(reading: Reading, rounding: Rounding, stop: threading.Event) -> Solution:
     """Solve with the rounding's objective, prove, and dive; where that is cut, return what there is."""
     model = reading.model
     sifted = _Sifted(replace(model, objective=rounding.objective), rounding)
-    with Session(sifted.part(), options, stop, reading) as session:
+    with Session(sifted.part(), stop, reading) as session:
         if session.refused:
             return reading.conclude("error", message=REFUSED)
         session.solver.setOptionValue("presolve", "off")
@@ -110,17 +96,23 @@ def _rounded(
         found = sifted.optimum()
         if found.values is None:
             return replace(_solution(reading, session, found), duals=None, bound=reading.bound)
-        solved = Solution("optimal", bound=reading.bound, relaxed_values=found.values)
         sifted.change(model.objective)
         proof = sifted.optimum()
-        if proof.values is not None and proof.duals is not None:
-            solved = replace(solved, bound=dual_bound(model, proof.duals), duals=proof.duals)
+        duals = proof.duals if proof.values is not None else None
+        if duals is not None:
+            reading.offer_exact_bound(dual_bound(model, duals))
         sifted.change(rounding.objective)
-        if on_progress is not None:
-            news = Progress(None, solved.bound, reading.seconds, duals=solved.duals, relaxed_values=found.values)
-            on_progress(news)
+        reading.report(duals=duals, relaxed_values=found.values)
         integers = dive(model.lower, model.upper, found.values, rounding.groups, sifted.within)
-        return replace(solved, limit=session.limit, seconds=reading.seconds, rounded=integers)
+        return Solution(
+            "optimal",
+            session.limit,
+            bound=reading.bound,
+            seconds=reading.seconds,
+            duals=duals,
+            relaxed_values=found.values,
+            rounded=integers,
+        )
 
 
 class _Sifted:

@@ -15,7 +15,7 @@ class Stopper:
     before its handler is there.
     """
 
-    def __init__(self, stop: threading.Event | None, end: Callable[[], object]) -> None:
+    def __init__(self, stop: threading.Event, end: Callable[[], object]) -> None:
         self._stop, self._end = stop, end
         self._done = threading.Event()
         self._thread = threading.Thread(target=self._watch, name="placeopt-stopper", daemon=True)
@@ -28,6 +28,6 @@ class Stopper:
         self._thread.join()
 
     def _watch(self) -> None:
-        while self._stop is not None and not self._done.wait(POLL_S):
+        while not self._done.wait(POLL_S):
             if self._stop.is_set():
                 self._end()

@@ -81,7 +81,7 @@ class Supervision:
         self._end_at = min(deadline, now + options.time_limit_s + late)
         self._number, self._on_progress, self._cancel = number, on_progress, cancel
         self._reason: Limit = "none"
-        self._reading = Reading(model, replace(options, hint=None) if options.relax else options, on_progress)
+        self._reading = Reading(model, options, on_progress)
 
     def run(self, link: Link) -> tuple[Solution, bool]:
         """
