@@ -5,9 +5,6 @@ Rounding is one request: first the relaxation with an objective that leaves room
 optimum the simplex method needs next to nothing to the optimum of the model itself, which proves a bound. Both are
 reported at once: a caller that has no time left goes on with them. Then the first is rounded by diving. One process
 does it all, beside what its caller does meanwhile.
-
-Relaxations that are rounded have tens of thousands of columns, of which a solution uses some hundred. So they are
-sifted (Bixby et al. 1992): most columns are left out until prices ask for them, which takes a third of the time.
 """
 
 from __future__ import annotations
@@ -24,13 +21,13 @@ from placeopt.linear import IntArray, LinearModel
 from placeopt.solvers.certify import dual_bound
 from placeopt.solvers.diving import Relaxed, dive
 from placeopt.solvers.highs import INFEASIBLE, REFUSED, Session
-from placeopt.solvers.reading import EXACT, LOOSE, Reading
+from placeopt.solvers.reading import Reading
 from placeopt.solvers.result import Basis, Rounding, Solution, Status
 
 LARGEST_COST = 10**6
 """Beyond such coefficients HiGHS warns of excessive costs."""
 DUAL_SIMPLEX, PRIMAL_SIMPLEX = 1, 4
-"""HiGHS's numbers: dual to begin with and where bounds changed, primal where columns came or the objective changed."""
+"""HiGHS's numbers: dual to begin with and where bounds changed, primal where the objective changed."""
 
 
 def solve_relaxation(reading: Reading, stop: threading.Event) -> Solution:
@@ -87,23 +84,32 @@ def _solution(reading: Reading, session: Session, found: Relaxed) -> Solution:
 def _rounded(reading: Reading, rounding: Rounding, stop: threading.Event) -> Solution:
     """Solve with the rounding's objective, prove, and dive; where that is cut, return what there is."""
     model = reading.model
-    sifted = _Sifted(replace(model, objective=rounding.objective), rounding)
-    with Session(sifted.part(), stop, reading) as session:
+    numbers = np.arange(model.num_variables, dtype=np.int32)
+    with Session(replace(model, objective=rounding.objective), stop, reading) as session:
+        solver = session.solver
         if session.refused:
             return reading.conclude("error", message=REFUSED)
-        session.solver.setOptionValue("presolve", "off")
-        sifted.session = session
-        found = sifted.optimum()
+
+        def priced(objective: IntArray, strategy: int) -> None:
+            solver.setOptionValue("simplex_strategy", strategy)
+            solver.changeColsCost(len(numbers), numbers, objective.astype(np.float64))
+
+        def within(lower: IntArray, upper: IntArray) -> Relaxed:
+            solver.changeColsBounds(len(numbers), numbers, lower.astype(np.float64), upper.astype(np.float64))
+            return _run(session)
+
+        solver.setOptionValue("presolve", "off")
+        found = _run(session)
         if found.values is None:
             return replace(_solution(reading, session, found), duals=None, bound=reading.bound)
-        sifted.change(model.objective)
-        proof = sifted.optimum()
+        priced(model.objective, PRIMAL_SIMPLEX)
+        proof = _run(session)
         duals = proof.duals if proof.values is not None else None
         if duals is not None:
             reading.offer_exact_bound(dual_bound(model, duals))
-        sifted.change(rounding.objective)
         reading.report(duals=duals, relaxed_values=found.values)
-        integers = dive(model.lower, model.upper, found.values, rounding.groups, sifted.within)
+        priced(rounding.objective, DUAL_SIMPLEX)
+        integers = dive(model.lower, model.upper, found.values, rounding.groups, within)
         return Solution(
             "optimal",
             session.limit,
@@ -113,102 +119,6 @@ def _rounded(reading: Reading, rounding: Rounding, stop: threading.Event) -> Sol
             relaxed_values=found.values,
             rounded=integers,
         )
-
-
-class _Sifted:
-    """A relaxation that HiGHS holds with those of its columns that were needed so far, solved again after changes."""
-
-    session: Session
-
-    def __init__(self, model: LinearModel, rounding: Rounding) -> None:
-        self._model, self._row = model, model.row_of_nonzero
-        self._objective, self._lower, self._upper = model.objective, model.lower, model.upper
-        self._takes_part = np.ones(model.num_variables, dtype=bool)
-        self._takes_part[rounding.optional] = False
-        self._takes_part[rounding.first] = True
-        self._columns: IntArray = np.flatnonzero(self._takes_part)
-
-    def part(self) -> LinearModel:
-        """Return the model with the columns that take part."""
-        model, stays = self._model, self._takes_part[self._model.columns]
-        count = np.bincount(self._row[stays], minlength=model.num_rows)
-        return replace(
-            model,
-            lower=model.lower[self._columns],
-            upper=model.upper[self._columns],
-            objective=model.objective[self._columns],
-            row_start=np.concatenate(([0], np.cumsum(count))),
-            columns=(np.cumsum(self._takes_part) - 1)[model.columns[stays]],
-            coefficients=model.coefficients[stays],
-        )
-
-    def optimum(self) -> Relaxed:
-        """Return the optimum over all columns, with duals for which none that is left out would gain."""
-        model, sign = self._model, 1 if self._model.sense == "max" else -1
-        while True:
-            found = self._run()
-            if found.values is None or found.duals is None:
-                return found
-            priced = np.bincount(model.columns, model.coefficients * found.duals[self._row], model.num_variables)
-            gain = sign * (self._objective - priced)
-            least = max(LOOSE, EXACT * float(np.abs(self._objective).max(initial=0)))
-            entering = np.flatnonzero(~self._takes_part & (gain > least) & (self._upper > 0))
-            if not len(entering):
-                return found
-            self._add(entering[np.argsort(-gain[entering], kind="stable")[: model.num_rows]])
-            self._prefer(PRIMAL_SIMPLEX)
-
-    def within(self, lower: IntArray, upper: IntArray) -> Relaxed:
-        """Return the optimum within other bounds, over the columns that take part: no other enters."""
-        self._bound(lower, upper)
-        self._prefer(DUAL_SIMPLEX)
-        return self._run()
-
-    def change(self, objective: IntArray) -> None:
-        """Go on with another objective, within the bounds of the model."""
-        numbers = np.arange(len(self._columns), dtype=np.int32)
-        self._objective = objective
-        self.session.solver.changeColsCost(len(numbers), numbers, objective[self._columns].astype(np.float64))
-        self._bound(self._model.lower, self._model.upper)
-        self._prefer(PRIMAL_SIMPLEX)
-
-    def _run(self) -> Relaxed:
-        found = _run(self.session)
-        if found.values is None:
-            return found
-        values = np.zeros(self._model.num_variables)
-        values[self._columns] = found.values
-        return found._replace(values=values)
-
-    def _prefer(self, strategy: int) -> None:
-        self.session.solver.setOptionValue("simplex_strategy", strategy)
-
-    def _bound(self, lower: IntArray, upper: IntArray) -> None:
-        numbers = np.arange(len(self._columns), dtype=np.int32)
-        self._lower, self._upper = lower, upper
-        low, high = (bounds[self._columns].astype(np.float64) for bounds in (lower, upper))
-        self.session.solver.changeColsBounds(len(numbers), numbers, low, high)
-
-    def _add(self, entering: IntArray) -> None:
-        """Let more columns take part."""
-        model, place = self._model, np.full(self._model.num_variables, -1)
-        place[entering] = np.arange(len(entering))
-        entries = np.flatnonzero(place[model.columns] >= 0)
-        entries = entries[np.argsort(place[model.columns[entries]], kind="stable")]
-        count = np.bincount(place[model.columns[entries]], minlength=len(entering))
-        costs, low, high = (a[entering].astype(np.float64) for a in (self._objective, self._lower, self._upper))
-        self.session.solver.addCols(
-            len(entering),
-            costs,
-            low,
-            high,
-            len(entries),
-            (np.cumsum(count) - count).astype(np.int32),
-            self._row[entries].astype(np.int32),
-            model.coefficients[entries].astype(np.float64),
-        )
-        self._takes_part[entering] = True
-        self._columns = np.concatenate((self._columns, entering))
 
 
 _STATES = highspy.HighsBasisStatus.__members__.values()

@@ -37,10 +37,8 @@ class Basis:
 
 @dataclass(frozen=True, eq=False)
 class Rounding:
-    """How a relaxation of many columns is solved and rounded, see `placeopt.solvers.rounding`."""
+    """How a relaxation is rounded, see `placeopt.solvers.relaxation`."""
 
-    optional: IntArray  # (Q,) columns that may stay 0: they take part once their price asks for them
-    first: IntArray  # of these, the columns to begin with
     objective: IntArray  # (n,) of the relaxation that is rounded
     groups: tuple[IntArray, ...]  # columns that become integers, one group after the other
 

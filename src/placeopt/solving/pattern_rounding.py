@@ -11,20 +11,12 @@ from placeopt.linear import IntArray
 from placeopt.problem import Problem
 from placeopt.solvers.result import Rounding
 
-FEW_SIZES = 2
-"""Sizes in the GPU patterns that large relaxations begin with: 1,800 of openb's 28,000, and a third of the time."""
-MOST_WHOLE = 10_000
-"""GPU patterns up to which relaxations begin with all: a dive over all of them is quick there, and its plans better."""
-
 
 def rounding_of(problem: Problem, patterns: GpuPatterns) -> Rounding:
     """Return how the relaxation is rounded: jobs of several GPUs first, then patterns, then the rest."""
     options = problem.options
     several = (options.gpus * options.bundle_workers)[patterns.start_option[patterns.bundle_start]] > 1
-    few = len(patterns.gpu_pattern) <= MOST_WHOLE
     return Rounding(
-        optional=patterns.gpu_pattern,
-        first=patterns.gpu_pattern[few | ((patterns.slots > 0).sum(axis=1) <= FEW_SIZES)],
         objective=price_full_nodes(patterns.model, patterns.loads, problem),
         groups=(patterns.bundle[several], patterns.gpu_pattern, patterns.bundle[~several]),
     )
