@@ -1,5 +1,5 @@
 """
-Messages between a worker process and its parent: a length, then a pickle; and how a request is answered.
+Messages between a worker process and its parent, one pickle each; and how a request is answered.
 
 Both ends are this library, started by each other and joined by pipes that no other process holds, so unpickling
 trusts no new party. `Request`, `Stop` go down; `Ready`, `Answer` come up.
@@ -9,10 +9,9 @@ from __future__ import annotations
 
 import contextlib
 import pickle
-import struct
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, BinaryIO
 
@@ -21,8 +20,6 @@ from placeopt.solvers.result import Progress, Solution, SolveOptions
 
 if TYPE_CHECKING:
     from placeopt.linear import LinearModel
-
-_LENGTH = struct.Struct("<Q")
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,23 +58,15 @@ Frame = Request | Stop | Ready | Answer
 
 def write_frame(stream: BinaryIO, frame: Frame) -> None:
     """Write one message and flush."""
-    body = pickle.dumps(frame, pickle.HIGHEST_PROTOCOL)
-    stream.write(_LENGTH.pack(len(body)))
-    stream.write(body)
+    pickle.dump(frame, stream, pickle.HIGHEST_PROTOCOL)
     stream.flush()
 
 
-def read_frame(stream: BinaryIO) -> Frame | None:
-    """Read one message; ``None`` at the end of the stream, also in the middle of a message."""
-    head = stream.read(_LENGTH.size)
-    if len(head) < _LENGTH.size:
-        return None
-    (length,) = _LENGTH.unpack(head)
-    body = stream.read(length)
-    if len(body) < length:
-        return None
-    frame: Frame = pickle.loads(body)  # noqa: S301 - from our own child or parent, see above
-    return frame
+def read_frames(stream: BinaryIO) -> Iterator[Frame]:
+    """Yield messages until the stream ends, be it in the middle of one."""
+    with contextlib.suppress(Exception):  # a broken stream is an ended one
+        while True:
+            yield pickle.load(stream)  # noqa: S301 - from our own child or parent, see above
 
 
 def solve_request(

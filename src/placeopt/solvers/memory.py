@@ -2,7 +2,6 @@
 
 import contextlib
 import resource
-import sys
 from collections.abc import Iterator
 
 MIB = 1024 * 1024
@@ -28,14 +27,13 @@ def memory_limit(limit_mib: int | None, threads: int) -> Iterator[None]:
 
 
 def _address_space() -> int:
-    """Bytes of address space in use; 0 where the system does not say."""
-    with contextlib.suppress(OSError), open("/proc/self/statm", encoding="ascii") as statm:
+    """Bytes of address space in use."""
+    with open("/proc/self/statm", encoding="ascii") as statm:
         return int(statm.read().split()[0]) * resource.getpagesize()
-    return 0
 
 
 def limit_of_program(pid: int, limit_mib: int | None, threads: int) -> None:
-    """Let a program that has just been started use so much and no more; elsewhere than on Linux our own limit holds."""
-    if limit_mib is not None and sys.platform == "linux":
+    """Let a program that has just been started use so much and no more."""
+    if limit_mib is not None:
         most = (limit_mib + threads * THREAD_MIB) * MIB
         resource.prlimit(pid, resource.RLIMIT_AS, (most, most))

@@ -25,7 +25,7 @@ import threading
 from collections.abc import Sequence
 from typing import IO, BinaryIO, cast
 
-from placeopt.solvers.frames import Answer, Request, Stop, read_frame, solve_request, write_frame
+from placeopt.solvers.frames import Answer, Request, Stop, read_frames, solve_request, write_frame
 from placeopt.solvers.registry import require
 from placeopt.solvers.result import Limit, Progress, Solution
 from placeopt.solvers.supervise import Lost, Runner, Supervision
@@ -45,7 +45,6 @@ class Worker(Runner):
         self._preload = tuple(preload)
         self._child: _Child | None = None
         self._replacing = threading.Lock()
-        self._closings = 0
 
     def __del__(self) -> None:
         with contextlib.suppress(Exception):  # half made, or the interpreter is going down
@@ -63,7 +62,7 @@ class Worker(Runner):
             self._living_child()
 
     def _solve(self, request: Request, supervision: Supervision) -> Solution:
-        answered, closings = False, self._closings
+        child, answered = None, False
         try:
             child = self._living_child()
             child.send(request)
@@ -74,12 +73,11 @@ class Worker(Runner):
         except KeyboardInterrupt:
             return supervision.cut("user", "interrupted")
         finally:
-            if not answered and self._child is not None:
-                self._child.kill()
-                if self.stays_warm:
-                    with self._replacing:
-                        if closings == self._closings:  # a solve that lost a race may end after its runner was closed
-                            self.start()
+            if child is not None and not answered:
+                child.kill()
+                with self._replacing:
+                    if self.stays_warm and self._child is child:  # this runner may have been closed since
+                        self.start()
 
     def kill(self) -> None:
         """Kill the child without waiting for its end."""
@@ -90,7 +88,6 @@ class Worker(Runner):
         """Kill the child and wait for its end."""
         with self._replacing:
             child, self._child = self._child, None
-            self._closings += 1
         if child is not None:
             child.kill()
             child.join()
@@ -150,11 +147,8 @@ class _Child:
             thread.join(CLOSE_S)
 
     def _read(self) -> None:
-        with (
-            cast(BinaryIO, self._process.stdout) as stream,
-            contextlib.suppress(Exception),
-        ):  # a broken stream is an ended one
-            while (frame := read_frame(stream)) is not None:
+        with cast(BinaryIO, self._process.stdout) as stream:
+            for frame in read_frames(stream):
                 if isinstance(frame, Answer):
                     self.inbox.put(frame)
                 else:
@@ -229,13 +223,13 @@ class InProcess(Runner):
     def _solve(self, request: Request, supervision: Supervision) -> Solution:
         if require(request.solver).apart:
             return self._worker._solve(request, supervision)
-        if self._run is not None and not self._run.ended_within(supervision.seconds_left()):
+        if self._run is not None and not self._run.end(supervision.seconds_left()):
             return supervision.cut("time", "an earlier solve did not stop until the deadline")
         self._run = run = _Run(request)
         try:
             solution, answered = supervision.run(run)
             if answered:
-                run.ended_within(supervision.seconds_left())
+                run.end(supervision.seconds_left())
             return solution
         finally:
             run.stop(request.number)
@@ -244,15 +238,15 @@ class InProcess(Runner):
         """Ask a solve that was left behind to stop, and wait a moment for it; end the process, if there is one."""
         self._worker.close()
         if self._run is not None:
-            self._run.end()
+            self._run.end(CLOSE_S)
 
 
 class _Run:
     """
     A solve in a daemon thread.
 
-    Before the interpreter goes down it is ended: Python would unwind the thread within the solver, whose own threads
-    still run, and C++ then aborts the program ("terminate called without an active exception").
+    The interpreter does not go down before it has ended: Python would unwind the thread within the solver, whose own
+    threads still run, and C++ then aborts the program ("terminate called without an active exception").
     """
 
     def __init__(self, request: Request) -> None:
@@ -262,18 +256,14 @@ class _Run:
         atexit.register(self.end)
         self._thread.start()
 
-    def end(self) -> None:
-        """Ask it to stop, and wait a moment for it."""
-        self._stop.set()
-        self._thread.join(CLOSE_S)
-
     def stop(self, number: int) -> None:
         """Ask it to stop; there is only the one."""
         del number
         self._stop.set()
 
-    def ended_within(self, seconds: float) -> bool:
-        """Wait for the end, at most so long; whether it came."""
+    def end(self, seconds: float | None = None) -> bool:
+        """Ask it to stop, and wait for it, at most so long; whether it has ended."""
+        self._stop.set()
         self._thread.join(seconds)
         return not self._thread.is_alive()
 

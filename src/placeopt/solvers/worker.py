@@ -8,7 +8,7 @@ at once, others when first asked for.
 It never outlives its parent, nor does a program that it has started: it leads a process group, and ends all of it. That
 happens when the pipe closes, in the middle of a solve if need be; and since a process that the parent forked may hold
 the pipe open, it also looks whether it still has the same parent. Some solvers (SCIP) do not let go of Python's lock
-while they work: so on Linux the kernel ends the group, too, when the other end of the pipe ``LIFELINE`` closes, to
+while they work: so the kernel ends the group, too, when the other end of the pipe ``LIFELINE`` closes, to
 which carries no data. (Its "signal on parent's death" is no use: it means the *thread* that started the child.)
 """
 
@@ -24,7 +24,7 @@ from collections.abc import Sequence
 from typing import BinaryIO
 
 from placeopt.errors import Unsupported
-from placeopt.solvers.frames import Answer, Ready, Request, Stop, read_frame, solve_request, write_frame
+from placeopt.solvers.frames import Answer, Ready, Request, Stop, read_frames, solve_request, write_frame
 from placeopt.solvers.memory import memory_limit
 from placeopt.solvers.registry import load
 from placeopt.solvers.result import Progress, Solution
@@ -36,9 +36,8 @@ PARENT_POLL_S = 1.0
 def serve(lifeline: int, solvers: Sequence[str]) -> None:
     """Import these solvers, then serve requests until the parent goes away."""
     parent = os.getppid()
-    if sys.platform == "linux":
-        fcntl.fcntl(lifeline, fcntl.F_SETOWN, -os.getpgrp())
-        fcntl.fcntl(lifeline, fcntl.F_SETFL, os.O_ASYNC)  # a SIGIO, which ends whoever does not handle it
+    fcntl.fcntl(lifeline, fcntl.F_SETOWN, -os.getpgrp())
+    fcntl.fcntl(lifeline, fcntl.F_SETFL, os.O_ASYNC)  # a SIGIO, which ends whoever does not handle it
     incoming, outgoing = _take_over_pipes()
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # a Ctrl-C is the parent's business
     worker = _Worker(incoming, outgoing)
@@ -60,7 +59,7 @@ class _Worker:
 
     def listen(self) -> None:
         """Take messages in while the main thread solves; leave when there will be no more."""
-        while (frame := read_frame(self._incoming)) is not None:
+        for frame in read_frames(self._incoming):
             if isinstance(frame, Request):  # the parent sends none before the last is answered
                 self._stop.clear()
                 self._current = frame.number
