@@ -11,6 +11,7 @@ from placeopt.benchmark.mps import mps_model
 from placeopt.documents.files import as_text, check_lines, read_bytes
 from placeopt.errors import BadInput, Unsupported
 from placeopt.linear import NO_LOWER, IntArray, LinearModel, ModelBuilder
+from placeopt.rank_mapping.qaplib import integers
 
 MAX_ENTRIES = 5_000_000
 
@@ -55,7 +56,7 @@ def gap_model(text: str, source: str = "document") -> LinearModel:
     weight of each agent. The OR-Library's own sets c and 1 to 12 are to be maximised; here costs are minimised, as in
     the collection that ``instances/README.md`` names, whose files say costs.
     """
-    sizes = _integers(text.split(None, 2)[:2], source)
+    sizes = integers(text.split(None, 2)[:2], source)
     if len(sizes) < 2 or min(sizes) < 1:
         raise BadInput(f"{source}: expected the numbers of agents and items first, each 1 or more")
     agents, items = sizes
@@ -63,7 +64,7 @@ def gap_model(text: str, source: str = "document") -> LinearModel:
     if agents * items > MAX_ENTRIES:
         raise Unsupported(f"{source}: {agents} agents x {items} items; at most {MAX_ENTRIES:,} pairs")
     words = text.split(None, expected)
-    numbers = _integers(words[:expected], source)
+    numbers = integers(words[:expected], source)
     if len(words) != expected:
         held = f"more than {expected}" if len(words) > expected else str(len(words))
         raise BadInput(f"{source}: {held} numbers; {agents} agents and {items} items make {expected}")
@@ -76,10 +77,3 @@ def gap_model(text: str, source: str = "document") -> LinearModel:
     builder.add_rows(agent, column, weight, NO_LOWER, capacity)
     builder.set_objective(column, cost, "min")
     return builder.build()
-
-
-def _integers(words: list[str], source: str) -> list[int]:
-    for position, word in enumerate(words, 1):
-        if not (word.isascii() and word.isdecimal() and len(word) <= 15):
-            raise BadInput(f"{source}: word {position} is {word[:40]!r}, expected an integer from 0 to 10^15")
-    return [int(word) for word in words]

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Sequence
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -9,22 +12,20 @@ from placeopt.documents.files import parse_json
 from placeopt.errors import BadInput, Unsupported
 
 MAX_SIZE = 1_024
+NUMBER = re.compile("[0-9]{1,15}")
 
 
 def parse_qaplib(data: bytes, source: str = "document") -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Return both matrices, (n, n) each; raises `BadInput` with the word that is wrong, `Unsupported` if large."""
-    words = data.decode(errors="replace").replace(",", " ").split(None, 2 * MAX_SIZE**2 + 2)
-    for position, word in enumerate(words, 1):
-        if not (word.isascii() and word.removeprefix("-").isdecimal() and len(word) <= 15):
-            raise BadInput(f"{source}: word {position} is {word[:40]!r}, expected an integer")
-    size = int(words[0]) if words else 0
+    numbers = integers(data.decode(errors="replace").replace(",", " ").split(None, 2 * MAX_SIZE**2 + 2), source)
+    size = numbers[0] if numbers else 0
     if size < 1:
         raise BadInput(f"{source}: expected the size n first, 1 or more")
     if size > MAX_SIZE:
         raise Unsupported(f"{source}: n is {size}; at most {MAX_SIZE}")
-    if len(words) != 1 + 2 * size**2:
-        raise BadInput(f"{source}: {len(words)} numbers; n = {size} and two matrices make {1 + 2 * size**2}")
-    one, other = np.array([int(word) for word in words[1:]], dtype=np.int64).reshape(2, size, size)
+    if len(numbers) != 1 + 2 * size**2:
+        raise BadInput(f"{source}: {len(numbers)} numbers; n = {size} and two matrices make {1 + 2 * size**2}")
+    one, other = np.array(numbers[1:], dtype=np.int64).reshape(2, size, size)
     return one, other
 
 
@@ -46,11 +47,14 @@ def parse_traffic(data: bytes, source: str = "document") -> NDArray[np.int64]:
         raise Unsupported(f"{source}: {len(rows)} rows; at most {MAX_SIZE}")
     for number, row in enumerate(rows, 1):
         if not isinstance(row, list) or len(row) != len(rows):
-            width = f"has {len(row)} entries" if isinstance(row, list) else f"is {str(row)[:40]!r}"
+            width = f"has {len(row)} entries" if isinstance(row, list) else f"is {str(row)[:32]!r}"
             raise BadInput(f"{source}: row {number} {width}, expected {len(rows)}, as many as there are rows")
-        for entry in row:
-            if isinstance(entry, bool) or not (
-                str(entry).isascii() and str(entry).isdecimal() and len(str(entry)) <= 15
-            ):
-                raise BadInput(f"{source}: row {number} holds {str(entry)[:40]!r}, expected whole numbers >= 0")
-    return np.array([[int(entry) for entry in row] for row in rows], dtype=np.int64)
+    return np.array([integers(row, f"{source}: row {number}") for number, row in enumerate(rows, 1)], dtype=np.int64)
+
+
+def integers(words: Sequence[object], where: str) -> list[int]:
+    """Return words as integers, or raise `BadInput` with the first that is none, and ``where`` it stands."""
+    for position, word in enumerate(words, 1):
+        if not NUMBER.fullmatch(str(word)):
+            raise BadInput(f"{where}: word {position} is {str(word)[:32]!r}, expected whole numbers from 0 to 10^15")
+    return [int(str(word)) for word in words]

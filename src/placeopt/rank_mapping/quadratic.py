@@ -77,7 +77,7 @@ def solve_quadratic(
         np.array([np.arange(n), *(rng.permutation(n) for _ in range(POPULATION - 1))]),
         rng,
         linear=linear if linear.any() else None,
-        steps=STEPS_PER_ITEM * n,
+        steps=STEPS_PER_ITEM,
         deadline=deadline,
         target=bound,
         generations=generations,

@@ -20,7 +20,7 @@ from placeopt.terms.costs.communication import job_cost, rank_traffic
 MAX_GPUS = 1_024
 """GPUs of one job up to which ranks are mapped; the distances between them are a full table."""
 
-BOUND_SHARE = 0.5
+BOUND_SHARE = 1 / 2
 """Share of the time left that the bound may take; the rest is for the search."""
 
 

@@ -39,7 +39,7 @@ def improve(
             far,
             np.array(starts),
             rng,
-            steps=STEPS_PER_RANK * k,
+            steps=STEPS_PER_RANK,
             deadline=deadline,
             target=2 * target if case.size == 1 else -np.inf,  # of all ordered pairs
             patience=1,

@@ -53,7 +53,7 @@ def system_utility(node: NodeNow, sets: IntArray) -> np.ndarray:
     far = max(1, problem.topology.max_machine_distance) * max(n, n * (n - 1) // 2)
     path = node.kind.distances[sets[:, :, None], sets[:, None, :]].sum(axis=(1, 2)) // 2
     more = (path - int(problem.best_path[option])) * talks(problem, option)
-    felt, slowed, slowing = np.zeros((3, len(sets)))
+    felt, slowed, slowing = (np.zeros(len(sets)) for _ in range(3))
     for meeting, suffered, caused in node.co_runners:
         nearest = np.array(meeting)[sets].min(axis=1)
         felt += _speeds(suffered)[nearest]
@@ -62,7 +62,7 @@ def system_utility(node: NodeNow, sets: IntArray) -> np.ndarray:
     disturbed = (felt / max(1, len(node.co_runners)) + slowed / np.maximum(1, slowing)) / 2
     free = (sum(node.share) - np.array(node.share)[sets].sum(axis=1)) / node.kind.whole
     terms = more / far, disturbed, np.where(free == 1, 0, free)
-    share: np.ndarray = 3 * FLOOR ** (1 / 3) / sum(np.maximum(FLOOR, term) ** (1 / 3) for term in terms)
+    share: np.ndarray = len(terms) * np.cbrt(FLOOR) / sum(np.cbrt(np.maximum(FLOOR, term)) for term in terms)
     return share
 
 

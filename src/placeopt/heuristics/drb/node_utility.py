@@ -27,7 +27,8 @@ class NodeUtility:
     def __init__(self, problem: Problem) -> None:
         stated = problem.policy.weights
         a = (stated.communication, stated.interference, stated.fragmentation)
-        self.weights: Weights = (a[0] / sum(a), a[1] / sum(a), a[2] / sum(a)) if any(a) else (1 / 3, 1 / 3, 1 / 3)
+        a = a if any(a) else (1, 1, 1)
+        self.weights: Weights = (a[0] / sum(a), a[1] / sum(a), a[2] / sum(a))
         self._kinds: dict[int, MachineKind] = {}
         self._offers: ScoreCache[Offer] = ScoreCache()
 
