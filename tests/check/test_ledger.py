@@ -199,15 +199,6 @@ class TestHand:
             found = [m for m in sizes if self.judged(ledger, now, **{f"j{m}": [("n0", [0])]})]
             assert found == [m for m in sizes if m > most]
 
-    def test_nodes_may_be_put_in_order(self) -> None:
-        """As the cluster lists them: snapshots are written in this order."""
-        round_ = self.round("a")
-        ledger = Ledger(round_, self.policy)
-        ledger.put_node(node("n2"))
-        ledger.directory.order_nodes(["n2", "n0", "n1"])
-        assert list(ledger.directory.nodes) == ["n2", "n0", "n1"]
-        assert ledger.on_node("n0") == ("a",)
-
     @staticmethod
     def with_nodes(round_: Instance, *nodes: Any) -> Instance:
         return round_.model_copy(update={"cluster": round_.cluster.model_copy(update={"nodes": nodes})})

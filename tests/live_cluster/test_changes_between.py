@@ -1,7 +1,6 @@
 """Differences of two readings, applied to the first, give the second."""
 
 import copy
-import dataclasses
 import json
 from pathlib import Path
 from typing import Any
@@ -112,7 +111,7 @@ def test_an_engine_takes_random_differences() -> None:
                 read_kubernetes(changed(seeded(seed)), previous=engine.snapshot if seed % 8 else None)
             )
             changes = changes_between(engine.snapshot, after, flags=True)
-            assert changes_between(engine.snapshot, after) == dataclasses.replace(changes, flags={})
+            assert changes_between(engine.snapshot, after) == changes.model_copy(update={"flags": {}})
             seen |= {name for name, value in vars(changes).items() if value}
             if changes.reload:
                 loads += 1
@@ -158,7 +157,7 @@ def test_differences_that_do_not_fit_change_nothing() -> None:
         update(engine, now_ms=before.now_ms + 2)
         state, revision = engine.snapshot.model_dump(), engine.revision
         with pytest.raises(BadInput, match="no job 'nobody'"):
-            engine.apply(dataclasses.replace(changes, adopt=(*changes.adopt, odd)))
+            engine.apply(changes.model_copy(update={"adopt": (*changes.adopt, odd)}))
         assert (engine.snapshot.model_dump(), engine.revision) == (state, revision)
         assert_as_if_fresh(engine)
         with pytest.raises(StaleSnapshot, match="time went on"):

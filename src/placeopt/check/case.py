@@ -1,7 +1,7 @@
 """What all rules of the referee look at: instance and plan, resolved by name."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Literal, Protocol
@@ -164,12 +164,12 @@ class CheckCase:
         return self.directory.running.get(job) if is_kept else None
 
 
-def names(ids: list[str]) -> str:
-    """Write a list of job ids for a message, the first five in full."""
+def names(ids: Iterable[str], kind: str = "job") -> str:
+    """Write a list of ids of a kind for a message, the first five in full."""
     distinct = list(dict.fromkeys(ids))
     shown = ", ".join(repr(name) for name in distinct[:5])
     more = f" and {len(distinct) - 5} more" if len(distinct) > 5 else ""
-    return f"{'job' if len(distinct) == 1 else 'jobs'} {shown}{more}"
+    return f"{kind}{'s' * (len(distinct) != 1)} {shown}{more}"
 
 
 def workers_by_rank(placement: Placement) -> list[tuple[int, str | None, str, frozenset[int]]]:

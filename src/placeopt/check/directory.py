@@ -86,11 +86,6 @@ class Directory:
         del self.nodes[name], self.machine_of[name]
         self._forget_sums()
 
-    def order_nodes(self, ids: Iterable[str]) -> None:
-        """Bring the nodes into this order; ``ids`` names each."""
-        for name in ids:
-            self.nodes[name] = self.nodes.pop(name)
-
     def _forget_sums(self) -> None:
         for name in ("total", "some_marked"):
             self.__dict__.pop(name, None)

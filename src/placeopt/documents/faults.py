@@ -76,7 +76,7 @@ def value_text(value: object) -> str:
         return "an object" if value else "an empty object"
     if isinstance(value, list | tuple):
         return f"an array of {len(value)}" if value else "an empty array"
-    text = json.dumps(value[:60] if isinstance(value, str) else value)
+    text = json.dumps(value[:60] if isinstance(value, str) else value, default=repr)
     return text if len(text) <= 62 else f"{text[:58]} ..."
 
 

@@ -3,67 +3,65 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from operator import attrgetter
-from typing import TypeVar
+from typing import Annotated, Any, Literal, TypeVar, get_args
+
+from pydantic import Field, ValidationError
 
 from placeopt.arguments import checked
+from placeopt.documents.faults import validation_fault
 from placeopt.model import Hold, Instance, Job, Node, ReadingNote, Running
-from placeopt.model.base import Record
+from placeopt.model.base import Id, Milliseconds, Record
+from placeopt.model.job import MAX_PRIORITY
 
 _id, _job = attrgetter("id"), attrgetter("job")
 R = TypeVar("R", bound=Record)
-FLAGS = ("movable", "shrinkable", "preemptible")
+Flag = Literal["movable", "shrinkable", "preemptible"]
+FLAGS: tuple[Flag, ...] = get_args(Flag)
 """What may be done to a running job."""
 UNSTATED = ("started_ms", "expected_end_ms", *FLAGS)
 """Of a running job: what does not decide whether it runs on as it did."""
 
 
-@dataclass(frozen=True)
-class ClusterChanges:
+class ClusterChanges(Record):
     """
-    Differences of two instances, in the order in which an engine takes them.
+    Differences of two instances, in the order in which an engine takes them; ``Engine.apply`` carries them out.
 
-    ``reload``: Why the engine must load the later instance as a whole; empty: the other fields say all. ``release``:
-    Jobs that ran and no longer run as they did: they ended, wait again, run elsewhere or differently, or have another
-    record. ``remove_jobs``: Jobs that waited, and are gone, started or have another record. ``nodes``: Nodes that came
-    or changed; None: it went. ``add_jobs``: Records of jobs that are new, or changed; those that run are among them.
-    ``adopt``: What runs that did not, each with the resources that it holds. ``holds``: All room that is held without a
-    job; None: as before. ``reading``: All notes of the reading; None: as before. ``priorities``, ``expected_end_ms``,
-    ``flags``: Of jobs that changed in these alone. ``now_ms``: Time of the later instance. ``Engine.apply`` carries
-    them out.
+    Raises ``BadInput`` for a field of another kind.
     """
 
     reload: tuple[str, ...] = ()
-    release: tuple[str, ...] = ()
-    remove_jobs: tuple[str, ...] = ()
-    nodes: Mapping[str, Node | None] = field(default_factory=dict)
+    """Why the engine must load the later instance as a whole; empty: the other fields say all."""
+    release: tuple[Id, ...] = ()
+    """Jobs that ran and no longer run as they did: they ended, wait again, run elsewhere, or have another record."""
+    remove_jobs: tuple[Id, ...] = ()
+    """Jobs that waited, and are gone, started or have another record."""
+    nodes: dict[Id, Node | None] = Field(default_factory=dict)
+    """Nodes that came or changed; None: it went."""
     add_jobs: tuple[Job, ...] = ()
+    """Records of jobs that are new, or changed; those that run are among them."""
     adopt: tuple[Running, ...] = ()
+    """What runs that did not, each with the resources that it holds."""
     holds: tuple[Hold, ...] | None = None
+    """All room that is held without a job; None: as before."""
     reading: tuple[ReadingNote, ...] | None = None
-    priorities: Mapping[str, int] = field(default_factory=dict)
-    expected_end_ms: Mapping[str, int] = field(default_factory=dict)
-    flags: Mapping[str, Mapping[str, bool]] = field(default_factory=dict)
-    now_ms: int = 0
+    """All notes of the reading; None: as before."""
+    priorities: dict[Id, Annotated[int, Field(ge=-MAX_PRIORITY, le=MAX_PRIORITY)]] = Field(default_factory=dict)
+    """Of jobs that changed in these alone, as the next two."""
+    expected_end_ms: dict[Id, Milliseconds] = Field(default_factory=dict)
+    flags: dict[Id, dict[Flag, bool]] = Field(default_factory=dict)
+    now_ms: Milliseconds = 0
+    """Time of the later instance."""
+
+    def __init__(self, **fields: Any) -> None:
+        try:
+            super().__init__(**fields)
+        except ValidationError as error:
+            raise validation_fault(type(self), error, "changes") from None
 
     def __bool__(self) -> bool:
         """Whether anything but the time changed."""
-        return any(
-            (
-                self.reload,
-                self.release,
-                self.remove_jobs,
-                self.nodes,
-                self.add_jobs,
-                self.adopt,
-                self.holds is not None,
-                self.reading is not None,
-                self.priorities,
-                self.expected_end_ms,
-                self.flags,
-            )
-        )
+        return self != ClusterChanges(now_ms=self.now_ms)
 
 
 @checked
@@ -151,14 +149,12 @@ def held_gpus(running: Iterable[Running]) -> set[tuple[str, int]]:
     return {(there.node, int(gpu)) for held in running for there in held.assignments for gpu in there.gpus}
 
 
-def _flags(ran: Mapping[str, Running], runs: Mapping[str, Running], on: Iterable[str]) -> dict[str, dict[str, bool]]:
+def _flags(ran: Mapping[str, Running], runs: Mapping[str, Running], on: Iterable[str]) -> dict[str, dict[Flag, bool]]:
     """Return the flags that changed, by job."""
-    differ: dict[str, dict[str, bool]] = {}
+    differ: dict[str, dict[Flag, bool]] = {}
     for job in on:
-        now, then = runs[job], ran[job]
-        if now is not then and (
-            changed := {flag: value for flag in FLAGS if (value := getattr(now, flag)) != getattr(then, flag)}
-        ):
+        now, then = vars(runs[job]), vars(ran[job])
+        if changed := {flag: now[flag] for flag in FLAGS if now[flag] != then[flag]}:
             differ[job] = changed
     return differ
 

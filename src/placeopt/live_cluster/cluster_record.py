@@ -143,19 +143,18 @@ class ClusterRecord:
             if not hold.counts_against_all(now)
         }
 
-    def hold(self, holds: tuple[Hold, ...] | None, now_ms: int | None) -> bool:
+    def hold(self, holds: tuple[Hold, ...] | None, now_ms: int) -> bool:
         """
         Hold this room, at this time, and return whether the room that is held changes; None: as before.
 
         Failed GPUs that are no longer there are not held.
         """
         before = self.bare()
-        self.now_ms = self.now_ms if now_ms is None else now_ms
-        held = self.holds if holds is None else holds
-        after = without_gone_gpus(changed(before, holds=held, now_ms=self.now_ms))
+        self.now_ms = now_ms
+        after = without_gone_gpus(changed(before, holds=self.holds if holds is None else holds, now_ms=now_ms))
         if after.holds != self.holds:
             self._loaded, self._snapshot = changed(self._loaded, holds=after.holds), None
-        self.ledger.hold(after.holds_now, self.now_ms)
+        self.ledger.hold(after.holds_now, now_ms)
         return after.holds_now != before.holds_now
 
     def note(
@@ -220,20 +219,9 @@ class ClusterRecord:
                 f"{self.revision}, so the plan is of another"
             )
 
-    def expect(self, ends: Mapping[str, int]) -> None:
-        """Replace the times at which running jobs are expected to end."""
-        for job_id, end in ends.items():
-            self.running[job_id] = self.running[job_id].model_copy(update={"expected_end_ms": end})
-
-    def allow(self, flags: Mapping[str, Mapping[str, bool]]) -> None:
-        """Set flags of running jobs."""
-        for job_id, values in flags.items():
-            self.running[job_id] = self.running[job_id].model_copy(update=dict(values))
-
-    def order_running(self, ids: Iterable[str]) -> None:
-        """Bring what runs into this order; ``ids`` names each job that runs."""
-        for job_id in ids:
-            self.running[job_id] = self.running.pop(job_id)
+    def change_running(self, job_id: str, fields: Mapping[str, object]) -> None:
+        """Change fields of a running job that do not say where it runs."""
+        self.running[job_id] = self.running[job_id].model_copy(update=dict(fields))
 
     def continue_history(self, former: ClusterRecord) -> None:
         """Take over the revisions of a cluster that this one goes on from."""

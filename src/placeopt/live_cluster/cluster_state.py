@@ -19,7 +19,7 @@ from placeopt.model import Hold, Instance, Job, Node, Policy, Running
 from placeopt.problem import Placement, Problem, State
 from placeopt.problem.compile import refuse_huge_values
 from placeopt.problem.grants import refuse_overfull
-from placeopt.problem.hardware import find_lost
+from placeopt.problem.hardware import Hardware, find_lost
 from placeopt.problem.running import running_placement
 from placeopt.solving.draft import plan_of
 
@@ -79,13 +79,14 @@ class ClusterState:
         return self.parts.whole(self.snapshot, self.placer.problem)
 
     @contextmanager
-    def kept(self) -> Iterator[None]:
-        """Undo what ``recompile`` does inside, and all changes after it, if an exception ends the block."""
-        before = self._contents()
+    def restored(self) -> Iterator[None]:
+        """Bring back the cluster of now if an exception ends the block."""
+        before, policy, record = self.snapshot, self.policy, self.record
         try:
             yield
         except BaseException:
-            self.policy, self.record, self.parts, self.placer, self.node_number = before
+            self.record = record
+            self.become(self.anew(before, policy))
             raise
 
     @contextmanager
@@ -93,76 +94,120 @@ class ClusterState:
         """
         Make the changes inside one revision, described by ``words``; if an exception ends the block, none happened.
         """
-        before, policy, record = self.snapshot, self.policy, self.record
-        try:
+        before = self.record.revision
+        with self.restored():
             yield
-        except BaseException:
-            self.record = record
-            self.recompile(before, policy)
-            raise
-        self.record.join_changes(before.revision, words)
+        self.record.join_changes(before, words)
 
-    def recompile(self, instance: Instance, policy: Policy) -> None:
-        """Continue from ``instance``, the snapshot with other hardware or policy, as if it were loaded."""
+    def anew(self, instance: Instance, policy: Policy) -> ClusterState:
+        """Return the state that goes on from ``instance``, the snapshot with other hardware or policy."""
         other = ClusterState(instance, policy)
         other.record.continue_history(self.record)
-        self.policy, self.record, self.parts, self.placer, self.node_number = other._contents()
+        return other
 
-    def _contents(self) -> tuple[Policy, ClusterRecord, Parts, IncrementalPlacer, dict[str, int]]:
-        return self.policy, self.record, self.parts, self.placer, self.node_number
+    def become(self, other: ClusterState) -> None:
+        """Take over all of another state."""
+        vars(self).update(vars(other))
 
     def change(
         self,
-        add: tuple[Job, ...] = (),
-        remove: tuple[str, ...] = (),
-        records: Mapping[str, Node | None] | None = None,
-        stop: tuple[str, ...] = (),
-        holds: tuple[Hold, ...] | None = None,
-        now_ms: int | None = None,
+        *,
+        add: tuple[Job, ...],
+        remove: tuple[str, ...],
+        stop: tuple[str, ...],
+        nodes: Mapping[str, Node | None],
+        holds: tuple[Hold, ...] | None,
+        now_ms: int,
     ) -> None:
         """
         Stop running jobs, put other records of nodes (None removes one), remove waiting jobs, and add some.
 
-        ``holds``: All room that is held from now on, None as before. All of it has been checked as far as the records
-        can tell.
+        ``holds``: All room that is held from now on, None as before. ``now_ms``: The time, unless it is later already.
+        All of it has been checked as far as the records can tell.
         """
-        records = records or {}
-        held_before, other_holds, other_classes = (self.record.holds, self.record.now_ms), False, False
-        before = {name: self.record.nodes[name] for name in records if name in self.record.nodes}
-        order = list(self.record.nodes) if None in records.values() else None
-        hardware, known = self.parts.hardware, len(self.parts.table.members)
-        running = dict(self.record.running) if stop and (add or records) else {}  # to go back
+        record, now_ms = self.record, max(now_ms, self.record.now_ms)
+        time_tells = now_ms > record.now_ms and record.has_timed_holds
+        if nodes or holds is not None or time_tells or not self.parts.table.tells_apart(add):
+            with self.restored():
+                self._change_hardware(add, remove, stop, nodes, holds, now_ms)
+        else:
+            self._change_jobs(add, remove, stop)
+        record.now_ms = now_ms
+
+    def _change_hardware(
+        self,
+        add: tuple[Job, ...],
+        remove: tuple[str, ...],
+        stop: tuple[str, ...],
+        nodes: Mapping[str, Node | None],
+        holds: tuple[Hold, ...] | None,
+        now_ms: int,
+    ) -> None:
+        """Change the hardware, or all that it takes to tell jobs apart; the caller undoes what fails on the way."""
+        record, parts = self.record, self.parts
         for job_id in stop:
             self.stop(job_id)
-        self._put_nodes(records)
-        if records or holds is not None or now_ms is not None:
-            known_holds = self.record.holds_for_some
-            other_holds = self.record.hold(holds, now_ms)
-            other_classes = self.record.holds_for_some != known_holds
-        try:
-            anew = other_classes or not self.parts.table.tells_apart(add) or self._changes_lost(records)
-            if anew:
-                self._compile_anew(add, remove)
+        before = {name: record.nodes[name] for name in nodes if name in record.nodes}
+        for name, node in nodes.items():
+            if node is not None:
+                record.ledger.put_node(node)
             else:
-                numbers = self.parts.table.classes_of(add)
-                problem = self._compile_changes(numbers, before, records, other_holds=other_holds)
-        except PlaceoptError:
-            self._put_nodes({name: before.get(name) for name in records}, order)
-            self.record.hold(*held_before)
-            self.parts.table.forget_classes(known)
-            self.parts.go_back(hardware)
-            self._start_again(stop, running)
-            raise
-        self.record.look_for_limits(add)
-        if anew:
+                record.ledger.remove_node(name)
+        if nodes:
+            record.nodes_changed()
+        known_holds = record.holds_for_some
+        other_holds = record.hold(holds, now_ms)
+        self._refuse_impossible([name for name, node in nodes.items() if node is not None], "nodes")
+        if record.holds_for_some == known_holds and parts.table.tells_apart(add) and not self._changes_lost(nodes):
+            hardware = parts.hardware if nodes or other_holds else None
+            if hardware is not None:
+                parts.hardware_changed(record.bare(), before, other_holds=other_holds)
+            self._change_jobs(add, remove, (), hardware)
             return
         for job_id in remove:
-            self.parts.table.remove(job_id)
-            del self.record.jobs[job_id]
+            del record.jobs[job_id]
+        record.jobs.update({job.id: job for job in add})
+        record.look_for_limits(add)
+        everything = {"jobs": tuple(record.jobs.values()), "running": tuple(record.running.values())}
+        self._compile(record.bare().model_copy(update=everything))
+
+    def _change_jobs(
+        self, add: tuple[Job, ...], remove: tuple[str, ...], stop: tuple[str, ...], hardware: Hardware | None = None
+    ) -> None:
+        """Let jobs come, go and stop, or raise and change no job; ``hardware``: what was there before, None: as now."""
+        table, record, placer = self.parts.table, self.record, self.placer
+        known = len(table.members)
+        numbers = table.classes_of(add)
+        problem = placer.problem
+        try:
+            grown = len(table.members) > problem.num_jobs
+            if hardware is not None or grown or len(table) + len(add) > 2 * max(placer.jobs_known, 1):
+                problem = self.parts.class_problem(record.bare())
+            if add or hardware is not None:
+                counts = table.count + np.bincount(np.array(numbers, dtype=np.int64), minlength=len(table.members))
+                refuse_huge_values(problem.options, counts, self.policy, len(record.running))
+        except PlaceoptError:
+            table.forget_classes(known)
+            raise
+        for job_id in stop:
+            self.stop(job_id)
+        for job_id in remove:
+            table.remove(job_id)
+            del record.jobs[job_id]
         for job, number in zip(add, numbers, strict=True):
-            self.parts.table.add(job, number)
-            self.record.jobs[job.id] = self.parts.table.shared(job, number)
-        self._take_over(problem, same_hardware=self.parts.hardware is hardware)
+            table.add(job, number)
+            record.jobs[job.id] = table.shared(job, number)
+        record.look_for_limits(add)
+        if problem is placer.problem:
+            return
+        if hardware is None or hardware is self.parts.hardware:
+            placer.use_classes(problem, table.count)
+            return
+        remap = IndexRemap(placer.problem, problem)
+        placer.use_hardware(problem, table.count, remap, map(self._placement, record.running.values()))
+        if remap.shifts:
+            self.parts.replace({})
+        self.node_number = {name: n for n, name in enumerate(problem.node_ids)}
 
     def prioritise(self, priority: Mapping[str, int]) -> None:
         """Set the priority of jobs."""
@@ -170,33 +215,30 @@ class ClusterState:
             self.record.ledger.put_job(self.record.jobs[job_id].model_copy(update={"priority": number}))
             self.parts.table.prioritise(job_id, number)
 
-    def set_time(self, now_ms: int) -> None:
-        """Let time go on; holds begin and end."""
-        if now_ms > self.record.now_ms and self.record.has_timed_holds:
-            self.change(now_ms=now_ms)
-        self.record.now_ms = now_ms
+    def compile_if_stale(self, gone: Iterable[Running] = ()) -> None:
+        """
+        Compile everything again where jobs have other classes now, or most classes are empty.
 
-    def number_classes_anew(self) -> None:
-        """Compile everything again where jobs have other classes now, or most classes are empty."""
-        if self.parts.table.is_stale:
-            self._compile(self.snapshot)
-
-    def drop_stand_ins(self, gone: Iterable[Running]) -> None:
-        """Compile everything again if ``gone``, which no longer holds, held hardware that the cluster does not list."""
+        Or if ``gone``, which no longer holds anything, held hardware that the cluster does not list.
+        """
         lost, listed = self.parts.lost, self.record.ledger.directory.machines
         nodes = {node.id for node in lost.nodes if node.machine not in listed} if lost else ()
-        if any(held.node in nodes for running in gone for held in running.assignments):
+        if self.parts.table.is_stale or any(held.node in nodes for one in gone for held in one.assignments):
             self._compile(self.snapshot)
 
-    def adopt(self, running: Running) -> None:
-        """Let a waiting job run where it does, whatever limits that exceeds."""
-        self.start(running)
+    def adopt(self, running: Collection[Running]) -> None:
+        """Let waiting jobs run where they do, whatever limits that exceeds; or raise and change nothing."""
+        begun: list[str] = []
         try:
-            self._refuse_impossible([held.node for held in running.assignments], "placement")
+            for held in running:
+                self.start(held)
+                begun.append(held.job)
+            self._refuse_impossible([at.node for held in running for at in held.assignments], "placement")
             counts = self.parts.table.count
             refuse_huge_values(self.placer.problem.options, counts, self.policy, len(self.record.running))
         except PlaceoptError:
-            self.stop(running.job)
+            for job_id in begun:
+                self.stop(job_id)
             raise
 
     def start(self, running: Running) -> None:
@@ -222,29 +264,6 @@ class ClusterState:
             return known
         return running_placement(running, self.placer.problem, self.parts.table.number(running.job), self.node_number)
 
-    def _start_again(self, stopped: tuple[str, ...], running: Mapping[str, Running]) -> None:
-        """Undo the stop of some jobs; ``running``: all that ran before, in order."""
-        if not stopped:
-            return
-        for job_id in stopped:
-            self.start(running[job_id])
-        self.record.order_running(running)
-        placed = self.parts.placed
-        self.parts.replace({job_id: placed[job_id] for job_id in running if job_id in placed})
-
-    def _put_nodes(self, records: Mapping[str, Node | None], order: list[str] | None = None) -> None:
-        """Add nodes to the records, or remove them; ``order`` restores the former order."""
-        ledger = self.record.ledger
-        for name, node in records.items():
-            if node is not None:
-                ledger.put_node(node)
-            elif name in self.record.nodes:
-                ledger.remove_node(name)
-        if order is not None:
-            ledger.directory.order_nodes(order)
-        if records:
-            self.record.nodes_changed()
-
     def _changes_lost(self, nodes: Collection[str]) -> bool:
         """Whether jobs run on GPUs of ``nodes`` that are no longer listed, or ran on such GPUs before nodes changed."""
         if not nodes:
@@ -253,63 +272,12 @@ class ClusterState:
         running = tuple(self.record.running[job] for job in jobs)
         return bool(self.parts.lost or find_lost(self.record.bare().model_copy(update={"running": running})))
 
-    def _compile_anew(self, add: tuple[Job, ...], remove: tuple[str, ...]) -> None:
-        """Remove jobs, add some, and compile everything again; nothing is changed if that fails."""
-        jobs = dict(self.record.jobs)
-        for job_id in remove:
-            del self.record.jobs[job_id]
-        self.record.jobs.update({job.id: job for job in add})
-        parts, placer, numbers = self.parts, self.placer, self.node_number
-        try:
-            self._refuse_impossible(self.record.nodes)
-            running = tuple(self.record.running.values())
-            everything = {"jobs": tuple(self.record.jobs.values()), "running": running}
-            self._compile(self.record.bare().model_copy(update=everything))
-        except PlaceoptError:
-            self.record.jobs.clear()
-            self.record.jobs.update(jobs)
-            self.parts, self.placer, self.node_number = parts, placer, numbers
-            raise
-
     def _contradictions(self, nodes: Iterable[str]) -> list[Violation]:
         """Return in what running placements on ``nodes`` contradict each other; limits that they exceed stand."""
         return self.record.ledger.standing(nodes, plan_of(self.record, self.policy))
 
-    def _refuse_impossible(self, nodes: Iterable[str], argument: str = "nodes") -> None:
+    def _refuse_impossible(self, nodes: Iterable[str], argument: str) -> None:
         """Raise if running placements on ``nodes`` contradict each other."""
         broken = self._contradictions(nodes)
         if broken:
             raise BadInput(f"{argument}: what runs there contradicts itself: {broken[0]}")
-
-    def _compile_changes(
-        self, numbers: list[int], before: Mapping[str, Node], records: Mapping[str, Node | None], *, other_holds: bool
-    ) -> Problem:
-        """Return the class problem after a change; raise if the change is not possible."""
-        hardware = bool(records) or other_holds
-        if not (numbers or hardware):
-            return self.placer.problem
-        parts, table, bare = self.parts, self.parts.table, self.record.bare()
-        if hardware:
-            self._refuse_impossible([name for name, node in records.items() if node is not None])
-            parts.hardware_changed(bare, before, other_holds=other_holds)
-        grown = len(table.members) > self.placer.problem.num_jobs
-        mix_is_old = len(table) + len(numbers) > 2 * max(self.placer.jobs_known, 1)
-        anew = hardware or grown or mix_is_old
-        problem = parts.class_problem(bare) if anew else self.placer.problem
-        counts = table.count + np.bincount(np.array(numbers, dtype=np.int64), minlength=len(table.members))
-        refuse_huge_values(problem.options, counts, self.policy, len(self.record.running))
-        return problem
-
-    def _take_over(self, problem: Problem, *, same_hardware: bool) -> None:
-        """Switch the placer, and the placements that are kept, to the new class problem."""
-        if problem is self.placer.problem:
-            return
-        count = self.parts.table.count
-        if same_hardware:
-            self.placer.use_classes(problem, count)
-            return
-        remap = IndexRemap(self.placer.problem, problem)
-        self.placer.use_hardware(problem, count, remap, map(self._placement, self.record.running.values()))
-        if remap.shifts:
-            self.parts.replace({})
-        self.node_number = {name: n for n, name in enumerate(problem.node_ids)}

@@ -30,7 +30,6 @@ from placeopt.live_cluster.changes import ClusterChanges, changed_nodes, held_gp
 from placeopt.live_cluster.host_reports import HostReports
 from placeopt.model import Cluster
 
-NOTHING = ClusterChanges()
 BESIDE_NODES = tuple(name for name in Cluster.model_fields if name != "nodes")
 
 
@@ -94,9 +93,9 @@ class Edits(HostReports):
             case ChangeJob(fields={"priority": int(priority), **others}) if not others:
                 self._change(ClusterChanges(priorities={step.job: priority}))
             case Start():
-                self._start_each(step)
+                self._adopt(step.running)
             case Stop():
-                self._change(NOTHING, stop=step.jobs)
+                self._change(ClusterChanges(), step.jobs)
             case ChangeRunning():
                 self._change_running(step)
             case SetTime() if step.now_ms >= record.now_ms:
@@ -124,23 +123,7 @@ class Edits(HostReports):
         failed = after.failed_gpus.keys() - before.failed_gpus.keys()
         there = dict.fromkeys(job for name, _ in sorted(failed) for job in record.ledger.on_node(name))
         stop += [job for job in there if failed & held_gpus([record.running[job]])]
-        self._change(ClusterChanges(nodes=nodes, holds=after.holds), stop=stop)
-
-    def _start_each(self, step: Start) -> None:
-        if len(step.running) == 1:
-            self._start(step.running[0])
-            return
-        with self._state.as_one_revision(step.words):
-            for held in step.running:
-                self._start(held)
-
-    def _set_policy(self, step: SetPolicy | ChangeQueue) -> None:
-        state = self._state
-        before = state.policy.name
-        now = edit_instance(state.snapshot, policy=step.edited(state.record.bare()).policy)
-        with state.kept():
-            state.recompile(now, now.policy)
-            state.record.note(f"policy {now.policy.name!r} took the place of {before!r}")
+        self._change(ClusterChanges(nodes=nodes, holds=after.holds), stop)
 
     def _change_running(self, step: ChangeRunning) -> None:
         record = self._state.record
@@ -152,13 +135,19 @@ class Edits(HostReports):
             record.running[step.job] = changed
             record.note(step.words, [step.job])
 
+    def _set_policy(self, step: SetPolicy | ChangeQueue) -> None:
+        state, before = self._state, self._state.policy.name
+        now = edit_instance(state.snapshot, policy=step.edited(state.record.bare()).policy)
+        other = state.anew(now, now.policy)
+        other.record.note(f"policy {now.policy.name!r} took the place of {before!r}")
+        state.become(other)
+
     def _compile(self, step: Step) -> None:
         """Carry out a step on the snapshot, and continue from there."""
-        state = self._state
-        before = state.snapshot
+        state, before = self._state, self._state.snapshot
         after = checked_round(step.edited(before))
         had, have = ({job.id: job for job in one.jobs} for one in (before, after))
         jobs = [name for name in {**had, **have} if had.get(name) != have.get(name)]
-        with state.kept():
-            state.recompile(after, state.policy)
-            state.record.note(step.words, jobs, changed_nodes(before, after), stopped=displaced(before, after))
+        other = state.anew(after, state.policy)
+        other.record.note(step.words, jobs, changed_nodes(before, after), stopped=displaced(before, after))
+        state.become(other)

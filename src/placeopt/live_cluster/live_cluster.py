@@ -222,7 +222,7 @@ class LiveCluster:
                 if jobs
             ]
             record.note(" and ".join(changes), changed, started=begun, stopped=stopped)
-            self.state.drop_stand_ins(gone)
+            self.state.compile_if_stale(gone)
         return Committed(committed=(*(placement.job for placement in starting), *changed, *stopped), refused=refused)
 
     @staticmethod

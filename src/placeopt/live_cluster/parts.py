@@ -254,14 +254,6 @@ class Parts:
             self.hardware = compile_hardware(instance, self.policy, self.hardware.topology)
         elif other_holds:
             self.hardware = with_holds(self.hardware, instance)
-        self._clear()
-
-    def go_back(self, hardware: Hardware) -> None:
-        """Undo ``hardware_changed``: ``hardware`` was there before."""
-        self.hardware = hardware
-        self._clear()
-
-    def _clear(self) -> None:
         self._node_classes.clear()
         self._classes.clear()
         self._whole = None

@@ -1,6 +1,6 @@
 """The cluster: nodes of known machine types under a tree of network domains."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from functools import cached_property
 from typing import Annotated, Self
 
@@ -69,6 +69,23 @@ class Node(Record):
     """
     origin: Origin | None = None
     """The node in the system that it comes from."""
+
+
+def node_fault(node: Node, machines: Collection[str], levels: Mapping[str, Collection[str]]) -> str | None:
+    """
+    Return the first reference of a node to nothing, as ``field: message``; None if there is none.
+
+    ``levels``: Of each domain, by id, its own level and those above it.
+    """
+    if node.machine not in machines:
+        return f"machine: no machine type {node.machine!r}; add it to 'machines'"
+    if node.domain is not None:
+        if node.domain not in levels:
+            return f"domain: no domain {node.domain!r}; add it to 'domains'"
+        clash = node.labels.keys() & levels[node.domain]
+        if clash:
+            return f"labels: {min(clash)!r} is set by the node's domain already; drop the label"
+    return None
 
 
 class BlockSize(Record):
@@ -220,16 +237,9 @@ class Cluster(Record):
                 raise ValueError(f"block_sizes[{i}].nodes: {block.nodes} after {before}; list sizes smallest first")
         refuse_repeats("nodes[].id", (node.id for node in self.nodes), "ids are unique")
         for i, node in enumerate(self.nodes):
-            if node.machine not in machines:
-                raise ValueError(f"nodes[{i}].machine: no machine type {node.machine!r}; add it to 'machines'")
-            if node.domain is not None:
-                if node.domain not in levels:
-                    raise ValueError(f"nodes[{i}].domain: no domain {node.domain!r}; add it to 'domains'")
-                clash = levels[node.domain] & node.labels.keys()
-                if clash:
-                    raise ValueError(
-                        f"nodes[{i}].labels: {min(clash)!r} is set by the node's domain already; drop the label"
-                    )
+            fault = node_fault(node, machines, levels)
+            if fault is not None:
+                raise ValueError(f"nodes[{i}].{fault}")
         return self
 
 
