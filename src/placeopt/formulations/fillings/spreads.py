@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from functools import lru_cache
-from itertools import combinations, product
-from math import prod
+from itertools import combinations, islice, product
+from math import comb, prod
 from typing import NamedTuple
 
 import numpy as np
@@ -18,8 +18,11 @@ from placeopt.problem import IntArray, Problem
 
 MOST_SPREADS = 30_000
 """Spreads of all states of nodes up to which they are listed."""
+MOST_WAYS = 30_000
+"""The same of the splits of a job over the parts of a node, and of the sets of GPUs for one."""
 MOST_HELD = 100_000
 """Numbers of GPUs that jobs of several parts take of each, of all states of nodes."""
+TOO_MANY = "jobs can lie in too many ways over the sockets of nodes"
 NEVER = -(1 << 58)
 """What cannot be; a few of them still fit into 64 bits."""
 
@@ -97,7 +100,9 @@ class Spreading:
         )
 
     def ways(self, machine: int, places: tuple[tuple[int, ...], ...], split: tuple[int, ...]) -> Ways:
-        """Sets of GPUs at ``places`` of each part that a split may take."""
+        """Sets of GPUs at ``places`` of each part that a split may take. Raises ``Unsupported`` for too many."""
+        if prod(comb(len(place), gpus) for place, gpus in zip(places, split, strict=True)) > MOST_WAYS:
+            raise Unsupported(TOO_MANY)
         key = machine, places, split
         if key not in self._known:
             distance = self._problem.topology.distance[machine]
@@ -144,10 +149,10 @@ class ListedSpreads:
         self._spreading, self._supply, nodes = spreading, supply, spreading.nodes
         found: list[tuple[int, tuple[Crossing, ...]]] = [(n, ()) for n in range(len(nodes))]
         for n in range(len(nodes)):
-            for spread in self._sets(n):
+            for spread in self._sets(n, check_time):
                 found.append((n, spread))
                 if len(found) > MOST_SPREADS + len(nodes):
-                    raise Unsupported("jobs can lie in too many ways over the sockets of nodes")
+                    raise Unsupported(TOO_MANY)
             check_time()
         self._crossings = [spread for _, spread in found]
         self._uses = np.zeros((len(found), len(supply)), dtype=np.int64)
@@ -199,24 +204,30 @@ class ListedSpreads:
         at = next(s for s in np.flatnonzero(self.rows.node == n).tolist() if self._crossings[s] == crossings)
         return self.spread(at)
 
-    def _sets(self, n: int) -> Iterator[tuple[Crossing, ...]]:
+    def _sets(self, n: int, check_time: Callable[[], None]) -> Iterator[tuple[Crossing, ...]]:
         """Yield every set of jobs over several parts that the idle GPUs of a node can hold, but for the empty one."""
         free = tuple(len(place) for place in self._spreading.nodes.free[n])
         gpus, supply = self._spreading.groups.gpus, self._supply
-        jobs = [(d, split) for d in self._spreading.wide(n) for split in _splits(int(gpus[d]), free)]
+        wide = [(d, _splits(int(gpus[d]), free)) for d in self._spreading.wide(n)]
         count = np.zeros(len(supply), dtype=np.int64)
 
-        def extend(first: int, left: tuple[int, ...], held: tuple[Crossing, ...]) -> Iterator[tuple[Crossing, ...]]:
-            for i in range(first, len(jobs)):
-                d, split = jobs[i]
-                rest = tuple(have - part for have, part in zip(left, split, strict=True))
-                if count[d] < supply[d] and min(rest) >= 0:
-                    count[d] += 1
-                    yield (*held, jobs[i])
-                    yield from extend(i, rest, (*held, jobs[i]))
-                    count[d] -= 1
+        def extend(
+            group: int, at: int, left: tuple[int, ...], held: tuple[Crossing, ...]
+        ) -> Iterator[tuple[Crossing, ...]]:
+            check_time()
+            for g in range(group, len(wide)):
+                d, splits = wide[g]
+                if count[d] == supply[d]:
+                    continue
+                for i in range(at if g == group else 0, len(splits)):
+                    rest = tuple(have - part for have, part in zip(left, splits[i], strict=True))
+                    if min(rest) >= 0:
+                        count[d] += 1
+                        yield (*held, (d, splits[i]))
+                        yield from extend(g, i, rest, (*held, (d, splits[i])))
+                        count[d] -= 1
 
-        yield from extend(0, free, ())
+        yield from extend(0, 0, free, ())
 
 
 class PackedSpreads:
@@ -227,11 +238,11 @@ class PackedSpreads:
     """
 
     def __init__(self, spreading: Spreading) -> None:
-        """Raises ``Unsupported`` where parts have too many GPUs."""
+        """Raises ``Unsupported`` where there are too many parts, or too many GPUs in them."""
         self._spreading, nodes = spreading, spreading.nodes
         free = [tuple(len(place) for place in places) for places in nodes.free]
         if sum(prod(have + 1 for have in parts) for parts in free) > MOST_HELD:
-            raise Unsupported("jobs can lie in too many ways over the sockets of nodes")
+            raise Unsupported(TOO_MANY)
         rows = [(n, (0,) * len(parts)) for n, parts in enumerate(free)]
         for n, parts in enumerate(free):
             if spreading.wide(n):
@@ -294,6 +305,8 @@ class _Packings:
         self._spreading, self._wide, nodes = spreading, spreading.wide(n), spreading.nodes
         self._machine, self._places = int(nodes.machine[n]), nodes.places[n]
         self._sizes = tuple(len(place) for place in self._places)
+        if prod(size + 1 for size in self._sizes) > MOST_HELD:
+            raise Unsupported(TOO_MANY)
         self.most: dict[tuple[int, ...], int] = {}
         self._last: dict[tuple[int, ...], Crossing] = {}
 
@@ -363,6 +376,21 @@ def _padded(units: list[list[int]]) -> IntArray:
 
 @lru_cache(maxsize=10_000)
 def _splits(gpus: int, most: tuple[int, ...]) -> tuple[tuple[int, ...], ...]:
-    """Return every way to split GPUs over two or more parts that hold up to ``most`` each."""
-    splits = product(*(range(min(have, gpus) + 1) for have in most))
-    return tuple(split for split in splits if sum(split) == gpus and sum(part > 0 for part in split) > 1)
+    """
+    Return every way to split GPUs over two or more parts that hold up to ``most`` each.
+
+    Raises ``Unsupported`` where there are too many.
+    """
+    room = [sum(most[at:]) for at in range(len(most) + 1)]
+
+    def go_on(at: int, left: int, split: tuple[int, ...]) -> Iterator[tuple[int, ...]]:
+        if at == len(most):
+            yield split
+            return
+        for part in range(max(0, left - room[at + 1]), min(most[at], left) + 1):
+            yield from go_on(at + 1, left - part, (*split, part))
+
+    found = tuple(islice(go_on(0, gpus, ()), MOST_WAYS + 1)) if gpus <= room[0] else ()
+    if len(found) > MOST_WAYS:
+        raise Unsupported(TOO_MANY)
+    return tuple(split for split in found if sum(part > 0 for part in split) > 1)
