@@ -5,6 +5,8 @@ from placeopt.search.state cimport State
 
 @cython.locals(entries=long, node=long, total=long, used=long)
 cdef long grow(State s, long job, long option, long first, long number, long seed) noexcept nogil
+@cython.locals(at=long, there=long, held=long, fits=bint, node=long, gpus=long, left=long, need=long, free=long)
+cdef long shift(State s, long job, long option, long slot, long target, long workers) noexcept nogil
 @cython.locals(free=long)
 cdef void _look_at(State s, long job, long option, long node) noexcept nogil
 @cython.locals(free=long)

@@ -46,6 +46,45 @@ def grow(s: State, job: int, option: int, first: int, number: int, seed: int) ->
     return entries
 
 
+def shift(s: State, job: int, option: int, slot: int, target: int, workers: int) -> int:
+    """
+    Find entries for a job that was taken away: those at its slots, but for ``workers`` of one, which go to ``target``.
+
+    Writes them to the trial slots; returns how many there are, 0 where the workers have no room.
+    """
+    at, there, held, fits = s.first_trial, 0, 0, True
+    for i in range(s.first_slot[job], s.first_slot[job] + s.entries[job]):
+        node, gpus, left = s.slot_node[i], s.slot_gpus[i], s.slot_workers[i]
+        if node == target:
+            there, held = left, gpus
+            continue
+        if i == slot:
+            left -= workers
+            choice.choose(s, job, node, gpus, left * s.gpus_of[option], 0)
+            gpus = s.chosen
+        if left:
+            s.slot_node[at], s.slot_gpus[at], s.slot_workers[at] = node, gpus, left
+            at += 1
+    need = s.gpus_of[option] * workers
+    if there + workers > s.per_node[option] or not limits.has_room(s, target, option, there + workers):
+        return 0
+    free = limits.open_gpus(s, target, option) & ~held if need else 0
+    if state.count(s, free) < need:
+        return 0
+    choice.choose(s, job, target, free, need, held)
+    s.slot_node[at], s.slot_gpus[at], s.slot_workers[at] = target, held | s.chosen, there + workers
+    at += 1
+    for i in range(s.first_trial, at):
+        node, left = s.slot_node[i], s.slot_workers[i]
+        fits = fits and accounts.have_room(s, option, node, left, s.amounts_anywhere, s.amounts)
+        accounts.take(s, option, node, left, s.amounts_anywhere)
+    for i in range(s.first_trial, at):
+        accounts.take(s, option, s.slot_node[i], -s.slot_workers[i], s.amounts_anywhere)
+    fits = limits.load_links(s, option, s.first_trial, at - s.first_trial, 1) and fits
+    limits.load_links(s, option, s.first_trial, at - s.first_trial, -1)
+    return at - s.first_trial if fits else 0
+
+
 def _look_at(s: State, job: int, option: int, node: int) -> None:
     """Note what a first worker costs on a node."""
     s.grown_workers[node], s.grown_gpus[node], s.far_cost[node] = 0, 0, 0

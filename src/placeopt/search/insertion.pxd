@@ -4,6 +4,7 @@ from placeopt.search cimport accounts, choice, gangs, limits, placing, rng, stat
 from placeopt.search.state cimport State
 
 cdef bint insert(State s, long job, long first, long number) noexcept nogil
+cdef void put(State s, long job, long option, long first, long entries) noexcept nogil
 @cython.locals(at=long, free=long, seen=long)
 cdef void _try_nodes(State s, long job, long option, long first, long number) noexcept nogil
 cdef bint _is_better(State s, long option, long cost) noexcept nogil

@@ -26,10 +26,15 @@ def insert(s: State, job: int, first: int, number: int) -> bool:
             _try_gang(s, job, option, first, number, s.candidates[first + rng.below(s, number)])
     if s.best_entries == 0:
         return False
-    _copy(s, s.first_trial + s.nodes + 1, s.first_slot[job], s.best_entries)
-    s.entries[job] = s.best_entries
-    placing.place(s, job, s.best_option)
+    put(s, job, s.best_option, s.first_trial + s.nodes + 1, s.best_entries)
     return True
+
+
+def put(s: State, job: int, option: int, first: int, entries: int) -> None:
+    """Place a job in an option at the entries of some slots, from ``first`` on."""
+    _copy(s, first, s.first_slot[job], entries)
+    s.entries[job] = entries
+    placing.place(s, job, option)
 
 
 def _try_nodes(s: State, job: int, option: int, first: int, number: int) -> None:

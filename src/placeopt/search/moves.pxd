@@ -1,6 +1,6 @@
 # C types of `moves.py`.
 cimport cython
-from placeopt.search cimport insertion, limits, memory, placing, rng, state
+from placeopt.search cimport gangs, insertion, limits, memory, placing, rng, state
 from placeopt.search.state cimport State
 
 @cython.locals(one=long, other=long)
@@ -20,6 +20,8 @@ cdef void _refill(State s) noexcept nogil
 cdef void _empty(State s, long node, long quarters) noexcept nogil
 @cython.locals(found=long)
 cdef long _for_one_that_waits(State s) noexcept nogil
+@cython.locals(source=long, target=long, slot=long, there=long, level=long)
+cdef long _workers(State s) noexcept nogil
 @cython.locals(gpu=long)
 cdef long _make_room(State s, long node, long option, long workers) noexcept nogil
 cdef void _clear(State s, long node, long gpu) noexcept nogil

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from placeopt.search import insertion, limits, memory, placing, rng, state
+from placeopt.search import gangs, insertion, limits, memory, placing, rng, state
 from placeopt.search.state import State
 
 
 def change(s: State, move: int) -> None:
-    """Change the plan by one of six moves, 0 to 5: take jobs away, then place as many as find room."""
+    """Change the plan by one of seven moves, 0 to 6: take jobs away, then place as many as find room."""
     jobs = ruin(s, move)
     for i in range(jobs):
         recreate(s, s.queue[i])
@@ -15,13 +15,13 @@ def change(s: State, move: int) -> None:
 
 def draw(s: State) -> int:
     """Return a move: of two that are drawn the one by which more of its steps led to a new best plan."""
-    one, other = rng.below(s, 6), rng.below(s, 6)
+    one, other = rng.below(s, 7), rng.below(s, 7)
     return one if (s.better[one] + 1) * (s.tried[other] + 1) >= (s.better[other] + 1) * (s.tried[one] + 1) else other
 
 
 def ruin(s: State, move: int) -> int:
     """Take jobs away by a move; queue them, and some that wait, in an order. Returns how many there are."""
-    s.candidate_count, first = 0, -1
+    s.candidate_count, s.shifted, first = 0, 0, -1
     s.move += 1
     if move == 0:
         _one_job(s)
@@ -33,12 +33,14 @@ def ruin(s: State, move: int) -> int:
         _nodes(s)
     elif move == 4:
         first = _for_one_that_waits(s)
-    else:
+    elif move == 5:
         _refill(s)
+    else:
+        first = _workers(s)
     jobs = _jobs_to_place(s, move, first)
     _sort(s, jobs, first, 3 if move == 5 else rng.below(s, 4))
-    s.everywhere = move == 0 or (move < 5 and (s.nodes <= s.few or rng.below(s, 8) == 0))
-    if move < 5 and not s.everywhere:
+    s.everywhere = move == 0 or (move != 5 and (s.nodes <= s.few or rng.below(s, 8) == 0))
+    if move != 5 and not s.everywhere:
         for _ in range(4):
             _add_candidate(s, rng.below(s, s.nodes))
     if s.zones and rng.below(s, 2):
@@ -47,8 +49,11 @@ def ruin(s: State, move: int) -> int:
 
 
 def recreate(s: State, job: int) -> None:
-    """Place a job of the queue, if it finds room among the nodes that the move looks at."""
-    if s.everywhere:
+    """Place a job of the queue, if it finds room among the nodes that the move looks at, or as the move says."""
+    if s.shifted:
+        insertion.put(s, job, s.old_option[job], s.first_trial, s.shifted)
+        s.shifted = 0
+    elif s.everywhere:
         insertion.insert(s, job, 0, s.nodes)
     else:
         insertion.insert(s, job, s.nodes, s.candidate_count)
@@ -166,6 +171,35 @@ def _for_one_that_waits(s: State) -> int:
             found += _make_room(s, node, option, per_bundle)
             _add_candidate(s, node)
         node = _near(s, node)
+    return job
+
+
+def _workers(s: State) -> int:
+    """
+    Take away a gang, to move workers of it from a node to another, and there what is in their way.
+
+    Returns the gang; -1 where the node has none, or it may not run on the other.
+    """
+    source = rng.below(s, s.nodes)
+    target, slot, there = _near(s, source), s.first_of_node[source], 0
+    while slot >= 0 and (s.fixed[s.slot_job[slot]] or s.bundles[s.option[s.slot_job[slot]]] == 1):
+        slot = s.next_slot[slot]
+    if slot < 0 or source == target or s.closed[target] & s.whole_node:
+        return -1
+    job, workers = s.slot_job[slot], 1 + rng.below(s, s.slot_workers[slot])
+    option = s.option[job]
+    level = s.split_level[option]
+    if not s.node_ok[option, s.node_class[target]]:
+        return -1
+    if level >= 0 and s.split_domain[level, source] != s.split_domain[level, target]:
+        return -1
+    for i in range(s.first_slot[job], s.first_slot[job] + s.entries[job]):
+        there += s.slot_workers[i] if s.slot_node[i] == target else 0
+    _add_candidate(s, source)
+    _add_candidate(s, target)
+    _remove(s, job)
+    _make_room(s, target, option, there + workers)
+    s.shifted = gangs.shift(s, job, option, slot, target, workers)
     return job
 
 

@@ -114,6 +114,7 @@ cdef class State:
     cdef public long[::1] candidates
     cdef public long candidate_count
     cdef public long everywhere
+    cdef public long shifted
     cdef public long zones
     cdef public long[:, ::1] zone
     cdef public long[::1] closed

@@ -19,7 +19,7 @@ OF_SLOTS = (
 )
 COUNTS = (
     *("placed_count", "waiting_count", "candidate_count", "touched_count", "changed_count", "searches", "move"),
-    *("stopped", "chosen", "everywhere", "best_cost", "best_option", "best_entries", "grown_cost"),
+    *("stopped", "chosen", "everywhere", "shifted", "best_cost", "best_option", "best_entries", "grown_cost"),
     *("best_value", "best_plan_cost"),
 )
 """Rows by job, by node and by slot, and numbers, that begin with zeros."""
@@ -158,6 +158,7 @@ class State:
     candidates: Row  # (2 N,) all nodes, then those that a move looks at
     candidate_count: int
     everywhere: int  # whether a move looks at all nodes
+    shifted: int  # entries of the first job of the queue that a move has found, 0: it is to be inserted
     zones: int  # levels whose domains some rule names that is judged elsewhere
     zone: Table  # (zones, N) -1 without
     closed: Row  # (N,) GPUs that the job being placed must not take; ``whole_node`` in it: none of the node
