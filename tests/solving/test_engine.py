@@ -4,6 +4,7 @@ import os
 import re
 import signal
 import threading
+from contextlib import suppress
 from dataclasses import fields
 from itertools import pairwise
 from pathlib import Path
@@ -238,21 +239,29 @@ def test_a_solver_process_that_ended_is_not_named() -> None:
 
 @pytest.mark.parametrize("method", ["counts", "counts-cpsat", "auto"])
 def test_a_stage_whose_solvers_die_is_tried_again_by_another(method: str) -> None:
-    """Once, as a stage of its own; here every solver of the first attempt is killed as soon as it reports."""
+    """Once, as a step of its own; here solvers are killed from its first news on until that begins."""
     round_ = stored("generated/gangs-20x16x4-s1.json.gz")
-    killed: list[int] = []
-    cancel = threading.Event()
+    cancel, reported = threading.Event(), threading.Event()
     with Engine() as engine:
 
+        def kill() -> None:
+            while not cancel.wait(0.05) and reported.wait(30):
+                for pid in engine.solver_pids:
+                    with suppress(ProcessLookupError):
+                        os.kill(pid, signal.SIGKILL)
+
         def on_progress(news: Progress) -> None:
-            if news.stage == "counts-cost" and not killed:
-                killed.extend(engine.solver_pids)
-                for pid in killed:
-                    os.kill(pid, signal.SIGKILL)
+            if news.stage == "counts-cost":
+                reported.set()
             elif news.stage == "counts-cost-again":
                 cancel.set()
 
+        killer = threading.Thread(target=kill)
+        killer.start()
         plan = engine.solve(round_, method=method, time_limit_s=30, threads=2, on_progress=on_progress, cancel=cancel)
+        cancel.set()
+        reported.set()
+        killer.join()
     details = {stage.name: stage.detail for stage in plan.stages}
     assert "signal 9" in details["counts-cost"]
     assert details["counts-cost-again"].startswith("cpsat" if method == "counts" else "highs")

@@ -30,7 +30,7 @@ from placeopt.solving.params import SolveOptions, SolveParams, check_call
 from placeopt.solving.plan_form import PlanForm
 from placeopt.solving.runners import SolverRunners
 from placeopt.solving.searching import LAST_OFFER
-from placeopt.solving.stage import exchange, run_stages
+from placeopt.solving.stage import exchange, run_stages, take_turns
 from placeopt.solving.stages.first_plan import first_reserve_s
 from placeopt.terms.costs import costs_of
 from placeopt.terms.objective import Weighted
@@ -315,9 +315,8 @@ class Solver:
         )
         context.solvers = SolverRunners(context, self._runners)
         try:
-            run_stages(context, method.stages)
-            while not context.is_closed and not context.handover.is_decided and budget.begin_slice():
-                run_stages(context, method.repeated)
+            run_stages(context, method.first)
+            take_turns(context, method.turns)
         except KeyboardInterrupt:
             budget.note_limit("user")
         if context.handover.searching is not None and budget.ends - time.monotonic() > LAST_OFFER * budget.offer_s:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -17,12 +18,21 @@ from placeopt.solving.params import SolveParams
 LIMITS: tuple[PlanLimit, ...] = ("none", "size", "work", "time", "memory", "user")
 """What cut a round short, from the weakest reason to the strongest, which the plan states."""
 
+OF_SLICE: tuple[PlanLimit, ...] = ("work", "time")
+"""What the next slice may make good."""
+
 SLICE_ENDS_S = (0.3, 1.0)
 """
 Where the first two slices of work end in deterministic mode, in seconds of time limit that the work stands for; the
 next two end at ten times that, and so on. A limit works off the slices that end by then, the first in any case: so
 every limit works off a prefix of one sequence. Slices of twice the length each took twice the work for plans no better.
 """
+
+
+STEP_WORK = 0.1
+"""Deterministic work of a step, per second that its slice stands for: so that work, not the clock, ends the stages."""
+WHOLE_WORK = 60.0
+"""Deterministic work of a solve that loses all by an end, in units of roughly a second: a guard, hardly one takes 1."""
 
 
 def slice_end_s(number: int) -> float:
@@ -66,7 +76,13 @@ class Budget:
     check_s: float = 0.0
     """Seconds spent so far on building and checking plans."""
     slice: int = 0
-    """Number of the slice of work, from 0; only in deterministic mode there is more than one."""
+    """Number of the slice, from 0."""
+    first_slice_s: float = math.inf
+    """Seconds that a step of a stage takes at most in slice 0; in each later one twice as many."""
+    has_one_stage: bool = False
+    """Whether one stage is left that can do more: then its steps may take all of the time."""
+    lasting: PlanLimit = "none"
+    """What cut the round short for good; the rest of ``limit`` is of this slice."""
     offer_s: float = 0.0
     """Seconds that building and checking the latest plan took."""
 
@@ -98,17 +114,32 @@ class Budget:
         """
         return slice_end_s(self.slice) if self.params.deterministic else self.params.time_limit_s
 
-    def begin_slice(self) -> bool:
-        """Begin the next slice of deterministic work; whether the limit has room for all of it."""
-        if not self.params.deterministic or slice_end_s(self.slice + 1) > self.params.time_limit_s or self.stopped():
+    @property
+    def step_s(self) -> float:
+        """Seconds that a step of a stage takes at most in this slice, where it loses nothing by an end."""
+        return self.left_s if self.has_one_stage else min(math.ldexp(self.first_slice_s, self.slice), self.left_s)
+
+    def step_ends(self) -> float:
+        """Return when a step of a stage that begins now has to end; in deterministic mode work ends it before."""
+        return self.deadline if self.params.deterministic else time.monotonic() + self.step_s
+
+    def begin_slices(self) -> None:
+        """Begin slice 0: its steps are as long as all has taken so far, so the scale is that of the round itself."""
+        self.first_slice_s, self.lasting = time.monotonic() - self.started, self.limit
+
+    def next_slice(self) -> bool:
+        """Begin the next slice; whether there is time for it, and room for all its work in deterministic mode."""
+        if self.stopped() or (self.params.deterministic and slice_end_s(self.slice + 1) > self.params.time_limit_s):
             return False
         self.slice += 1
+        self.limit = self.lasting
         return True
 
     def note_limit(self, limit: PlanLimit) -> None:
-        """Note what cut the round short; the strongest reason stays."""
-        if LIMITS.index(limit) > LIMITS.index(self.limit):
-            self.limit = limit
+        """Note what cut the round short; the strongest reason stays, of time and work those of the last slice."""
+        self.limit = max(self.limit, limit, key=LIMITS.index)
+        if limit not in OF_SLICE:
+            self.lasting = max(self.lasting, limit, key=LIMITS.index)
 
     def stopped(self) -> bool:
         """Tell whether the user cancelled or the deadline has passed, and note which."""
@@ -152,10 +183,12 @@ class Budget:
         except OutOfTime as error:
             self.note_error(error)
 
-    def note_error(self, error: PlaceoptError) -> None:
-        """Note the limit where the error that ended a part of the round is `OutOfTime`: the clock, or the user."""
-        if not self.stopped() and isinstance(error, OutOfTime):
-            self.note_limit("time")
+    def note_error(self, error: PlaceoptError) -> bool:
+        """Note the limit where the error that ended a part of the round is `OutOfTime`; return whether it is."""
+        is_late = isinstance(error, OutOfTime)
+        if not self.stopped() and is_late:
+            self.note_limit("work" if self.params.deterministic else "time")
+        return is_late
 
     def has_left(self, seconds: float) -> bool:
         """Tell whether more is left than ``seconds``, and note it if not; always true where work ends the stages."""
@@ -179,18 +212,18 @@ class Budget:
         """The solver of small integer models inside stages."""
         return "cpsat" if self.params.deterministic else "highs"
 
-    def options(self, work: float, seconds: float | None = None, deadline: float | None = None) -> SolveOptions:
-        """
-        Return the options of a solve on one thread.
+    def step_options(self) -> SolveOptions:
+        """Return the options of a solve on one thread that keeps what it has where time or work ends it."""
+        return self._options(STEP_WORK * self.work_s, self.step_s)
 
-        - ``work``: Deterministic work that ends it in deterministic mode.
-        - ``seconds``: Seconds that end it otherwise; None for all until the deadline.
-        - ``deadline``: Of a stage that has its own; None for that of the round.
-        """
-        left = self.left_s if deadline is None else max(0.0, deadline - time.monotonic())
+    def whole_options(self) -> SolveOptions:
+        """Return the options of a solve on one thread that loses all by an end: half of the time that is left."""
+        return self._options(WHOLE_WORK, self.left_s / 2)
+
+    def _options(self, work: float, seconds: float) -> SolveOptions:
         deterministic = self.params.deterministic
         return SolveOptions(
-            time_limit_s=left if seconds is None or deterministic else min(seconds, left),
+            time_limit_s=self.left_s if deterministic else min(seconds, self.left_s),
             seed=self.params.seed,
             deterministic=deterministic,
             work_limit=work if deterministic else None,

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,6 +33,11 @@ from placeopt.solving.runners import SolverRunners
 from placeopt.solving.searching import Searching
 from placeopt.terms.objective import Weighted, trivial_gpu_milli_bound, trivial_value_bound, weighted_costs
 from placeopt.terms.standing import relaxed_state
+
+if TYPE_CHECKING:
+    from placeopt.solving.filling_cost_search import FillingCostSearch
+    from placeopt.solving.filling_search import FillingSearch
+    from placeopt.solving.stages.exact import ExactTask
 
 
 @dataclass(frozen=True)
@@ -84,12 +90,16 @@ class Handover:
     capacity_cut: CapacityCut | None = None  # what fillings of nodes proved of room, at the prices that proved most
     most_busy: IntArray | None = None  # (N,) GPUs of each node that jobs that start can make busy, as fillings proved
     cost_guide: CostGuide | None = None
-    filling_cost_value: tuple[int, bool] | None = None
-    """Value of the plans whose cost stage ``filling-costs`` bounded last, and whether that was proven."""
+    exact: ExactTask | None = None  # the level that the exact stage solved last
+    fillings: FillingSearch | None = None  # column generation for the value, which goes on in every slice
+    filling_costs: FillingCostSearch | None = None  # that for the cost of plans of one value
     cost_bound_s: float = 0.0  # seconds that the latest bound on cost took
     bound_guide: CostGuide | None = None  # the same at the bound on value, while that is open
     searching: Searching | None = None  # the local search, which runs beside stages
-    tried: set[str] = field(default_factory=set)  # names of the stages that run once, whatever the slice of work
+    finished: dict[str, Hashable] = field(default_factory=dict)
+    """Stages -> what they began with when they did all that they can, whatever the time."""
+    failed: set[object] = field(default_factory=set)  # stages that raised what nothing foresees
+    is_alone: bool = False  # whether nothing but the search can do more
     ranked: int = 0  # number of the plan whose ranks were permuted last
     not_reached: frozenset[int] = frozenset()  # jobs that the first pass of greedy did not reach
     blocks: str = ""
@@ -144,6 +154,7 @@ class SolveContext:
         self.stages: list[StageRecord] = []
         self.skipped: list[tuple[str, str]] = []
         self.last_solver_error = ""
+        self._draws = 0
         self.solvers = solvers or SolverRunners(self, ())
         self._on_progress = on_progress
         stated = weighted_costs(problem) if weighted is None else weighted
@@ -242,9 +253,19 @@ class SolveContext:
         gap = self.value_gap
         return gap is not None and gap > FAR
 
+    def finish(self, stage: str, key: Hashable = None) -> None:
+        """Note that a stage can do no more, whatever the time, while ``key`` is what it begins with."""
+        self.handover.finished[stage] = key
+
+    def has_finished(self, stage: str, key: Hashable = None) -> bool:
+        """Whether `finish` was noted with this key."""
+        finished = self.handover.finished
+        return stage in finished and finished[stage] == key
+
     def draw_seed(self) -> int:
         """Return a seed that differs at each point of a round, so that a stage draws again when it runs again."""
-        return self.budget.params.seed + len(self.stages)
+        self._draws += 1
+        return self.budget.params.seed + self._draws
 
     def report(self, stage: str, value: int | None = None, bound: int | None = None) -> None:
         """Pass news to the caller; ``value`` and ``bound`` are those of a solver that is still at work."""

@@ -29,6 +29,7 @@ from placeopt.linear import LinearModel
 from placeopt.problem import IntArray
 from placeopt.solvers.diving import rounded_down
 from placeopt.solvers.result import Basis
+from placeopt.solving.budget import OF_SLICE
 from placeopt.solving.context import SolveContext
 from placeopt.solving.filling_charges import charges_of
 from placeopt.terms.costs.fragmentation import Fragmentation
@@ -38,10 +39,8 @@ FIRST_STEPS, MORE_STEPS = 1 << 14, 8
 """Branches for a unit at first, and how many times as many there are where so many find nothing."""
 FEW_STEPS = 1 << 8
 """Branches at first where tables over a grid bound all units anyway."""
-SIMPLEX_WORK = 2.0
-"""Work of one linear program in deterministic mode."""
-INTEGER_WORK, INTEGER_GAP = 0.5, 5e-6
-"""Work of an integer program in deterministic mode per second of the time limit, and the gap at which it may end."""
+INTEGER_GAP = 5e-6
+"""The gap at which an integer program may end."""
 STEPS_PER_S = 1 << 14
 """Branches of pricing in deterministic mode per second of the time limit."""
 
@@ -71,27 +70,31 @@ class FillingSearch:
         self._least: int | None = None  # the best bound so far,
         self._best_price: IntArray | None = None  # and the prices that proved it
         self.programs = 0
+        self._asked = 0  # fillings that the last mix in whole numbers was of, if its programs were solved
+        self.is_done = False
+        """Whether more work would do no more."""
         self.mixed = self._held
         """What the mix of the last linear program is worth, rounded down."""
 
-    def generate(self, ends: float, close: float) -> None:
+    def generate(self, close: float) -> None:
         """
         Generate fillings until prices bound the value within ``close``, a part of it, of that of the mix.
 
-        Or until it is proven, or within the gap. Raises ``OutOfTime`` at ``ends``, of ``time.monotonic()``.
+        Or until it is proven, or within the gap. Raises ``OutOfTime`` where the step ends.
         """
-        self._ends = ends
+        budget = self._context.budget
+        self._ends = budget.step_ends()
         if not self.programs:
             self._begin()
-        most = self._context.budget.steps(STEPS_PER_S)
+        most = self._pricing.steps + budget.steps(STEPS_PER_S)
         while not self._closed and (price := self._program()) is not None:
             if self._least is not None and self._least <= self.mixed + int(close * abs(self.mixed)):
                 return
             if self._pricing.steps >= most:
-                self._context.budget.note_limit("work")
-                return
+                raise OutOfTime("the work ended before all units were priced")
             if not self._price(price) and not self._pricing.look_further(MORE_STEPS):
-                return
+                break
+        self.is_done = True
 
     @property
     def _closed(self) -> bool:
@@ -104,7 +107,7 @@ class FillingSearch:
     def _begin(self) -> None:
         """Price at what all units together have of every amount, or at what was left by an earlier round."""
         model, budget = self.master.capacity_model(self._pricing.takes, self._pricing.room), self._context.budget
-        solution = self._context.solvers.solve("highs", model, replace(budget.options(SIMPLEX_WORK), relax=True))
+        solution = self._context.solvers.solve("highs", model, replace(budget.whole_options(), relax=True))
         if solution.status == "optimal" and solution.duals is not None:
             amounts = self.master.amount_prices(model, solution.duals, self._pricing.takes.shape[1])
             self._pricing.begin_at(amounts)
@@ -143,31 +146,37 @@ class FillingSearch:
         pays = pays_of(context.problem, self.bundle_groups, price)
         context.handover.capacity_cut = CapacityCut.of_prices(pays, most, self._states.count, self.master.scale)
 
+    def has_more_than(self, worth: int) -> bool:
+        """Whether the mix is worth more, and `whole` may find something new."""
+        return self.mixed > worth and len(self.pool) > self._asked
+
     def bound_busy(self) -> None:
         """
         Say how many GPUs of each node bundles hold at most: where CPU or memory has run out, some stay idle.
 
         Not where options are worth nothing, which no filling counts.
         """
+        handover = self._context.handover
         counted = bool((self._context.problem.options.value > 0).all())
-        if counted and self._grid is not None and weight_of(self._context.weighted, Fragmentation):
+        costs = weight_of(self._context.weighted, Fragmentation)
+        if handover.most_busy is None and counted and self._grid is not None and costs:
             most = np.zeros(self._context.problem.num_nodes, dtype=np.int64)
             for nodes, held in zip(self._states.nodes, self._grid.most(self.bundle_groups.gpus).tolist(), strict=True):
                 most[nodes] = held
-            self._context.handover.most_busy = most
+            handover.most_busy = most
 
     def _program(self) -> IntArray | None:
         """Solve the linear program over the known fillings; return its prices, None where there are none."""
         budget = self._context.budget
         model = self.master.value_model(self.pool.columns, budget.deadline)
-        options = replace(budget.options(SIMPLEX_WORK), relax=True, start=self._basis, keep_basis=True)
+        options = replace(budget.whole_options(), relax=True, start=self._basis, keep_basis=True)
         solution = self._context.solvers.solve("highs", model, options)
         if solution.status != "optimal" or solution.duals is None or solution.bound is None:
             return None
         self.programs, self._basis, self.mixed = self.programs + 1, solution.basis, self._held + solution.bound
         return self.master.value_prices(model, solution.duals)
 
-    def whole(self, seconds: float) -> Iterator[tuple[int, int, tuple[int, ...]]]:
+    def whole(self) -> Iterator[tuple[int, int, tuple[int, ...]]]:
         """
         Yield the jobs of a good mix in whole numbers, each with its option and one node a bundle.
 
@@ -175,25 +184,28 @@ class FillingSearch:
         loses value, one for all nodes goes on from there.
         """
         context, budget = self._context, self._context.budget
+        self._asked = len(self.pool)
         model = self.master.value_model(self.pool.columns, budget.deadline, charged=True)
-        relaxed = context.solvers.solve("highs", model, replace(budget.options(SIMPLEX_WORK, seconds), relax=True))
+        relaxed = context.solvers.solve("highs", model, replace(budget.whole_options(), relax=True))
         if relaxed.relaxed_values is None:
             return
         lower, starts = model.lower.copy(), len(self.starts.value)
         lower[starts:] = rounded_down(relaxed.relaxed_values[starts:])
-        whole = self._integers(replace(model, lower=lower), seconds / 2, None)
+        whole = self._integers(replace(model, lower=lower), None)
         if whole is None or self._held + int(self.starts.value @ whole[:starts]) < self.mixed:
-            whole = self._integers(model, seconds / 2, whole)
+            whole = self._integers(model, whole)
         if whole is not None:
             number, used = self.master.chosen(whole, self.pool.columns)
             yield from requests_of(context.problem, self.bundle_groups, self.starts, self.units, number, used)
 
-    def _integers(self, model: LinearModel, seconds: float, hint: IntArray | None) -> IntArray | None:
+    def _integers(self, model: LinearModel, hint: IntArray | None) -> IntArray | None:
         """Return a good solution of an integer program, ``hint`` if there is no better one."""
         budget = self._context.budget
-        options = replace(budget.options(INTEGER_WORK * budget.work_s, seconds), hint=hint, gap=INTEGER_GAP)
-        values = self._context.solvers.solve(budget.integer_solver, model, options).values
-        return hint if values is None else values
+        options = replace(budget.step_options(), hint=hint, gap=INTEGER_GAP)
+        solution = self._context.solvers.solve(budget.integer_solver, model, options)
+        if solution.limit in OF_SLICE:
+            self._asked = 0
+        return hint if solution.values is None else solution.values
 
     def summary(self) -> str:
         """Say what was done."""

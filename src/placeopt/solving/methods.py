@@ -36,22 +36,25 @@ class Method:
     ----------
     greedy
         How greedy places jobs; later stages fill up plans the same way.
-    stages
-        The stages in their order.
+    first
+        The stages that make the first plan and begin its bound, in their order.
+    turns
+        Those that go on from there, in turns.
     """
 
     greedy: GreedyRule
-    stages: tuple[Stage, ...]
+    first: tuple[Stage, ...]
+    turns: tuple[Stage, ...] = ()
+
+    @property
+    def stages(self) -> tuple[Stage, ...]:
+        """All stages."""
+        return (*self.first, *self.turns)
 
     @property
     def exact(self) -> tuple[Exact, ...]:
         """Its exact stages."""
-        return tuple(stage for stage in self.stages if isinstance(stage, Exact))
-
-    @property
-    def repeated(self) -> tuple[Stage, ...]:
-        """The stages that run in every slice of deterministic work; what the others do does not depend on it."""
-        return tuple(stage for stage in self.stages if isinstance(stage, REPEATED))
+        return tuple(stage for stage in self.turns if isinstance(stage, Exact))
 
     @property
     def needs_solver(self) -> bool:
@@ -65,8 +68,7 @@ class Method:
 
     def without_bound(self) -> Method:
         """Return the method without the stages that only bound the value."""
-        kept = tuple(stage for stage in self.stages if not isinstance(stage, BeginBound | Bound))
-        return replace(self, stages=kept)
+        return replace(self, first=_without(self.first, BeginBound, Bound))
 
     def for_trees(self) -> Method:
         """
@@ -75,10 +77,10 @@ class Method:
         Only greedy and exact models support them. What other stages find is mended when it is offered: jobs that they
         place against these rules are taken out, and greedy fills up.
         """
-        kept = tuple(stage for stage in self.stages if not isinstance(stage, LEAVE_TREES_OUT))
         others = dict.fromkeys(stage.name for stage in self.stages if isinstance(stage, LEAVE_TREES_OUT))
         rule = GreedyRule(self.greedy.score, self.greedy.order, self.greedy.strict)
-        return Method(rule, (*kept, LeftOut(tuple(others))) if others else kept)
+        first, turns = (_without(stages, *LEAVE_TREES_OUT) for stages in (self.first, self.turns))
+        return Method(rule, (*first, LeftOut(tuple(others))) if others else first, turns)
 
     def for_strict_priorities(self) -> Method:
         """Return the method for rounds in which priorities are strict: one after the other, by the method's score."""
@@ -87,33 +89,22 @@ class Method:
     def from_start(self) -> Method:
         """Return the method that goes on from given placements, with greedy only if they are far from the bound."""
         stages: list[Stage] = []
-        for stage in self.stages:
+        for stage in self.first:
             if isinstance(stage, Greedy):
                 stages.append(JoinedPlan())
             elif not isinstance(stage, DrbPlan | SwafPlan):
                 stages.append(stage)
             if isinstance(stage, Bound):
                 stages.append(Greedy(only_if_far=True))
-        return replace(self, stages=tuple(stages))
+        return replace(self, first=tuple(stages))
 
 
 LEAVE_TREES_OUT = (LookAhead, PreviousPlan, TrivialProof, RankMapping, JoinedPlan)
 """Kinds of stages that look at jobs one by one, so that they may prove or compare what is not true of trees."""
 
-REPEATED = (
-    DrbPlan,
-    SwafPlan,
-    GpuPatternPlan,
-    Fillings,
-    CapacityRelaxationBound,
-    CostRelaxationBound,
-    FillingCosts,
-    RoundRelaxations,
-    Annealing,
-    Exact,
-    RankMapping,
-)
-"""Kinds of stages whose work grows with the limit, and of those that make bounds and prices for them."""
+
+def _without(stages: tuple[Stage, ...], *kinds: type[Stage]) -> tuple[Stage, ...]:
+    return tuple(stage for stage in stages if not isinstance(stage, kinds))
 
 
 def first_plan(*portfolio: Alternative) -> tuple[Stage, ...]:
@@ -144,12 +135,12 @@ def greedy_method(
 
 def solver_method(*stages: Stage, score: str = "stranding", portfolio: tuple[Alternative, ...] = ()) -> Method:
     """
-    Return a method that goes on from the first plan with ``stages``, beside the search if that is one of them.
+    Return a method that goes on from the first plan with ``stages`` in turns, beside the search if that is one of them.
 
     Parameters
     ----------
     *stages
-        Stages after the first plan and the bound, in their order.
+        Stages after the first plan and the bound, in the order of a turn.
     score
         Name of greedy's score.
     portfolio
@@ -161,7 +152,7 @@ def solver_method(*stages: Stage, score: str = "stranding", portfolio: tuple[Alt
         To be entered in ``METHODS``.
     """
     search = (BeginSearch(),) if any(isinstance(stage, Annealing) for stage in stages) else ()
-    return Method(GreedyRule(score), (*first_plan(*portfolio), TrivialProof(), *search, Bound(), *stages))
+    return Method(GreedyRule(score), (*first_plan(*portfolio), TrivialProof(), *search, Bound()), stages)
 
 
 def exact_method(formulation: str, solver: str) -> Method:
@@ -171,19 +162,15 @@ def exact_method(formulation: str, solver: str) -> Method:
 
 METHODS: dict[str, Method] = {
     "auto": solver_method(
-        CapacityRelaxationBound(),
         GpuPatternPlan(),
+        CapacityRelaxationBound(),
         Fillings(beside_patterns=True),
         CostRelaxationBound(),
         RoundRelaxations(),
         FillingCosts(),
-        Annealing(until_stalled=True),
+        Annealing(),
         Exact("counts", RACE),
         RankMapping(),
-        CostRelaxationBound(),
-        FillingCosts(),
-        Annealing(),
-        CostRelaxationBound(),
         score="auto",
         portfolio=(DrbPlan(), SwafPlan()),
     ),
@@ -218,7 +205,6 @@ METHODS: dict[str, Method] = {
         RoundRelaxations(),
         FillingCosts(),
         Annealing(),
-        CostRelaxationBound(),
     ),
     "annealing": solver_method(Annealing()),
     "prices": greedy_method("prices"),

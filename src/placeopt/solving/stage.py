@@ -80,6 +80,8 @@ class Stage(Protocol):
         ...
 
 
+OUTCOMES: tuple[StageOutcome, ...] = ("failed", "improved", "proved", "kept", "skipped")
+"""What a stage that ran several times achieved is the first of these."""
 MOST_DETAIL = 200
 """Characters of an exception's message that stand in a stage's detail."""
 
@@ -90,6 +92,32 @@ def run_stages(context: SolveContext, stages: tuple[Stage, ...]) -> None:
         if context.handover.is_decided:
             return
         run_stage(context, stage)
+
+
+def take_turns(context: SolveContext, stages: tuple[Stage, ...]) -> None:
+    """
+    Run stages over and over, in slices of which each is twice as long as the one before.
+
+    So a longer limit begins as a shorter one does, and no stage waits for another that takes long. It ends where all is
+    proven, or no stage can do more. The search runs beside the stages; it is alone where all others have ended. One
+    stage that is left over has all of the time.
+    """
+    handover, budget = context.handover, context.budget
+    budget.begin_slices()
+    while not handover.is_decided:
+        handover.is_alone = False
+        can_do_more = [stage for stage in stages if _skip_reason(context, stage) is None]
+        budget.has_one_stage, handover.is_alone = len(can_do_more) == 1, not can_do_more
+        if handover.is_alone and not any(_skip_reason(context, stage) is None for stage in stages):
+            run_stages(context, stages)  # for their reasons
+            return
+        run_stages(context, stages)
+        if not budget.next_slice():
+            return
+
+
+def _skip_reason(context: SolveContext, stage: Stage) -> str | None:
+    return "it has failed" if stage in context.handover.failed else stage.skip_reason(context)
 
 
 def run_stage(context: SolveContext, stage: Stage) -> None:
@@ -103,10 +131,11 @@ def run_stage(context: SolveContext, stage: Stage) -> None:
     started, before = time.monotonic(), dict(vars(context))
     has_improved = _watch(context)
     try:
-        reason = stage.skip_reason(context)
+        reason = _skip_reason(context, stage)
         if reason is not None:
-            context.skipped.append((stage.name, reason))
-            if isinstance(reason, StatedReason):
+            is_new = (stage.name, reason) not in context.skipped
+            context.skipped += [(stage.name, reason)] * is_new
+            if is_new and isinstance(reason, StatedReason):
                 _record(context, stage.name, StageReport(reason, "skipped"), started, improved=False)
             return
         since = started
@@ -137,7 +166,8 @@ def exchange(context: SolveContext, searching: Searching) -> None:
 
 
 def note_fault(context: SolveContext, stage: Stage, error: Exception, started: float) -> None:
-    """Record the stage as failed, with the exception and where it was raised."""
+    """Record the stage as failed, with the exception and where it was raised; it does not run again."""
+    context.handover.failed.add(stage)
     if isinstance(error, MemoryError):
         context.budget.note_limit("memory")
         detail = "out of memory; what was held is kept"
@@ -156,7 +186,12 @@ def _watch(context: SolveContext) -> Callable[[], bool]:
 
 
 def _record(context: SolveContext, stage: str, report: StageReport, started: float, *, improved: bool) -> None:
-    """Record what a stage did; objective and bound are those of the level it worked on."""
+    """
+    Record what a stage did; objective and bound are those of the level it worked on.
+
+    What it did in later slices adds to the same record, which says what it did last, and the most that came of it; a
+    fault stays.
+    """
     name, detail, error = report.step or stage, report.detail, context.last_solver_error
     if report.refusal is not None:
         detail = "; ".join(part for part in (detail, f"refused by the referee: {report.refusal}") if part)
@@ -164,16 +199,22 @@ def _record(context: SolveContext, stage: str, report: StageReport, started: flo
         detail = "; ".join(part for part in (detail, f"a solve failed: {error}") if part)
     context.last_solver_error = ""
     at_value, incumbent, bounds = report.level == "value", context.incumbent, context.bounds
-    context.stages.append(
+    outcome, seconds = _outcome(report, improved=improved), context.budget.seconds_since(started)
+    at = next((i for i, record in enumerate(context.stages) if record.name == name), len(context.stages))
+    for former in context.stages[at : at + 1]:
+        detail = former.detail if former.outcome == "failed" and outcome != "failed" else detail
+        outcome = min(former.outcome, outcome, key=OUTCOMES.index)
+        seconds = None if seconds is None or former.seconds is None else former.seconds + seconds
+    context.stages[at : at + 1] = [
         StageRecord(
             name=name,
-            outcome=_outcome(report, improved=improved),
+            outcome=outcome,
             detail=detail,
             objective=incumbent.value if at_value else incumbent.cost,
             bound=bounds.value if at_value else bounds.cost,
-            seconds=context.budget.seconds_since(started),
+            seconds=seconds,
         )
-    )
+    ]
     context.report(name)
 
 

@@ -22,8 +22,6 @@ from placeopt.solvers.result import SolveOptions
 from placeopt.solving.context import SolveContext
 from placeopt.solving.runners import Solve
 
-WORK = 1.0
-"""Deterministic work of one question, in units of roughly a second."""
 NO_TIME: tuple[UnplacedReason, str] = ("not_reached", "no time was left to tell whether there is a place for it")
 
 
@@ -64,7 +62,7 @@ def is_related(problem: Problem, job: int) -> bool:
 
 
 def _fits(context: SolveContext, job: int, tree: Tree | None, state: State, deadline: float) -> bool | None:
-    return fits_by_model(state, job, tree, context.solvers.solve, context.budget.options(WORK), deadline)
+    return fits_by_model(state, job, tree, context.solvers.solve, context.budget.whole_options(), deadline)
 
 
 def fits_by_model(

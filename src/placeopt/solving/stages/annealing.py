@@ -59,15 +59,21 @@ class Annealing:
 
     name: ClassVar[str] = "annealing"
     uses_solver: ClassVar[bool] = False
-    until_stalled: bool = False
-    """Whether it ends where half of its steps found nothing better, as before stages that it does not run beside."""
 
     def skip_reason(self, context: SolveContext) -> str | None:
-        """Only while anything is open, in rounds that the search handles."""
-        return _skip_reason(context)
+        """Only while anything is open, in rounds that the search handles; by the clock it runs beside other stages."""
+        if reason := _skip_reason(context):
+            return reason
+        if context.budget.params.deterministic or context.handover.is_alone:
+            return None
+        return "it runs beside other stages"
 
     def run(self, context: SolveContext) -> Iterator[StageReport]:
-        """Search until time or work ends it, or the round is proven; offer what is better now and then."""
+        """
+        Search until slice, time or work ends it, or the round is proven; offer what is better now and then.
+
+        It also ends where half of its steps found nothing better, for the exact stage, which does not run beside it.
+        """
         budget, handover = context.budget, context.handover
         if handover.searching is None:
             handover.searching = Searching(context)
@@ -77,13 +83,15 @@ class Annealing:
         offered = search.steps
         per_second = JUDGED_STEPS_PER_SECOND if search.is_judged else STEPS_PER_SECOND
         deterministic, ends_at = budget.params.deterministic, search.steps + budget.steps(per_second)
+        had_stalled = search.has_stalled
         with budget.heuristic(reserve_s=context.end_s) as ends:
+            ends = min(ends, budget.step_ends())
             while time.monotonic() < ends and search.steps < ends_at and not budget.stopped():
                 if deterministic:
                     search.advance(min(STEPS_PER_CALL, ends_at - search.steps))
                 else:
                     search.call()
-                if self.until_stalled and search.has_stalled:
+                if not deterministic and search.has_stalled and not had_stalled:
                     break
                 if not search.is_better or search.steps - offered < OFFER_EVERY:
                     continue

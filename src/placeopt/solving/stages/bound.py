@@ -20,8 +20,6 @@ from placeopt.solving.pattern_rounding import rounding_of
 from placeopt.solving.stage import StageReport, StatedReason, outcome_without_proof
 from placeopt.terms.standing import relaxed_state
 
-SIMPLEX_WORK = 60.0
-"""Of a relaxation in deterministic rounds, in units of roughly a second: a guard, they take 0.1 s on openb."""
 BESIDE_PRODUCT = 1_000_000
 """Waiting jobs x GPUs from which the relaxation is solved beside greedy and the referee."""
 BUILD_SHARE = 0.1
@@ -59,7 +57,7 @@ class BeginBound:
         except PlaceoptError:
             return
         # it goes on until the plan is due, which is later than other stages may take
-        options = replace(_options(context, budget.left_s), time_limit_s=budget.params.time_limit_s)
+        options = replace(_options(context), time_limit_s=budget.params.time_limit_s)
         if rounds:
             options = replace(options, rounding=rounding_of(context.problem, patterns))
         begun = context.solvers.begin("highs", patterns.model, options)
@@ -111,10 +109,10 @@ class Bound:
             if budget.stopped():
                 yield StageReport("no time left to wait for the relaxation", "skipped")
                 return
-            solution = _solve(context, patterns, budget.left_s)
+            solution = _solve(context, patterns)
         yield _take(context, patterns, solution, None)
         if solution.failed and not budget.stopped():
-            solution = _solve(context, patterns, budget.left_s)
+            solution = _solve(context, patterns)
             yield _take(context, patterns, solution, "bound-again")
         budget.note_limit(solution.limit)
         context.handover.gpu_patterns = patterns if context.problem is context.whole else None
@@ -143,12 +141,12 @@ def _take(context: SolveContext, patterns: GpuPatterns, solution: Solution, step
     return StageReport(f"{detail}: {solution.status}{ended}{cause}", outcome, step=step)
 
 
-def _solve(context: SolveContext, patterns: GpuPatterns, seconds: float) -> Solution:
-    return context.solvers.solve("highs", patterns.model, _options(context, seconds))
+def _solve(context: SolveContext, patterns: GpuPatterns) -> Solution:
+    return context.solvers.solve("highs", patterns.model, _options(context))
 
 
-def _options(context: SolveContext, seconds: float) -> SolveOptions:
-    return replace(context.budget.options(SIMPLEX_WORK, seconds), relax=True, extra=NO_PRESOLVE)
+def _options(context: SolveContext) -> SolveOptions:
+    return replace(context.budget.whole_options(), relax=True, extra=NO_PRESOLVE)
 
 
 def _prove(context: SolveContext, patterns: GpuPatterns, solution: Solution) -> None:

@@ -12,14 +12,10 @@ from placeopt.errors import PlaceoptError
 from placeopt.formulations.capacity_relaxation import RELAXES, build_capacity_relaxation
 from placeopt.problem import IntArray
 from placeopt.readable import plural
+from placeopt.solving.budget import OF_SLICE
 from placeopt.solving.context import CapacityPlan, SolveContext
 from placeopt.solving.stage import StageReport, outcome_without_proof
 from placeopt.terms.objective import value
-
-SHARE, WORK = 0.05, 2.0
-"""Part of the time left that it may take, but for `LEAST_S`, and deterministic work."""
-LEAST_S = 0.05
-"""Seconds that the capacity relaxation gets in any case: without jobs from it no plan is made of the relaxations."""
 
 
 @dataclass(frozen=True)
@@ -37,7 +33,7 @@ class CapacityRelaxationBound:
             return "the round is proven, or within the gap"
         if not context.problem.shares_bind or context.problem.changeable:
             return "GPU shares do not bind, or running jobs may be changed"
-        return None if context.handover.capacity_plan is None else "it is solved"
+        return "it is solved" if context.has_finished(self.name) else None
 
     def run(self, context: SolveContext) -> Iterator[StageReport]:
         """Solve the model of the value level."""
@@ -45,12 +41,15 @@ class CapacityRelaxationBound:
         relaxation = build_capacity_relaxation(context.relaxed)
         try:
             model = relaxation.model(deadline=budget.deadline)
-            options = budget.options(WORK, max(SHARE * budget.left_s, LEAST_S))
+            options = budget.step_options()
             solution = context.solvers.solve(budget.integer_solver, model, options)
         except PlaceoptError as error:
-            budget.note_error(error)
+            if not budget.note_error(error):
+                context.finish(self.name)
             yield StageReport(str(error), "skipped")
             return
+        if solution.limit not in OF_SLICE:
+            context.finish(self.name)
         if solution.bound is not None:
             held = value(context.problem, context.open.allocation())
             context.bounds.prove_value(held + solution.bound, RELAXES)
@@ -58,12 +57,10 @@ class CapacityRelaxationBound:
         if solution.values is None or solution.objective is None:
             yield StageReport(f"{detail}: {solution.message or solution.limit}", outcome_without_proof(solution))
             return
-        context.handover.capacity_plan = CapacityPlan(relaxation, solution.values, solution.objective)
+        known = context.handover.capacity_plan
+        if known is None or known.value < solution.objective:
+            context.handover.capacity_plan = CapacityPlan(relaxation, solution.values, solution.objective)
         yield StageReport(detail, "proved" if context.bounds.value < bound else "kept")
-
-
-CHOICE_SHARE, CHOICE_WORK = 0.1, 2.0
-"""Part of the time left that the model may take, and deterministic work."""
 
 
 def choose_jobs(context: SolveContext, plan: CapacityPlan, surplus: np.ndarray) -> IntArray:
@@ -75,7 +72,7 @@ def choose_jobs(context: SolveContext, plan: CapacityPlan, surplus: np.ndarray) 
     budget, problem, relaxation, numbers = context.budget, context.problem, plan.relaxation, plan.jobs
     try:
         model = relaxation.model(surplus, plan.value, budget.deadline)
-        options = budget.options(CHOICE_WORK, CHOICE_SHARE * budget.left_s)
+        options = budget.step_options()
         solution = context.solvers.solve(budget.integer_solver, model, options)
         numbers = plan.jobs if solution.values is None else solution.values
     except PlaceoptError as error:  # the most valuable set does as well

@@ -22,13 +22,14 @@ from placeopt.formulations.cost_relaxation import (
 from placeopt.readable import plural
 from placeopt.solvers.certify import dual_bound
 from placeopt.solvers.result import Solution, SolveOptions
+from placeopt.solving.budget import OF_SLICE
 from placeopt.solving.context import CostGuide, SolveContext
 from placeopt.solving.stage import StageReport, outcome_without_proof
 from placeopt.terms.costs.interference import Interference
 from placeopt.terms.objective import value
 
-MOST_PRICES, SHARPEN_SHARE, WORTH_IT = 8, 0.05, 1000
-"""How often whole jobs are priced, the share of the time left for that, and the gain to go on for: 1 / 1000."""
+MOST_PRICES, WORTH_IT = 8, 1000
+"""How often whole jobs are priced, and the gain to go on for: 1 / 1000."""
 
 
 @dataclass(frozen=True)
@@ -46,6 +47,8 @@ class CostRelaxationBound:
             return "the bound is at the value of the best plan"
         if context.is_closed:
             return "the round is proven, or within the gap"
+        if context.has_finished(self.name, context.incumbent.value):
+            return "it cannot be solved at the value of the best plan"
         if reason := context.budget.stop_reason():
             return reason
         return "no cost counts, or all is proven" if not context.weighted or context.proven else None
@@ -57,7 +60,8 @@ class CostRelaxationBound:
         try:
             relaxation, solution = solve_cost_relaxation(context, value)
         except PlaceoptError as error:
-            context.budget.note_error(error)
+            if not context.budget.note_error(error):
+                context.finish(self.name, value)
             handover.cost_bound_s = time.monotonic() - began
             yield StageReport(str(error), "skipped", level="cost")
             return
@@ -70,6 +74,8 @@ class CostRelaxationBound:
         priced = None if solution.duals is None else _sharpen(context, relaxation, solution.duals)
         handover.cost_bound_s = time.monotonic() - began
         if solution.status != "optimal":
+            if solution.limit not in OF_SLICE or context.budget.params.deterministic:
+                context.finish(self.name, value)
             cause = solution.message or solution.limit
             yield StageReport(f"{detail}: {cause}", outcome_without_proof(solution), level="cost")
             return
@@ -88,7 +94,8 @@ def _sharpen(
 
     Returns the last prices of whole jobs; None where there was no time for any.
     """
-    began, budget = time.monotonic(), context.budget
+    budget = context.budget
+    ends = budget.step_ends()
     priced: tuple[CostRelaxation, WholeJobs] | None = None
     for _ in range(MOST_PRICES):
         before = context.bounds.cost or 0
@@ -105,17 +112,13 @@ def _sharpen(
         context.bounds.prove_cost(max(bound, 0), relaxation.relaxes)
         if bound < before + max(1, before // WORTH_IT) or budget.stopped():
             break
-        if budget.is_past(began + SHARPEN_SHARE * budget.left_s):
+        if budget.is_past(ends):
             break
         solution = context.solvers.solve("highs", whole.raised_costs, relaxation_options(context))
         if solution.duals is None:
             break
         duals = solution.duals
     return priced
-
-
-JOB_SET_SHARE, JOB_SET_WORK = 0.1, 2.0
-"""Part of the time left that the cheapest set of jobs at given prices may take, and deterministic work."""
 
 
 def with_job_set(
@@ -130,15 +133,9 @@ def with_job_set(
         job_set = make_job_set_model(relaxation, whole, capacity.relaxation, least, budget.deadline)
     except Unsupported:  # numbers too large to be exact
         return relaxation, whole
-    options = budget.options(JOB_SET_WORK, JOB_SET_SHARE * budget.left_s)
+    options = budget.step_options()
     solution = context.solvers.solve(budget.integer_solver, job_set.model, options)
     return (relaxation, whole) if solution.bound is None else job_set.bound_with(relaxation, solution.bound)
-
-
-SIMPLEX_WORK = 20.0
-"""Deterministic work that the relaxation may take."""
-SHARE_OF_TIME = 0.5
-"""Part of the time left that it may take."""
 
 
 def surplus_at_best_value(context: SolveContext) -> NDArray[np.float64] | None:
@@ -198,7 +195,7 @@ def _meetings_matter(context: SolveContext) -> bool:
 
 def relaxation_options(context: SolveContext) -> SolveOptions:
     """Return the options of a solve of the relaxation."""
-    return replace(context.budget.options(SIMPLEX_WORK, SHARE_OF_TIME * context.budget.left_s), relax=True)
+    return replace(context.budget.whole_options(), relax=True)
 
 
 def surplus_of(context: SolveContext, relaxation: CostRelaxation, whole: WholeJobs) -> NDArray[np.float64]:

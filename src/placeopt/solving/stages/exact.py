@@ -18,9 +18,9 @@ from placeopt.model import Instance, Policy
 from placeopt.problem import State, compile_problem
 from placeopt.readable import plural
 from placeopt.solvers.racing import RACE, stand_in
-from placeopt.solvers.result import Limit, Progress, Solution
+from placeopt.solvers.result import Progress, Solution
 from placeopt.solving import sizes
-from placeopt.solving.budget import Budget, solver_of
+from placeopt.solving.budget import OF_SLICE, Budget, solver_of
 from placeopt.solving.context import SolveContext
 from placeopt.solving.draft import draft_plan
 from placeopt.solving.incumbent import Accepted, Refused
@@ -30,13 +30,6 @@ from placeopt.solving.stage import LevelName, StageReport
 from placeopt.terms.objective import cost_expression, value_expression
 from placeopt.terms.rules import relaxed
 from placeopt.terms.variables import Variables
-
-WORK_PER_SECOND = 0.1
-"""Deterministic work per second of the time limit, so that work, not the clock, ends the stage."""
-
-
-BUILD_SHARE = 0.5
-"""Part of the time left that building a model may take: solving one that takes longer takes longer still."""
 
 
 @dataclass(frozen=True)
@@ -53,13 +46,20 @@ class Exact:
         return self.formulation
 
     def skip_reason(self, context: SolveContext) -> str | None:
-        """Only while anything is open; a level that is too large is reported as skipped."""
-        return "the round is proven, or within the gap" if context.is_closed else context.budget.stop_reason()
+        """Only while anything is open that a model may close, and the search finds nothing better."""
+        if context.is_closed:
+            return "the round is proven, or within the gap"
+        if reason := context.budget.stop_reason():
+            return reason
+        if context.has_finished(self.name, "cost" if context.value_proven else "value"):
+            return "it has done what it can"
+        searching = context.handover.searching
+        if searching is None or searching.has_stalled or context.budget.params.deterministic:
+            return None
+        return "the search still finds better plans"
 
     def run(self, context: SolveContext) -> Iterator[StageReport]:
         """Solve the levels that are open, one after the other, with all threads."""
-        if context.handover.searching is not None:
-            context.handover.searching.alone()
         if not context.value_proven:
             yield from self._run_level(context, "value")
         if context.value_proven and context.weighted:
@@ -72,48 +72,69 @@ class Exact:
         budget, name = context.budget, f"{self.formulation}-{level}"
         if not sizes.may_be_built(context, self.formulation):
             budget.note_limit("size")
+            context.finish(self.name, level)
             size = f"{plural(sizes.waiting(context), 'job')} on {plural(context.problem.num_gpus, 'GPU')}"
             yield StageReport(f"{size}: too large for {self.formulation}", "skipped", level=level, step=name)
             return
         solver = solver_of(self.solver, budget.params, budget.threads)
         if solver == RACE:
             context.solvers.warm_up()
-        builder = ModelBuilder(budget.until(BUILD_SHARE), sizes.most_columns(budget))
         try:
-            variables = build_level(context, builder, self.formulation, level)
+            task = self._task(context, level)
         except PlaceoptError as error:
-            budget.note_error(error)
-            budget.note_limit("size" if builder.is_full else "none")
+            if not budget.note_error(error):
+                context.finish(self.name, level)
             yield StageReport(str(error), "skipped", level=level, step=name)
             return
-        task = _Task(builder, builder.build(), variables, level)
-        report, failed = _attempt(context, task, solver, name, tuple(budget.params.solver_options.items()))
+        if context.handover.searching is not None:
+            context.handover.searching.alone()
+        report, solution = _attempt(context, task, solver, name, tuple(budget.params.solver_options.items()))
         yield report
         proven = context.value_proven if level == "value" else context.proven
-        if failed is not None and not proven and not budget.stopped():
-            report, failed = _attempt(context, task, stand_in(solver), f"{name}-again", extra=())
+        if solution is not None and solution.failed and not proven and not budget.stopped():
+            report, solution = _attempt(context, task, stand_in(solver), f"{name}-again", extra=())
             yield report
-        budget.note_limit(failed or "none")
+        if solution is None or solution.failed or solution.limit not in OF_SLICE:
+            context.finish(self.name, level)
+        budget.note_limit(solution.limit if solution is not None and solution.failed else "none")
+
+    def _task(self, context: SolveContext, level: LevelName) -> ExactTask:
+        """Return the level as a model, that of the slice before where it is the same."""
+        budget, known = context.budget, context.handover.exact
+        value = context.bounds.value if level == "cost" else None
+        if known is not None and (known.level, known.value) == (level, value):
+            return known
+        context.handover.exact = None
+        builder = ModelBuilder(min(budget.step_ends(), budget.until(0.5)), sizes.most_columns(budget))
+        try:
+            variables = build_level(context, builder, self.formulation, level)
+        except PlaceoptError:
+            budget.note_limit("size" if builder.is_full else "none")
+            raise
+        context.handover.exact = ExactTask(builder, builder.build(), variables, level, value)
+        return context.handover.exact
 
 
 @dataclass(frozen=True)
-class _Task:
+class ExactTask:
     """A level as a model."""
 
     builder: ModelBuilder
     model: LinearModel
     variables: Variables
     level: LevelName
+    value: int | None
+    """What the plans of a cost level are worth."""
 
 
 def _attempt(
-    context: SolveContext, task: _Task, solver: str, name: str, extra: tuple[tuple[str, str], ...]
-) -> tuple[StageReport, Limit | None]:
-    """Solve once and take in what is found. Returns the report, and what ended the solver if it failed."""
+    context: SolveContext, task: ExactTask, solver: str, name: str, extra: tuple[tuple[str, str], ...]
+) -> tuple[StageReport, Solution | None]:
+    """Solve once and take in what is found; None where the solver cannot."""
     level, model, budget = task.level, task.model, context.budget
     hint = encode(task.variables, context.incumbent.allocation, task.builder)
     options = replace(
-        budget.options(WORK_PER_SECOND * budget.work_s),
+        budget.step_options(),
         threads=budget.threads,
         gap=budget.params.gap,
         hint=hint if hint is not None and model.is_feasible(hint) else None,
@@ -131,7 +152,7 @@ def _attempt(
     except Unsupported as error:
         return StageReport(str(error), "skipped", level=level, step=name), None
     report = replace(_take(context, solution, task, f"{solver}, {plural(model.num_variables, 'column')}"), step=name)
-    return report, solution.limit if solution.failed else None
+    return report, solution
 
 
 def build_level(context: SolveContext, builder: ModelBuilder, formulation: str, level: LevelName) -> Variables:
@@ -152,7 +173,7 @@ def build_level(context: SolveContext, builder: ModelBuilder, formulation: str, 
     return variables
 
 
-def _take(context: SolveContext, solution: Solution, task: _Task, detail: str) -> StageReport:
+def _take(context: SolveContext, solution: Solution, task: ExactTask, detail: str) -> StageReport:
     """Take in what the solver found: its bound, and its values if the referee accepts what they stand for."""
     level, refused, accepted = task.level, None, False
     if solution.values is not None:

@@ -15,8 +15,6 @@ from placeopt.solving.greedy_rule import has_many_fractions
 from placeopt.solving.incumbent import Offer
 from placeopt.solving.stage import StageReport, StatedReason
 
-GENERATE_SHARE, WHOLE_SHARE = 0.5, 0.5
-"""Part of the time left that fillings may be generated for, and then that the mix in whole numbers may take."""
 CLOSE = 1e-4
 """The mix is good enough for a plan when prices bound the value within this part of it."""
 
@@ -40,27 +38,32 @@ class Fillings:
             return StatedReason("the value is proven already")
         if context.is_closed:
             return "the value is within the gap"
+        if context.has_finished(self.name):
+            return "fillings do not support the round"
+        search = context.handover.fillings
+        if search is not None and search.is_done and not search.has_more_than(context.incumbent.value):
+            return "prices prove no less"
         if context.problem.changeable:
             return StatedReason("running jobs may be changed, which fillings do not support")
         return None
 
     def run(self, context: SolveContext) -> Iterator[StageReport]:
         """Generate fillings, prove, and mix them in whole numbers where that may be worth more than the incumbent."""
-        bound, offer = context.bounds.value, None
+        budget, handover, bound, offer = context.budget, context.handover, context.bounds.value, None
         try:
-            search, mixed = FillingSearch(context), 0
+            search = handover.fillings = handover.fillings or FillingSearch(context)
             for close in (CLOSE, 0.0):
-                with context.budget.until_out_of_time():
-                    search.generate(context.budget.until(GENERATE_SHARE), close)
-                is_open = not context.value_proven and search.mixed > context.incumbent.value
-                if is_open and len(search.pool) > mixed:
-                    offer, mixed = _offer(context, search), len(search.pool)
+                with budget.until_out_of_time():
+                    search.generate(close)
+                if not context.value_proven and search.has_more_than(context.incumbent.value):
+                    offer = _offer(context, search)
             search.keep_prices()
-            with context.budget.until_out_of_time():
+            with budget.until_out_of_time():
                 search.bound_busy()
             detail = search.summary()
         except PlaceoptError as error:
-            context.budget.note_error(error)
+            if not budget.note_error(error):
+                context.finish(self.name)
             yield StageReport(str(error), "skipped")
             return
         yield StageReport(detail, proved=context.bounds.value < bound, offer=offer)
@@ -69,7 +72,7 @@ class Fillings:
 def _offer(context: SolveContext, search: FillingSearch) -> Offer:
     """Offer the mix in whole numbers, filled up by greedy."""
     budget = context.budget
-    jobs = search.whole(WHOLE_SHARE * budget.left_s)
+    jobs = search.whole()
     with budget.heuristic() as deadline:
         start = assign_gpus(context.problem, jobs, stop_at(deadline, budget.cancelled))
         filled = context.greedy.fill_up(context.problem, budget, start, deadline)

@@ -25,9 +25,6 @@ from placeopt.solving.stage import StageReport
 from placeopt.solving.stages.greedy import LEAST_S
 from placeopt.terms.rules import fits
 
-SIMPLEX_WORK = 60.0
-"""Of a relaxation in deterministic rounds, in units of roughly a second: a guard, they take 0.1 s on openb."""
-
 
 @dataclass(frozen=True)
 class GpuPatternPlan:
@@ -44,7 +41,7 @@ class GpuPatternPlan:
             return "the round has no relaxation over many fractions"
         if not len(context.handover.gpu_patterns.gpu_pattern):
             return "the relaxation only sums shares up"
-        if self.name in context.handover.tried:
+        if context.has_finished(self.name):
             return "it has run"
         return "the value is proven, or within the gap" if context.value_proven or context.is_closed else None
 
@@ -52,7 +49,7 @@ class GpuPatternPlan:
         """Solve, round, place, offer."""
         patterns, budget = context.handover.gpu_patterns, context.budget
         assert patterns is not None  # noqa: S101 - see `skip_reason`
-        context.handover.tried.add(self.name)
+        context.finish(self.name)
         detail = plural(len(patterns.gpu_pattern), "GPU pattern")
         values = _rounded(context, patterns)
         if values is None:
@@ -74,8 +71,7 @@ def _rounded(context: SolveContext, patterns: GpuPatterns) -> IntArray | None:
             return found.rounded
         if found is not None and found.relaxed_values is not None:
             return rounded_down(found.relaxed_values)
-    options = replace(budget.options(SIMPLEX_WORK, seconds), relax=True)
-    options = replace(options, rounding=rounding_of(context.problem, patterns))
+    options = replace(budget.whole_options(), relax=True, rounding=rounding_of(context.problem, patterns))
     solution = context.solvers.solve("highs", patterns.model, options)
     if solution.rounded is None and solution.limit == "time" and solution.relaxed_values is not None:
         return rounded_down(solution.relaxed_values)

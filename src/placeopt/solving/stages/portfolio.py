@@ -24,9 +24,6 @@ from placeopt.solving.incumbent import Accepted, figures
 from placeopt.solving.stage import StageReport, StatedReason
 from placeopt.terms.costs.communication import Communication
 
-JOBS_PER_S = 1000
-"""Waiting jobs for each second of the time limit up to which an alternative runs in deterministic mode."""
-
 
 @dataclass(frozen=True)
 class Alternative(ABC):
@@ -55,24 +52,18 @@ class Alternative(ABC):
     def skip_reason(self, context: SolveContext) -> str | None:
         """Only after a whole pass of greedy, where a better plan may be found; the plan states why not."""
         budget, handover = context.budget, context.handover
-        if self.name in handover.tried:
-            return "it has run"
         if handover.first_pass is None:
             return StatedReason("greedy did not reach all jobs")
         if context.proven:
             return StatedReason("nothing better is possible")
         if reason := self._useless(context):
             return StatedReason(reason)
-        waiting = len(context.greedy.jobs(context.problem))
-        if budget.params.deterministic and waiting > JOBS_PER_S * budget.work_s:
-            return "too many jobs for its work"
         reason = budget.stop_reason()
         return None if reason is None else StatedReason(reason)
 
     def run(self, context: SolveContext) -> Iterator[StageReport]:
         """Place, fill up and offer."""
         budget, problem = context.budget, context.problem
-        context.handover.tried.add(self.name)
         with budget.heuristic(self.share) as deadline:
             result = self._place(context, deadline)
         if result.not_reached:

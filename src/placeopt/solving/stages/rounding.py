@@ -25,26 +25,31 @@ class RoundRelaxations:
     Offers a plan that begins with the running jobs alone.
 
     The jobs of the capacity relaxation are placed first, the hardest before others; jobs of equal worth
-    are compared by the prices of the cost relaxation. The search goes on from the plan where it is better.
+    are compared by the prices of the cost relaxation. The search goes on from the plan where it is better. It is made
+    again where jobs or prices have changed.
     """
 
     name: ClassVar[str] = "rounding"
     uses_solver: ClassVar[bool] = True
 
     def skip_reason(self, context: SolveContext) -> str | None:
-        """Only while anything is open, where running jobs stay as they are, once."""
+        """Only while anything is open, where running jobs stay as they are, once for the same prices."""
         if reason := context.budget.stop_reason():
             return reason
         if context.is_closed:
             return "the round is proven, or within the gap"
         if context.problem.changeable:
             return "running jobs may be changed"
-        return "it has run" if self.name in context.handover.tried else None
+        return (
+            "it has run with the same jobs and prices"
+            if context.has_finished(self.name, _begins_with(context))
+            else None
+        )
 
     def run(self, context: SolveContext) -> Iterator[StageReport]:
         """Make a plan, and offer it."""
         budget, problem, best = context.budget, context.problem, context.incumbent
-        context.handover.tried.add(self.name)
+        begins_with = _begins_with(context)
         surplus, capacity = surplus_at_best_value(context), context.handover.capacity_plan
         if surplus is None:
             surplus = cost_alone(problem, context.weighted).astype(np.float64)
@@ -57,5 +62,14 @@ class RoundRelaxations:
                 deadline=deadline,
                 cancelled=budget.cancelled,
             )
+        if not result.not_reached:
+            context.finish(self.name, begins_with)
         level: LevelName = "cost" if context.value_proven else "value"
         yield StageReport("nodes by close fit", level=level, offer=best.offer(result.allocation))
+
+
+def _begins_with(context: SolveContext) -> tuple[int | None, ...]:
+    """Return what the plan depends on: value of the chosen jobs, and those that the prices are for."""
+    capacity, guide = context.handover.capacity_plan, context.handover.cost_guide
+    values = (None if known is None else known.value for known in (capacity, guide))
+    return (*values, context.bounds.value)
