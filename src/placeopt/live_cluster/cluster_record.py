@@ -207,10 +207,6 @@ class ClusterRecord:
         stopped = (job for change in self._changes if change.revision > revision for job in change.stopped)
         return tuple(job for job in dict.fromkeys(stopped) if job in self.jobs and job not in self.running)
 
-    def nodes_changed_since(self, planned: int) -> set[str]:
-        """Return the nodes whose records were changed since a revision, as far as the changes are kept."""
-        return {node for change in self._changes if change.revision > planned for node in change.nodes}
-
     def refuse_foreign(self, planned: int) -> None:
         """Raise ``BadInput`` if this cluster has never been at revision ``planned``."""
         if not self._first_revision <= planned <= self.revision:

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import threading
+import time
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import replace
+from typing import Unpack
 
 import numpy as np
 
 from placeopt.actions import kept_ranks
+from placeopt.arguments import expect, listed
 from placeopt.check import violations
 from placeopt.check.case import names
 from placeopt.errors import BadInput, Unsupported
@@ -20,14 +24,15 @@ from placeopt.live_cluster.fast_path import choose_by_greedy, choose_by_lookahea
 from placeopt.live_cluster.incremental_placer import FullPlacer
 from placeopt.live_cluster.partial_plan import places_rounds, plan_for
 from placeopt.live_cluster.ranking import Ranking, rank
-from placeopt.live_cluster.rebase import Committed, Refused, rebase
+from placeopt.live_cluster.rebase import Committed, Refused, rebased_plan
 from placeopt.live_cluster.waiting_problem import needs_running_jobs
-from placeopt.model import Instance, Plan, Policy
-from placeopt.problem import BoolArray, State
+from placeopt.model import Instance, Job, Plan, Running
+from placeopt.problem import IntArray, State
 from placeopt.solving.api import RoundInput, Solver
 from placeopt.solving.audit import allocation_of, below_minimum
+from placeopt.solving.bounds import Progress
 from placeopt.solving.methods import method_of
-from placeopt.solving.params import SolveParams
+from placeopt.solving.params import SolveOptions, SolveParams, check_call
 from placeopt.terms.rules.relations import open_nodes
 
 
@@ -36,111 +41,128 @@ class LiveCluster:
     A cluster between rounds. Every method either does all it says or raises and changes nothing.
 
     ``state`` is what it holds now, ``reports`` are the calls that change it from outside; plans and commits are here.
-    Methods raise as those of ``Engine`` that call them.
     """
 
-    def __init__(self, instance: Instance, policy: Policy) -> None:
-        self.state = ClusterState(instance, policy)
+    def __init__(self, instance: Instance, solver: Solver) -> None:
+        self._solver = solver
+        self.state = ClusterState(instance, solver.policy or instance.policy)
         self.reports = Edits(self.state)
         self._issued: Plan | None = None
         """The last plan that the referee accepted here; it is not judged again while the cluster is at its revision."""
-        self.last: Plan | None = None
+        self._last: Plan | None = None
         """The last plan of a whole round."""
-        self._prices = policy, CarriedPrices()
+        self._prices = self.state.policy, CarriedPrices()
 
-    def place_jobs(
-        self, jobs: Iterable[str], method: str, *, explain: bool = True, nodes: Iterable[str] | None = None
-    ) -> Plan:
-        """Return the plan for some waiting jobs on some nodes, None: on all; see ``partial_plan.plan_for``."""
-        chosen = method_of(method)
-        if places_rounds(chosen):
-            raise Unsupported(
-                f"method: {method!r} places whole rounds; for some jobs take 'stranding', 'best-fit', 'fcfs' or "
-                "another method of greedy that goes by what is free"
-            )
-        if self.state.policy.postpone.rule == "lookahead":
-            raise Unsupported(
-                "policy.postpone.rule: 'lookahead' weighs all waiting jobs against each other, so it decides whole "
-                "rounds; call place() without jobs, or take the rule 'utility' or 'none'"
-            )
-        numbers: dict[str, int] = {}
-        for job_id in jobs:
-            if not isinstance(job_id, str):
-                raise BadInput(f"jobs: {type(job_id).__name__}, expected ids")
-            if job_id in numbers:
-                raise BadInput(f"jobs: {job_id!r} appears twice")
-            if job_id in self.state.record.running:
-                raise BadInput(f"jobs: job {job_id!r} runs already")
-            if job_id not in self.state.record.jobs:
-                raise BadInput(f"jobs: no job {job_id!r}; a step add_jobs brings it")
-            numbers[job_id] = self.state.parts.table.number(job_id)
-        if nodes is not None and chosen.greedy.chooser is not None:
-            raise Unsupported(f"method: {method!r} decides over all nodes; with nodes take 'stranding' or 'best-fit'")
-        placer = self.state.placer
-        allowed = None if nodes is None else self._mask(nodes)
-        by_neighbours = chosen.greedy.chooser is not None and self.state.policy.interference.model == "curve"
-        related = self.state.parts.table.has_relations
-        if by_neighbours or related or self.state.policy.postpone.rule == "utility":
-            placer = FullPlacer(self.state.problem())
-            numbers = dict(zip(numbers, self.state.parts.table.positions(numbers), strict=True))
-        state, rule = self.state, chosen.greedy
-        self._issued = plan_for(
-            state.record, state.form, placer, state.policy, numbers, rule, explain=explain, nodes=allowed
-        )
-        return self._issued
+    def job(self, job: str) -> tuple[Job, Running | None]:
+        """
+        Return the record of a job and, if it runs, where.
 
-    def _mask(self, nodes: Iterable[str]) -> BoolArray:
-        """Shape (N,): the nodes of these names."""
-        number = self.state.node_number
-        names = list(nodes)
-        self._refuse_unknown(names)
-        mask = np.zeros(len(number), dtype=bool)
-        mask[[number[name] for name in names]] = True
-        return mask
+        Parameters
+        ----------
+        job
+            Id of a job that waits or runs.
 
-    def _refuse_unknown(self, nodes: Iterable[str]) -> None:
-        for name in nodes:
-            if not isinstance(name, str) or name not in self.state.node_number:
-                raise BadInput(f"nodes: no node {name!r}")
+        Returns
+        -------
+        tuple
+            Its record, and its running placement; None of a job that waits.
 
-    def rank(self, job_id: str, nodes: Iterable[str] | None, method: str) -> Ranking:
-        """Return the nodes on which a waiting job could have a worker, best first; see ``ranking.rank``."""
-        chosen = method_of(method)
-        if places_rounds(chosen):
-            raise Unsupported(f"method: {method!r} does not score single nodes; take 'stranding', 'best-fit' or 'fcfs'")
-        if job_id not in self.state.record.jobs or job_id in self.state.record.running:
-            raise BadInput(f"job: no job {job_id!r} waits")
-        asked = None if nodes is None else list(nodes)
-        self._refuse_unknown(asked or ())
-        state, record = self.state, self.state.record
-        number, closed = state.parts.table.number(job_id), set[str]()
-        if state.parts.table.has_relations:
-            problem = state.problem()
-            open_ = open_nodes(State(problem), state.parts.table.positions([job_id])[0])
-            if open_ is not None:
-                closed = {name for name, is_open in zip(problem.node_ids, open_.tolist(), strict=True) if not is_open}
-        return rank(state.placer, number, record.jobs[job_id], chosen.greedy.score, record.revision, asked, closed)
+        Raises
+        ------
+        BadInput
+            If there is no such job.
+        """
+        expect("job", job, str, "the id of a job")
+        record = self.state.record
+        if job not in record.jobs:
+            raise BadInput(f"job: {job!r}: the cluster has no such job")
+        return record.jobs[job], record.running.get(job)
 
-    def place_all(
+    def place(
         self,
-        solver: Solver,
-        params: SolveParams,
-        given: RoundInput,
+        jobs: Iterable[str] | None = None,
         *,
-        warm: bool,
-        prove: bool,
-        explain: bool,
-        brief: bool,
-        waiting_only: bool,
+        nodes: Iterable[str] | None = None,
+        warm: bool = True,
+        prove: bool = True,
+        explain: bool = True,
+        brief: bool = False,
+        waiting_only: bool = False,
+        cancel: threading.Event | None = None,
+        on_progress: Callable[[Progress], None] | None = None,
+        **options: Unpack[SolveOptions],
     ) -> Plan:
-        """Return the plan of a whole round; ``given`` belongs to the call, the rest is as in ``Engine.place``."""
+        """
+        Return a checked plan for the present revision. The cluster stays as it is until the plan is committed.
+
+        Parameters
+        ----------
+        jobs
+            None: a whole round over all jobs, as ``solve(engine.snapshot)`` would do it. Ids of waiting jobs: a plan
+            for these alone (``plan.asked``), by greedy, one after the other, in microseconds to milliseconds; all
+            others stay as they are. Such a plan states the value of its jobs and a bound on it, no costs, and null as
+            digest.
+        nodes
+            Ids of the only nodes that these jobs may use now, None: all; with ``jobs`` alone, and a method that scores
+            nodes.
+        cancel, on_progress, **options
+            As in ``solve``. Decisions for some jobs read ``method`` alone, a method of greedy: ``stranding`` (the
+            default), ``prices``, ``best-fit``, ``fcfs``, ``dot-product``, ``gpu-packing``, ``fgd``, ``horus``, ``obp``,
+            ``drb`` or another that neither draws nor blocks the queue; order and blocking are the caller's. They are
+            always repeatable.
+        warm
+            Whether the last whole plan is a hint (``previous`` of ``solve``), as far as its jobs still wait.
+        prove
+            Whether methods of greedy prove a bound in whole rounds. Otherwise the bound is trivial, which saves time
+            where decisions are frequent; the decisions are the same.
+        explain
+            Whether the plan says why each job waits, which takes up to a quarter of a round where many do, and more
+            than half of a decision that finds no place. Otherwise they are ``not_reached``, but for those that are
+            preempted or postponed by look-ahead; the decisions are the same.
+        brief
+            Whether a whole round may return a plan for the starting jobs alone (``plan.asked``), judged by what it
+            touches, where look-ahead leaves nothing else to decide, or the method is greedy and neither ``warm`` nor
+            ``prove``. It says nothing of the others and proves nothing; the decisions are the same.
+        waiting_only
+            Whether a whole round is solved over the waiting jobs alone, where running jobs stay as they are: what runs
+            is a load on the nodes, so time grows with what waits and changes, not with what runs. The plan states the
+            waiting jobs (``plan.asked``), their value and a bound on it, and no costs, which are not optimised.
+
+        Returns
+        -------
+        Plan
+            Accepted by the referee, for this revision of the cluster.
+
+        Raises
+        ------
+        BadInput
+            If arguments are wrong, or a job is unknown or runs already.
+        Unsupported
+            If some jobs are to be placed by a method that is not greedy, or under a policy with look-ahead; with
+            ``waiting_only`` if running jobs may be changed, or a rule of the policy looks at each of them.
+        Interrupted
+            At Ctrl-C in a whole round, with the best plan in it.
+        InternalFault
+            If the referee refuses what was decided; always a bug.
+        """
+        started = time.monotonic()
+        if jobs is not None:
+            listed("jobs", jobs, "ids")
+            asked = [jobs] if isinstance(jobs, str) else list(jobs)
+            self._issued = self._place_jobs(asked, options.get("method") or "stranding", explain=explain, nodes=nodes)
+            return self._issued
+        if nodes is not None:
+            raise BadInput("nodes: a whole round uses all nodes; name jobs too")
+        params = SolveParams.of(options)
+        check_call(cancel=cancel, on_progress=on_progress)
+        given = RoundInput(started, cancel=cancel, on_progress=on_progress)
         if waiting_only:
-            return self._place_waiting(solver, params, given, warm=warm, prove=prove, explain=explain)
+            self._last = self._place_waiting(params, given, warm=warm, prove=prove, explain=explain)
+            return self._last
         decision: LookaheadDecision | None = None
         looks_ahead = self.state.policy.postpone.rule == "lookahead"
-        method = method_of(params.method)
         if brief and (looks_ahead or not (warm or prove)):
-            problem, budget = self.state.problem(), given.budget(params)
+            problem, budget, method = self.state.problem(), given.budget(params), method_of(params.method)
             if looks_ahead:
                 decision, choice = choose_by_lookahead(problem, method, budget)
             else:
@@ -148,14 +170,63 @@ class LiveCluster:
             plan = None if choice is None else fast_path_plan(self.state.form, problem, choice)
             if plan is not None:
                 return plan
-        given = replace(given, previous=self.last if warm else None)
-        plan = solver.solve_compiled(self.state.problem, params, given, prove=prove, explain=explain, decision=decision)
-        self._issued = self.last = plan
-        return plan
+        given = replace(given, previous=self._last if warm else None)
+        self._issued = self._last = self._solver.solve_compiled(
+            self.state.problem, params, given, prove=prove, explain=explain, decision=decision
+        )
+        return self._last
 
-    def _place_waiting(
-        self, solver: Solver, params: SolveParams, given: RoundInput, *, warm: bool, prove: bool, explain: bool
-    ) -> Plan:
+    def _place_jobs(self, jobs: list[str], method: str, *, explain: bool, nodes: Iterable[str] | None) -> Plan:
+        """Return the plan for some waiting jobs on some nodes, None: on all; see ``partial_plan.plan_for``."""
+        chosen, state = method_of(method), self.state
+        if places_rounds(chosen):
+            raise Unsupported(
+                f"method: {method!r} places whole rounds; for some jobs take 'stranding', 'best-fit', 'fcfs' or "
+                "another method of greedy that goes by what is free"
+            )
+        if state.policy.postpone.rule == "lookahead":
+            raise Unsupported(
+                "policy.postpone.rule: 'lookahead' weighs all waiting jobs against each other, so it decides whole "
+                "rounds; call place() without jobs, or take the rule 'utility' or 'none'"
+            )
+        table, placer, numbers = state.parts.table, state.placer, dict[str, int]()
+        for job_id in jobs:
+            if not isinstance(job_id, str):
+                raise BadInput(f"jobs: {type(job_id).__name__}, expected ids")
+            if job_id in numbers:
+                raise BadInput(f"jobs: {job_id!r} appears twice")
+            if job_id in state.record.running:
+                raise BadInput(f"jobs: job {job_id!r} runs already")
+            if job_id not in state.record.jobs:
+                raise BadInput(f"jobs: no job {job_id!r}; a step add_jobs brings it")
+            numbers[job_id] = table.number(job_id)
+        allowed = None
+        if nodes is not None:
+            if chosen.greedy.chooser is not None:
+                raise Unsupported(
+                    f"method: {method!r} decides over all nodes; with nodes take 'stranding' or 'best-fit'"
+                )
+            allowed = np.zeros(len(state.node_number), dtype=bool)
+            allowed[self._numbers(nodes)] = True
+        by_neighbours = chosen.greedy.chooser is not None and state.policy.interference.model == "curve"
+        if by_neighbours or table.has_relations or state.policy.postpone.rule == "utility":
+            placer = FullPlacer(state.problem())
+            numbers = dict(zip(numbers, table.positions(numbers), strict=True))
+        return plan_for(
+            state.record, state.form, placer, state.policy, numbers, chosen.greedy, explain=explain, nodes=allowed
+        )
+
+    def _numbers(self, nodes: Iterable[str]) -> IntArray:
+        """Return the numbers of nodes, each once; raises ``BadInput`` for one that is not there."""
+        number = self.state.node_number
+        found: dict[int, None] = {}
+        for name in nodes:
+            if not isinstance(name, str) or name not in number:
+                raise BadInput(f"nodes: no node {name!r}")
+            found[number[name]] = None
+        return np.array(list(found), dtype=np.int64)
+
+    def _place_waiting(self, params: SolveParams, given: RoundInput, *, warm: bool, prove: bool, explain: bool) -> Plan:
         """Return the plan of a round over the waiting jobs alone."""
         reason = needs_running_jobs(self.state.record, self.state.policy, method_of(params.method))
         if reason is None and self.state.parts.lost:
@@ -166,12 +237,12 @@ class LiveCluster:
             raise Unsupported(f"waiting_only: {reason}; call place() without it")
         if self._prices[0] is not self.state.policy:
             self._prices = self.state.policy, CarriedPrices()
-        previous = self.last if warm and self._still_wait(self.last) else None
+        previous = self._last if warm and self._still_wait(self._last) else None
         given = replace(given, previous=previous, prices=self._prices[1] if warm else None)
-        self.last = solver.solve_compiled(
+        self._last = self._solver.solve_compiled(
             self.state.waiting_problem, params, given, prove=prove, explain=explain, form=self.state.form
         )
-        return self.last
+        return self._last
 
     def _still_wait(self, plan: Plan | None) -> bool:
         """Whether any job that a plan starts waits."""
@@ -179,18 +250,102 @@ class LiveCluster:
         starts = () if plan is None else (placement.job for placement in plan.placements)
         return any(job in record.jobs and job not in record.running for job in starts)
 
-    def commit(self, plan: Plan, movable: Ids, shrinkable: Ids, preemptible: Ids, *, rebased: bool) -> Committed:
-        """Make what a plan says the state of the cluster; one revision, unless the plan changes nothing."""
+    def rank(self, job: str, nodes: Iterable[str] | None = None, *, method: str = "stranding") -> Ranking:
+        """
+        Return the nodes that have room for a worker of a waiting job, best first, and why each other node has none.
+
+        For schedulers that choose themselves, such as the extenders of Kubernetes: it decides nothing.
+
+        Parameters
+        ----------
+        job
+            Id of the job.
+        nodes
+            Ids of the nodes in question; None: all.
+        method
+            A method of greedy that scores single nodes: ``stranding``, ``best-fit``, ``fcfs``.
+
+        Returns
+        -------
+        Ranking
+            Room is what the running jobs leave now. Uplinks, splits and the number of nodes that a gang needs are rules
+            about several nodes: ``place([job])`` decides by them.
+
+        Raises
+        ------
+        BadInput
+            If no such job waits, or there is no such node.
+        Unsupported
+            If the method does not score single nodes.
+        """
+        expect("job", job, str, "an id")
+        if nodes is not None:
+            listed("nodes", nodes, "ids")
+        chosen, state = method_of(method), self.state
+        if places_rounds(chosen):
+            raise Unsupported(f"method: {method!r} does not score single nodes; take 'stranding', 'best-fit' or 'fcfs'")
+        if job not in state.record.jobs or job in state.record.running:
+            raise BadInput(f"job: no job {job!r} waits")
+        asked = np.arange(len(state.node_number)) if nodes is None else self._numbers(nodes)
+        table, open_ = state.parts.table, None
+        if table.has_relations:
+            open_ = open_nodes(State(state.problem()), table.positions([job])[0])
+        record = state.record
+        return rank(
+            state.placer, table.number(job), record.jobs[job], chosen.greedy.score, record.revision, asked, open_
+        )
+
+    def commit(
+        self,
+        plan: Plan,
+        *,
+        movable: Ids = False,
+        shrinkable: Ids = False,
+        preemptible: Ids = False,
+        rebase: bool = False,
+    ) -> Committed:
+        """
+        Make what a plan says so: its jobs run, and running ones are where it moved them, shrunk, or wait again.
+
+        Parameters
+        ----------
+        plan
+            Of the present revision, from ``place`` or from anywhere: all but the very plan that the last ``place``
+            returned are judged by the referee first.
+        movable, shrinkable, preemptible
+            What may be done later to the jobs that start now: true for all of them, or the ids of some.
+        rebase
+            Whether a plan of an earlier revision is carried out as far as it still holds: a round is solved while
+            single decisions go on. Starts go in one by one, in the order of the plan; what it does to running jobs goes
+            in as a whole or not at all.
+
+        Returns
+        -------
+        Committed
+            The jobs that were started or changed; with ``rebase`` also those that were refused, and why.
+
+        Raises
+        ------
+        StaleSnapshot
+            Without ``rebase`` if the cluster has changed since the plan was made; names the jobs and nodes. With it, if
+            it has changed so often that what ran then is not known. Nothing is committed.
+        BadInput
+            If the plan is of another cluster or policy, or breaks a rule.
+        """
+        expect("plan", plan, Plan, "a Plan that place() gave")
+        for name, ids in (("movable", movable), ("shrinkable", shrinkable), ("preemptible", preemptible)):
+            if not isinstance(ids, bool | Collection):
+                raise BadInput(f"{name}: {type(ids).__name__}, expected true, false or ids")
         record = self.state.record
         if plan.instance.name != record.name:
             raise BadInput(f"plan: is of {plan.instance.name!r}, this cluster is {record.name!r}")
-        if not rebased:
+        if not rebase:
             record.refuse_stale(plan.instance.revision)
         if plan.policy.values.digest != self.state.policy.digest:
             raise BadInput(f"plan: made under another policy, {plan.policy.name!r}; this is {self.state.policy.name!r}")
         refused: tuple[Refused, ...] = ()
-        if plan.instance.revision != record.revision or (rebased and plan is not self._issued):
-            plan, refused = rebase(record, self.state.form, plan, lambda: self.state.snapshot)
+        if plan.instance.revision != record.revision or (rebase and plan is not self._issued):
+            plan, refused = rebased_plan(record, self.state.form, plan, lambda: self.state.snapshot)
         elif plan is not self._issued:
             whole = plan.asked is None
             self._refuse(violations(self.state.snapshot, plan) if whole else record.ledger.violations(record, plan))

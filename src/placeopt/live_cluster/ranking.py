@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import partial
 from itertools import repeat
@@ -63,22 +63,19 @@ def rank(
     job: Job,
     score: str,
     revision: int,
-    nodes: Iterable[str] | None,
-    related: Container[str] = (),
+    asked: IntArray,
+    open_: BoolArray | None,
 ) -> Ranking:
     """
-    Return the ranking of ``nodes``, None: of all; ``number``: class of the job. Node names are known.
+    Return the ranking of nodes by number; ``number``: class of the job.
 
-    ``related``: Nodes of which relations to running jobs, its own or theirs, keep the job off.
+    ``open_``: Shape (N,), the nodes of which relations to running jobs, its own or theirs, do not keep the job off;
+    None: all.
     """
     problem, free = placer.problem, free_capacity_of(placer.state, job)
-    asked = np.arange(problem.num_nodes)
-    if nodes is not None:
-        numbers = {name: n for n, name in enumerate(problem.node_ids)}
-        asked = np.array([numbers[name] for name in dict.fromkeys(nodes)], dtype=np.int64)
     left = np.zeros(problem.num_nodes, dtype=bool)
     left[asked] = True
-    kept_off = np.array([name in related for name in problem.node_ids], dtype=bool)
+    kept_off = np.zeros(problem.num_nodes, dtype=bool) if open_ is None else ~open_
     ranked: list[RankedNode] = []
     requirements = requirements_of(problem, job)
     for requirement in requirements:

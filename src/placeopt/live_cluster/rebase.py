@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence, Set
+from collections.abc import Callable, Sequence
 
 from placeopt.actions import plan_actions
-from placeopt.check import Violation, violations
+from placeopt.check import violations
 from placeopt.live_cluster.cluster_record import ClusterRecord, running_record
 from placeopt.live_cluster.starts_plan import StartsPlan
 from placeopt.model import Instance, Placement, Plan
@@ -33,7 +33,7 @@ class Committed(Record):
     """Jobs that stay as they are, and why."""
 
 
-def rebase(
+def rebased_plan(
     record: ClusterRecord, form: StartsPlan, plan: Plan, snapshot: Callable[[], Instance]
 ) -> tuple[Plan, tuple[Refused, ...]]:
     """
@@ -55,7 +55,6 @@ def rebase(
             ]
             return whole, tuple(refused)
         refused += [Refused(job=job, why=why) for job in changed]
-    starts = _allowed(form, starts, record.nodes_changed_since(plan.instance.revision), refused)
     fitting = _fitting(record, form, starts, refused)
     return form.write(fitting), tuple(refused)
 
@@ -83,36 +82,13 @@ def _starts(record: ClusterRecord, plan: Plan, refused: list[Refused]) -> list[P
     return starts
 
 
-def _allowed(
-    form: StartsPlan, starts: Sequence[Placement], changed: Set[str], refused: list[Refused]
-) -> list[Placement]:
-    """
-    Return the starts but those on ``changed`` nodes that break a rule even alone: beside others they break it too.
-
-    Few starts are on such nodes, and most that have come too late are, so that the others are judged once, not twice.
-    """
-    allowed = []
-    for placement in starts:
-        if any(held.node in changed for held in placement.assignments):
-            broken = form.judge(form.write((placement,))).violations
-            if broken:
-                refused.append(Refused(job=placement.job, why=str(broken[0])))
-                continue
-        allowed.append(placement)
-    return allowed
-
-
 def _fitting(
     record: ClusterRecord, form: StartsPlan, starts: Sequence[Placement], refused: list[Refused]
 ) -> list[Placement]:
     """Return the starts that the ledger accepts, each beside those before it; the ledger is left as it was."""
     fitting: list[Placement] = []
-    held: list[Placement] = []
-    suspects = _suspects(form.judge(form.write(starts)).violations, starts)
-    if not suspects:
-        return list(starts)
-    rest = [placement for placement in starts if placement.job not in suspects]
-    parts = [[placement for placement in starts if placement.job in suspects], rest] if rest else [starts]
+    held: list[str] = []
+    parts = [starts]
     try:
         while parts:
             part = parts.pop()
@@ -121,24 +97,15 @@ def _fitting(
                 fitting += part
                 for placement in part if parts else ():  # beside which others are judged
                     record.ledger.start(running_record(placement, record.now_ms, FIXED))
-                    held.append(placement)
+                    held.append(placement.job)
             elif len(part) == 1:
                 refused.append(Refused(job=part[0].job, why=str(broken[0])))
             else:  # few do not fit: halves without them go in at once
                 parts += [part[len(part) // 2 :], part[: len(part) // 2]]
     finally:
-        for placement in held:
-            record.ledger.stop(placement.job)
+        for job in held:
+            record.ledger.stop(job)
     return fitting
-
-
-def _suspects(broken: Sequence[Violation], starts: Sequence[Placement]) -> set[str]:
-    """Return the starts that may break these rules; all of them, where a rule is about neither a job nor a node."""
-    if any(found.job is None and found.node is None for found in broken):
-        return {placement.job for placement in starts}
-    nodes = {found.node for found in broken if found.job is None}
-    there = {placement.job for placement in starts if any(held.node in nodes for held in placement.assignments)}
-    return there | {found.job for found in broken if found.job is not None}
 
 
 def _with_changes(
