@@ -13,7 +13,7 @@ from placeopt.explain.records import Constraint
 from placeopt.explain.words import condition_words, constraint_name, constraints, group_condition_words, spread_words
 from placeopt.feasibility.fit import fit
 from placeopt.feasibility.free_capacity import FreeCapacity
-from placeopt.feasibility.requirement import DROP_ORDER, Requirement
+from placeopt.feasibility.requirement import WITHOUT, Requirement
 from placeopt.model import Group, Job, Relation, Split, Toleration
 from placeopt.model.conditions import ANY_NODE
 from placeopt.solvers.result import SolveOptions
@@ -81,8 +81,8 @@ def conflicting(
 
     A group is dropped from all options at once.
     """
-    order = [group.split(":")[0] for group in dict.fromkeys(DROP_ORDER)]
-    groups = {group for requirement in requirements for group in requirement.groups()}
+    order = [group.split(":")[0] for group in dict.fromkeys(WITHOUT)]
+    groups = {group for requirement in requirements for group in requirement.groups}
     first = sorted(groups, key=lambda group: (order.index(group.split(":")[0]), group))
     kept = irreducible(first, lambda dropped: fit(room, _without(requirements, dropped), deadline) is not None)
     return tuple(reversed(kept))

@@ -41,7 +41,7 @@ def constraints(groups: Sequence[str], requirements: Sequence[Requirement], job:
     out = []
     for group in groups:
         texts = dict.fromkeys(
-            _asks(group, requirement, job) for requirement in requirements if group in requirement.groups()
+            _asks(group, requirement, job) for requirement in requirements if group in requirement.groups
         )
         out.append(Constraint(group=group, name=constraint_name(group), asks=" or ".join(texts)))
     return tuple(out)

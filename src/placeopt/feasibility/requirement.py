@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -20,44 +21,24 @@ RESOURCE_GROUPS = tuple(amount.group for amount in NODE_AMOUNTS)
 NAMED = "resource:"
 """Start of the group of a named resource, as in ``resource:licence``."""
 
-DROP_ORDER = (
-    "utility",
-    "queue",
-    "hold",
-    *BARRIERS,
-    *(group for group in RESOURCE_GROUPS if group not in ("memory", "cpu")),
-    "network_bandwidth",
-    "jobs_per_gpu",
-    "gpu_memory",
-    "gpu_model",
-    "gpu_profile",
-    "resource",
-    "memory",
-    "cpu",
-    "gpu_share",
-    "workers_per_node",
-    "single_node",
-    "split",
-    "gang",
-    "gpu_count",
-)
-"""
-Groups in the order in which a conflict tries to do without them. Of several irreducible sets the one stays that is made
-of the last ones: what a job is, rather than what happens to be said about it.
-"""
-
 WITHOUT: dict[str, dict[str, Any]] = {
     "utility": {"useful": True},
     "queue": {"queue": -1, "flavor": -1},
     "hold": {"holds": frozenset()},
+    **{barrier: {} for barrier in BARRIERS},
+    **{group: {} for group in RESOURCE_GROUPS if group not in ("memory", "cpu")},
     "network_bandwidth": {"network_mbps": 0},
     "jobs_per_gpu": {"jobs_per_gpu": None},
     "gpu_memory": {"gpu_memory_mib": 0},
     "gpu_model": {"gpu_models": ()},
     "gpu_profile": {"gpu_profile": None, "any_geometry": True},
+    "resource": {},
+    "memory": {},
+    "cpu": {},
     "gpu_share": {"milli": 1},
     "workers_per_node": {"workers_per_node": None},
     "single_node": {"single_node": False},
+    "split": {},
     "gang": {"fewest": 1},
     "gpu_count": {
         "gpus": 0,
@@ -68,7 +49,16 @@ WITHOUT: dict[str, dict[str, Any]] = {
         "any_geometry": True,
     },
 }
-"""Group -> fields of a requirement that is free of it; of the other groups `Requirement.without` computes them."""
+"""
+Group -> fields of a requirement that is free of it; of groups without fields `Requirement.without` computes them.
+
+In the order in which a conflict tries to do without them: of several irreducible sets the one stays that is made of the
+last ones, what a job is, rather than what happens to be said about it.
+"""
+OF_GPUS = ("jobs_per_gpu", "gpu_memory", "gpu_model", "gpu_profile", "gpu_count")
+"""Groups that say something of GPUs, if there are any."""
+OF_GANGS = ("network_bandwidth", "single_node")
+"""Groups that say something of several workers, if there are any."""
 
 
 @dataclass(frozen=True)
@@ -135,34 +125,19 @@ class Requirement:
         """The group of each resource in ``demand``; of named ones ``resource:NAME``."""
         return (*RESOURCE_GROUPS, *(NAMED + name for name in self.named))
 
+    @cached_property
     def groups(self) -> tuple[str, ...]:
-        """Return the groups of constraints that it has; those of ``split`` and ``resource`` as ``split:rack``."""
-        requirements = {
-            "utility": not self.useful,
-            "queue": self.queue >= 0,
-            "hold": bool(self.holds),
-            **{barrier: barrier in self.barriers for barrier in BARRIERS},
-            **{group: amount > 0 for group, amount in zip(self.resources, self.demand, strict=True)},
-            "network_bandwidth": self.network_mbps > 0 and self.most > 1,
-            "jobs_per_gpu": self.jobs_per_gpu is not None and self.gpus > 0,
-            "gpu_memory": self.gpu_memory_mib > 0 and self.gpus > 0,
-            "gpu_model": bool(self.gpu_models) and self.gpus > 0,
-            "gpu_profile": not self.any_geometry and self.gpus > 0,
-            "gpu_share": self.gpus == 1 and self.milli > 1,
-            "workers_per_node": self.workers_per_node is not None and self.workers_per_node < self.most,
-            "single_node": self.single_node and self.most > 1,
-            "gang": self.fewest > 1,
-            "gpu_count": self.gpus > 0,
-        }
-        many = {
-            "split": tuple(dict.fromkeys(f"split:{level}" for level in self.levels)),
-            "resource": tuple(group for group in self.resources[len(RESOURCE_GROUPS) :] if requirements[group]),
-        }
-        return tuple(
-            name
-            for group in DROP_ORDER
-            for name in (many[group] if group in many else (group,) if requirements[group] else ())
-        )
+        """The groups of constraints that it has; those of ``split`` and ``resource`` as ``split:rack``."""
+        named = self.resources[len(RESOURCE_GROUPS) :]
+        many = {"split": [f"split:{level}" for level in self.levels], "resource": named}
+        groups = dict.fromkeys(name for group in WITHOUT for name in many.get(group, (group,)))
+        return tuple(group for group in groups if self._counts(group) and self.without(group) != self)
+
+    def _counts(self, group: str) -> bool:
+        """Whether a group can keep it off, if it is stated."""
+        if group == "workers_per_node":
+            return self.workers_per_node is not None and self.workers_per_node < self.most
+        return not (group in OF_GPUS and not self.gpus) and not (group in OF_GANGS and self.most < 2)
 
     def without(self, group: str) -> Requirement:
         """
