@@ -16,7 +16,7 @@ from placeopt.model import Instance, Plan, Policy
 from placeopt.model.plan import PlanLimit
 from placeopt.parallel import run_parallel
 from placeopt.partition.splitting import Part, Way, check_split, deal_parts, part_instance
-from placeopt.partition.transfer import NO_PLACES, Places, joined, places_of
+from placeopt.partition.transfer import Place, joined, places_of
 from placeopt.problem import Problem, compile_problem
 from placeopt.solving.api import Interrupted, RoundInput, Solver
 from placeopt.solving.budget import Budget
@@ -57,7 +57,7 @@ class _Done:
     """What comes back from a part."""
 
     number: int
-    places: Places
+    places: list[Place]
     limit: PlanLimit
 
 
@@ -197,7 +197,7 @@ def _solve_part(task: _Task) -> _Done:
     given, params = _PartInput(time.monotonic()), task.params
     left = task.ends_at - time.time()
     if left <= 0:
-        return _Done(task.number, NO_PLACES, "time")
+        return _Done(task.number, [], "time")
     if params.deterministic:
         given, params = _on_work(given, params, given.started + left, task.share)
     else:
