@@ -193,18 +193,20 @@ class ClusterRecord:
                 (),
                 f"more than {MOST_CHANGES_KEPT} changes, so it is not known what ran then",
             )
-        since = [change for change in self._changes if change.revision > planned]
         ran: dict[str, bool] = {}
-        for change in since:  # what happened to a job first tells
+        for change in self._since(planned):  # what happened to a job first tells
             for job in change.started:
                 ran.setdefault(job, False)
             for job in change.stopped:
                 ran.setdefault(job, True)
         return ran
 
+    def _since(self, revision: int) -> list[RecordChange]:
+        return [change for change in self._changes if change.revision > revision]
+
     def stopped_since(self, revision: int) -> tuple[str, ...]:
         """Return the jobs that ran, were stopped after a revision and wait now, as far as the changes are kept."""
-        stopped = (job for change in self._changes if change.revision > revision for job in change.stopped)
+        stopped = (job for change in self._since(revision) for job in change.stopped)
         return tuple(job for job in dict.fromkeys(stopped) if job in self.jobs and job not in self.running)
 
     def refuse_foreign(self, planned: int) -> None:
@@ -226,11 +228,11 @@ class ClusterRecord:
 
     def join_changes(self, since: int, words: str | None) -> None:
         """Make one revision of all those after revision ``since``; None: described by the first of them."""
-        joined: list[RecordChange] = []
-        while self._changes and self._changes[-1].revision > since:
-            joined.insert(0, self._changes.pop())
+        joined = self._since(since)
         if not joined:
             return
+        for _ in joined:
+            self._changes.pop()
         stopped = dict.fromkeys(job for change in joined for job in change.stopped)
         started = dict.fromkeys(job for change in joined for job in change.started if job not in stopped)
         jobs = dict.fromkeys(job for change in joined for job in change.jobs)
@@ -254,34 +256,26 @@ class ClusterRecord:
             self._cluster = Cluster.model_construct(**{**fields, "nodes": tuple(self.nodes.values())})
         return self._cluster
 
+    def _now(self, jobs: tuple[Job, ...] = (), running: Sequence[Running] = ()) -> Instance:
+        """Return the instance with some of its jobs."""
+        now = {"cluster": self.cluster(), "revision": self.revision, "now_ms": self.now_ms}
+        fields = {**dict(self._loaded), **now, "jobs": jobs, "running": tuple(running)}
+        return Instance.model_construct(**fields)
+
     def bare(self) -> Instance:
         """Return the instance without its jobs: what the hardware is compiled from."""
-        update = {"cluster": self.cluster(), "jobs": (), "running": (), "revision": self.revision}
-        return Instance.model_construct(**{**dict(self._loaded), **update, "now_ms": self.now_ms})
+        return self._now()
 
     def waiting(self, ids: Iterable[str]) -> Instance:
         """Return the instance with some waiting jobs and nothing running."""
-        jobs = tuple(map(self.jobs.__getitem__, ids))
-        update = {"cluster": self.cluster(), "jobs": jobs, "running": (), "revision": self.revision}
-        return Instance.model_construct(**{**dict(self._loaded), **update, "now_ms": self.now_ms})
+        return self._now(tuple(map(self.jobs.__getitem__, ids)))
 
     def snapshot(self) -> Instance:
         """Return the instance as it is; the same object until something changes."""
         # Running placements state the shares granted now; the records themselves hold requests alone.
         if self._snapshot is None:
-            running: Sequence[Running] = tuple(self.running.values())
-            if self.has_limits:
-                running = granted(running, self.jobs, self._policy.share_mode)
-            self._snapshot = Instance.model_construct(
-                **{
-                    **dict(self._loaded),
-                    "revision": self.revision,
-                    "now_ms": self.now_ms,
-                    "cluster": self.cluster(),
-                    "jobs": tuple(self.jobs.values()),
-                    "running": tuple(running),
-                }
-            )
+            running = self.granted_anew(tuple(self.running.values()))
+            self._snapshot = self._now(tuple(self.jobs.values()), running)
         return self._snapshot
 
     def look_for_limits(self, jobs: Iterable[Job]) -> None:
@@ -296,7 +290,7 @@ class ClusterRecord:
         others = dict.fromkeys(job for node in nodes for job in self.ledger.on_node(node))
         return granted(placements, self.jobs, self._policy.share_mode, [self.running[job] for job in others])
 
-    def granted_anew(self, placements: Sequence[PlacementRecord]) -> Sequence[PlacementRecord]:
+    def granted_anew(self, placements: Sequence[Record]) -> Sequence[Record]:
         """Return placements of all jobs that run or start, with the shares granted beside each other."""
         return granted(placements, self.jobs, self._policy.share_mode) if self.has_limits else placements
 
@@ -309,7 +303,7 @@ class ClusterRecord:
         self.refuse_foreign(planned)
         if planned == self.revision:
             return
-        since = [change for change in self._changes if change.revision > planned]
+        since = self._since(planned)
         forgotten = self.revision - planned - len(since)
         texts = [change.text for change in since[-MOST_CHANGES_LISTED:]]
         earlier = forgotten + len(since) - len(texts)

@@ -16,13 +16,11 @@ from placeopt.check import violations
 from placeopt.check.case import names
 from placeopt.errors import BadInput, Unsupported
 from placeopt.formulations.fillings import CarriedPrices
-from placeopt.heuristics.lookahead import LookaheadDecision
 from placeopt.live_cluster.cluster_record import Ids, running_record
 from placeopt.live_cluster.cluster_state import ClusterState
 from placeopt.live_cluster.edits import Edits
-from placeopt.live_cluster.fast_path import choose_by_greedy, choose_by_lookahead, fast_path_plan
 from placeopt.live_cluster.incremental_placer import FullPlacer
-from placeopt.live_cluster.partial_plan import places_rounds, plan_for
+from placeopt.live_cluster.partial_plan import decided_round, places_rounds, plan_for
 from placeopt.live_cluster.ranking import Ranking, rank
 from placeopt.live_cluster.rebase import Committed, Refused, rebased_plan
 from placeopt.live_cluster.waiting_problem import needs_running_jobs
@@ -159,15 +157,10 @@ class LiveCluster:
         if waiting_only:
             self._last = self._place_waiting(params, given, warm=warm, prove=prove, explain=explain)
             return self._last
-        decision: LookaheadDecision | None = None
-        looks_ahead = self.state.policy.postpone.rule == "lookahead"
-        if brief and (looks_ahead or not (warm or prove)):
-            problem, budget, method = self.state.problem(), given.budget(params), method_of(params.method)
-            if looks_ahead:
-                decision, choice = choose_by_lookahead(problem, method, budget)
-            else:
-                choice = choose_by_greedy(problem, method, budget)
-            plan = None if choice is None else fast_path_plan(self.state.form, problem, choice)
+        decision = None
+        if brief and (self.state.policy.postpone.rule == "lookahead" or not (warm or prove)):
+            method = method_of(params.method)
+            plan, decision = decided_round(self.state.form, self.state.problem(), method, given.budget(params))
             if plan is not None:
                 return plan
         given = replace(given, previous=self._last if warm else None)
@@ -212,9 +205,7 @@ class LiveCluster:
         if by_neighbours or table.has_relations or state.policy.postpone.rule == "utility":
             placer = FullPlacer(state.problem())
             numbers = dict(zip(numbers, table.positions(numbers), strict=True))
-        return plan_for(
-            state.record, state.form, placer, state.policy, numbers, chosen.greedy, explain=explain, nodes=allowed
-        )
+        return plan_for(state.record, state.form, placer, numbers, chosen.greedy, explain=explain, nodes=allowed)
 
     def _numbers(self, nodes: Iterable[str]) -> IntArray:
         """Return the numbers of nodes, each once; raises ``BadInput`` for one that is not there."""

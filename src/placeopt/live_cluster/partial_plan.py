@@ -1,21 +1,28 @@
-"""The plan for some jobs: decided one after the other, judged by the ledger, with their objective and bound."""
+"""
+Plans for some jobs, judged by the ledger: jobs that are named, one after the other, and rounds that one stage decides.
+"""
 
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
 
 from placeopt.errors import InternalFault
 from placeopt.heuristics import SCORES
+from placeopt.heuristics.lookahead import LookaheadDecision
 from placeopt.live_cluster.cluster_record import ClusterRecord
 from placeopt.live_cluster.incremental_placer import IncrementalPlacer
 from placeopt.live_cluster.starts_plan import StartsPlan
-from placeopt.model import Job, Plan, Policy
+from placeopt.model import Job, Plan
 from placeopt.model.base import trusted
-from placeopt.model.plan import Seconds, Stage, Unplaced, UnplacedReason
-from placeopt.problem import BoolArray, Placement
-from placeopt.solving.draft import placed_facts, proof, value_level
+from placeopt.model.plan import Seconds, Unplaced, UnplacedReason
+from placeopt.problem import BoolArray, Placement, Problem, State
+from placeopt.solving.budget import Budget
+from placeopt.solving.draft import Recorder
 from placeopt.solving.greedy_rule import GreedyRule
 from placeopt.solving.methods import Method
+from placeopt.solving.stages.lookahead import close_needed, decide_ahead, lookahead_summary
+from placeopt.solving.stages.trivial_proof import decides_all
 from placeopt.solving.waiting_reasons import (
     NOT_EXPLAINED,
     conflict_detail,
@@ -60,7 +67,6 @@ def plan_for(
     record: ClusterRecord,
     form: StartsPlan,
     placer: IncrementalPlacer,
-    policy: Policy,
     jobs: dict[str, int],
     rule: GreedyRule,
     *,
@@ -76,39 +82,34 @@ def plan_for(
     """
     started = time.monotonic()
     placement_of = decide_all(placer, jobs, rule, nodes)
-    placed = {job_id: held for job_id, held in placement_of.items() if held is not None}
     unplaced = []
-    for job_id in (job_id for job_id in jobs if job_id not in placed):
+    for job_id in (job_id for job_id, held in placement_of.items() if held is None):
         known = explain and nodes is None
         reason, detail = _reason(placer, rule, jobs[job_id], record.jobs[job_id]) if known else NOT_EXPLAINED
         unplaced.append(trusted(Unplaced, {"job": job_id, "reason": reason, "detail": detail}))
-    value = sum(int(placer.problem.options.value[held.option]) for held in placed.values())
+    starts = {job_id: (jobs[job_id], held) for job_id, held in placement_of.items() if held is not None}
     bound = sum(placer.worth(number) for number in jobs.values())
-    made = [placer.recorder.record(job_id, held) for job_id, held in placed.items()]
     decided = time.monotonic()
-    plan = form.write(
-        placer.recorder.with_starts(made, list(placed.values()), placer.state),
-        **proof([value_level(value, bound)], unpriced=policy.weights.any_cost),
+    plan, broken = form.decided(
+        placer.recorder,
+        starts,
+        placer.state,
+        {
+            "name": "decide",
+            "outcome": "improved" if starts else "kept",
+            "detail": f"{rule.chooser or rule.score}, job by job",
+            "seconds": decided - started,
+        },
+        bound=bound,
         asked=tuple(jobs),
-        bound_relaxes=() if value == bound else RELAXES,
-        facts=placed_facts(placer.problem, list(placed.values()), len(unplaced)),
         unplaced=tuple(unplaced),
     )
-    broken = form.faults(plan, placer.problem, {jobs[job_id]: held for job_id, held in placed.items()})
     if broken:
         raise InternalFault(f"a decision was refused by the referee: {broken[0]}")
     now = time.monotonic()
-    stage = {
-        "name": "decide",
-        "outcome": "improved" if placed else "kept",
-        "detail": f"{rule.chooser or rule.score}, job by job",
-        "objective": value,
-        "bound": bound,
-        "seconds": decided - started,
-    }
     times = {"read": None, "compile": None, "solve": decided - started, "check": now - decided, "total": now - started}
-    told = {"stages": (trusted(Stage, stage),), "seconds": trusted(Seconds, times)}
-    return trusted(Plan, {**plan.__dict__, **told})
+    relaxes = () if plan.levels[0].objective == bound else RELAXES
+    return trusted(Plan, {**plan.__dict__, "bound_relaxes": relaxes, "seconds": trusted(Seconds, times)})
 
 
 def _reason(placer: IncrementalPlacer, rule: GreedyRule, number: int, record: Job) -> tuple[UnplacedReason, str]:
@@ -127,3 +128,43 @@ def _reason(placer: IncrementalPlacer, rule: GreedyRule, number: int, record: Jo
     if any(is_laid_out(problem, option) for option in problem.options_of(number)):
         return "not_reached", "greedy found no distribution that the job allows; a whole round considers all"
     return "conflict", conflict_detail(candidates, number, record, "the running jobs")
+
+
+def decided_round(
+    form: StartsPlan, problem: Problem, method: Method, budget: Budget
+) -> tuple[Plan | None, LookaheadDecision | None]:
+    """
+    Return the checked plan for the jobs that start, where one stage decides all of a round, and look-ahead's decision.
+
+    No plan where stages may find more, or ledger or audit refuse it.
+    """
+    rule, ahead, outcome = method.greedy.for_problem(problem), None, "improved"
+    starts: Mapping[int, Placement] | None
+    if problem.policy.postpone.rule == "lookahead":
+        ahead = decide_ahead(problem, rule, budget)
+        starts = ahead.starts if decides_all(problem, ahead, close_needed) else None
+        name, detail, outcome = "lookahead", lookahead_summary(ahead), "improved" if starts or ahead.waits else "kept"
+    else:
+        starts = _greedy_starts(problem, method, rule, budget)
+        name, detail = "greedy", f"{rule.chooser or rule.score} in order {rule.order}"
+    if starts is None:
+        return None, ahead
+    by_name = {problem.job_ids[job]: (job, held) for job, held in sorted(starts.items())}
+    beside = State(problem) if problem.has_geometry else None
+    stage = {"name": name, "outcome": outcome, "detail": detail}
+    plan, faults = form.decided(Recorder(problem), by_name, beside, stage)
+    return None if faults else plan, ahead
+
+
+def _greedy_starts(problem: Problem, method: Method, rule: GreedyRule, budget: Budget) -> dict[int, Placement] | None:
+    """Return where greedy starts jobs, by number; None where stages may find more, or time has run out."""
+    has_traffic = any(communication.edges for communication in problem.class_communication)
+    if not method.is_greedy or method.greedy.shape != "value" or problem.changeable or has_traffic:
+        return None
+    with budget.heuristic() as deadline:
+        result = rule.place(problem, budget, deadline)
+    placed = {job: held for job, held in enumerate(result.allocation) if held is not None}
+    starts = {job: held for job, held in placed.items() if job not in problem.running}
+    # a round places what is worth nothing only where that costs less
+    worth = not starts or any(problem.options.value[held.option] for held in starts.values())
+    return starts if worth and not result.not_reached else None

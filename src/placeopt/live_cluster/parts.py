@@ -20,9 +20,6 @@ from placeopt.problem.problem import Classes, Jobs
 NUMBER, ARRIVAL, PRIORITY, WAITS = range(4)
 COLUMNS = 4
 
-KEPT_VIEWS = 4
-"""Node classes that are kept: those of the class problem and of the whole may differ, and change with the jobs."""
-
 
 class JobTable:
     """
@@ -47,8 +44,6 @@ class JobTable:
         self._columns: IntArray = np.empty((COLUMNS, max(len(jobs), 16)), dtype=np.int64)
         self._there: BoolArray = np.zeros(self._columns.shape[1], dtype=bool)
         self._end = len(jobs)
-        self.removals = 0
-        """How many jobs were removed so far: while it stays the same, so does every job's position."""
         self._columns[NUMBER, : len(jobs)] = job_class
         self._columns[ARRIVAL, : len(jobs)] = [job.arrival_ms for job in jobs]
         self._columns[PRIORITY, : len(jobs)] = [job.priority for job in jobs]
@@ -137,7 +132,6 @@ class JobTable:
     def remove(self, job_id: str) -> None:
         """Remove a job."""
         row = self._row.pop(job_id)
-        self.removals += 1
         self._there[row] = False
         number = int(self._columns[NUMBER, row])
         self._count[number] -= 1
@@ -212,21 +206,18 @@ class Parts:
         self.lost = find_lost(instance)
         """Running jobs on nodes and GPUs that are not listed; their stand-ins stay as long as these parts."""
         self.hardware: Hardware = compile_hardware(with_lost(instance, self.lost), policy)
-        self._node_classes: dict[object, tuple[IntArray, list[int]]] = {}
+        self._node_classes: dict[str, tuple[object, tuple[IntArray, list[int]]]] = {}
         self._classes: dict[str, tuple[object, Classes]] = {}
         self._whole: tuple[Instance, Problem] | None = None
         self.placed: dict[str, Placement] = {}
         """Running placements, in options of the class problem, as far as they are known in present numbers of nodes."""
         self._as_whole: dict[str, Placement] = {}  # the same in options of the last whole problem
         self._option: list[int] = []  # option of the class problem -> of the last whole problem
-        self._running: tuple[object, dict[int, Placement]] = None, {}
-        self._version = 0
 
     def start(self, job_id: str, placement: Placement) -> None:
         """Note where a job runs, in options of the class problem, instead of any former place."""
         self.placed[job_id] = placement
         self.table.set_waiting(job_id, waits=False)
-        self._version += 1
         if placement.option < len(self._option):
             self._as_whole[job_id] = _with_option(placement, self._option[placement.option])
         else:
@@ -234,7 +225,6 @@ class Parts:
 
     def stop(self, job_id: str) -> None:
         """Note that a job no longer runs."""
-        self._version += 1
         self.table.set_waiting(job_id, waits=True)
         self._as_whole.pop(job_id, None)
         self.placed.pop(job_id, None)
@@ -242,7 +232,6 @@ class Parts:
     def replace(self, placed: dict[str, Placement]) -> None:
         """Replace the running placements by those that are known in new numbers of nodes and GPUs."""
         self.placed, self._option = placed, []
-        self._version += 1
 
     def hardware_changed(self, instance: Instance, before: Mapping[str, Node], *, other_holds: bool) -> None:
         """Compile what depends on nodes that changed, and on holds; ``before`` has the former records of nodes."""
@@ -283,22 +272,15 @@ class Parts:
         if allowed.moves_max or allowed.shrinks_max or allowed.preemptions_max:
             number = dict(zip(self.placed, self.table.positions(self.placed), strict=True))
         jobs = Jobs(self.table.ids(), job_class, arrival, priority, **may_change(instance, self.policy, number))
-        running = self._running_now(_option_of(class_problem, classes, order))
+        option = _option_of(class_problem, classes, order)
+        if option != self._option:
+            self._option = option
+            self._as_whole = {job_id: _with_option(p, option[p.option]) for job_id, p in self.placed.items()}
+        running = dict(zip(self.table.positions(self._as_whole), self._as_whole.values(), strict=True))
         problem = assemble(instance, self.policy, self.hardware, classes, jobs, running, given=given)
         problem = without_fixed(problem)
         self._whole = (given, problem)
         return problem
-
-    def _running_now(self, option: list[int]) -> dict[int, Placement]:
-        """Return the running placements by position, in options of the whole problem; one object until that changes."""
-        if option != self._option:
-            self._option, self._version = option, self._version + 1
-            self._as_whole = {job_id: _with_option(p, option[p.option]) for job_id, p in self.placed.items()}
-        key = (self._version, self.table.removals)
-        if self._running[0] != key:
-            positions = self.table.positions(self._as_whole)
-            self._running = key, dict(zip(positions, self._as_whole.values(), strict=True))
-        return self._running[1]
 
     def _compiled(self, use: str, instance: Instance, members: list[Job], numbers: IntArray) -> Classes:
         """Return the classes for ``members``, whose numbers are ``numbers``; the former ones if nothing changed."""
@@ -306,11 +288,9 @@ class Parts:
         key = (seen, tuple(numbers.tolist()))
         known = self._classes.get(use)
         if known is None or known[0] != key:
-            nodes = self._node_classes.get(seen)
-            if nodes is None:
-                if len(self._node_classes) >= KEPT_VIEWS:
-                    self._node_classes.clear()
-                nodes = self._node_classes[seen] = node_classes(instance, members, self.hardware.node_flavor.tolist())
+            nodes = next((nodes for former, nodes in self._node_classes.values() if former == seen), None)
+            nodes = nodes or node_classes(instance, members, self.hardware.node_flavor.tolist())
+            self._node_classes[use] = seen, nodes
             known = self._classes[use] = key, compile_classes(instance, self.policy, self.hardware, members, *nodes)
         return known[1]
 

@@ -9,9 +9,11 @@ from placeopt.check import Judgement
 from placeopt.live_cluster.cluster_record import ClusterRecord
 from placeopt.model import Placement as PlacementRecord
 from placeopt.model import Plan, Policy
+from placeopt.model.base import trusted
+from placeopt.model.plan import Stage
 from placeopt.problem import Allocation, Placement, Problem, State
 from placeopt.solving.audit import below_minimum
-from placeopt.solving.draft import Recorder, plan_of
+from placeopt.solving.draft import Recorder, placed_facts, plan_of, proof, value_level
 from placeopt.terms.rules.minimal_utility import applies
 
 
@@ -43,13 +45,41 @@ class StartsPlan:
         }
         return plan_of(self._record, self._policy, **{**fields, **stated})
 
-    def faults(self, plan: Plan, problem: Problem, starts: Mapping[int, Placement]) -> list[str]:
-        """Return what ledger and audit find wrong with a plan whose placements in ``problem`` are ``starts``."""
+    def decided(
+        self,
+        recorder: Recorder,
+        starts: Mapping[str, tuple[int, Placement]],
+        state: State | None,
+        stage: Mapping[str, Any],
+        *,
+        bound: int | None = None,
+        **stated: Any,
+    ) -> tuple[Plan, list[str]]:
+        """
+        Return the plan of one decision, and what ledger and audit find wrong with it.
+
+        ``starts``: The jobs that start, each with its number in the problem of the decision, and its place. ``state``:
+        What was free before, None: places have no slots. ``stage``: Fields of the record of what decided. ``bound``: On
+        the value of these jobs.
+        """
+        problem, placed = recorder.problem, [held for _, held in starts.values()]
+        value = int(problem.options.value[[held.option for held in placed]].sum())
+        unpriced = self._policy.weights.any_cost
+        made = recorder.with_starts([recorder.record(job, held) for job, (_, held) in starts.items()], placed, state)
+        fields = {"detail": "", "seconds": None, **stage, "objective": value, "bound": bound}
+        plan = self.write(
+            made,
+            **proof([value_level(value, bound)], unpriced=unpriced),
+            facts=placed_facts(problem, placed, len(stated.get("unplaced", ()))),
+            stages=(trusted(Stage, fields),),
+            **stated,
+        )
         faults = [str(violation) for violation in self.judge(plan).violations]
         if applies(problem):
-            after = (starts.get(job, problem.running.get(job)) for job in range(problem.num_jobs))
-            faults += below_minimum(problem, tuple(after))
-        return faults
+            after = dict(starts.values())
+            allocation = (after.get(job, problem.running.get(job)) for job in range(problem.num_jobs))
+            faults += below_minimum(problem, tuple(allocation))
+        return plan, faults
 
     def prepare(self) -> None:
         """Nothing: these plans name no digest."""
