@@ -88,24 +88,36 @@ def plan_actions(instance: Instance, plan: Plan) -> tuple[Action, ...]:
 
 def start_action(job: Job, placement: Placement, revision: int) -> Action:
     """Return the action that starts a waiting job where room is idle: it comes after no other."""
-    return _action("start", job, revision, _parts(job, None, placement, "start"), ())
+    return _action("start", job, revision, None, placement)
 
 
 def _action(
     do: ActionKind,
     job: Job,
     revision: int,
-    workers: tuple[tuple[ActionPart, ...], tuple[ActionPart, ...]],
-    after: Iterable[int],
+    before: Placement | None,
+    now: Placement | None,
+    after: Iterable[int] = (),
 ) -> Action:
-    parts, leaves = workers
+    """
+    Return the action that brings a job from one placement to another: the workers after it, and those that it stops.
+
+    Of a shrink each keeps the origin that it had; of a start of what a running gang lacks the others are not named.
+    """
+    then, kept = _workers(before), _workers(now)
+    if do == "start":
+        kept, then = [worker for worker in kept if worker not in then], []
+    ranks = [worker[0] for worker in kept]
+    if do == "shrink" and before is not None and now is not None:
+        ranks = kept_ranks(before, now)
+        then = [worker for worker in then if worker[0] not in ranks]
     return Action(
         do=do,
         job=job.id,
         revision=revision,
         origin=job.origin and Origin(name=job.origin.name, id=job.origin.id),
-        parts=parts,
-        leaves=leaves,
+        parts=_named(job, kept, ranks),
+        leaves=_named(job, then, [worker[0] for worker in then]),
         after=tuple(sorted(after)),
     )
 
@@ -183,9 +195,7 @@ class _Sequence:
         if before is None and job in self._directory.running:  # it was stopped to break a ring
             after |= {n for n, action in enumerate(self.actions) if action.job == job}
         self._now[job] = placement
-        record = self._directory.jobs[job]
-        workers = _parts(record, before, placement, do)
-        self.actions.append(_action(do, record, self._revision, workers, after))
+        self.actions.append(_action(do, self._directory.jobs[job], self._revision, before, placement, after))
 
     def _difference(self, job: str, placement: Placement | None) -> tuple[Amounts, Amounts]:
         """Return what a job takes more and what it takes less than now, of the resources that actions need."""
@@ -217,23 +227,6 @@ def kept_ranks(before: Placement, now: Placement) -> list[int]:
     return ranks
 
 
-def _parts(
-    job: Job, before: Placement | None, now: Placement | None, do: ActionKind
-) -> tuple[tuple[ActionPart, ...], tuple[ActionPart, ...]]:
-    """
-    Return the workers after an action and those that it stops.
-
-    Of a shrink each keeps the origin that it had; of a start of what a running gang lacks the others are not named.
-    """
-    then, kept = _workers(before), _workers(now)
-    if do == "start":
-        return _named(job, [worker for worker in kept if worker not in then]), ()
-    if before is None or now is None or do != "shrink":
-        return _named(job, kept), _named(job, then)
-    ranks = kept_ranks(before, now)
-    return _named(job, kept, ranks), _named(job, [worker for worker in then if worker[0] not in ranks])
-
-
 Worker = tuple[int, str, tuple[int, ...]]
 """Rank, node and GPUs."""
 
@@ -248,11 +241,10 @@ def _workers(placement: Placement | None) -> list[Worker]:
     )
 
 
-def _named(job: Job, workers: Sequence[Worker], ranks: Sequence[int] | None = None) -> tuple[ActionPart, ...]:
-    """Return the workers with their origins; ``ranks``: by which the job names them, if not their own."""
+def _named(job: Job, workers: Sequence[Worker], ranks: Sequence[int]) -> tuple[ActionPart, ...]:
+    """Return the workers with their origins; ``ranks``: by which the job names them."""
     names = () if job.origin is None else job.origin.workers
-    parts = []
-    for (rank, node, gpus), known_as in zip(workers, [w[0] for w in workers] if ranks is None else ranks, strict=True):
-        origin = names[known_as] if known_as < len(names) else None
-        parts.append(ActionPart(rank=rank, node=node, gpus=gpus, origin=origin))
-    return tuple(parts)
+    return tuple(
+        ActionPart(rank=rank, node=node, gpus=gpus, origin=names[known_as] if known_as < len(names) else None)
+        for (rank, node, gpus), known_as in zip(workers, ranks, strict=True)
+    )
