@@ -9,13 +9,14 @@ import numpy as np
 
 from placeopt.check import Violation
 from placeopt.errors import BadInput, PlaceoptError
+from placeopt.live_cluster.changes import ClusterChanges
 from placeopt.live_cluster.cluster_record import ClusterRecord
 from placeopt.live_cluster.incremental_placer import IncrementalPlacer
 from placeopt.live_cluster.index_remap import IndexRemap
 from placeopt.live_cluster.parts import Parts
 from placeopt.live_cluster.starts_plan import StartsPlan
 from placeopt.live_cluster.waiting_problem import waiting_problem
-from placeopt.model import Hold, Instance, Job, Node, Policy, Running
+from placeopt.model import Instance, Job, Policy, Running
 from placeopt.problem import Placement, Problem, State
 from placeopt.problem.compile import refuse_huge_values
 from placeopt.problem.grants import refuse_overfull
@@ -109,44 +110,28 @@ class ClusterState:
         """Take over all of another state."""
         vars(self).update(vars(other))
 
-    def change(
-        self,
-        *,
-        add: tuple[Job, ...],
-        remove: tuple[str, ...],
-        stop: tuple[str, ...],
-        nodes: Mapping[str, Node | None],
-        holds: tuple[Hold, ...] | None,
-        now_ms: int,
-    ) -> None:
+    def change(self, changes: ClusterChanges, remove: tuple[str, ...], stop: tuple[str, ...]) -> None:
         """
-        Stop running jobs, put other records of nodes (None removes one), remove waiting jobs, and add some.
+        Stop running jobs, put other records of nodes and holds, remove waiting jobs, and add some.
 
-        ``holds``: All room that is held from now on, None as before. ``now_ms``: The time, unless it is later already.
-        All of it has been checked as far as the records can tell.
+        ``remove``: Jobs that go, ``stop`` those of them, and others, that run until now. All of it has been checked as
+        far as the records can tell.
         """
-        record, now_ms = self.record, max(now_ms, self.record.now_ms)
+        record, add, now_ms = self.record, changes.add_jobs, max(changes.now_ms, self.record.now_ms)
+        other_holds = changes.holds is not None and changes.holds != record.holds
         time_tells = now_ms > record.now_ms and record.has_timed_holds
-        if nodes or holds is not None or time_tells or not self.parts.table.tells_apart(add):
+        if changes.nodes or other_holds or time_tells or not self.parts.table.tells_apart(add):
             with self.restored():
-                self._change_hardware(add, remove, stop, nodes, holds, now_ms)
+                for job_id in stop:
+                    self.stop(job_id)
+                self._change_hardware(changes, remove, now_ms)
         else:
             self._change_jobs(add, remove, stop)
         record.now_ms = now_ms
 
-    def _change_hardware(
-        self,
-        add: tuple[Job, ...],
-        remove: tuple[str, ...],
-        stop: tuple[str, ...],
-        nodes: Mapping[str, Node | None],
-        holds: tuple[Hold, ...] | None,
-        now_ms: int,
-    ) -> None:
+    def _change_hardware(self, changes: ClusterChanges, remove: tuple[str, ...], now_ms: int) -> None:
         """Change the hardware, or all that it takes to tell jobs apart; the caller undoes what fails on the way."""
-        record, parts = self.record, self.parts
-        for job_id in stop:
-            self.stop(job_id)
+        record, parts, add, nodes = self.record, self.parts, changes.add_jobs, changes.nodes
         before = {name: record.nodes[name] for name in nodes if name in record.nodes}
         for name, node in nodes.items():
             if node is not None:
@@ -156,7 +141,7 @@ class ClusterState:
         if nodes:
             record.nodes_changed()
         known_holds = record.holds_for_some
-        other_holds = record.hold(holds, now_ms)
+        other_holds = record.hold(changes.holds, now_ms)
         self._refuse_impossible([name for name, node in nodes.items() if node is not None], "nodes")
         if record.holds_for_some == known_holds and parts.table.tells_apart(add) and not self._changes_lost(nodes):
             hardware = parts.hardware if nodes or other_holds else None
