@@ -7,6 +7,7 @@ import pytest
 
 from placeopt import Engine, Instance, InternalFault, Policy, Progress, SolverFault, audit, violations
 from placeopt.build import instance, job
+from placeopt.edits import RemoveJobs
 from placeopt.errors import OutOfTime
 from placeopt.live_cluster import ClusterChanges
 from placeopt.model import Weights
@@ -70,13 +71,19 @@ def test_every_call_of_a_live_engine_too(monkeypatch: pytest.MonkeyPatch) -> Non
         engine.load(knapsack())
         plan = engine.place(["a"])
         cause = ZeroDivisionError("by 0")
-        for name in ("LiveCluster.place_jobs", "LiveCluster.commit", "edits.Edits.edit", "edits.Edits.apply"):
+        below = (
+            "LiveCluster._place_jobs",
+            "cluster_record.ClusterRecord.refuse_stale",
+            "edits.Edits._edit",
+            "edits.Edits._change",
+        )
+        for name in below:
             monkeypatch.setattr("placeopt.live_cluster." + name, failing(cause))
         calls: list[Callable[[], object]] = [
             lambda: engine.apply(ClusterChanges(now_ms=1)),
             lambda: engine.place(["a"]),
             lambda: engine.commit(plan),
-            lambda: engine.edit(()),
+            lambda: engine.edit([RemoveJobs(do="remove_jobs", jobs=("a",))]),
         ]
         for call in calls:
             with pytest.raises(InternalFault, match="ZeroDivisionError: by 0") as caught:
