@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from itertools import filterfalse
 
 import numpy as np
 
@@ -46,16 +47,18 @@ class ClusterState:
 
     def _compile(self, instance: Instance) -> None:
         self.parts = Parts(instance, self.policy)
-        table = self.parts.table
-        problem = self.parts.class_problem(self.record.bare())
-        refuse_huge_values(problem.options, table.count, self.policy, len(instance.running))
+        classes, problem = self.parts.classes, self.parts.class_problem(self.record.bare())
+        refuse_huge_values(problem.options, classes.count, self.policy, len(instance.running))
         self.node_number = {name: n for n, name in enumerate(problem.node_ids)}
-        for running in instance.running:
-            number = table.number(running.job)
-            self.parts.start(running.job, running_placement(running, problem, number, self.node_number))
-        whole = self.parts.whole(instance, problem)
-        self.placer = IncrementalPlacer(problem, table.count, State(whole))
-        self.placer.held_value = int(problem.options.value[[p.option for p in self.parts.placed.values()]].sum())
+        self.placed: dict[str, Placement] = {
+            held.job: running_placement(held, problem, classes.number(held.job), self.node_number)
+            for held in instance.running
+        }
+        """Where jobs run, in options of the class problem, as far as that is known in present numbers of nodes."""
+        whole = self.parts.whole(instance, problem, self.placed)
+        self._whole = instance, whole
+        self.placer = IncrementalPlacer(problem, classes.count, State(whole))
+        self.placer.held_value = int(problem.options.value[[held.option for held in self.placed.values()]].sum())
 
     @property
     def snapshot(self) -> Instance:
@@ -69,15 +72,19 @@ class ClusterState:
 
     def waiting_problem(self) -> Problem:
         """Return the problem of the waiting jobs alone, beside the load of all that runs."""
-        columns = self.parts.table.waiting_columns()
-        instance = self.record.waiting(columns[0])
-        return waiting_problem(instance, self.policy, self.placer.problem, self.placer.state, columns)
+        record, placer = self.record, self.placer
+        ids = tuple(filterfalse(record.running.__contains__, record.jobs))
+        columns = ids, *self.parts.classes.columns(ids)
+        return waiting_problem(record.waiting(ids), self.policy, placer.problem, placer.state, columns)
 
     def problem(self) -> Problem:
         """Return what ``compile_problem`` makes of the snapshot, from the parts."""
-        if len(self.parts.placed) < len(self.record.running):
-            self.parts.replace({job_id: self._placement(held) for job_id, held in self.record.running.items()})
-        return self.parts.whole(self.snapshot, self.placer.problem)
+        instance = self.snapshot
+        if self._whole[0] is not instance:
+            if len(self.placed) < len(self.record.running):
+                self.placed = {job_id: self._placement(held) for job_id, held in self.record.running.items()}
+            self._whole = instance, self.parts.whole(instance, self.placer.problem, self.placed)
+        return self._whole[1]
 
     @contextmanager
     def restored(self) -> Iterator[None]:
@@ -120,7 +127,7 @@ class ClusterState:
         record, add, now_ms = self.record, changes.add_jobs, max(changes.now_ms, self.record.now_ms)
         other_holds = changes.holds is not None and changes.holds != record.holds
         time_tells = now_ms > record.now_ms and record.has_timed_holds
-        if changes.nodes or other_holds or time_tells or not self.parts.table.tells_apart(add):
+        if changes.nodes or other_holds or time_tells or not self.parts.classes.tells_apart(add):
             with self.restored():
                 for job_id in stop:
                     self.stop(job_id)
@@ -143,7 +150,7 @@ class ClusterState:
         known_holds = record.holds_for_some
         other_holds = record.hold(changes.holds, now_ms)
         self._refuse_impossible([name for name, node in nodes.items() if node is not None], "nodes")
-        if record.holds_for_some == known_holds and parts.table.tells_apart(add) and not self._changes_lost(nodes):
+        if record.holds_for_some == known_holds and parts.classes.tells_apart(add) and not self._changes_lost(nodes):
             hardware = parts.hardware if nodes or other_holds else None
             if hardware is not None:
                 parts.hardware_changed(record.bare(), before, other_holds=other_holds)
@@ -160,45 +167,44 @@ class ClusterState:
         self, add: tuple[Job, ...], remove: tuple[str, ...], stop: tuple[str, ...], hardware: Hardware | None = None
     ) -> None:
         """Let jobs come, go and stop, or raise and change no job; ``hardware``: what was there before, None: as now."""
-        table, record, placer = self.parts.table, self.record, self.placer
-        known = len(table.members)
-        numbers = table.classes_of(add)
+        classes, record, placer = self.parts.classes, self.record, self.placer
+        known = len(classes.members)
+        numbers = classes.of(add)
         problem = placer.problem
         try:
-            grown = len(table.members) > problem.num_jobs
-            if hardware is not None or grown or len(table) + len(add) > 2 * max(placer.jobs_known, 1):
+            grown = len(classes.members) > problem.num_jobs
+            if hardware is not None or grown or len(record.jobs) + len(add) > 2 * max(placer.jobs_known, 1):
                 problem = self.parts.class_problem(record.bare())
             if add or hardware is not None:
-                counts = table.count + np.bincount(np.array(numbers, dtype=np.int64), minlength=len(table.members))
+                counts = classes.count + np.bincount(np.array(numbers, dtype=np.int64), minlength=len(classes.members))
                 refuse_huge_values(problem.options, counts, self.policy, len(record.running))
         except PlaceoptError:
-            table.forget_classes(known)
+            classes.forget(known)
             raise
         for job_id in stop:
             self.stop(job_id)
         for job_id in remove:
-            table.remove(job_id)
+            classes.remove(job_id)
             del record.jobs[job_id]
         for job, number in zip(add, numbers, strict=True):
-            table.add(job, number)
-            record.jobs[job.id] = table.shared(job, number)
+            record.jobs[job.id] = classes.add(job, number)
         record.look_for_limits(add)
         if problem is placer.problem:
             return
         if hardware is None or hardware is self.parts.hardware:
-            placer.use_classes(problem, table.count)
+            placer.use_classes(problem, classes.count)
             return
         remap = IndexRemap(placer.problem, problem)
-        placer.use_hardware(problem, table.count, remap, map(self._placement, record.running.values()))
+        placer.use_hardware(problem, classes.count, remap, map(self._placement, record.running.values()))
         if remap.shifts:
-            self.parts.replace({})
+            self.placed.clear()
         self.node_number = {name: n for n, name in enumerate(problem.node_ids)}
 
     def prioritise(self, priority: Mapping[str, int]) -> None:
         """Set the priority of jobs."""
         for job_id, number in priority.items():
             self.record.ledger.put_job(self.record.jobs[job_id].model_copy(update={"priority": number}))
-            self.parts.table.prioritise(job_id, number)
+            self.parts.classes.prioritise(job_id, number)
 
     def compile_if_stale(self, gone: Iterable[Running] = ()) -> None:
         """
@@ -208,7 +214,7 @@ class ClusterState:
         """
         lost, listed = self.parts.lost, self.record.ledger.directory.machines
         nodes = {node.id for node in lost.nodes if node.machine not in listed} if lost else ()
-        if self.parts.table.is_stale or any(held.node in nodes for one in gone for held in one.assignments):
+        if self.parts.classes.is_stale or any(held.node in nodes for one in gone for held in one.assignments):
             self._compile(self.snapshot)
 
     def adopt(self, running: Collection[Running]) -> None:
@@ -219,7 +225,7 @@ class ClusterState:
                 self.start(held)
                 begun.append(held.job)
             self._refuse_impossible([at.node for held in running for at in held.assignments], "placement")
-            counts = self.parts.table.count
+            counts = self.parts.classes.count
             refuse_huge_values(self.placer.problem.options, counts, self.policy, len(self.record.running))
         except PlaceoptError:
             for job_id in begun:
@@ -228,26 +234,26 @@ class ClusterState:
 
     def start(self, running: Running) -> None:
         """Place a job, instead of any placement that it held before."""
-        number, before = self.parts.table.number(running.job), self.record.running.get(running.job)
+        number, before = self.parts.classes.number(running.job), self.record.running.get(running.job)
         placement = running_placement(running, self.placer.problem, number, self.node_number)
         if before is not None:
             self.placer.take(number, self._placement(before), -1)
         self.placer.take(number, placement)
-        self.parts.start(running.job, placement)
+        self.placed[running.job] = placement
         self.record.ledger.start(running)
 
     def stop(self, job_id: str) -> None:
         """Release what a running job holds."""
         placement = self._placement(self.record.ledger.stop(job_id))
-        self.parts.stop(job_id)
-        self.placer.take(self.parts.table.number(job_id), placement, -1)
+        self.placed.pop(job_id, None)
+        self.placer.take(self.parts.classes.number(job_id), placement, -1)
 
     def _placement(self, running: Running) -> Placement:
         """Return where a job runs; the first time after nodes were numbered anew, read from its record."""
-        known = self.parts.placed.get(running.job)
+        known = self.placed.get(running.job)
         if known is not None:
             return known
-        return running_placement(running, self.placer.problem, self.parts.table.number(running.job), self.node_number)
+        return running_placement(running, self.placer.problem, self.parts.classes.number(running.job), self.node_number)
 
     def _changes_lost(self, nodes: Collection[str]) -> bool:
         """Whether jobs run on GPUs of ``nodes`` that are no longer listed, or ran on such GPUs before nodes changed."""

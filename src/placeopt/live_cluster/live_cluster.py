@@ -182,7 +182,7 @@ class LiveCluster:
                 "policy.postpone.rule: 'lookahead' weighs all waiting jobs against each other, so it decides whole "
                 "rounds; call place() without jobs, or take the rule 'utility' or 'none'"
             )
-        table, placer, numbers = state.parts.table, state.placer, dict[str, int]()
+        classes, placer, numbers = state.parts.classes, state.placer, dict[str, int]()
         for job_id in jobs:
             if not isinstance(job_id, str):
                 raise BadInput(f"jobs: {type(job_id).__name__}, expected ids")
@@ -192,7 +192,7 @@ class LiveCluster:
                 raise BadInput(f"jobs: job {job_id!r} runs already")
             if job_id not in state.record.jobs:
                 raise BadInput(f"jobs: no job {job_id!r}; a step add_jobs brings it")
-            numbers[job_id] = table.number(job_id)
+            numbers[job_id] = classes.number(job_id)
         allowed = None
         if nodes is not None:
             if chosen.greedy.chooser is not None:
@@ -202,9 +202,10 @@ class LiveCluster:
             allowed = np.zeros(len(state.node_number), dtype=bool)
             allowed[self._numbers(nodes)] = True
         by_neighbours = chosen.greedy.chooser is not None and state.policy.interference.model == "curve"
-        if by_neighbours or table.has_relations or state.policy.postpone.rule == "utility":
+        if by_neighbours or classes.has_relations or state.policy.postpone.rule == "utility":
             placer = FullPlacer(state.problem())
-            numbers = dict(zip(numbers, table.positions(numbers), strict=True))
+            position = {job_id: j for j, job_id in enumerate(placer.problem.job_ids)}
+            numbers = {job_id: position[job_id] for job_id in numbers}
         return plan_for(state.record, state.form, placer, numbers, chosen.greedy, explain=explain, nodes=allowed)
 
     def _numbers(self, nodes: Iterable[str]) -> IntArray:
@@ -222,7 +223,7 @@ class LiveCluster:
         reason = needs_running_jobs(self.state.record, self.state.policy, method_of(params.method))
         if reason is None and self.state.parts.lost:
             reason = "jobs run on nodes or GPUs that are not listed"
-        if reason is None and self.state.parts.table.has_relations:
+        if reason is None and self.state.parts.classes.has_relations:
             reason = "relations between jobs look at running jobs"
         if reason is not None:
             raise Unsupported(f"waiting_only: {reason}; call place() without it")
@@ -278,12 +279,13 @@ class LiveCluster:
         if job not in state.record.jobs or job in state.record.running:
             raise BadInput(f"job: no job {job!r} waits")
         asked = np.arange(len(state.node_number)) if nodes is None else self._numbers(nodes)
-        table, open_ = state.parts.table, None
-        if table.has_relations:
-            open_ = open_nodes(State(state.problem()), table.positions([job])[0])
+        classes, open_ = state.parts.classes, None
+        if classes.has_relations:
+            problem = state.problem()
+            open_ = open_nodes(State(problem), problem.job_ids.index(job))
         record = state.record
         return rank(
-            state.placer, table.number(job), record.jobs[job], chosen.greedy.score, record.revision, asked, open_
+            state.placer, classes.number(job), record.jobs[job], chosen.greedy.score, record.revision, asked, open_
         )
 
     def commit(

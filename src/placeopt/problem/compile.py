@@ -159,18 +159,24 @@ def compile_classes(
     )
 
 
-def classes_among(classes: Classes, chosen: IntArray) -> Classes:
-    """Return the classes of jobs ``chosen``, ascending numbers, of compiled ones; classes of nodes stay as they are."""
-    options, start = classes.options, classes.class_option_start
+def options_among(classes: Classes, chosen: IntArray) -> IntArray:
+    """Return the options of the classes of jobs ``chosen``, class by class."""
+    start = classes.class_option_start
     length = np.diff(start)[chosen]
-    ends = np.cumsum(length)
-    row = np.arange(int(length.sum())) + np.repeat(start[:-1][chosen] - (ends - length), length)
+    before = np.cumsum(length) - length
+    rows: IntArray = np.arange(int(length.sum())) + np.repeat(start[:-1][chosen] - before, length)
+    return rows
+
+
+def classes_among(classes: Classes, chosen: IntArray) -> Classes:
+    """Return the classes of jobs ``chosen`` of compiled ones, in that order; classes of nodes stay as they are."""
+    options, row, length = classes.options, options_among(classes, chosen), np.diff(classes.class_option_start)[chosen]
     columns = {
         field.name: _chosen(getattr(options, field.name), row) for field in fields(options) if field.name != "job_class"
     }
     names = [field.name for field in fields(classes) if field.name.startswith("class_")]
     own = {name: _chosen(getattr(classes, name), chosen) for name in names}
-    own["class_option_start"] = np.concatenate(([0], ends))
+    own["class_option_start"] = np.concatenate(([0], np.cumsum(length)))
     options = Options(job_class=np.repeat(np.arange(len(chosen)), length), **columns)
     return replace(classes, options=options, **own)
 
