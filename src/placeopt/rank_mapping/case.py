@@ -73,9 +73,9 @@ class MappingProblem:
         """Sum over unordered pairs of tasks of traffic x distance."""
         return round(float((self.traffic * self.distances[np.ix_(order, order)]).sum()) / 2)
 
-    def holds_groups(self, gpus: IntArray | tuple[int, ...]) -> bool:
+    def holds_groups(self, gpus: IntArray) -> bool:
         """Whether these are all GPUs of some groups: no rank lies across their border."""
-        return len(gpus) == int(np.isin(self.groups, self.groups[np.array(gpus)]).sum())
+        return len(gpus) == int(np.isin(self.groups, self.groups[gpus]).sum())
 
     @cached_property
     def constant(self) -> bool:

@@ -10,11 +10,11 @@ import numpy as np
 
 from placeopt.errors import BadInput, Unsupported
 from placeopt.problem import IntArray, Placement, Problem
-from placeopt.rank_mapping.blocks import find_blocks
-from placeopt.rank_mapping.bound import cut_bound
+from placeopt.rank_mapping.bound import cut_bound, gilmore_lawler
 from placeopt.rank_mapping.case import Mapping, MappingProblem, make_case
 from placeopt.rank_mapping.search import improve
 from placeopt.rank_mapping.sets import map_by_sets
+from placeopt.rank_mapping.tree import find_tree
 from placeopt.terms.costs.communication import job_cost, rank_traffic
 
 MAX_GPUS = 1_024
@@ -90,21 +90,23 @@ def _solve(
     deadline: float,
     seed: int,
     on_better: Callable[[Mapping], object],
+    *,
+    in_round: bool = False,
 ) -> Mapping:
-    by_node = np.argsort(case.groups, kind="stable")
-    best = by_node if start is None else start.astype(np.int64)
+    """Return the best order. ``in_round``: Whether the bound has no reader, so that one serves that ends searches."""
+    best = np.argsort(case.groups, kind="stable") if start is None else start.astype(np.int64)
     cost, bound = case.cost(best), 0
     if case.constant:
         return Mapping(best, cost, cost)
     on_better(Mapping(best, cost, bound))
-    blocks = find_blocks(case)
+    if not in_round and time.monotonic() < deadline:
+        bound = -(-gilmore_lawler(case.traffic, case.distances) // 2)  # which counts each pair twice
+    tree = find_tree(case)
     now = time.monotonic()
-    bound = cut_bound(case, blocks, now + BOUND_SHARE * (deadline - now))
+    bound = max(bound, cut_bound(case, tree, now + BOUND_SHARE * (deadline - now)))
     rng = np.random.default_rng(seed)
-    in_tree = np.array([gpu for leaf in blocks.root.leaves for gpu in leaf.gpus])
-    sequence = by_node if blocks.root.is_table else in_tree
-    along = np.argsort(sequence)  # (n,) position of each GPU in the tree
-    for order in (best, sequence) if case.size > 1 else (best,):
+    along = np.argsort(tree.root.gpus)  # (n,) position of each GPU in the tree
+    for order in (best, tree.root.gpus) if case.size > 1 else (best,):
         slots = order.reshape(-1, case.size)
         in_order = np.argsort(along[slots].min(axis=1))
         found = improve(case, slots[in_order], np.argsort(in_order), rng, deadline, bound)
@@ -113,7 +115,7 @@ def _solve(
         on_better(Mapping(best, cost, bound))
         if cost <= bound or time.monotonic() >= deadline:
             break
-    proven = map_by_sets(case, blocks, deadline) if cost > bound else None
+    proven = map_by_sets(case, tree, deadline) if cost > bound else None
     if proven is not None:
         best, cost, bound = proven, case.cost(proven), case.cost(proven)
     return Mapping(best, cost, bound)
@@ -128,48 +130,34 @@ def _check(case: MappingProblem, start: IntArray) -> None:
         raise BadInput("mapping: start must give each rank GPUs of one group")
 
 
-def improve_ranks(
-    problem: Problem, job: int, placement: Placement, deadline: float, *, seed: int = 0
-) -> tuple[Placement, int]:
+def improve_ranks(problem: Problem, job: int, placement: Placement, deadline: float, *, seed: int = 0) -> Placement:
     """
     Permute the ranks of a job on the GPUs that it holds, so that its communication costs less.
 
-    Returns the placement, or the same object where nothing better was found, and a proven lower bound on ``job_cost``
-    over all ways to assign these GPUs. Only a job with edges can gain; for others the bound is its cost. Beyond the
-    limits of ``map_ranks`` (1,024 GPUs, costs of 2^47) nothing is tried and the bound is 0.
+    Returns the placement, or the same object where nothing better was found. Only a job with edges can gain. Beyond
+    the limits of ``map_ranks`` (1,024 GPUs, costs of 2^47) nothing is tried.
 
     The placement need not be in any state. Every rule still holds: the same GPUs are held, each node has as many
     workers as before, and a worker's GPUs are on one node (which two of a node's GPUs a worker of two gets may change).
     """
     communication = problem.class_communication[problem.job_class[job]]
     before = job_cost(problem, job, placement)
-    if not communication.edges or before == 0:
-        return placement, before
-    workers = len(placement.nodes)
-    gpus = np.array(placement.gpus, dtype=np.int64)
-    if len(gpus) > MAX_GPUS:  # before the table of distances is made
-        return placement, 0
+    workers, gpus = len(placement.nodes), np.array(placement.gpus, dtype=np.int64)
+    if not communication.edges or before == 0 or len(gpus) > MAX_GPUS:  # before the table of distances is made
+        return placement
     try:
-        mapping = map_ranks(
+        case = make_case(
             rank_traffic(communication, workers),
             problem.topology.pair_distances(gpus),
             problem.gpu_node[gpus],
             gpus_per_rank=len(gpus) // workers,
             inside=int(communication.weight),
-            start=np.arange(len(gpus)),
-            deadline=deadline,
-            seed=seed,
         )
     except Unsupported:
-        return placement, 0
+        return placement
+    mapping = _solve(case, np.arange(len(gpus)), deadline, seed, lambda _: None, in_round=True)
     if mapping.cost >= before:
-        return placement, mapping.bound
+        return placement
     held = gpus[mapping.order]
-    return (
-        replace(
-            placement,
-            nodes=tuple(problem.gpu_node[held].reshape(workers, -1)[:, 0].tolist()),
-            gpus=tuple(held.tolist()),
-        ),
-        mapping.bound,
-    )
+    nodes = problem.gpu_node[held].reshape(workers, -1)[:, 0]
+    return replace(placement, nodes=tuple(nodes.tolist()), gpus=tuple(held.tolist()))

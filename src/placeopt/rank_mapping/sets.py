@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from functools import lru_cache
 from itertools import combinations, permutations
 
 import numpy as np
 
 from placeopt.problem import IntArray
-from placeopt.rank_mapping.blocks import Block, Blocks
 from placeopt.rank_mapping.case import FloatArray, MappingProblem
+from placeopt.rank_mapping.tree import Block, Tree
 
 MAX_TASKS = 16
 """Tasks up to which all 2^n sets are held: 0.5 MB an array."""
@@ -21,112 +22,82 @@ MAX_TABLE = 8
 CHUNK = 1 << 22
 """Arrangements x sets priced at once: 32 MB."""
 
+Assign = Callable[[int, IntArray], None]
+"""Writes the GPU of each task of a set in a block to an array, (n,)."""
 
-def map_by_sets(case: MappingProblem, blocks: Blocks, deadline: float = np.inf) -> IntArray | None:
+
+def map_by_sets(case: MappingProblem, tree: Tree, deadline: float = np.inf) -> IntArray | None:
     """
-    Return an order of least cost; None above 16 tasks, for tables of more than 8 GPUs, or if the deadline comes first.
+    Return an order of least cost; None above 16 tasks, for tables of more than 8 GPUs, or if the deadline is over.
 
     What a block costs depends only on the *set* of tasks in it: for a star, the least over all ways to split the set
-    among its children of what these cost, and the traffic between them times the distance. Blocks of one shape share
-    their costs. Children are joined one by one; joining b GPUs to a GPUs looks at C(n, a + b) C(a + b, a) pairs of
-    sets, at most 2 million for 16 tasks. The recursion over subsets is Held and Karp's (1962); that over a tree ours.
+    among its children of what these cost, and the traffic between them times the distance. Children are joined one by
+    one; joining b GPUs to a GPUs looks at C(n, a + b) C(a + b, a) pairs of sets, at most 2 million for 16 tasks. The
+    recursion over subsets is Held and Karp's (1962); that over a tree ours.
     """
-    if case.num_tasks > MAX_TASKS or any(len(leaf.gpus) > MAX_TABLE for leaf in blocks.root.leaves):
+    if case.num_tasks > MAX_TASKS or _largest_table(tree.root) > MAX_TABLE:
         return None
-    out = np.full(case.num_tasks, -1, dtype=np.int64)
+    order = np.empty(case.num_tasks, dtype=np.int64)
     try:
-        sets = _Sets(case, blocks, deadline)
-        sets.place(blocks.root, len(sets.bits) - 1, out)
+        _, assign = _Sets(case, tree, deadline).solved(tree.root)
     except TimeoutError:
         return None
-    return out
+    assign((1 << case.num_tasks) - 1, order)
+    return order
+
+
+def _largest_table(block: Block) -> int:
+    return max(map(_largest_table, block.children)) if block.children else len(block.gpus)
 
 
 class _Sets:
     """Sets of tasks are integers, bit t for task t; costs have shape (2^n,), infinite where a set cannot be."""
 
-    def __init__(self, case: MappingProblem, blocks: Blocks, deadline: float) -> None:
-        self.case, self.blocks, self.deadline = case, blocks, deadline
+    def __init__(self, case: MappingProblem, tree: Tree, deadline: float) -> None:
+        self.case, self.tree, self.deadline = case, tree, deadline
         self.bits = np.arange(1 << case.num_tasks)[:, None] >> np.arange(case.num_tasks) & 1  # (2^n, n)
         self.sizes = self.bits.sum(axis=1)
         self.inside = ((self.bits @ case.traffic) * self.bits).sum(axis=1) / 2  # traffic between members of each set
         ranks = self.bits.reshape(len(self.bits), -1, case.size).sum(axis=2)
         self.torn = ((ranks > 0) & (ranks < case.size)).any(axis=1)  # sets with a part of a rank
-        self.known: dict[object, FloatArray] = {}
 
-    def place(self, block: Block, tasks: int, out: IntArray) -> None:
-        """Write the GPUs of the best order of a set of tasks in a block to ``out``, deciding from the root down."""
-        if not block.children:
-            members = np.flatnonzero(self.bits[tasks])
-            rows, positions = self._arrangements(block)
-            best = int((rows @ self._prices(members[None]))[:, 0].argmin())
-            out[members] = np.array(block.gpus)[positions[best]]
-            return
-        self._costs(block)
-        for count in range(len(block.children) - 1, 0, -1):
-            parts = self._parts(np.array([tasks]), len(block.children[count].gpus))[0]
-            costs = self._joined(block, count)[tasks - parts] + self._own(block, count)[parts]
-            part = int(parts[costs.argmin()])
-            self.place(block.children[count], part, out)
-            tasks -= part
-        self.place(block.children[0], tasks, out)
+    def solved(self, block: Block) -> tuple[FloatArray, Assign]:
+        """Return the least cost of each set in a block, with the ways out of its GPUs, and what assigns its tasks."""
+        costs, assign = self._on_star(block) if block.children else self._on_leaf(block)
+        if self.case.size > 1 and self.case.holds_groups(block.gpus):
+            costs[self.torn] = np.inf
+        return costs, assign
 
-    def _costs(self, block: Block) -> FloatArray:
-        """Least cost of each set in a block, with the ways out of its GPUs."""
-        key = self._shape(block)
-        if key not in self.known:
-            if block.children:
-                costs = self._joined(block, len(block.children)) + block.apart * self.inside
-            else:
-                costs = self._on_leaf(block)
-            if self._closed(block):
-                costs[self.torn] = np.inf
-            self.known[key] = costs
-        return self.known[key]
+    def _on_star(self, star: Block) -> tuple[FloatArray, Assign]:
+        """Join the children; what a set of one pays across the centre is taken off, and added for the whole."""
+        crossing = star.apart * self.inside
+        own = [(costs - crossing, assign) for costs, assign in map(self.solved, star.children)]
+        sizes = [len(child.gpus) for child in star.children]
+        costs, assign = own[0]
+        for count, (more, assign_more) in enumerate(own[1:], 2):
+            costs, assign = self._joined(costs, assign, more, assign_more, sum(sizes[:count]), sizes[count - 1])
+        return costs + crossing, assign
 
-    def _own(self, star: Block, child: int) -> FloatArray:
-        """Cost of each set in a child, less what the traffic inside the set would pay across the star's centre."""
-        return np.asarray(self._costs(star.children[child]) - star.apart * self.inside)
+    def _joined(
+        self, first: FloatArray, assign_first: Assign, second: FloatArray, assign_second: Assign, size: int, part: int
+    ) -> tuple[FloatArray, Assign]:
+        """Split each set of ``size`` tasks at least cost: ``part`` of them go into the second."""
+        if time.monotonic() >= self.deadline:
+            raise TimeoutError
+        sets = np.flatnonzero(self.sizes == size)
+        parts = self._subsets(sets, part)
+        sums = first[sets[:, None] - parts] + second[parts]
+        best = np.arange(len(sets)), sums.argmin(axis=1)
+        costs, chosen = np.full(len(self.bits), np.inf), np.zeros(len(self.bits), dtype=np.int64)
+        costs[sets], chosen[sets] = sums[best], parts[best]
 
-    def _joined(self, star: Block, count: int) -> FloatArray:
-        """Least sum of ``_own`` over the first children."""
-        if count == 1:
-            return self._own(star, 0)
-        key = count, self._shape(star)
-        if key not in self.known:
-            before, own = self._joined(star, count - 1), self._own(star, count - 1)
-            self._check_time()
-            sizes = [len(child.gpus) for child in star.children[:count]]
-            sets = np.flatnonzero(self.sizes == sum(sizes))
-            parts = self._parts(sets, sizes[-1])
-            self.known[key] = np.full(len(self.bits), np.inf)
-            self.known[key][sets] = (before[sets[:, None] - parts] + own[parts]).min(axis=1)
-        return self.known[key]
+        def assign(tasks: int, order: IntArray) -> None:
+            assign_first(int(tasks - chosen[tasks]), order)
+            assign_second(int(chosen[tasks]), order)
 
-    def _on_leaf(self, block: Block) -> FloatArray:
-        """One matrix product: (arrangements, pairs and members) @ (pairs and members, sets), some sets at a time."""
-        sets = np.flatnonzero(self.sizes == len(block.gpus))
-        members = np.nonzero(self.bits[sets])[1].reshape(len(sets), -1)
-        rows, _ = self._arrangements(block)
-        costs, step = np.full(len(self.bits), np.inf), max(1, CHUNK // len(rows))
-        for i in range(0, len(sets), step):
-            self._check_time()
-            costs[sets[i : i + step]] = (rows @ self._prices(members[i : i + step])).min(axis=0)
-        return costs
+        return costs, assign
 
-    def _prices(self, members: IntArray) -> FloatArray:
-        """Shape (pairs + m, sets): traffic of each pair of a set's tasks, (sets, m), and all traffic of each."""
-        a, b = np.triu_indices(members.shape[1], 1)
-        return np.vstack([self.case.traffic[members[:, a], members[:, b]].T, self.case.traffic.sum(axis=1)[members].T])
-
-    def _arrangements(self, block: Block) -> tuple[FloatArray, IntArray]:
-        gpus = list(block.gpus)
-        inner, out = self.blocks.inner[np.ix_(gpus, gpus)], self.blocks.out[gpus]
-        if block is self.blocks.root and self.case.size > 1:  # a table of several groups is always the root
-            return _arrangements(inner.tobytes(), out.tobytes(), self.case.groups.tobytes(), self.case.size)
-        return _arrangements(inner.tobytes(), out.tobytes(), bytes(8 * len(gpus)), 1)
-
-    def _parts(self, sets: IntArray, size: int) -> IntArray:
+    def _subsets(self, sets: IntArray, size: int) -> IntArray:
         """Shape (sets, choices): all subsets of ``size`` of sets that are equally large."""
         members = np.nonzero(self.bits[sets])[1].reshape(len(sets), -1)
         choices = np.array(list(combinations(range(members.shape[1]), size)))
@@ -134,21 +105,32 @@ class _Sets:
         chosen[choices.T, np.arange(len(choices))] = 1
         return ((1 << members).astype(np.float64) @ chosen).astype(np.int64)
 
-    def _shape(self, block: Block) -> object:
-        """Blocks of one shape cost the same with every set."""
-        if block.children:
-            return block.apart, self._closed(block), *(self._shape(child) for child in block.children)
-        gpus = list(block.gpus)
-        inner = self.blocks.inner[np.ix_(gpus, gpus)] if block.is_table else np.zeros(0)
-        return inner.tobytes(), self._closed(block), self.blocks.out[gpus].tobytes()
+    def _on_leaf(self, leaf: Block) -> tuple[FloatArray, Assign]:
+        """One matrix product: (arrangements, pairs and members) @ (pairs and members, sets), some sets at a time."""
+        gpus, case = leaf.gpus, self.case
+        inner, groups = self.tree.inner[np.ix_(gpus, gpus)], case.groups[gpus]
+        groups -= groups.min()
+        together = case.size if groups.any() else 1
+        rows, positions = _arrangements(inner.tobytes(), self.tree.out[gpus].tobytes(), groups.tobytes(), together)
+        a, b = np.triu_indices(len(gpus), 1)
 
-    def _closed(self, block: Block) -> bool:
-        """Whether a block of whole groups, so that no rank lies across its border."""
-        return self.case.size > 1 and self.case.holds_groups(block.gpus)
+        def prices(members: IntArray) -> FloatArray:
+            """Shape (pairs + m, sets): traffic of each pair of a set's tasks, (sets, m), and all traffic of each."""
+            return np.vstack([case.traffic[members[:, a], members[:, b]].T, case.traffic.sum(axis=1)[members].T])
 
-    def _check_time(self) -> None:
-        if time.monotonic() >= self.deadline:
-            raise TimeoutError
+        sets = np.flatnonzero(self.sizes == len(gpus))
+        members = np.nonzero(self.bits[sets])[1].reshape(len(sets), -1)
+        costs, step = np.full(len(self.bits), np.inf), max(1, CHUNK // len(rows))
+        for i in range(0, len(sets), step):
+            if time.monotonic() >= self.deadline:
+                raise TimeoutError
+            costs[sets[i : i + step]] = (rows @ prices(members[i : i + step])).min(axis=0)
+
+        def assign(tasks: int, order: IntArray) -> None:
+            held = np.flatnonzero(self.bits[tasks])
+            order[held] = gpus[positions[int((rows @ prices(held[None]))[:, 0].argmin())]]
+
+        return costs, assign
 
 
 @lru_cache(maxsize=4)  # up to 14 MB each; a job meets one or two kinds of machine

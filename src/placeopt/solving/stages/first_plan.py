@@ -139,7 +139,7 @@ class RankMapping:
                 placement = allocation[job]
                 if placement is None or time.monotonic() >= deadline:
                     continue
-                allocation[job], _ = improve_ranks(context.problem, job, placement, deadline, seed=budget.params.seed)
+                allocation[job] = improve_ranks(context.problem, job, placement, deadline, seed=budget.params.seed)
                 gained += allocation[job] is not placement
         offer = context.incumbent.offer(tuple(allocation)) if gained else None
         context.handover.ranked = context.incumbent.number
