@@ -23,14 +23,7 @@ from placeopt.solving.greedy_rule import GreedyRule
 from placeopt.solving.methods import Method
 from placeopt.solving.stages.lookahead import close_needed, decide_ahead, lookahead_summary
 from placeopt.solving.stages.trivial_proof import decides_all
-from placeopt.solving.waiting_reasons import (
-    NOT_EXPLAINED,
-    conflict_detail,
-    is_laid_out,
-    need_of,
-    queue_is_full,
-    utility_is_low,
-)
+from placeopt.solving.waiting_reasons import NOT_EXPLAINED, conflict_detail, is_laid_out, need_of, why_forbidden
 
 RELAXES = ("everything but that each job fits alone",)
 
@@ -115,14 +108,9 @@ def plan_for(
 def _reason(placer: IncrementalPlacer, rule: GreedyRule, number: int, record: Job) -> tuple[UnplacedReason, str]:
     """Say why a job of class ``number``, which was not placed, waits."""
     problem, candidates = placer.problem, placer.candidates(rule.score)
-    too_low = utility_is_low(candidates, number)
-    if too_low is not None:
-        return "postponed", too_low
-    if not len(problem.options_of(number)):
-        return "policy", "every option's utility is below the job's minimum, utility_min_thousandths"
-    queue = queue_is_full(placer.state, number, record)
-    if queue is not None:
-        return "policy", queue
+    forbidden = why_forbidden(candidates, number, record)
+    if forbidden is not None:
+        return forbidden
     if placer.decide(number, rule.score, rule.chooser) is not None:
         return "outvoted", f"fits alone, but other jobs of the plan hold the room: {need_of(problem, number, record)}"
     if any(is_laid_out(problem, option) for option in problem.options_of(number)):

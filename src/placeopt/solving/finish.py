@@ -49,7 +49,7 @@ def finish(
         update={
             **_scope(context),
             **proof(levels, unpriced=not form.is_whole and context.problem.policy.weights.any_cost),
-            "unplaced": tuple(reasons(context, final, explain=explain).values()),
+            "unplaced": reasons(context, final, explain=explain),
             "limit": context.limit if open_levels else "none",
             "bound_relaxes": _relaxes(context, open_levels),
             "costs": {

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -12,6 +11,7 @@ from placeopt.deadline import Deadline
 from placeopt.errors import OutOfTime
 from placeopt.feasibility.fit import best_fit
 from placeopt.feasibility.free_capacity import free_capacity_of
+from placeopt.feasibility.minimal_utility import without_minima
 from placeopt.feasibility.requirement import requirements_of
 from placeopt.heuristics import Candidates, place, places, score_named
 from placeopt.heuristics.lookahead import Wait
@@ -34,9 +34,9 @@ SHARE_OF_TIME = 0.5
 NOT_EXPLAINED: tuple[UnplacedReason, str] = ("not_reached", "no reason was requested")
 
 
-def reasons(context: SolveContext, final: State, *, explain: bool = True) -> dict[int, Unplaced]:
+def reasons(context: SolveContext, final: State, *, explain: bool = True) -> tuple[Unplaced, ...]:
     """
-    Return a reason for every job that waits in the best plan, worked out once per class of jobs.
+    Return every job that waits in the best plan with a reason, found once per class of jobs.
 
     ``final`` is the cluster under that plan. Without ``explain``, all but those that were preempted or postponed by
     look-ahead are ``not_reached``, which costs nothing.
@@ -49,7 +49,7 @@ def reasons(context: SolveContext, final: State, *, explain: bool = True) -> dic
     problem = context.problem
     finder = _ReasonFinder(context, final) if explain else None
     of_class: dict[int, tuple[UnplacedReason, str]] = {}
-    entries: dict[int, Unplaced] = {}
+    entries: list[Unplaced] = []
     waiting = [job for job, placement in enumerate(context.incumbent.allocation) if placement is None]
     ran, waits, ids = problem.running, context.waits, problem.job_ids
     trees = problem.tree_of
@@ -73,8 +73,8 @@ def reasons(context: SolveContext, final: State, *, explain: bool = True) -> dic
                     of_class[k] = finder.reason(job)
             reason, detail = of_class[k]
         name = trees[job].job if job in trees else ids[job]
-        entries[job] = trusted(Unplaced, {"job": name, "reason": reason, "detail": detail})
-    return entries
+        entries.append(trusted(Unplaced, {"job": name, "reason": reason, "detail": detail}))
+    return tuple(entries)
 
 
 def _waits_whole(tree: Tree, job: int, context: SolveContext) -> bool:
@@ -112,9 +112,9 @@ class _ReasonFinder:
         record = problem.instance.jobs[job]
         if context.narrowed and (kept := _is_kept(context, self._beside, job)) is not None:
             return "postponed", kept
-        too_low = utility_is_low(self._beside, job)
-        if too_low is not None:
-            return "postponed", too_low
+        forbidden = why_forbidden(self._beside, job, record)
+        if forbidden is not None:
+            return forbidden
         way = _way(self._beside, job, self._deadline)
         if way is not None:
             more = f" and {len(way.nodes) - 1} more" if len(way.nodes) > 1 else ""
@@ -128,11 +128,6 @@ class _ReasonFinder:
             limit = context.budget.limit
             stopped = "the search did not get to it" if limit == "none" else f"stopped by {limit}"
             return "not_reached", f"{where}; {stopped}"
-        if not len(problem.options_of(job)):
-            return "policy", "every option's utility is below the job's minimum, utility_min_thousandths"
-        queue = queue_is_full(self._beside.state, job, record)
-        if queue is not None:
-            return "policy", queue
         if _way(self._alone, job, self._deadline) is not None:
             return "outvoted", f"fits alone, but other jobs of the plan hold the room: {need_of(problem, job, record)}"
         if not problem.changeable:
@@ -186,7 +181,18 @@ def is_laid_out(problem: Problem, option: int) -> bool:
     return bool(options.bundles[option] > 1 and options.network_mbps[option] > 0)
 
 
-def queue_is_full(state: State, job: int, record: Job) -> str | None:
+def why_forbidden(beside: Candidates, job: int, record: Job) -> tuple[UnplacedReason, str] | None:
+    """Return reason and detail if utility or quota keep a job from starting, however much room there is."""
+    too_low = _utility_is_low(beside, job)
+    if too_low is not None:
+        return "postponed", too_low
+    if not len(beside.problem.options_of(job)):
+        return "policy", "every option's utility is below the job's minimum, utility_min_thousandths"
+    queue = _queue_is_full(beside.state, job, record)
+    return None if queue is None else ("policy", queue)
+
+
+def _queue_is_full(state: State, job: int, record: Job) -> str | None:
     """Return a sentence if the job's queue forbids each of its options."""
     problem = state.problem
     own = int(problem.class_queue[problem.job_class[job]])
@@ -236,20 +242,13 @@ def _is_kept(context: SolveContext, beside: Candidates, job: int) -> str | None:
     return f"fits on node {node!r}, but would not end before the start of a job for which GPUs there are reserved"
 
 
-def utility_is_low(beside: Candidates, job: int) -> str | None:
+def _utility_is_low(beside: Candidates, job: int) -> str | None:
     """Return a sentence if only minimal utility, its own or that of others, keeps the job out."""
     state, problem = beside.state, beside.problem
     if not applies(problem) or place(beside, job) is not None:
         return None
-    without_minimum = replace(
-        problem,
-        policy=problem.policy.model_copy(
-            update={"postpone": problem.policy.postpone.model_copy(update={"rule": "none"})}
-        ),
-    )
-    free = State(without_minimum)
-    free.load(state.allocation())
-    candidates = Candidates(free, score_named("first_fit", without_minimum))
+    free = without_minima(state)
+    candidates = Candidates(free, score_named("first_fit", free.problem))
     room = [p for o in problem.options_of(job) for p in places(candidates, o) if fits(free, job, p)]
     if not room:
         return None
