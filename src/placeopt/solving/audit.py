@@ -8,7 +8,6 @@ the referee: how well a job runs at a place is a score, which has one definition
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 from typing import NamedTuple
 
 from placeopt.arguments import checked
@@ -17,7 +16,7 @@ from placeopt.errors import PlaceoptError
 from placeopt.model import Instance, Plan
 from placeopt.problem import Allocation, Placement, Problem, State, compile_problem
 from placeopt.problem.changes import restarted
-from placeopt.problem.running import placed_in, running_placement
+from placeopt.problem.running import placed_in
 from placeopt.terms.objective import Weighted, raw_costs, value, weighted_costs
 from placeopt.terms.rules.minimal_utility import applies, falls_short
 
@@ -60,10 +59,7 @@ def audit(instance: Instance, plan: Plan, problem: Problem | None = None, *, sco
         return [f"cannot be rescored: the plan breaks rules, first of all {broken[0]}"]
     try:
         problem = problem or compile_problem(instance, plan.policy.values)
-        if scored is not None and _restates(plan, problem, scored.allocation):
-            allocation = scored.allocation
-        else:
-            allocation = allocation_of(plan, problem)
+        allocation = allocation_of(plan, problem)
     except PlaceoptError as error:
         return [f"cannot be rescored: {error}"]
     faults = below_minimum(problem, allocation)
@@ -131,48 +127,6 @@ def _arithmetic(plan: Plan) -> list[str]:
     return faults
 
 
-def _restates(plan: Plan, problem: Problem, allocation: Allocation) -> bool:
-    """
-    Return whether the plan's placements are those of ``allocation`` in the same order, as in every plan of this house.
-
-    No placement in indices is made for that. False where it takes more to tell: then `allocation_of` does. That 'gpus'
-    of an assignment lists what its workers hold is left to the referee.
-    """
-    held = [(job, placement) for job, placement in enumerate(allocation) if placement is not None]
-    if plan.moved or problem.type_lost.any() or len(held) != len(plan.placements):
-        return False
-    ids, nodes, names, first = problem.job_ids, problem.node_ids, problem.options.name, problem.first_gpu
-    job_class = problem.job_class.tolist()
-    option_class, option_workers = problem.options.job_class.tolist(), problem.options.workers.tolist()
-    running, records = problem.running, problem.running_records
-    for (job, known), placement in zip(held, plan.placements, strict=True):
-        option, assignments = known.option, placement.assignments
-        if placement.job != ids[job] or placement.option != names[option] or option_class[option] != job_class[job]:
-            return False
-        if running.get(job) is known and records[job].assignments is assignments:
-            continue
-        if option_workers[option] > 1:
-            places = {nodes[node]: node for node in known.nodes}
-            if any(assignment.node not in places for assignment in assignments):
-                return False
-            if replace(running_placement(placement, problem, job, places), starts=known.starts) != known:
-                return False
-            continue
-        node, assignment = known.nodes[0], assignments[0]
-        workers, start = assignment.workers, first[node]
-        if (
-            len(known.nodes) > 1
-            or len(assignments) > 1
-            or len(workers) > 1
-            or known.restarts
-            or assignment.node != nodes[node]
-        ):
-            return False
-        if [start + gpu for gpu in workers[0].gpus] != list(known.gpus):
-            return False
-    return True
-
-
 def allocation_of(plan: Plan, problem: Problem) -> Allocation:
     """
     Return the plan's placements in indices.
@@ -182,10 +136,18 @@ def allocation_of(plan: Plan, problem: Problem) -> Allocation:
     jobs = {job_id: j for j, job_id in enumerate(problem.job_ids)}
     moved = {move.job for move in plan.moved if jobs.get(move.job) in problem.running}
     records = problem.running_records
+    ran = {record.job: (record.option, record.assignments, job) for job, record in records.items()}
     out: list[Placement | None] = [None] * problem.num_jobs
     for number, held in problem.running.items() if plan.asked is not None else ():
         out[number] = held
-    for job, held in placed_in(problem, plan.placements, records).items():
+    others = []
+    for placement in plan.placements:
+        option, assignments, number = ran.get(placement.job, ("", (), -1))
+        if number >= 0 and placement.option == option and placement.assignments is assignments:
+            out[number] = problem.running[number]  # the very records: nothing has to be read
+        else:
+            others.append(placement)
+    for job, held in placed_in(problem, others, records).items():
         kept = problem.running.get(job)
         same = kept is not None and (held == kept or job in problem.tree_of)
         out[job] = kept if same else restarted(problem, job, held) if problem.job_ids[job] in moved else held
