@@ -36,21 +36,16 @@ class IncrementalPlacer:
         self._worth: dict[int, int] = {}
         self._recorder: Recorder | None = None
 
-    def use_classes(self, problem: Problem, counts: IntArray) -> None:
-        """Replace the problem by one of more classes of jobs, or another mix of them, on the same hardware."""
-        self.state.problem = self.problem = problem
-        self.state.placements = [None] * problem.num_jobs
-        self._clear(counts)
-
     def use_hardware(self, problem: Problem, counts: IntArray, remap: IndexRemap, placed: Iterable[Placement]) -> None:
         """Replace the problem by one of changed hardware; ``placed`` is all that is held, in old numbers."""
         self.state = remap.state(self.state, placed)
         self.state.relations = []
-        self.problem = problem
-        self._clear(counts)
+        self.use_classes(problem, counts)
 
-    def _clear(self, counts: IntArray) -> None:
-        """Drop what was derived from the former problem."""
+    def use_classes(self, problem: Problem, counts: IntArray) -> None:
+        """Replace the problem by one of more classes of jobs, or another mix of them, on the same hardware."""
+        self.state.problem = self.problem = problem
+        self.state.placements = [None] * problem.num_jobs
         self._counts = counts
         self._candidates.clear()
         self._choosers.clear()

@@ -1,8 +1,9 @@
-"""Placements and used capacity, renumbered for a cluster whose nodes have changed."""
+"""Used capacity, renumbered for a cluster whose nodes have changed."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 
 import numpy as np
 
@@ -26,18 +27,6 @@ class IndexRemap:
         there = (at >= 0) & (old.gpu_index < size[at])
         self.gpu: IntArray = np.where(there, new.node_gpu_start[at] + old.gpu_index, -1)
         self.shifts = not _is_start(self.node) or not _is_start(self.gpu)
-        self._numbers: tuple[list[int], list[int]] = self.node.tolist(), self.gpu.tolist()
-
-    def placement(self, placement: Placement) -> Placement:
-        """Return a placement in new numbers."""
-        nodes, gpus = self._numbers
-        moved = tuple([nodes[n] for n in placement.nodes])
-        if moved == placement.nodes and not placement.gpus:
-            return placement
-        held = tuple([gpus[g] for g in placement.gpus])
-        if (moved, held) == (placement.nodes, placement.gpus):
-            return placement
-        return Placement(placement.option, moved, held, placement.restarts, placement.starts)
 
     def state(self, state: State, placed: Iterable[Placement]) -> State:
         """Return the state of the new cluster with everything held that is held in ``state``, by ``placed``."""
@@ -66,7 +55,7 @@ class IndexRemap:
             out.link_load[after.num_nodes :] = state.link_load[before.num_nodes :]
         else:
             for placement in placed:
-                out.load_links(self.placement(placement))
+                out.load_links(replace(placement, nodes=tuple(self.node[list(placement.nodes)].tolist())))
         return out
 
 

@@ -52,15 +52,6 @@ class _Task:
     """Part of the time limit that stands for work in deterministic mode, however many processes there are."""
 
 
-@dataclass(frozen=True)
-class _Done:
-    """What comes back from a part."""
-
-    number: int
-    places: list[Place]
-    limit: PlanLimit
-
-
 @checked
 @only_documented
 def solve_in_parts(
@@ -127,22 +118,22 @@ def solve_in_parts(
             return solver.solve_compiled(lambda: problem, params, RoundInput(started))
     dealt = deal_parts(problem, parts, by, seed)
     width = min(usable_cores() if jobs is None else jobs, len(dealt))
-    done: dict[int, _Done] = {}
+    done: dict[int, tuple[list[Place], PlanLimit]] = {}
     interrupted = False
     left_s = started + time_limit_s - time.monotonic()
     kept_s = left_s * (MEND_SHARE / 2 if deterministic else MEND_SHARE)  # there the clock is a guard only
     due = time.monotonic() + left_s - (1 - RETURN_SHARE) * kept_s
     tasks = _tasks(problem, dealt, method, params, time.time() + left_s - kept_s, width)
     try:
-        for one in run_parallel(_solve_part, tasks, width, ahead=True, due=due):
-            done[one.number] = one
+        for number, places, limit in run_parallel(_solve_part, tasks, width, ahead=True, due=due):
+            done[number] = places, limit
             _ = instance.digest  # the plan states it; now others are at work
     except KeyboardInterrupt:
         interrupted = True
     in_order = sorted(done.items())  # by the part's number, not as they ended
-    start = joined(problem, dealt, ((number, one.places) for number, one in in_order))
+    start = joined(problem, dealt, ((number, places) for number, (places, _) in in_order))
     cancel = threading.Event()
-    limits: tuple[PlanLimit, ...] = tuple(one.limit for _, one in in_order)
+    limits: tuple[PlanLimit, ...] = tuple(limit for _, (_, limit) in in_order)
     if len(done) < len(dealt):
         limits += ("time",)
     given = RoundInput(started, start=start, limits=limits, cancel=cancel if interrupted else None)
@@ -192,12 +183,16 @@ class _PartInput(RoundInput):
         return _PartBudget(**vars(super().budget(params)))
 
 
-def _solve_part(task: _Task) -> _Done:
-    """Solve one part, without a plan: what is placed is checked as a whole."""
+def _solve_part(task: _Task) -> tuple[int, list[Place], PlanLimit]:
+    """
+    Solve one part, without a plan: what is placed is checked as a whole.
+
+    Return the part's number, what is placed, and what cut it short.
+    """
     given, params = _PartInput(time.monotonic()), task.params
     left = task.ends_at - time.time()
     if left <= 0:
-        return _Done(task.number, [], "time")
+        return task.number, [], "time"
     if params.deterministic:
         given, params = _on_work(given, params, given.started + left, task.share)
     else:
@@ -209,4 +204,4 @@ def _solve_part(task: _Task) -> _Done:
         raise KeyboardInterrupt
     context = run.context
     places = places_of(context.problem, context.incumbent.allocation)
-    return _Done(task.number, places, context.budget.limit)
+    return task.number, places, context.budget.limit
