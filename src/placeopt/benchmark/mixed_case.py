@@ -1,5 +1,5 @@
 """
-The solve of a mixed-integer model in floating point, by HiGHS or through PuLP, in the process of the case.
+The solve of a mixed-integer model in floating point, by HiGHS, CBC or through PuLP, in the process of the case.
 
 Integer variables are rounded, the objective is recomputed, and a claim of optimality counts only where the objective
 meets the solver's bound within the tolerance. Bounds are the solver's own: floating point proves none.
@@ -7,16 +7,14 @@ meets the solver's bound within the tolerance. Bounds are the solver's own: floa
 
 from __future__ import annotations
 
-import tempfile
+import threading
 import time
 import warnings
 from collections.abc import Callable
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from placeopt.arguments import MAX_SEED
 from placeopt.benchmark.journal import Case, Status
 from placeopt.benchmark.mixed_model import TOLERANCE, FloatArray, MixedModel
 from placeopt.benchmark.solu import is_equal
@@ -51,11 +49,13 @@ def solve_mixed(model: MixedModel, case: Case, report: CaseReport) -> MixedOutco
         import highspy  # noqa: F401 - loading the solver is not solving
 
         solve: Callable[[], MixedOutcome] = lambda: _highs(model, options, report)  # noqa: E731
+    elif case.solver == "pulp-cbc":
+        solve = lambda: _cbc(model, options, report)  # noqa: E731
     elif case.solver.startswith(PULP):
         with warnings.catch_warnings(action="ignore"):  # PuLP announces its next version
             import pulp
 
-        solve = lambda: _pulp(pulp, case.solver.removeprefix(PULP), model, options, report)  # noqa: E731
+        solve = lambda: _pulp(pulp, case.solver.removeprefix(PULP), model, options)  # noqa: E731
     else:
         raise Unsupported(f"{case.solver} takes bounded integers with integral coefficients only: {model.reason}")
     report.solving()
@@ -126,30 +126,37 @@ def _highs(model: MixedModel, options: SolveOptions, report: CaseReport) -> Mixe
     return MixedOutcome("no_solution" if values is None else "feasible", LIMITS[status], values, bound)
 
 
-def _pulp(pulp: Any, name: str, model: MixedModel, options: SolveOptions, report: CaseReport) -> MixedOutcome:
-    from placeopt.solvers import cbc, pulp_packages
+def _cbc(model: MixedModel, options: SolveOptions, report: CaseReport) -> MixedOutcome:
+    from placeopt.solvers import cbc
+
+    sign, began = -1.0 if model.sense == "max" else 1.0, time.monotonic()
+    value: float | None = None
+    bound: float | None = None
+
+    def hear(found: float | None, proven: float | None) -> None:
+        nonlocal value, bound
+        value = value if found is None else sign * found
+        bound = bound if proven is None else sign * proven
+        if found is not None or proven is not None:
+            report.point((time.monotonic() - began, value, bound, None, None))
+
+    ends = began + options.time_limit_s
+    found = cbc.run(model, options, hear, threading.Event(), ends=ends, integer=model.integer)
+    return MixedOutcome(found.claim, found.limit, found.values, bound, found.message)
+
+
+def _pulp(pulp: Any, name: str, model: MixedModel, options: SolveOptions) -> MixedOutcome:
+    from placeopt.solvers import pulp_packages
 
     sign = -1.0 if model.sense == "max" else 1.0
     problem, variables = pulp_packages.pulp_problem(model, model.integer.tolist())
-    with tempfile.TemporaryDirectory(prefix="placeopt-") as folder:
-        log = Path(folder, "log")
-        solver, bound_of = _solver(pulp, name, options, log)
-        if not solver.available():
-            raise Unsupported(f"PuLP does not find {name}")
-        began = time.monotonic()
-        try:
-            problem.solve(solver)
-        except pulp.PulpSolverError:
-            if name != "cbc":
-                raise
-            solver.options = solver.options[1:]  # without preprocessing CBC dies of some infeasible models
-            problem.solve(solver)
-        said = log.read_bytes() if log.exists() else b""
-    for seconds, *figures in cbc.trajectory(said, time.monotonic() - began):
-        value, bound = (None if figure is None else sign * figure + model.offset for figure in figures)
-        report.point((seconds, value, bound, None, None))
+    interface = pulp_packages.INTERFACES[name]
+    solver = pulp_packages.pulp_solver(interface, options)
+    if not solver.available():
+        raise Unsupported(f"PuLP does not find {name}")
+    problem.solve(solver)
     values = np.array([_value(variable) for variable in variables])
-    bound = _finite(bound_of(problem, said))
+    bound = None if interface.bound is None else _finite(interface.bound(problem.solverModel))
     bound = None if bound is None else sign * bound + model.offset
     words = f"{name} ended with {pulp.LpStatus.get(problem.status)!r}"
     if problem.sol_status == pulp.LpSolutionOptimal and problem.status == pulp.LpStatusOptimal:
@@ -163,27 +170,6 @@ def _pulp(pulp: Any, name: str, model: MixedModel, options: SolveOptions, report
     if problem.status == pulp.LpStatusNotSolved:
         return MixedOutcome("no_solution", "time", bound=bound)
     return MixedOutcome("error", message=words)
-
-
-def _solver(pulp: Any, name: str, options: SolveOptions, log: Path) -> tuple[Any, Callable[[Any, bytes], float | None]]:
-    """Return PuLP's solver, and what finds its bound in the solved problem or in its log."""
-    from placeopt.solvers import cbc, pulp_packages
-
-    if name == "cbc":
-        seed = options.seed % MAX_SEED + 1
-        solver = pulp.PULP_CBC_CMD(
-            msg=False,
-            timeLimit=options.time_limit_s,
-            threads=options.threads if options.threads > 1 else None,
-            logPath=str(log),
-            options=["preprocess off", f"randomSeed {seed}", f"randomCbcSeed {seed}"],  # as in `cbc`, for its reason
-        )
-        return solver, lambda _problem, said: cbc.last_bound(said)
-    interface = pulp_packages.INTERFACES[name]
-    bound = interface.bound
-    return pulp_packages.pulp_solver(
-        interface, options
-    ), lambda problem, _said: None if bound is None else bound(problem.solverModel)
 
 
 def _value(variable: Any) -> float:

@@ -24,21 +24,23 @@ import signal
 import subprocess
 import tempfile
 import threading
+import time
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from placeopt.arguments import MAX_SEED
 from placeopt.errors import BadInput, Unsupported
-from placeopt.linear import MAX_EXACT, LinearModel
+from placeopt.linear import MAX_EXACT
 from placeopt.solvers.export import mps
 from placeopt.solvers.memory import limit_of_program
-from placeopt.solvers.reading import Reading, integer_tolerance
+from placeopt.solvers.reading import LOOSE, Reading, integer_tolerance
 from placeopt.solvers.registry import available
-from placeopt.solvers.result import Limit, Solution, SolveOptions
+from placeopt.solvers.result import Limit, Solution, SolveOptions, Status
 from placeopt.solvers.stopper import Stopper
 
 MAX_VALUE = 10**8
@@ -48,8 +50,6 @@ NODES_PER_WORK = 500
 
 _BOUND = re.compile(rb"best possible ([-+.\deE]+?)\)?[\s,]|Lower bound:\s+([-+.\deE]+)\s")
 _FOUND = re.compile(rb"Integer solution of ([-+.\deE]+) found")
-_SECONDS = re.compile(rb"\(([.\d]+) seconds\)\s*$")
-_TOTAL = re.compile(rb"Wallclock seconds\):\s+([.\d]+)")
 _COMPLAINTS = re.compile(
     "No match for|Short match for|Multiple matches|String of|<Possible options|.* was provided for |"
     "Option for preprocess changed from .* to (?!off)"
@@ -60,6 +60,20 @@ _LIMITS: dict[str, Limit] = {
     "Stopped on iteration limit": "work",
     "Stopped on solution limit": "work",
 }
+
+Hear = Callable[[float | None, float | None], None]
+"""Takes the objective of a solution that CBC names, with six digits, and a bound; of a minimum, None: not told."""
+
+
+class Outcome(NamedTuple):
+    """How CBC ended: what its solution file says, or its log where there is none."""
+
+    claim: Status | Literal["unbounded"]
+    limit: Limit = "none"
+    values: NDArray[np.float64] | None = None
+    """Shape ``(n,)``, where the claim is ``optimal`` or ``feasible``; in the rounding of CBC, and not verified."""
+    optimum: float | None = None  # objective of the values where CBC calls it proven, of a minimum
+    message: str = ""
 
 
 def solve(reading: Reading, stop: threading.Event) -> Solution:
@@ -72,23 +86,66 @@ def solve(reading: Reading, stop: threading.Event) -> Solution:
     model, options = reading.model, reading.options
     if max(abs(model.lower).max(), abs(model.upper).max()) >= MAX_VALUE:
         raise Unsupported("CBC returns values of eight digits, a variable may be larger; use solver 'highs' or 'cpsat'")
-    minimised = model
+    sign = -1 if model.sense == "max" else 1
+
+    def hear(objective: float | None, bound: float | None) -> None:
+        if bound is not None:
+            reading.offer_bound(sign * bound)
+        if objective is not None:
+            reading.report(claimed=sign * objective)
+
+    ends = time.monotonic() + reading.seconds_left
+    found = run(model, options, hear, stop, ends=ends, tolerance=integer_tolerance(model))
+    if found.claim == "infeasible":
+        return reading.conclude("infeasible")
+    if found.claim in ("error", "unbounded"):
+        return reading.conclude("error", found.limit, found.message)
+    if found.values is not None and not reading.offer(found.values):
+        return reading.conclude("error", found.limit, "CBC returned values that break the model; thrown away")
+    if found.claim == "optimal":
+        proven = None
+        if found.optimum is not None and options.gap == 0:
+            proven = reading.proven(sign * found.optimum)
+        return reading.conclude("optimal", bound=proven)
+    if found.limit == "time" and reading.seconds < options.time_limit_s / 2:
+        return reading.conclude("error", message="CBC was stopped by a clock that jumped")
+    return reading.conclude("feasible", found.limit)
+
+
+def run(
+    model: Any,
+    options: SolveOptions,
+    hear: Hear,
+    stop: threading.Event,
+    *,
+    ends: float,
+    tolerance: float = LOOSE,
+    integer: NDArray[np.bool_] | None = None,
+) -> Outcome:
+    """
+    Run CBC on a model until the monotonic clock shows ``ends``.
+
+    - ``model``: A `LinearModel`, or one with the same fields in floating point, where infinite bounds are missing ones.
+    - ``tolerance``: How far from an integer it may leave a value.
+    - ``integer``: Shape ``(n,)``: whether a variable is integer. None: all are.
+    """
+    minimised, log = model, _Log(hear, options.extra)
     if model.sense == "max":  # CBC ignores the sense in an MPS file
         minimised = replace(model, objective=-model.objective, offset=-model.offset, sense="min")
     with tempfile.TemporaryFile() as given, tempfile.TemporaryFile() as start, tempfile.TemporaryFile() as solution:
-        given.write(mps(minimised))
+        given.write(mps(minimised, integer))
         if options.hint is not None:
             start.write(_start(options.hint.tolist()))
         for file in (given, start):
             file.flush()
         files = [file.fileno() for file in (given, start, solution)]
-        log = _Log(reading)
-        code = _run([cbc_program(), *_arguments(reading, *files)], files, log, options, stop)
+        command = [cbc_program(), *_arguments(options, ends - time.monotonic(), tolerance, *files)]
+        code = _run(command, files, log, options, stop)
         solution.seek(0)
         text = solution.read().decode("ascii", errors="replace")
     if stop.is_set():
         log.limit = "user"
-    return _conclusion(reading, code, log, text)
+    return _outcome(code, log, text, len(model.lower))
 
 
 def _run(
@@ -120,42 +177,39 @@ def _run(
             process.wait()
 
 
-def _conclusion(reading: Reading, code: int, log: "_Log", text: str) -> Solution:
-    """The status in the solution file first; values only where it calls them integer, and then they are verified."""
-    status, objective, values = _read(text, reading.model)
+def _outcome(code: int, log: "_Log", text: str, num_variables: int) -> Outcome:
+    """The status in the solution file first; values only where it calls them integer."""
+    status, objective, values = _read(text, num_variables)
     if not status and log.limit == "none":
         if log.infeasible:  # CBC then dies over the file
-            return reading.conclude("infeasible")
+            return Outcome("infeasible")
         how = f"signal {-code}" if code < 0 else f"exit code {code}"
         message = f"CBC ended with {how} and no solution file: {log.last_line}"
-        return reading.conclude("error", "memory" if log.starved else "none", message)
+        return Outcome("error", "memory" if log.starved else "none", message=message)
     if status in ("Infeasible", "Integer infeasible"):
-        return reading.conclude("infeasible")
+        return Outcome("infeasible")
     if status.startswith(("Optimal", "Stopped")) and "no integer solution" not in status:
         if values is None:
-            return reading.conclude("error", log.limit, "CBC's solution file is cut short; thrown away")
-        if not reading.offer(values):
-            return reading.conclude("error", log.limit, "CBC returned values that break the model; thrown away")
-    if status.startswith("Optimal"):
-        sign, exact = -1 if reading.model.sense == "max" else 1, status == "Optimal" and reading.options.gap == 0
-        return reading.conclude("optimal", bound=reading.proven(sign * objective) if exact else None)
-    if log.limit == "time" and reading.seconds < reading.options.time_limit_s / 2:
-        return reading.conclude("error", message="CBC was stopped by a clock that jumped")
+            return Outcome("error", log.limit, message="CBC's solution file is cut short; thrown away")
+        if status.startswith("Optimal"):
+            return Outcome("optimal", log.limit, values, objective if status == "Optimal" else None)
+        return Outcome("feasible", log.limit, values)
     if log.limit == "none" and not status.startswith("Stopped"):
-        return reading.conclude("error", message=f"CBC ended with {status!r}")
-    return reading.conclude("feasible", log.limit)
+        return Outcome("unbounded" if status == "Unbounded" else "error", message=f"CBC ended with {status!r}")
+    return Outcome("no_solution", log.limit)
 
 
-def _arguments(reading: Reading, given: int, start: int, solution: int) -> Iterator[str]:
-    options = reading.options
+def _arguments(
+    options: SolveOptions, seconds: float, tolerance: float, given: int, start: int, solution: int
+) -> Iterator[str]:
     own: dict[str, object] = {
         "preprocess": "off",
         "timeMode": "elapsed",
-        "seconds": max(reading.seconds_left, 0.0),
+        "seconds": max(seconds, 0.0),
         "randomSeed": options.seed % MAX_SEED + 1,  # 0 is the time of day
         "randomCbcSeed": options.seed % MAX_SEED + 1,
         "ratioGap": options.gap,
-        "integerTolerance": integer_tolerance(reading.model),
+        "integerTolerance": tolerance,
     }
     if options.threads > 1 and not options.deterministic:
         own["threads"] = options.threads
@@ -175,9 +229,9 @@ def _start(hint: list[int]) -> bytes:
     return "\n".join(["Stopped on time - objective value 0", *lines, ""]).encode("ascii")
 
 
-def _read(text: str, model: LinearModel) -> tuple[str, float, NDArray[np.float64] | None]:
+def _read(text: str, num_variables: int) -> tuple[str, float, NDArray[np.float64] | None]:
     """
-    Status and objective in a solution file; values if there is a whole line for every row and then for every variable.
+    Status and objective in a solution file; values if there is a whole line for every variable, after those of rows.
 
     The status is empty where the file holds not even a first line.
     """
@@ -185,59 +239,31 @@ def _read(text: str, model: LinearModel) -> tuple[str, float, NDArray[np.float64
     status, separator, said = first.partition(" - objective value ")
     if not newline or not separator:
         return "", math.nan, None
-    lines = rest.splitlines()[model.num_rows :]
+    lines = rest.splitlines()
+    lines = lines[len(lines) - num_variables :]
     fields = [line.removeprefix("**").split() for line in lines]  # two stars mark what breaks a bound or a row
-    whole = len(fields) == model.num_variables and rest.endswith("\n")
+    whole = len(fields) == num_variables and rest.endswith("\n")
     if not whole or any(len(entry) != 4 or entry[1] != f"c{j}" for j, entry in enumerate(fields)):
         return status, float(said), None
     return status, float(said), np.array([float(entry[2]) for entry in fields])
 
 
-def last_bound(log: bytes) -> float | None:
-    """Return the last bound in CBC's output, of a minimum without its constant; None if there is none."""
-    bounds = [float(one or other) for one, other in _BOUND.findall(log)]
-    return bounds[-1] if bounds and abs(bounds[-1]) < MAX_EXACT else None
-
-
-def trajectory(log: bytes, ended_s: float) -> list[tuple[float, float | None, float | None]]:
-    """
-    Return what CBC's output says by its own clock: seconds, the objective of its best solution, and its bound.
-
-    Of a minimum without its constant; None until there is one. Objectives have six digits. ``ended_s``: seconds at the
-    end by the clock of the caller, whose start may be earlier.
-    """
-    total = _TOTAL.findall(log)
-    earlier_s = max(ended_s - float(total[-1]), 0.0) if total else 0.0
-    out: list[tuple[float, float | None, float | None]] = []
-    objectives, bounds = list[float](), list[float]()
-    for line in log.splitlines():
-        seconds, found, bound = _SECONDS.search(line), _FOUND.search(line), last_bound(line + b"\n")
-        if seconds is None or (found is None and bound is None):
-            continue
-        objectives += [] if found is None else [float(found[1])]
-        bounds += [] if bound is None else [bound]
-        out.append((earlier_s + float(seconds[1]), min(objectives, default=None), max(bounds, default=None)))
-    return out
-
-
 class _Log:
-    """What CBC prints: bounds and claims go to the reading; kept is why it stopped, and what an error may come from."""
+    """What CBC prints: news are heard; kept is why it stopped, and what an error may come from."""
 
-    def __init__(self, reading: Reading) -> None:
+    def __init__(self, hear: Hear, extra: Sequence[tuple[str, str]]) -> None:
         self.limit: Limit = "none"
         self.infeasible = self.starved = False
         self.last_line = "nothing said"
-        self._reading = reading
-        self._sign = -1 if reading.model.sense == "max" else 1
-        self._extra = reading.options.extra
+        self._hear, self._extra = hear, extra
 
     def take(self, line: bytes) -> None:
         """Take a line of output; raises `BadInput` if CBC refuses an option, which it would solve without."""
-        bound, found = last_bound(line), _FOUND.search(line)
-        if bound is not None:
-            self._reading.offer_bound(self._sign * bound)
-        if found is not None:
-            self._reading.report(claimed=self._sign * float(found[1]))
+        found, bounds = _FOUND.search(line), _BOUND.search(line)
+        bound = None if bounds is None else float(bounds[1] or bounds[2])
+        if bound is not None and abs(bound) >= MAX_EXACT:  # none yet
+            bound = None
+        self._hear(None if found is None else float(found[1]), bound)
         text = line.decode("ascii", errors="replace").strip()
         self.last_line = text or self.last_line
         self.starved |= "bad_alloc" in text

@@ -15,13 +15,14 @@ from pathlib import Path
 from types import MappingProxyType
 
 import numpy as np
+from numpy.typing import NDArray
 
 from placeopt.linear import NO_LOWER, NO_UPPER, LinearModel
 
 
-def _by_highs(suffix: str, model: LinearModel) -> bytes:
+def _by_highs(suffix: str, model: LinearModel, integer: NDArray[np.bool_] | None = None) -> bytes:
     """
-    Write a model as MPS or LP; numbers have up to 15 digits.
+    Write a model as MPS or LP; numbers have up to 15 digits. ``integer``: Which variables are, (n,); None for all.
 
     In MPS a row whose lower bound is above its upper one would lose its sign with its range: an empty row of at least 1
     says instead that there is no solution.
@@ -40,7 +41,7 @@ def _by_highs(suffix: str, model: LinearModel) -> bytes:
         )
     solver = highspy.Highs()
     solver.setOptionValue("output_flag", False)
-    taken = pass_model(solver, model, np.ones(model.num_variables, dtype=bool))
+    taken = pass_model(solver, model, np.ones(len(model.lower), dtype=bool) if integer is None else integer)
     return _written(suffix, lambda path: taken and solver.writeModel(path) != highspy.HighsStatus.kError)
 
 
