@@ -36,7 +36,7 @@ class Other:
 def solve_with(monkeypatch: pytest.MonkeyPatch, act: Callable[[Any], None], **options: Any) -> Plan:
     """Solve by greedy, the beginning of the search, and one more stage."""
     search = METHODS["search"]
-    begins = next(number for number, stage in enumerate(search.first) if stage.name == "annealing")
+    begins = max(number for number, stage in enumerate(search.first) if stage.name == "annealing")
     monkeypatch.setitem(METHODS, "other", replace(search, first=(*search.first[: begins + 1], Other(act)), turns=()))
     return solve(ROUND, method="other", time_limit_s=8.0, isolation="thread", **options)
 
@@ -59,6 +59,24 @@ def test_it_runs_while_others_wait_or_after_them(threads: int, monkeypatch: pyte
     assert (of_stage_s > 0.6 * left_s) == (threads == 2)
     assert (steps == 0) == (threads == 1)  # beside the stage; a thread's steps are counted at the end of a cycle
     assert int(found.detail.split()[0]) > max(steps, 10)
+
+
+@NEEDS_COMPILER
+@pytest.mark.parametrize("threads", [1, 2])
+def test_it_makes_a_plan_beside_greedy_in_large_rounds(threads: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where a thread is free for it; greedy's own plan is another one."""
+    search, large = METHODS["search"], generators.generate("uniform", jobs=1_000, nodes=128, gpus=8, seed=3)
+    greedy = next(number for number, stage in enumerate(search.first) if stage.name == "greedy")
+    begun: list[bool] = []
+
+    def wait(context: Any) -> None:
+        begun.append(context.handover.searching is not None)
+        time.sleep(0.5)
+
+    monkeypatch.setitem(METHODS, "other", replace(search, first=(*search.first[:greedy], Other(wait)), turns=()))
+    plan = solve(large, method="other", time_limit_s=8.0, isolation="thread", threads=threads)
+    assert begun == [threads == 2]
+    assert (len(plan.placements) > len(large.running)) == (threads == 2)
 
 
 @NEEDS_COMPILER

@@ -29,7 +29,6 @@ from placeopt.solving.methods import Method, method_of
 from placeopt.solving.params import SolveOptions, SolveParams, check_call
 from placeopt.solving.plan_form import PlanForm
 from placeopt.solving.runners import SolverRunners
-from placeopt.solving.searching import LAST_OFFER
 from placeopt.solving.stage import exchange, run_stages, take_turns
 from placeopt.solving.stages.first_plan import first_reserve_s
 from placeopt.terms.costs import costs_of
@@ -319,7 +318,7 @@ class Solver:
             take_turns(context, method.turns)
         except KeyboardInterrupt:
             budget.note_limit("user")
-        if context.handover.searching is not None and budget.ends - time.monotonic() > LAST_OFFER * budget.offer_s:
+        if context.handover.searching is not None and budget.ends - time.monotonic() > budget.offer_s:
             exchange(context, context.handover.searching)
         if context.handover.begun_bound is not None:
             context.handover.begun_bound.beside.drop()

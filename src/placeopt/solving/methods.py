@@ -92,7 +92,7 @@ class Method:
         for stage in self.first:
             if isinstance(stage, Greedy):
                 stages.append(JoinedPlan())
-            elif not isinstance(stage, DrbPlan | SwafPlan):
+            elif not isinstance(stage, DrbPlan | SwafPlan) and stage != BeginSearch(before_greedy=True):
                 stages.append(stage)
             if isinstance(stage, Bound):
                 stages.append(Greedy(only_if_far=True))
@@ -107,11 +107,13 @@ def _without(stages: tuple[Stage, ...], *kinds: type[Stage]) -> tuple[Stage, ...
     return tuple(stage for stage in stages if not isinstance(stage, kinds))
 
 
-def first_plan(*portfolio: Alternative) -> tuple[Stage, ...]:
+def first_plan(*portfolio: Alternative, searches: bool = False) -> tuple[Stage, ...]:
     """Return the stages that make and check the first plan of every method, with what competes with greedy."""
+    search = (BeginSearch(before_greedy=True),) if searches else ()
     return (
         LookAhead(),
         BeginBound(),
+        *search,
         Greedy(),
         *portfolio,
         MakeRoom(),
@@ -151,8 +153,9 @@ def solver_method(*stages: Stage, score: str = "stranding", portfolio: tuple[Alt
     Method
         To be entered in ``METHODS``.
     """
-    search = (BeginSearch(),) if any(isinstance(stage, Annealing) for stage in stages) else ()
-    return Method(GreedyRule(score), (*first_plan(*portfolio), TrivialProof(), *search, Bound()), stages)
+    searches = any(isinstance(stage, Annealing) for stage in stages)
+    first = (*first_plan(*portfolio, searches=searches), TrivialProof(), *((BeginSearch(),) if searches else ()))
+    return Method(GreedyRule(score), (*first, Bound()), stages)
 
 
 def exact_method(formulation: str, solver: str) -> Method:

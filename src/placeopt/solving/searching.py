@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from placeopt.search import LocalSearch, is_compiled
+from placeopt.search import LocalSearch, is_compiled, what_is_judged
 from placeopt.solving.incumbent import Offer, Refused
 
 if TYPE_CHECKING:
@@ -23,6 +23,12 @@ OFFERS = 0.1
 """Part of the time that offers may take while the round goes on."""
 LAST_OFFER = 2.0
 """Time for the offer of its last plan, after all stages, in multiples of what the latest offer took."""
+
+
+def has_thread(context: SolveContext) -> bool:
+    """Tell whether the search runs beside stages: where a thread is free, and no step of it holds Python's lock."""
+    is_free = context.budget.threads > 1 and is_compiled()
+    return is_free and what_is_judged(context.problem, context.weighted) is None
 
 
 class Searching:
@@ -45,6 +51,7 @@ class Searching:
         self._error: Exception | None = None
         self._deadline: float | None = None  # that of the round, while a stage has an earlier one
         self._offered = time.monotonic()
+        self._has_thread = has_thread(context)
         self._begin()
 
     def _begin(self) -> None:
@@ -114,16 +121,16 @@ class Searching:
         if budget.params.deterministic or self._failed:
             yield
             return
-        began, self._deadline = time.monotonic(), budget.deadline
-        if budget.threads > 1 and is_compiled() and not self.is_judged:
+        began = time.monotonic()
+        if self._has_thread:
             self._thread = threading.Thread(target=self._run, name="placeopt-search", daemon=True)
             self._thread.start()
         else:
-            budget.deadline = (began + budget.deadline) / 2
+            self._deadline, budget.deadline = budget.deadline, (began + budget.deadline) / 2
         try:
             yield
         finally:
-            takes_turns = self._deadline is not None and self._thread is None
+            takes_turns = self._deadline is not None
             self.alone()
         if takes_turns:
             ends = min(budget.deadline, 2 * time.monotonic() - began)

@@ -15,6 +15,9 @@ MOST_COLUMNS = 500_000
 DETERMINISTIC_COLUMNS = 20_000
 """The same in deterministic mode: building is work that no clock ends, and is done again in every slice."""
 
+LARGE_PRODUCT = 1_000_000
+"""Waiting jobs x GPUs from which greedy takes a while: relaxation and search then begin beside it."""
+
 
 def most_columns(budget: Budget) -> int:
     """Return how many columns an exact model may have."""

@@ -20,8 +20,6 @@ from placeopt.solving.pattern_rounding import rounding_of
 from placeopt.solving.stage import StageReport, StatedReason, outcome_without_proof
 from placeopt.terms.standing import relaxed_state
 
-BESIDE_PRODUCT = 1_000_000
-"""Waiting jobs x GPUs from which the relaxation is solved beside greedy and the referee."""
 BUILD_SHARE = 0.1
 """Part of the time left in which the relaxation has to be built before greedy; otherwise it comes later."""
 NO_PRESOLVE = (("presolve", "off"),)
@@ -44,7 +42,7 @@ class BeginBound:
             return ALREADY_PROVEN
         if not context.solvers.is_apart or budget.threads == 1:
             return "no thread is free for it"
-        if sizes.product(context) < BESIDE_PRODUCT:
+        if sizes.product(context) < sizes.LARGE_PRODUCT:
             return "the round is small"
         return budget.stop_reason()
 

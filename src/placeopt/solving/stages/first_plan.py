@@ -15,6 +15,7 @@ from placeopt.model import Plan
 from placeopt.problem import Allocation, Move, State
 from placeopt.problem.running import running_placement
 from placeopt.solving.context import SolveContext
+from placeopt.solving.searching import LAST_OFFER
 from placeopt.solving.stage import StageReport
 from placeopt.terms.costs.communication import Communication
 from placeopt.terms.rules import fits
@@ -193,5 +194,6 @@ class ReserveTime:
         placed = sum(placement is not None for placement in context.incumbent.allocation)
         waiting = context.problem.num_jobs - placed
         offers = RESERVE_PER_PLACED + min(1.0, RESERVE_PER_WAITING * waiting / max(placed, 1))
+        offers += LAST_OFFER if context.handover.searching is not None else 0.0
         context.budget.reserve(RESERVE_S + offers * context.budget.offer_s)
         yield from ()
