@@ -26,8 +26,6 @@ class BundleGroup:
     weight: int
     """Of the traffic between any two of the job's GPUs; 0 where it has none, or where a graph states it."""
     splits: tuple[Split, ...]
-    profile: int
-    """The first of those that meet others at the same price; -1 where none counts."""
 
     @property
     def total(self) -> int:
@@ -45,16 +43,12 @@ class BundleGroups:
     jobs: IntArray  # (Y,) waiting jobs of the option's class
 
 
-def make_bundle_groups(state: State, profiles: IntArray) -> BundleGroups:
-    """
-    Fold the options of all jobs that are not placed in ``state``.
-
-    ``profiles``, (P + 1,), tells which profiles count as one, and which as none, -1; the last entry is of no profile.
-    """
+def make_bundle_groups(state: State) -> BundleGroups:
+    """Fold the options of all jobs that are not placed in ``state``."""
     options = state.problem.options
     option, jobs = startable_options(state)
     with_gpus = np.flatnonzero((options.gpus * options.bundle_workers)[option] > 0)
-    members = [_bundle_group(state.problem, o, profiles) for o in option[with_gpus].tolist()]
+    members = [_bundle_group(state.problem, o) for o in option[with_gpus].tolist()]
     group, first = group_by_key(
         (
             replace(member, option=-1),
@@ -68,7 +62,7 @@ def make_bundle_groups(state: State, profiles: IntArray) -> BundleGroups:
     return BundleGroups([members[i] for i in first], option, numbers, jobs)
 
 
-def _bundle_group(problem: Problem, o: int, profiles: IntArray) -> BundleGroup:
+def _bundle_group(problem: Problem, o: int) -> BundleGroup:
     """Return what the bundles of option ``o`` are to distances and GPUs."""
     options, communication = problem.options, problem.class_communication[problem.options.job_class[o]]
     has_traffic = not communication.edges and int(options.workers[o] * options.gpus[o]) > 1
@@ -80,7 +74,6 @@ def _bundle_group(problem: Problem, o: int, profiles: IntArray) -> BundleGroup:
         per_node=min(int(options.workers_per_node[o] // options.bundle_workers[o]), int(options.bundles[o])),
         weight=int(communication.weight) if has_traffic else 0,
         splits=options.splits[o],
-        profile=int(profiles[problem.class_profile[options.job_class[o]]]),
     )
 
 

@@ -17,12 +17,6 @@ from placeopt.formulations.cost_relaxation.cost_lower_bounds import (
     make_bundle_groups,
 )
 from placeopt.formulations.cost_relaxation.node_classes import NodeClasses, make_node_classes, used_idle
-from placeopt.formulations.cost_relaxation.profile_mixes import (
-    MixedBundles,
-    add_mixes,
-    beside_running,
-    distinct_profiles,
-)
 from placeopt.linear import NO_LOWER, NO_UPPER, LinearModel, ModelBuilder
 from placeopt.problem import IntArray, Problem, State
 from placeopt.terms.costs.communication import Communication
@@ -54,7 +48,6 @@ class BundleColumns:
     columns: IntArray
     place: IntArray
     row: int
-    charge: IntArray  # what a bundle costs there beside paths
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,7 +69,6 @@ def build_cost_relaxation(
     least: int,
     deadline: float = float("inf"),
     *,
-    meetings: bool = True,
     cut: CapacityCut | None = None,
     most_busy: IntArray | None = None,
 ) -> CostRelaxation:
@@ -85,7 +77,6 @@ def build_cost_relaxation(
 
     - ``state``: The running jobs, all of which stay, and nothing else.
     - ``least``: Net value.
-    - ``meetings``: Whether interference of starting jobs counts, which makes it larger.
     - ``cut``: What fillings of nodes have proven of room.
     - ``most_busy``: Shape (N,): GPUs of each node that jobs that start can make busy, at most; None: all that are idle.
 
@@ -95,9 +86,7 @@ def build_cost_relaxation(
     if problem.changeable:
         raise Unsupported("the cost relaxation takes rounds in which running jobs stay as they are")
     builder = ModelBuilder(deadline)
-    disturbing = weight_of(weighted, Interference) if meetings and problem.slowdown.any() else 0
-    profiles = distinct_profiles(problem) if disturbing else np.full(problem.slowdown.shape[1] + 1, -1, dtype=np.int64)
-    bundle_groups, node_classes = make_bundle_groups(state, profiles), make_node_classes(state, builder.check_time)
+    bundle_groups, node_classes = make_bundle_groups(state), make_node_classes(state, builder.check_time)
     chosen = builder.add_variables(0, bundle_groups.jobs)
     _add_choices(builder, problem, bundle_groups, chosen)
     held = value(problem, state.allocation())
@@ -108,14 +97,12 @@ def build_cost_relaxation(
     if cut is not None:
         cut.add_to(builder, chosen, bundle_groups.option)
     path_price = weight_of(weighted, Communication)
-    bundles, bundle_columns = _add_bundles(builder, bundle_groups, node_classes, chosen, path_price, disturbing)
+    bundles, bundle_columns = _add_bundles(builder, bundle_groups, node_classes, chosen, path_price)
     _add_room(builder, node_classes, bundles)
     busy = _add_busy(builder, node_classes, bundles, weight_of(weighted, Fragmentation), most_busy)
     resource = problem.options.cost_milli[bundle_groups.option] * weight_of(weighted, ResourceCost)
-    mixed = MixedBundles(bundles.column, bundles.place, bundles.profile, bundles.bundles, bundles.gpus, bundles.milli)
-    mixes = add_mixes(builder, node_classes, mixed, disturbing)
-    columns = np.concatenate([chosen, bundles.column, busy.column, mixes[0]])
-    costs = np.concatenate([resource, bundles.cost, busy.cost, mixes[1]])
+    columns = np.concatenate([chosen, bundles.column, busy.column])
+    costs = np.concatenate([resource, bundles.cost, busy.cost])
     builder.set_objective(columns, costs, "min", busy.constant + fixed_cost(state, weighted))
     return CostRelaxation(
         builder.build(),
@@ -124,7 +111,7 @@ def build_cost_relaxation(
         bundle_columns,
         path_price,
         value_rows,
-        _relaxes(problem, weighted, meetings=disturbing > 0),
+        _relaxes(problem, weighted),
     )
 
 
@@ -137,8 +124,6 @@ class _Bundles:
     place: IntArray  # class of nodes
     gpus: IntArray  # of one bundle
     milli: IntArray  # of each GPU
-    bundles: IntArray  # of a job
-    profile: IntArray  # -1 where it does not count
 
 
 @dataclass(frozen=True, eq=False)
@@ -167,11 +152,9 @@ def _add_bundles(
     node_classes: NodeClasses,
     chosen: IntArray,
     path_price: int,
-    disturbing: int,
 ) -> tuple[_Bundles, list[BundleColumns]]:
-    """Every bundle of a chosen job goes to some class of nodes with room for it; ``disturbing``: of interference."""
+    """Every bundle of a chosen job goes to some class of nodes with room for it."""
     lower_bounds, size = CostLowerBounds(node_classes), 0
-    excess = beside_running(node_classes) if disturbing else None
     parts: list[tuple[IntArray, ...]] = []
     bundle_columns: list[BundleColumns] = []
     for q, bundle_group in enumerate(bundle_groups.bundle_groups):
@@ -184,15 +167,10 @@ def _add_bundles(
         asked = int(bundle_groups.jobs[selected].sum()) * bundle_group.bundles
         column = builder.add_variables(0, asked, count=len(place))
         row = builder.add_parts(0, 0, (0, column, 1), (0, chosen[selected], -bundle_group.bundles))
-        charge = np.zeros(len(place), dtype=np.int64)
-        if excess is not None and bundle_group.profile >= 0:
-            # a pair counts once, wherever the bundles of its jobs meet
-            charge = disturbing * excess[bundle_group.profile, place] // bundle_group.bundles
-        bundle_columns.append(BundleColumns(bundle_group, chosen[selected], column, place, int(row[0]), charge))
-        cost = lower_bound.cost[place] * path_price + charge
-        alike = (bundle_group.gpus, bundle_group.milli, bundle_group.bundles, bundle_group.profile)
-        parts.append((column, cost, place, *(np.full(len(place), number) for number in alike)))
-    empty = (np.zeros(0, dtype=np.int64),) * 7
+        bundle_columns.append(BundleColumns(bundle_group, chosen[selected], column, place, int(row[0])))
+        alike = (np.full(len(place), number) for number in (bundle_group.gpus, bundle_group.milli))
+        parts.append((column, lower_bound.cost[place] * path_price, place, *alike))
+    empty = (np.zeros(0, dtype=np.int64),) * 5
     return _Bundles(
         *(np.concatenate(part).astype(np.int64) for part in zip(empty, *parts, strict=True))
     ), bundle_columns
@@ -234,14 +212,12 @@ def _add_busy(
     return _Busy(np.concatenate(columns), np.concatenate(costs), constant)
 
 
-def _relaxes(problem: Problem, weighted: tuple[Weighted, ...], *, meetings: bool) -> tuple[str, ...]:
-    """Return what the bound leaves out; ``meetings``: whether interference of starting jobs counts."""
+def _relaxes(problem: Problem, weighted: tuple[Weighted, ...]) -> tuple[str, ...]:
+    """Return what the bound leaves out."""
     out = ["which nodes a job's bundles share: each costs what it costs where most of its job find room"]
     out.append("CPU, memory, bandwidths and queues")
-    for w in last_name_first(weighted):
-        if (omitted := OMITTED.get(type(w.cost), f"the cost {w.cost.name!r}")) is not None:
-            beyond = ", beyond what no mix of profiles on nodes avoids"
-            out.append(omitted + beyond if meetings and isinstance(w.cost, Interference) else omitted)
+    omitted = (OMITTED.get(type(w.cost), f"the cost {w.cost.name!r}") for w in last_name_first(weighted))
+    out.extend(what for what in omitted if what is not None)
     if any(communication.edges for communication in problem.class_communication):
         out.append("traffic graphs")
     return tuple(out)

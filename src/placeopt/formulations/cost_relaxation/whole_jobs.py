@@ -76,7 +76,6 @@ def with_whole_jobs(
         if bundle_group.weight == 0 or not 1 < bundle_group.bundles <= MOST_BUNDLES:
             continue
         clock.check_time()
-        rent[bundle_column.place] += bundle_column.charge
         least = _least(relaxation, bundle_group, lower_bounds.on_nodes(bundle_group), rent[place])
         if least < FAR:
             raised_costs[bundle_column.jobs] += max(least - relaxed_cost * bundle_group.bundles, 0)

@@ -6,9 +6,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from placeopt.formulations.cost_relaxation.profile_mixes import SOCKET, both_ways
 from placeopt.problem import IntArray, Problem, State
 from placeopt.terms.costs.interference import nested_domains
+
+SOCKET = 2
+"""Level of ``interference.nested_domains``; what is closer shares it."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,7 +47,8 @@ class Disturbance:
 
 def disturbance_of(problem: Problem, weight: int) -> Disturbance:
     """Return what counts of the interference of a round; ``weight`` is its weight W, 0 where it costs nothing."""
-    excess = both_ways(problem)
+    by_pairs = problem.policy.interference.model == "pairwise"
+    excess = (problem.slowdown + problem.slowdown.transpose(0, 2, 1)) * by_pairs  # (4, P, P), by the closest level
     pairs, part = excess.min(axis=0), problem.gpu_node
     if not pairs.any():
         pairs, part = excess[: SOCKET + 1].min(axis=0), nested_domains(problem)[SOCKET]

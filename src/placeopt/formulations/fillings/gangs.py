@@ -20,8 +20,7 @@ def gang_paths(state: State, apart: BoolArray, check_time: Callable[[], None]) -
     The least over ways to divide the bundles over nodes, each node as the best one that takes as many: inside it, and
     its part of the ways to the others (`CostLowerBounds`). ``check_time`` is called now and then, and may raise.
     """
-    profiles = np.full(state.problem.slowdown.shape[1] + 1, -1, dtype=np.int64)
-    groups, bounds = make_bundle_groups(state, profiles), CostLowerBounds(make_node_classes(state, check_time))
+    groups, bounds = make_bundle_groups(state), CostLowerBounds(make_node_classes(state, check_time))
     path = np.zeros(len(groups.bundle_groups) + 1, dtype=np.int64)  # the last is of options without GPUs
     for number, group in enumerate(groups.bundle_groups):
         check_time()

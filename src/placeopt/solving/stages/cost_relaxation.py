@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import ClassVar
 
 import numpy as np
@@ -25,7 +24,6 @@ from placeopt.solvers.result import Solution, SolveOptions
 from placeopt.solving.budget import OF_SLICE
 from placeopt.solving.context import CostGuide, SolveContext
 from placeopt.solving.stage import StageReport, outcome_without_proof
-from placeopt.terms.costs.interference import Interference
 from placeopt.terms.objective import value
 
 MOST_PRICES, WORTH_IT = 8, 1000
@@ -164,8 +162,7 @@ def _surplus_at(context: SolveContext, value: int) -> NDArray[np.float64] | None
 
 def solve_cost_relaxation(context: SolveContext, value: int) -> tuple[CostRelaxation, Solution]:
     """Build and solve the relaxation of the cost of plans of at least that value."""
-    build = partial(
-        build_cost_relaxation,
+    relaxation = build_cost_relaxation(
         context.relaxed,
         context.weighted,
         value,
@@ -173,24 +170,7 @@ def solve_cost_relaxation(context: SolveContext, value: int) -> tuple[CostRelaxa
         cut=context.handover.capacity_cut,
         most_busy=context.handover.most_busy,
     )
-    try:
-        relaxation = build(meetings=_meetings_matter(context))
-    except Unsupported:  # smaller without meetings
-        relaxation = build(meetings=False)
     return relaxation, context.solvers.solve("highs", relaxation.model, relaxation_options(context))
-
-
-MEETINGS_FROM = 0.01
-"""Part of the best plan's cost that starting jobs cost by interference from which the relaxation counts meetings."""
-
-
-def _meetings_matter(context: SolveContext) -> bool:
-    """Tell whether a bound on the interference of starting jobs could gain much: no more than there is of it."""
-    best, running = context.incumbent, context.base.allocation()
-    for w, raw in zip(context.weighted, best.raw, strict=True):
-        if isinstance(w.cost, Interference):
-            return w.weight * (raw - w.cost.score(context.problem, running)) >= MEETINGS_FROM * best.cost
-    return False
 
 
 def relaxation_options(context: SolveContext) -> SolveOptions:
