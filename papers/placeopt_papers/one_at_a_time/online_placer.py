@@ -9,8 +9,9 @@ import numpy as np
 
 from placeopt.arguments import expect
 from placeopt.errors import BadInput, Unsupported
+from placeopt.heuristics import Candidates, place
 from placeopt.heuristics.scores.prices import PriceScore
-from placeopt.heuristics.scores.table import ScoreTable, serves
+from placeopt.heuristics.scores.table import serves
 from placeopt.problem import IntArray, Placement, Problem, State
 
 
@@ -162,7 +163,8 @@ class OnlinePlacer:
         self.placements: list[Placement | None] = []
         self.refused: list[int] = []
         self.moved: list[int] = []
-        self._table = ScoreTable(PriceScore(problem, None if quota is None else quota.mix).columns(self.state))
+        score = PriceScore(problem, None if quota is None else quota.mix)
+        self._candidates = Candidates(self.state, score, for_many=True)
         self._parts = None if quota is None else quota.parts.tolist()
         self._class: list[int] = problem.job_class.tolist()
         self._came, self._taken = [0] * classes, [0] * classes
@@ -200,7 +202,7 @@ class OnlinePlacer:
         if self._parts is not None and self._taken[k] + 0.5 > self._parts[k] * self._came[k]:
             self.refused.append(arrival)
         else:
-            placement = self._table.place(job)
+            placement = place(self._candidates, job)
         self.placements.append(placement)
         if placement is not None:
             self._change(job, placement, 1)
@@ -212,18 +214,18 @@ class OnlinePlacer:
 
     def _change(self, job: int, placement: Placement, sign: int) -> None:
         self.state.take(job, placement, sign)
-        self._table.changed(placement.nodes[0])
+        self._candidates.changed(placement.nodes[0])
 
     def _move_some(self, moves: Moves) -> int:
         """Return how many were moved."""
-        moved, table = 0, self._table
+        moved, candidates = 0, self._candidates
         for index in self._rng.choice(len(self._placed), min(moves.tried, len(self._placed)), replace=False).tolist():
             arrival, before = self._placed[index]
             job = self.jobs[arrival]
             self._change(job, before, -1)
-            after = table.place(job) or before  # there is room where it was, so something is found
-            saved = table.score(before.option, before.nodes[0]) - table.score(after.option, after.nodes[0])
-            if saved < moves.least_saving_micro:
+            after = place(candidates, job) or before  # there is room where it was, so something is found
+            was, now = (candidates.scores(held.option)[held.nodes[0]] for held in (before, after))
+            if was - now < moves.least_saving_micro:
                 after = before
             self._change(job, after, 1)
             self._placed[index], self.placements[arrival] = (arrival, after), after

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from placeopt import BadInput
-from placeopt.heuristics import SCORES, Candidates, ScoreTable, place, score_named, table_for
+from placeopt.heuristics import SCORES, Candidates, place, score_named
 from placeopt.problem import IntArray, State
 from placeopt_papers.one_at_a_time.arrivals import Arrivals
 from placeopt_papers.one_at_a_time.points import RoundedGradient, RoundedScore
@@ -42,18 +42,19 @@ def place_by(score: str, arrivals: Arrivals, order: IntArray, seed: int) -> np.n
         raise BadInput(f"score: no score {name!r}; known: {', '.join(SCORES)}")
     problem = arrivals.problem
     state = State(problem)
-    if points:
-        table = ScoreTable(RoundedGradient(problem, arrivals.instance.jobs).columns(state)) if name == "fgd" else None
+    if not points:
+        by = score_named(name, problem, seed)
+    elif name == "fgd":
+        by = RoundedGradient(problem, arrivals.instance.jobs)
     else:
-        table = table_for(state, score_named(name, problem, seed))
-    if table is None:
-        candidates = Candidates(state, RoundedScore(name, problem) if points else score_named(name, problem, seed))
+        by = RoundedScore(name, problem)
+    candidates = Candidates(state, by, for_many=True)
     placed, hopeless = np.zeros(len(order), dtype=bool), set()
     classes = problem.job_class.tolist()
     for i, job in enumerate(order.tolist()):
         if classes[job] in hopeless:
             continue
-        placement = place(candidates, job) if table is None else table.place(job)
+        placement = place(candidates, job)
         if placement is None:
             hopeless.add(classes[job])  # nothing ever leaves
             continue
@@ -62,6 +63,6 @@ def place_by(score: str, arrivals: Arrivals, order: IntArray, seed: int) -> np.n
             if name == "gpu_clustering" and placement.gpus:  # this score reads the jobs of a node
                 state.node_jobs[node][job] = None
                 state.placements[job] = placement
-            (candidates if table is None else table).changed(node)
+            candidates.changed(node)
         placed[i] = True
     return placed

@@ -8,8 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from placeopt.heuristics import Candidates, score_named
-from placeopt.heuristics.scores.fragmentation import GradientColumns
-from placeopt.heuristics.scores.table import Columns
+from placeopt.heuristics.scores.fragmentation import FragmentationGradient, GradientColumns
 from placeopt.model import Job
 from placeopt.problem import RESOURCES, IntArray, Problem, State
 from placeopt.problem.target import Target
@@ -42,36 +41,35 @@ class RoundedScore:
         return -_packing(exact, candidates.slot_gpu.shape[1] + 1)
 
 
-class RoundedGradient:
-    """FGD for a table: points of a sigmoid, the first GPU of those with the most points; frequencies by counts."""
+class RoundedGradient(FragmentationGradient):
+    """FGD in points of a sigmoid, the first GPU of those with the most points; frequencies by counts."""
 
     def __init__(self, problem: Problem, jobs: Sequence[Job]) -> None:
-        self._target = _target(problem, jobs)
+        super().__init__(problem)
+        self.target = _target(problem, jobs)
 
-    def columns(self, state: State) -> Columns:
-        """See ``Scored``."""
-        return _GradientColumns(self._target, state)
+    def __call__(self, candidates: Candidates, option: int, nodes: IntArray) -> np.ndarray:
+        """Return the rounded scores of ``nodes``."""
+        return -_points(super().__call__(candidates, option, nodes), self.target)
+
+    def columns(self, state: State) -> GradientColumns:
+        """Prepare the same score for a table."""
+        self._columns = _GradientColumns(self.target, state)
+        return self._columns
 
 
 class _GradientColumns(GradientColumns):
-    def __init__(self, target: Target, state: State) -> None:
-        super().__init__(target, state)
-        self._unit = 1000 * target.total
-
-    def _points(self, change: np.ndarray) -> np.ndarray:
-        return _floored(100 / (1 + np.exp(change / self._unit)))
-
     def column(self, node_class: int, cpu: int, memory: int, left: tuple[int, ...]) -> np.ndarray:
         """See ``Columns``."""
-        return -self._points(super().column(node_class, cpu, memory, left))
+        return -_points(super().column(node_class, cpu, memory, left), self.target)
 
-    def slots(self, shape: int, node: int, left: tuple[int, ...]) -> tuple[int, ...]:
-        """See ``Columns``."""
-        need, share = self._asked[shape]
-        usable = [slot for slot, free in enumerate(left) if free >= share]
-        if not need or share >= 1000:
-            return tuple(usable[:need])
-        return (usable[int(self._points(self.changes(shape, node, left, usable)).argmax())],)
+    def changes(self, shape: int, node: int, gpus: list[int], share: int) -> np.ndarray:
+        """Return what makes the GPU with the most points the best one, the first of several."""
+        return -_points(super().changes(shape, node, gpus, share), self.target)
+
+
+def _points(change: np.ndarray, target: Target) -> np.ndarray:
+    return _floored(100 / (1 + np.exp(change / (1000 * target.total))))
 
 
 def _floored(values: np.ndarray) -> np.ndarray:

@@ -8,7 +8,6 @@ from placeopt.heuristics.job_orders import order_jobs, waiting_allowances
 from placeopt.heuristics.preemption import make_room
 from placeopt.heuristics.scores.fit import Stranding
 from placeopt.heuristics.scores.registry import SCORES, score_named
-from placeopt.heuristics.scores.table import ScoreTable, table_for
 
 __all__ = [
     "CHOOSERS",
@@ -17,7 +16,6 @@ __all__ = [
     "Candidates",
     "Chooser",
     "GreedyResult",
-    "ScoreTable",
     "Stranding",
     "assign_gpus",
     "communicating_jobs",
@@ -27,6 +25,5 @@ __all__ = [
     "place",
     "places",
     "score_named",
-    "table_for",
     "waiting_allowances",
 ]

@@ -9,6 +9,7 @@ import numpy as np
 
 from placeopt.errors import OutOfTime
 from placeopt.heuristics.score_cache import NodeViews, ScoreCache, option_shapes
+from placeopt.heuristics.scores.table import ColumnScore, ScoreTable, serves
 from placeopt.problem import BoolArray, IntArray, Move, Problem, State
 from placeopt.problem.free_capacity import gpus_with_room, times_by_resources
 from placeopt.problem.gpu_slots import with_room
@@ -29,6 +30,7 @@ Ranks nodes for a bundle of an option, the lower the better; a bundle fits on al
 - ``cacheable``: True promises equal scores for nodes that differ in nothing but their number.
 - ``reads_positions(problem)``, (O,): options for which it also matters on which GPUs of a node the free shares are.
 - ``pick(candidates, option, gpus, need)``: which usable GPUs of a node a bundle gets; by default the closest together.
+- ``picks_by_gpus``: True promises that ``pick`` looks at the shares of GPUs alone, not at the rest of the node.
 - ``excluded_gpus(candidates, option, gpus)``: GPUs with room that the bundle shall not have.
 - ``randomize(scores)``: changes the scores of all nodes at every decision.
 - ``option_features(problem)``, shape (O, anything): what the score reads of an option beyond its demand on a node.
@@ -62,13 +64,14 @@ class Candidates:
 
     A journal lists the nodes that changed; when a shape is needed again, only nodes changed since are scored again.
     So a queue of many jobs of few classes costs one node's worth of work a job, not a cluster's. Where the score says
-    that it ``cacheable``, nodes in a state that was scored before are looked up instead.
+    that it ``cacheable``, nodes in a state that was scored before are looked up instead. ``for_many`` jobs a score
+    that computes whole columns keeps them in a table, where that serves the problem.
     """
 
     remembers = True
     """Whether answers are kept here; a subclass may do that by itself."""
 
-    def __init__(self, state: State, score: Score, over: Callable[[], bool] = never) -> None:
+    def __init__(self, state: State, score: Score, over: Callable[[], bool] = never, *, for_many: bool = False) -> None:
         """
         Rank the nodes of ``state`` by ``score``.
 
@@ -89,9 +92,9 @@ class Candidates:
         self._excluded_gpus: Exclude | None = getattr(score, "excluded_gpus", None)
         self._randomize: Callable[[FloatArray], FloatArray] | None = getattr(score, "randomize", None)
         self.remembers = self.remembers and not self.problem.has_geometry  # what is known of nodes knows no slots
-        self.remembers_gpus: bool = self.remembers and (self._pick is None or self._may_remember(score))
+        self.remembers_gpus: bool = self.remembers and (self._pick is None or getattr(score, "picks_by_gpus", False))
         """Whether GPUs of a node are chosen by their free part alone."""
-        self._only_usable = self._pick is None and self._excluded_gpus is None and self._views.only_shares
+        self._only_usable = self._excluded_gpus is None and self._views.only_shares
         self._scores_seen: ScoreCache[tuple[float, int]] | None = ScoreCache() if self._may_remember(score) else None
         reads: Callable[[Problem], FloatArray] | None = getattr(score, "reads_positions", None)
         self._reads_positions = [False] * len(self._shape) if reads is None else reads(self.problem).tolist()
@@ -105,6 +108,10 @@ class Candidates:
         self._equal_nodes = bool((per_node == width).all())  # then the slots of a node are a row of the state's arrays
         self._each_slot = np.ones(width, dtype=np.int64)
         self._at = np.full(self.problem.num_nodes, -1, dtype=np.int64)  # where the journal last names each node
+        columns = score.columns(state) if for_many and isinstance(score, ColumnScore) and serves(self.problem) else None
+        self._table = None if columns is None else ScoreTable(columns)
+        self.room_is_all = self._table is not None
+        """Whether it is known that no rule looks beyond room."""
         self.restricted_to: BoolArray | None = None
         """Shape (N,): the only nodes that have finite scores for now; None: all."""
         self._usable_of: tuple[int, IntArray, FloatArray] | None = None
@@ -114,6 +121,9 @@ class Candidates:
 
     def changed(self, node: int) -> None:
         """Note that the free capacity of ``node`` changed."""
+        if self._table is not None:
+            self._table.changed(node)
+            return
         self._at[node] = len(self._journal)
         self._journal.append(node)
         self._views.forget(node)
@@ -132,7 +142,7 @@ class Candidates:
 
     def scores(self, option: int) -> FloatArray:
         """Shape (N,): the lower the better, infinite where a bundle of ``option`` does not fit now."""
-        scores = self._up_to_date(option)[0]
+        scores = self._up_to_date(option)[0] if self._table is None else self._table.row(option)
         if self.restricted_to is not None:
             scores = np.where(self.restricted_to, scores, np.inf)
         return scores if self._randomize is None else self._randomize(scores)
@@ -155,6 +165,9 @@ class Candidates:
         return self._excluded_gpus is not None
 
     def _up_to_date(self, option: int) -> tuple[FloatArray, IntArray]:
+        if self._table is not None:
+            row = self._table.row(option)
+            return row, (row < np.inf).astype(np.int64)  # of one worker: once or not at all
         shape = self._shape[option]
         cached = self._cache.get(shape)
         if cached is None:
@@ -305,27 +318,30 @@ class Candidates:
         need = bundle.gpus
         if not need:
             return ()
-        if not held and self.remembers_gpus and self._gpus_seen.helps:
-            if self._only_usable:
-                key: Hashable = (need, bundle.milli, self._views.usable_gpus_of(node, bundle.milli))
-            else:
-                key = (self._shape[option], self._views.gpus_of(node))
-            start = self.problem.first_gpu[node]
-            known = self._gpus_seen.recall(key)
-            if known is None:
-                known = tuple(gpu - start for gpu in self._choose(option, node, held, need))
-                self._gpus_seen.keep(key, known)
-            return tuple([start + index for index in known])
-        return self._choose(option, node, held, need)
+        if held or not self.remembers_gpus or not self._gpus_seen.helps:
+            return self._picked(option, [gpu for gpu in self._usable_on(option, node) if gpu not in held], need)
+        if self._only_usable:
+            key: Hashable = (need, bundle.milli, self._views.usable_gpus_of(node, bundle.milli))
+        else:
+            key = (self._shape[option], self._views.gpus_of(node))
+        known, start = self._gpus_seen.recall(key), self.problem.first_gpu[node]
+        if known is None:
+            known = tuple(gpu - start for gpu in self._picked(option, self._usable_on(option, node), need))
+            self._gpus_seen.keep(key, known)
+        return tuple([start + index for index in known])
 
-    def _choose(self, option: int, node: int, held: frozenset[int], need: int) -> tuple[int, ...]:
-        row = np.array([node])
-        gpus = [g for g in self.slot_gpu[node][self.usable(option, row)[0]].tolist() if g not in held]
+    def _usable_on(self, option: int, node: int) -> list[int]:
+        """Return the usable GPUs of a node; as `usable`, but sooner where shares alone decide."""
+        if self._only_usable and self.problem.options.node_class_ok[option, self.problem.node_class[node]]:
+            view, start = self._views.usable_gpus_of(node, self._bundle(option).milli), self.problem.first_gpu[node]
+            return [start + slot for slot, left in enumerate(view[1:]) if left]
+        usable: list[int] = self.slot_gpu[node][self.usable(option, np.array([node]))[0]].tolist()
+        return usable
+
+    def _picked(self, option: int, gpus: list[int], need: int) -> tuple[int, ...]:
         if len(gpus) <= need:
             return tuple(gpus)
-        if self._pick is not None:
-            return self._pick(self, option, gpus, need)
-        return closest(self.state, gpus, need)
+        return closest(self.state, gpus, need) if self._pick is None else self._pick(self, option, gpus, need)
 
 
 def cheapest(gpus: list[int], cost: np.ndarray, need: int) -> tuple[int, ...]:

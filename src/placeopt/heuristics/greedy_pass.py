@@ -16,7 +16,6 @@ from placeopt.heuristics.class_fill import fill_by_class, reached_by_class
 from placeopt.heuristics.node_selection import nodes_for_bundles
 from placeopt.heuristics.related_gangs import place_together
 from placeopt.heuristics.scores.registry import score_named
-from placeopt.heuristics.scores.table import ScoreTable, table_for
 from placeopt.problem import Allocation, IntArray, Placement, Problem, State
 from placeopt.terms.rules import fits_beyond_room
 from placeopt.terms.rules.relations import open_nodes
@@ -139,14 +138,10 @@ def greedy(
     if not problem.is_plain:
         from placeopt.heuristics.tree_placer import TreePlacer  # only here: it places members as this module does
 
-        by = score_named(score, problem, seed)
-        candidates = Candidates(state, by, over)
-        table = table_for(state, by) if problem.lies_freely and only is None else None
-        chosen, tree_placer = table or ByScore(candidates, only), TreePlacer(candidates, over)
+        candidates = Candidates(state, score_named(score, problem, seed), over, for_many=problem.lies_freely)
+        chosen, tree_placer = ByScore(candidates, only), TreePlacer(candidates, over)
     elif chooser is None:
-        by = score_named(score, problem, seed)
-        table = table_for(state, by) if only is None else None
-        chosen = table or ByScore(Candidates(state, by, over), only)
+        chosen = ByScore(Candidates(state, score_named(score, problem, seed), over, for_many=True), only)
     else:
         chosen = chooser(state)
     asked_for: list[int] = (problem.job_class if only is None else only).tolist()
@@ -180,8 +175,8 @@ def greedy(
                 continue
             placement = _place_related(state, chosen, candidates, job) if related else chosen.place(job)
             if placement is None and k in mutual:
-                limited = chosen if isinstance(chosen, ScoreTable) else candidates
-                if gang := place_together(state, chosen, limited, job, order.tolist(), over):
+                gang = place_together(state, chosen, candidates, job, order.tolist(), over)
+                if gang:
                     anchors += gang
                     failed = {asked: of for asked, of in failed.items() if of not in follows}
                     continue
@@ -219,10 +214,9 @@ def _in_turn(order: IntArray, again: list[int], anchors: list[int]) -> Iterator[
 
 def _place_related(state: State, chosen: Chooser, candidates: Candidates, job: int) -> Placement | None:
     """Return the best placement on the nodes of which no relation keeps off the job."""
-    limited = chosen if isinstance(chosen, ScoreTable) else candidates
-    limited.restricted_to = open_nodes(state, job)
+    candidates.restricted_to = open_nodes(state, job)
     placement = chosen.place(job)
-    limited.restricted_to = None
+    candidates.restricted_to = None
     return placement if placement is None or fits_beyond_room(state, job, placement) else None
 
 
@@ -279,7 +273,7 @@ def place(
             most[name] = _most_workers_with_room(candidates, option)
             continue
         for placement in (offered or places)(candidates, option):
-            if fits(candidates.state, job, placement):
+            if candidates.room_is_all or fits(candidates.state, job, placement):
                 return placement
     return None
 
@@ -313,17 +307,17 @@ def places(candidates: Candidates, option: int) -> Iterator[Placement]:
 
 def places_on_node(candidates: Candidates, option: int, node: int) -> Iterator[Placement]:
     """Yield places on a node that takes the whole job: its closest GPUs, then those of each socket."""
-    problem, workers = candidates.problem, int(candidates.problem.options.bundle_workers[option])
-    need, level = int(problem.options.gpus[option]) * workers, problem.options.part_level[option]
-    chosen = candidates.choose_gpus(option, node)
-    yield Placement(option, (node,) * workers, chosen)
+    problem, chosen = candidates.problem, candidates.choose_gpus(option, node)
+    nodes = (node,) * int(problem.options.bundle_workers[option])
+    yield Placement(option, nodes, chosen)
+    need, level = int(problem.options.bundle_gpus[option]), problem.options.part_level[option]
     here = np.arange(problem.node_gpu_start[node], problem.node_gpu_start[node + 1]) if need else np.zeros(0, int)
     part = problem.gpu_socket if level is None else problem.gpu_part[level]
     for socket in dict.fromkeys(part[here].tolist()):
         outside = here[part[here] != socket]
         inside = candidates.choose_gpus(option, node, frozenset(outside.tolist()))
         if len(inside) == need and inside != chosen:
-            yield Placement(option, (node,) * workers, inside)
+            yield Placement(option, nodes, inside)
 
 
 def place_on_nodes(candidates: Candidates, option: int, nodes: Sequence[int]) -> Placement | None:
@@ -345,7 +339,7 @@ def nodes_in_order(scores: np.ndarray, most: int | None) -> Iterator[int]:
     if not len(scores):
         return
     best = int(scores.argmin())
-    if np.isfinite(scores[best]):
+    if scores[best] < np.inf:
         yield best
         order = np.argsort(scores, kind="stable")[1:most]
         yield from order[np.isfinite(scores[order])].tolist()

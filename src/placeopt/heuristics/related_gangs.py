@@ -12,13 +12,12 @@ from placeopt.terms.rules.relations import open_nodes
 if TYPE_CHECKING:
     from placeopt.heuristics.candidates import Candidates
     from placeopt.heuristics.greedy_pass import Chooser
-    from placeopt.heuristics.scores.table import ScoreTable
 
 
 def place_together(
     state: State,
     chosen: Chooser,
-    limited: Candidates | ScoreTable,
+    limited: Candidates,
     job: int,
     order: Sequence[int],
     over: Callable[[], bool],
@@ -64,7 +63,7 @@ def _gang(state: State, job: int, order: Sequence[int]) -> list[int]:
 
 
 def _laid(
-    state: State, chosen: Chooser, limited: Candidates | ScoreTable, gang: Sequence[int], nodes: BoolArray
+    state: State, chosen: Chooser, limited: Candidates, gang: Sequence[int], nodes: BoolArray
 ) -> list[Placement] | None:
     """Return places for jobs on some nodes, one after the other, whatever is near them; the state stays as it is."""
     relations, placements = state.relations, list[Placement]()

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from placeopt.heuristics import CHOOSERS, Candidates, Chooser, place, score_named, table_for
+from placeopt.heuristics import CHOOSERS, Candidates, Chooser, place, score_named
 from placeopt.live_cluster.index_remap import IndexRemap
 from placeopt.problem import BoolArray, IntArray, Move, Placement, Problem, State
 from placeopt.solving.draft import Recorder
@@ -31,8 +31,7 @@ class IncrementalPlacer:
         """Value of what was taken; the caller adds that of what ``state`` held before."""
         self._counts = counts
         self._candidates: dict[str, Candidates] = {}
-        self._choosers: dict[str, Chooser | None] = {}
-        """By name of chooser or score; None: the score has no table, its candidates decide."""
+        self._choosers: dict[str, Chooser] = {}
         self._worth: dict[int, int] = {}
         self._recorder: Recorder | None = None
 
@@ -68,9 +67,10 @@ class IncrementalPlacer:
         """Note that a job of class ``number`` now holds ``placement``, or (``sign`` -1) no longer does."""
         self._count(number, placement, sign)
         for node in dict.fromkeys(placement.nodes):
-            for follower in (*self._candidates.values(), *self._choosers.values()):
-                if follower is not None:
-                    follower.changed(node)
+            for candidates in self._candidates.values():
+                candidates.changed(node)
+            for chosen in self._choosers.values():
+                chosen.changed(node)
 
     def _count(self, number: int, placement: Placement, sign: int) -> None:
         self.state.take(number, placement, sign)
@@ -81,7 +81,7 @@ class IncrementalPlacer:
         known = self._candidates.get(score)
         if known is None:
             by = score_named(score, self.problem, counts=self._counts)
-            known = self._candidates[score] = Candidates(self.state, by)
+            known = self._candidates[score] = Candidates(self.state, by, for_many=True)
         return known
 
     def decide(
@@ -90,21 +90,18 @@ class IncrementalPlacer:
         """
         Return the best placement by ``score`` or ``chooser`` that every rule allows for class ``number``, or None.
 
-        ``nodes``: Shape (N,), the only nodes in question; a score then chooses node by node, without its table.
+        ``nodes``: Shape (N,), the only nodes in question, of which the score chooses.
         """
-        if nodes is not None:
-            candidates = self.candidates(score)
-            candidates.restricted_to = nodes
-            try:
-                return place(candidates, number)
-            finally:
-                candidates.restricted_to = None
-        name = chooser or score
-        if name not in self._choosers:
-            by = score_named(score, self.problem, counts=self._counts)
-            self._choosers[name] = table_for(self.state, by) if chooser is None else CHOOSERS[chooser](self.state)
-        chosen = self._choosers[name]
-        return place(self.candidates(score), number) if chosen is None else chosen.place(number)
+        if chooser is not None and nodes is None:
+            if chooser not in self._choosers:
+                self._choosers[chooser] = CHOOSERS[chooser](self.state)
+            return self._choosers[chooser].place(number)
+        candidates = self.candidates(score)
+        candidates.restricted_to = nodes
+        try:
+            return place(candidates, number)
+        finally:
+            candidates.restricted_to = None
 
     def worth(self, number: int) -> int:
         """Return a bound: the value of a job of the class in its most valuable option that fits on idle nodes."""

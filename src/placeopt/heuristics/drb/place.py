@@ -13,7 +13,6 @@ from placeopt.heuristics.drb.split import Hardware, assign, task_traffic
 from placeopt.heuristics.greedy_pass import TRIES, ByScore, nodes_in_order, place
 from placeopt.heuristics.node_selection import nodes_for_bundles
 from placeopt.heuristics.scores.registry import score_named
-from placeopt.heuristics.scores.table import table_for
 from placeopt.problem import BoolArray, Placement, Problem, State
 from placeopt.terms.costs.utility import talks
 
@@ -81,8 +80,7 @@ class BipartitionOfCommunicating:
 
     def __init__(self, state: State, score: str) -> None:
         self._communicating, self._bipartition = communicating_jobs(state.problem), Bipartition(state)
-        by = score_named(score, state.problem)
-        self._by_score = table_for(state, by) or ByScore(Candidates(state, by))
+        self._by_score = ByScore(Candidates(state, score_named(score, state.problem), for_many=True))
 
     def place(self, job: int) -> Placement | None:
         """See ``Chooser``."""

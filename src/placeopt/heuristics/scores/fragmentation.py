@@ -38,7 +38,7 @@ class GradientColumns(Columns):
 
     def __init__(self, target: Target, state: State) -> None:
         super().__init__(state)
-        self._total = target.total
+        self.target = target
         self._demands: IntArray = np.unique(target.cpu)
         self._needs, self._need = np.unique(self.cpu, return_inverse=True)
         first, problem = self.problem.first_gpu, self.problem
@@ -88,26 +88,26 @@ class GradientColumns(Columns):
     def _lost(self, wanted: _Wanted, left: int | IntArray, held: FloatArray, enough: IntArray) -> FloatArray:
         """F_n by the number of CPU demands met, the last axis; ``left`` in all, ``held`` and ``enough`` (..., Q)."""
         usable = np.where(enough >= wanted.gpus, held, 0.0)
-        lost: FloatArray = self._total * np.asarray(left, dtype=float)[..., None] - usable @ wanted.hosted
+        lost: FloatArray = self.target.total * np.asarray(left, dtype=float)[..., None] - usable @ wanted.hosted
         return lost
 
-    def slots(self, shape: int, node: int, left: tuple[int, ...]) -> tuple[int, ...]:
-        """See ``Columns``; as ``FragmentationGradient.pick``, which also looks at the CPU that is free."""
-        need, share = self._asked[shape]
-        usable = [slot for slot, milli in enumerate(left) if milli >= share]
-        if not need or share >= 1000 or len(usable) <= need:
-            return tuple(usable[:need])
-        return (usable[int(self.changes(shape, node, left, usable).argmin())],)
+    def pick(self, option: int, node: int, gpus: list[int], need: int) -> tuple[int, ...]:
+        """Return the GPU of a node where a share changes F_n least, ties by number, or the first whole ones."""
+        shape = self.shape[option]
+        share = int(self.milli[shape])
+        if share >= 1000:
+            return tuple(gpus[:need])
+        return (gpus[int(self.changes(shape, node, gpus, share).argmin())],)
 
-    def changes(self, shape: int, node: int, left: tuple[int, ...], usable: list[int]) -> FloatArray:
-        """Change of F_n by a share of each ``usable`` GPU of a node, indices in the node."""
-        wanted, share = self._wanted[int(self.problem.node_class[node])], self._asked[shape][1]
+    def changes(self, shape: int, node: int, gpus: list[int], share: int) -> FloatArray:
+        """Change of F_n by a share of each of ``gpus``, all of one node."""
+        wanted, first = self._wanted[int(self.problem.node_class[node])], self.problem.first_gpu
         cpu = int(self.state.node_free[node, CPU])
         met = np.searchsorted(self._demands, [cpu, cpu - int(self.cpu[shape])], side="right")
-        at = np.array(left, dtype=np.int64)
+        at = np.maximum(self.state.gpu_free_milli[first[node] : first[node + 1]], 0)
         held, enough = wanted.held[at].sum(axis=0), wanted.enough[at].sum(axis=0)
         before = self._lost(wanted, int(at.sum()), held, enough)[met[0]]
-        levels = at[usable]
+        levels = self.state.gpu_free_milli[gpus]
         held = held + wanted.held[levels - share] - wanted.held[levels]
         enough = enough + wanted.enough[levels - share] - wanted.enough[levels]
         change: FloatArray = self._lost(wanted, int(at.sum()) - share, held, enough)[:, met[1]] - before
@@ -140,6 +140,7 @@ class FragmentationGradient:
         """Take the target from the policy, or from ``counts`` jobs of each class, (K,)."""
         counts = problem.jobs_per_class if counts is None else counts
         self.target = problem.target if len(problem.target) else _own_target(problem, counts)
+        self._columns: GradientColumns | None = None
 
     def __call__(self, candidates: Candidates, option: int, nodes: IntArray) -> np.ndarray:
         """Smallest increase over the GPUs of each node, shape (len(nodes),)."""
@@ -150,11 +151,14 @@ class FragmentationGradient:
 
     def columns(self, state: State) -> GradientColumns:
         """Prepare the same score for a table."""
-        return GradientColumns(self.target, state)
+        self._columns = GradientColumns(self.target, state)
+        return self._columns
 
     def pick(self, candidates: Candidates, option: int, gpus: list[int], need: int) -> tuple[int, ...]:
         """Return the GPU with the smallest increase and the next usable ones; ties by number."""
         node = int(candidates.problem.gpu_node[gpus[0]])
+        if self._columns is not None:
+            return self._columns.pick(option, node, gpus, need)
         first = candidates.problem.first_gpu[node]
         usable = np.zeros((1, candidates.slot_gpu.shape[1]), dtype=bool)
         usable[0, [gpu - first for gpu in gpus]] = True

@@ -81,13 +81,6 @@ class PriceColumns(Columns):
         of_shapes: IntArray = cost[self._kind]
         return of_shapes
 
-    def choose(self, shape: int, node: int, left: tuple[int, ...], usable: list[int]) -> tuple[int, ...]:
-        """Choose as ``PriceScore.pick``."""
-        if self.milli[shape] >= 1000:
-            return super().choose(shape, node, left, usable)
-        paid = self._paid[[left[slot] for slot in usable], self._kind[shape]]
-        return cheapest(usable, paid, int(self.gpus[shape]))
-
 
 class PriceScore:
     """
@@ -103,7 +96,7 @@ class PriceScore:
     - 0.5 x the GPUs taken x the price of such nodes: how much of them is spoken for by those who can run there.
     """
 
-    cacheable = True
+    cacheable = picks_by_gpus = True
 
     def __init__(self, problem: Problem, counts: IntArray | None = None, *, nodes: bool = True) -> None:
         """Take the mix of jobs from the problem, or ``counts`` jobs of each class, (K,)."""
@@ -156,8 +149,7 @@ class PriceScore:
         """Return the GPUs that cost least, ties by number; where all cost the same, those that are closest together."""
         if int(candidates.problem.options.milli[option]) >= 1000:
             return closest(candidates.state, gpus, need)
-        left = np.clip(candidates.state.gpu_free_milli[gpus], 0, 1000)
-        paid = self.loss[self.kind[option], left]
+        paid = self.loss[self.kind[option], np.maximum(candidates.state.gpu_free_milli[gpus], 0)]
         return cheapest(gpus, paid, need)
 
 

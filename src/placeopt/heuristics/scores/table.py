@@ -7,9 +7,8 @@ from typing import Protocol, runtime_checkable
 
 import numpy as np
 
-from placeopt.heuristics.candidates import Score, closest
 from placeopt.heuristics.score_cache import option_shapes
-from placeopt.problem import CPU, MEMORY, BoolArray, Placement, Problem, State
+from placeopt.problem import CPU, MEMORY, BoolArray, Problem, State
 from placeopt.terms.rules.minimal_utility import applies
 
 FloatArray = np.ndarray
@@ -30,8 +29,6 @@ class Columns(ABC):
         self.cpu, self.memory = options.demand[of, CPU], options.demand[of, MEMORY]  # (S,)
         self.gpus, self.milli = options.gpus[of], np.where(options.gpus[of] > 0, options.milli[of], 0)  # (S,)
         self.node_class_ok: BoolArray = options.node_class_ok[of]  # (S, classes of nodes)
-        self._asked = list(zip(self.gpus.tolist(), self.milli.tolist(), strict=True))
-        self._chosen: dict[tuple[int, int, int, tuple[int, ...]], tuple[int, ...]] = {}
 
     @abstractmethod
     def column(self, node_class: int, cpu: int, memory: int, left: tuple[int, ...]) -> FloatArray:
@@ -48,32 +45,6 @@ class Columns(ABC):
         enough &= self.memory <= memory
         enough &= self.node_class_ok[:, node_class]
         return enough
-
-    def slots(self, shape: int, node: int, left: tuple[int, ...]) -> tuple[int, ...]:
-        """
-        Return which of the node's GPUs a job of ``shape``, which fits, takes: indices in the node.
-
-        ``left``: Of each GPU, in their order; the answer depends on nothing else than these and the class of the node.
-        """
-        need, share = self._asked[shape]
-        if not need:
-            return ()
-        key = (need, share, int(self.problem.node_class[node]), left)
-        chosen = self._chosen.get(key)
-        if chosen is None:
-            if len(self._chosen) * max(len(left), 1) >= MOST_KNOWN:
-                self._chosen.clear()
-            usable = [slot for slot, milli in enumerate(left) if milli >= share]
-            chosen = tuple(usable) if len(usable) <= need else self.choose(shape, node, left, usable)
-            self._chosen[key] = chosen
-        return chosen
-
-    def choose(self, shape: int, node: int, left: tuple[int, ...], usable: list[int]) -> tuple[int, ...]:
-        """Choose of more GPUs than it takes; the closest together unless a score knows better."""
-        del left
-        start = self.problem.first_gpu[node]
-        found = closest(self.state, [start + slot for slot in usable], self._asked[shape][0])
-        return tuple(gpu - start for gpu in found)
 
 
 @runtime_checkable
@@ -103,42 +74,23 @@ def serves(problem: Problem) -> bool:
     )
 
 
-def table_for(state: State, score: Score) -> ScoreTable | None:
-    """
-    Return a table of all costs by a score, which decides as its candidates would, but sooner.
-
-    None where the score has no columns, or a table does not serve the problem.
-    """
-    columns = score.columns(state) if isinstance(score, ColumnScore) and serves(state.problem) else None
-    return None if columns is None else ScoreTable(columns)
-
-
 class ScoreTable:
     """
-    A chooser that keeps every score at hand: a decision is the smallest of a row, a change is one column.
+    Every score at hand, where ``serves`` holds: a decision is the smallest of a row, a change is one column.
 
-    It decides as ``ByScore`` with the same score does, ties by node number included, where ``serves`` holds. Columns
-    are worked out for all shapes at once, so their number hardly matters; a node's column again only when it is needed.
-    They are remembered, since nodes alike are filled alike: of those that the openb trace asks for three in five were
-    asked for before.
+    Columns are computed for all shapes at once, so their number hardly matters; a node's column again only when it is
+    needed. They are kept, since nodes alike are filled alike: of those that the openb trace asks for three in five
+    were asked for before.
     """
 
     def __init__(self, columns: Columns) -> None:
         state, problem = columns.state, columns.problem
-        self._columns, self._shape = columns, columns.shape
+        self._columns = columns
         self._class: list[int] = problem.node_class.tolist()
-        self._start = problem.first_gpu
         self._free = list(state.node_free)  # views: they stay true
-        bounds = zip(self._start[:-1], self._start[1:], strict=True)
+        bounds = zip(problem.first_gpu[:-1], problem.first_gpu[1:], strict=True)
         self._left = [state.gpu_free_milli[start:stop] for start, stop in bounds]
-        self._options: list[list[int]] = []
-        for k in range(len(problem.class_option_start) - 1):
-            options_of_class = range(int(problem.class_option_start[k]), int(problem.class_option_start[k + 1]))
-            self._options.append(sorted(options_of_class, key=lambda o: -int(problem.options.value[o])))
-        self._job_class: list[int] = problem.job_class.tolist()
         self._stale: dict[int, None] = dict.fromkeys(range(problem.num_nodes))
-        self.restricted_to: BoolArray | None = None
-        """Shape (N,): the only nodes in question; None: all."""
         self._scores: FloatArray = np.empty((len(columns.of), problem.num_nodes))
         self._rows = list(self._scores)
         self._known: dict[tuple[int, int, int, tuple[int, ...]], FloatArray] = {}
@@ -161,32 +113,9 @@ class ScoreTable:
         """Note that the free capacity of ``node`` changed."""
         self._stale[node] = None
 
-    def score(self, option: int, node: int) -> float:
-        """Return the score of a node for a job in an option now; infinite where it has no room."""
-        self._update()
-        return float(self._rows[self._shape[option]][node])
-
-    def _update(self) -> None:
-        alike: dict[int, tuple[FloatArray, list[int]]] = {}
+    def row(self, option: int) -> FloatArray:
+        """Shape (N,): score of every node for a job in an option now, infinite without room; not to be changed."""
         for node in self._stale:
-            column = self._column(node)
-            alike.setdefault(id(column), (column, []))[1].append(node)
-        for column, nodes in alike.values():
-            self._scores[:, nodes] = column[:, None]
+            self._scores[:, node] = self._column(node)
         self._stale.clear()
-
-    def place(self, job: int) -> Placement | None:
-        """See ``Chooser``: the first option by value that fits anywhere, at the best node."""
-        if self._stale:
-            self._update()
-        for option in self._options[self._job_class[job]]:
-            shape = self._shape[option]
-            row = self._rows[shape]
-            if self.restricted_to is not None:
-                row = np.where(self.restricted_to, row, np.inf)
-            node = int(row.argmin())
-            if row[node] < np.inf:
-                start = self._start[node]
-                slots = self._columns.slots(shape, node, tuple(self._left[node].tolist()))
-                return Placement(option, (node,), tuple([start + slot for slot in slots]))
-        return None
+        return self._rows[self._columns.shape[option]]
