@@ -11,6 +11,7 @@ from placeopt.heuristics.run_times import path_excess
 from placeopt.heuristics.scores.fit import BestFit
 from placeopt.problem import IntArray, Placement, Problem, State
 from placeopt.terms.costs.horus import excess_table
+from placeopt.terms.costs.interference import meeting_level
 
 UNKNOWN = 1000
 """Excess run time beside a job on the same GPU where nothing is known of the two: the GPU is divided in time."""
@@ -39,8 +40,7 @@ class LeastSlowdown:
     def __init__(self, problem: Problem) -> None:
         self._problem = problem
         self._fit = BestFit(problem)
-        self._both = (problem.slowdown + problem.slowdown.transpose(0, 2, 1)).tolist()
-        self._socket, self._switch = problem.gpu_socket.tolist(), problem.gpu_switch.tolist()
+        self._socket = problem.neighbours.socket
         default = problem.policy.postpone.spread_slowdown_thousandths
         stated_spread = (communication.spread_slowdown_thousandths for communication in problem.class_communication)
         self._shares = problem.policy.share_mode == "overcommit"
@@ -96,33 +96,27 @@ class LeastSlowdown:
 
     def _shared(self, state: State, option: int, gpu: int) -> tuple[int, float]:
         """Return what sharing a busy GPU costs, in thousandths of run time, and what it gains, in full speeds."""
-        mine = self._beside(state, option, gpu)
-        cost, gain = mine, 1000 / (1000 + mine)
-        for before, after, number in self._sharers(state, option, gpu):
+        cost, sharers = self._sharing(state, option, gpu)
+        gain = 1000 / (1000 + cost)
+        for before, after, number in sharers:
             cost += number * (after - before)
             gain -= number * (1000 / (1000 + before) - 1000 / (1000 + after))
         return cost, gain
 
-    def _sharers(self, state: State, option: int, gpu: int) -> list[tuple[int, int, int]]:
-        """Return excess before and after a newcomer of those on a GPU, and how many are alike."""
+    def _sharing(self, state: State, option: int, gpu: int) -> tuple[int, list[tuple[int, int, int]]]:
+        """Return the excess of a newcomer on a GPU; before and after it of those there, and how many are alike."""
         jobs, used = int(state.gpu_jobs[gpu]), int(state.gpu_utilisation[gpu])
         stated = self._stated(state, option, gpu)
         if stated is not None:
-            return [(0, theirs, number) for _, theirs, number in stated]
+            return sum(mine * number for mine, _, number in stated), [
+                (0, theirs, number) for _, theirs, number in stated
+            ]
         more = int(self._problem.options.utilisation[option])
         if used and more:
             table = excess_table(self._curve, used + more)
-            return [(int(table[used]) if jobs > 1 else 0, int(table[used + more]), jobs)]
-        return [(UNKNOWN * (jobs - 1), UNKNOWN * jobs, jobs)]
-
-    def _beside(self, state: State, option: int, gpu: int) -> int:
-        """Return the excess of a newcomer on a GPU."""
-        jobs, used = int(state.gpu_jobs[gpu]), int(state.gpu_utilisation[gpu])
-        stated = self._stated(state, option, gpu)
-        if stated is not None:
-            return sum(mine * number for mine, _, number in stated)
-        more = int(self._problem.options.utilisation[option])
-        return int(excess_table(self._curve, used + more)[used + more]) if used and more else UNKNOWN * jobs
+            after = int(table[used + more])
+            return after, [(int(table[used]) if jobs > 1 else 0, after, jobs)]
+        return UNKNOWN * jobs, [(UNKNOWN * (jobs - 1), UNKNOWN * jobs, jobs)]
 
     def _stated(self, state: State, option: int, gpu: int) -> list[tuple[int, int, int]] | None:
         """Return what is stated of a newcomer and those on a GPU, and how many are alike; None if any is not."""
@@ -148,18 +142,9 @@ class LeastSlowdown:
         profile = int(problem.class_profile[k])
         if profile < 0 or not candidates.state.tenants:
             return total
-        mine, sockets = set(gpus), {self._socket[gpu] for gpu in gpus} - {-1}
-        switches = {self._switch[gpu] for gpu in gpus} - {-1}
+        level_of, slowdown = meeting_level(problem, gpus), problem.neighbours.slowdown
         for (beside, held), count in candidates.state.tenants[node].items():
-            if beside < 0:
-                continue
-            if not mine.isdisjoint(held):
-                level = 0
-            elif any(self._switch[gpu] in switches for gpu in held):
-                level = 1
-            elif any(self._socket[gpu] in sockets for gpu in held):
-                level = 2
-            else:
-                level = 3
-            total += count * self._both[level][profile][beside]
+            if beside >= 0:
+                level = level_of(held)
+                total += count * (slowdown[profile][beside][level] + slowdown[beside][profile][level])
         return total

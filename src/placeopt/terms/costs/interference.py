@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -190,28 +190,37 @@ def excess_beside(state: State, job: int) -> dict[int, int]:
     return others | {other: felt for other, felt, _ in meets(state, job, placement)}
 
 
+def meeting_level(problem: Problem, gpus: Iterable[int]) -> Callable[[Sequence[int]], int]:
+    """Return what tells at which level other GPUs of the same node meet ``gpus``: the closest part that they share."""
+    switch, socket, *_ = problem.neighbours
+    mine = frozenset(gpus)
+    switches, sockets = ({of_gpu[gpu] for gpu in mine} - {-1} for of_gpu in (switch, socket))
+
+    def level(held: Sequence[int]) -> int:
+        if not mine.isdisjoint(held):
+            return 0
+        if switches and any(switch[gpu] in switches for gpu in held):
+            return 1
+        return 2 if any(socket[gpu] in sockets for gpu in held) else 3
+
+    return level
+
+
 def meets(state: State, job: int, placement: Placement) -> Iterator[tuple[int, int, int]]:
     """
     Yield whom a job would meet at a placement: (other, excess by it, excess that it gets by the job), in thousandths.
 
     By the slowdowns of their profiles; under ``curve`` these do not count.
     """
-    switch, socket, profile, slowdown = state.problem.neighbours
+    *_, profile, slowdown = state.problem.neighbours
     if not placement.gpus or profile[job] < 0:
         return
-    gpus = frozenset(placement.gpus)
-    switches, sockets = ({of_gpu[gpu] for gpu in gpus} - {-1} for of_gpu in (switch, socket))
+    level_of = meeting_level(state.problem, placement.gpus)
     for other in dict.fromkeys(k for node in dict.fromkeys(placement.nodes) for k in state.node_jobs[node]):
         held = state.placements[other]
         if other == job or profile[other] < 0 or held is None:
             continue
-        level = 3
-        if not gpus.isdisjoint(held.gpus):
-            level = 0
-        elif switches and any(switch[gpu] in switches for gpu in held.gpus):
-            level = 1
-        elif any(socket[gpu] in sockets for gpu in held.gpus):
-            level = 2
+        level = level_of(held.gpus)
         yield other, slowdown[profile[job]][profile[other]][level], slowdown[profile[other]][profile[job]][level]
 
 
