@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from placeopt import BadInput
-from placeopt.heuristics import SCORES, Candidates, place, score_named
+from placeopt.heuristics import SCORES, Candidates, Score, place, score_named
 from placeopt.problem import IntArray, State
 from placeopt_papers.one_at_a_time.arrivals import Arrivals
 from placeopt_papers.one_at_a_time.points import RoundedGradient, RoundedScore
@@ -42,6 +42,7 @@ def place_by(score: str, arrivals: Arrivals, order: IntArray, seed: int) -> np.n
         raise BadInput(f"score: no score {name!r}; known: {', '.join(SCORES)}")
     problem = arrivals.problem
     state = State(problem)
+    by: Score
     if not points:
         by = score_named(name, problem, seed)
     elif name == "fgd":

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from placeopt.heuristics import Candidates, score_named
+from placeopt.heuristics import Candidates, Score, score_named
 from placeopt.heuristics.scores.fragmentation import FragmentationGradient, GradientColumns
 from placeopt.model import Job
 from placeopt.problem import RESOURCES, IntArray, Problem, State
@@ -18,7 +18,7 @@ MOST_CPU, MOST_MILLI = 128_000, 8_000
 """CPU and GPU capacity of the simulator's largest node."""
 
 
-class RoundedScore:
+class RoundedScore(Score):
     """One of the library's scores in whole points, negated so that lower is better."""
 
     def __init__(self, name: str, problem: Problem) -> None:

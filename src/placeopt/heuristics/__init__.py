@@ -1,7 +1,7 @@
 """Heuristics: an allocation in milliseconds, with nothing proven."""
 
 from placeopt.heuristics.bundles import assign_gpus
-from placeopt.heuristics.candidates import Candidates
+from placeopt.heuristics.candidates import Candidates, Score
 from placeopt.heuristics.drb import CHOOSERS, BipartitionOfCommunicating, communicating_jobs
 from placeopt.heuristics.greedy_pass import Chooser, GreedyResult, greedy, place, places
 from placeopt.heuristics.job_orders import order_jobs, waiting_allowances
@@ -16,6 +16,7 @@ __all__ = [
     "Candidates",
     "Chooser",
     "GreedyResult",
+    "Score",
     "Stranding",
     "assign_gpus",
     "communicating_jobs",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable
 from typing import NamedTuple
 
@@ -23,21 +24,46 @@ MANY_CHANGES = 32
 STEPS = 1 << 22
 """GPUs looked at in one choice of GPUs on a node; all choices up to 161 GPUs try every one as the first."""
 
-Score = Callable[["Candidates", int, IntArray], FloatArray]
-"""
-Ranks nodes for a bundle of an option, the lower the better; a bundle fits on all of them. Optional attributes:
 
-- ``cacheable``: True promises equal scores for nodes that differ in nothing but their number.
-- ``reads_positions(problem)``, (O,): options for which it also matters on which GPUs of a node the free shares are.
-- ``pick(candidates, option, gpus, need)``: which usable GPUs of a node a bundle gets; by default the closest together.
-- ``picks_by_gpus``: True promises that ``pick`` looks at the shares of GPUs alone, not at the rest of the node.
-- ``excluded_gpus(candidates, option, gpus)``: GPUs with room that the bundle shall not have.
-- ``randomize(scores)``: changes the scores of all nodes at every decision.
-- ``option_features(problem)``, shape (O, anything): what the score reads of an option beyond its demand on a node.
-"""
+class Score(ABC):
+    """Ranks nodes for a bundle of an option, the lower the better, and picks its GPUs on one."""
 
-Pick = Callable[["Candidates", int, list[int], int], tuple[int, ...]]
-Exclude = Callable[["Candidates", int, list[int]], list[int]]
+    cacheable = False
+    """Whether nodes that differ in nothing but their number have equal scores."""
+    picks_by_gpus = True
+    """Whether `pick` looks at the free part of GPUs alone, not at the rest of the node."""
+    excludes_gpus = False
+    """Whether `excluded_gpus` may name any."""
+
+    def __init__(self, problem: Problem) -> None:
+        """Look up what is the same for all decisions."""
+        del problem
+
+    @abstractmethod
+    def __call__(self, candidates: Candidates, option: int, nodes: IntArray) -> FloatArray:
+        """Return the scores of ``nodes``, (k,), on all of which a bundle of ``option`` fits."""
+
+    def option_features(self, problem: Problem) -> IntArray:
+        """Shape (O, anything): what the score reads of an option beyond its demand on a node."""
+        return np.zeros((len(problem.options), 0), dtype=np.int64)
+
+    def reads_positions(self, problem: Problem) -> BoolArray:
+        """Shape (O,): options for which it also matters on which GPUs of a node the free shares are."""
+        return np.zeros(len(problem.options), dtype=bool)
+
+    def pick(self, candidates: Candidates, option: int, gpus: list[int], need: int) -> tuple[int, ...]:
+        """Return the ``need`` of ``gpus``, usable ones of a node, that a bundle gets: the closest together."""
+        del option
+        return closest(candidates.state, gpus, need)
+
+    def excluded_gpus(self, candidates: Candidates, option: int, gpus: list[int]) -> list[int]:
+        """Return those of ``gpus``, which have room, that the bundle shall not have."""
+        del candidates, option, gpus
+        return []
+
+    def randomize(self, scores: FloatArray) -> FloatArray:
+        """Return the scores of all nodes as one decision takes them."""
+        return scores
 
 
 def never() -> bool:
@@ -82,22 +108,19 @@ class Candidates:
         self._over = over
         self.problem: Problem = state.problem
         self._score = score
-        option_features: Callable[[Problem], IntArray] | None = getattr(score, "option_features", None)
-        self._shape = option_shapes(self.problem, None if option_features is None else option_features(self.problem))
+        self._shape = option_shapes(self.problem, score.option_features(self.problem))
         self._bundles: dict[int, _Bundle] = {}
         self._journal: list[int] = []
         self._cache: dict[int, tuple[int, FloatArray, IntArray]] = {}  # per shape: journal read, scores, rooms
         self._views = NodeViews(state)
-        self._pick: Pick | None = getattr(score, "pick", None)
-        self._excluded_gpus: Exclude | None = getattr(score, "excluded_gpus", None)
-        self._randomize: Callable[[FloatArray], FloatArray] | None = getattr(score, "randomize", None)
         self.remembers = self.remembers and not self.problem.has_geometry  # what is known of nodes knows no slots
-        self.remembers_gpus: bool = self.remembers and (self._pick is None or getattr(score, "picks_by_gpus", False))
+        self.remembers_gpus: bool = self.remembers and score.picks_by_gpus
         """Whether GPUs of a node are chosen by their free part alone."""
-        self._only_usable = self._excluded_gpus is None and self._views.only_shares
-        self._scores_seen: ScoreCache[tuple[float, int]] | None = ScoreCache() if self._may_remember(score) else None
-        reads: Callable[[Problem], FloatArray] | None = getattr(score, "reads_positions", None)
-        self._reads_positions = [False] * len(self._shape) if reads is None else reads(self.problem).tolist()
+        self._only_usable = self._views.only_shares and not score.excludes_gpus
+        self._scores_seen: ScoreCache[tuple[float, int]] | None = None
+        if self.remembers and score.cacheable:
+            self._scores_seen = ScoreCache()
+        self._reads_positions: list[bool] = score.reads_positions(self.problem).tolist()
         self._gpus_seen: ScoreCache[tuple[int, ...]] = ScoreCache()
         start = self.problem.node_gpu_start
         per_node = np.diff(start)
@@ -115,9 +138,6 @@ class Candidates:
         self.restricted_to: BoolArray | None = None
         """Shape (N,): the only nodes that have finite scores for now; None: all."""
         self._usable_of: tuple[int, IntArray, FloatArray] | None = None
-
-    def _may_remember(self, score: Score) -> bool:
-        return self.remembers and bool(getattr(score, "cacheable", False))
 
     def changed(self, node: int) -> None:
         """Note that the free capacity of ``node`` changed."""
@@ -145,7 +165,7 @@ class Candidates:
         scores = self._up_to_date(option)[0] if self._table is None else self._table.row(option)
         if self.restricted_to is not None:
             scores = np.where(self.restricted_to, scores, np.inf)
-        return scores if self._randomize is None else self._randomize(scores)
+        return self._score.randomize(scores)
 
     def free_rooms(self, option: int) -> IntArray:
         """Shape (N,): ``rooms`` of every node; 0 where the job may not run."""
@@ -162,7 +182,7 @@ class Candidates:
     @property
     def excludes_gpus(self) -> bool:
         """Whether the score withholds GPUs that have room."""
-        return self._excluded_gpus is not None
+        return self._score.excludes_gpus
 
     def _up_to_date(self, option: int) -> tuple[FloatArray, IntArray]:
         if self._table is not None:
@@ -288,9 +308,9 @@ class Candidates:
             profile = problem.options.gpu_profile[option]
             loads = self._of_slots(state.gpu_slots, nodes)
             usable &= with_room(problem.type_geometry, profile, self._of_slots(problem.gpu_type, nodes), loads)
-        if self._excluded_gpus is not None and usable.any():
+        if self._score.excludes_gpus and usable.any():
             gpus = self.slot_gpu[nodes]
-            usable &= ~np.isin(gpus, self._excluded_gpus(self, option, gpus[usable].tolist()))
+            usable &= ~np.isin(gpus, self._score.excluded_gpus(self, option, gpus[usable].tolist()))
         return usable
 
     def _of_slots(self, of_gpus: IntArray, nodes: IntArray) -> IntArray:
@@ -339,9 +359,7 @@ class Candidates:
         return usable
 
     def _picked(self, option: int, gpus: list[int], need: int) -> tuple[int, ...]:
-        if len(gpus) <= need:
-            return tuple(gpus)
-        return closest(self.state, gpus, need) if self._pick is None else self._pick(self, option, gpus, need)
+        return tuple(gpus) if len(gpus) <= need else self._score.pick(self, option, gpus, need)
 
 
 def cheapest(gpus: list[int], cost: np.ndarray, need: int) -> tuple[int, ...]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from placeopt.heuristics.candidates import Candidates
+from placeopt.heuristics.candidates import Candidates, Score
 from placeopt.heuristics.drb.node import MachineKind, NodeNow, Weights
 from placeopt.heuristics.drb.split import task_traffic
 from placeopt.heuristics.score_cache import ScoreCache
@@ -15,9 +15,9 @@ Offer = tuple[tuple[int, ...], float]
 """GPUs of a node by index, in the order of the tasks, and the utility of a bundle on them."""
 
 
-class NodeUtility:
+class NodeUtility(Score):
     """
-    A score (`placeopt.heuristics.candidates.Score`): minus the utility of a bundle on each node.
+    Minus the utility of a bundle on each node.
 
     Where it is one of several bundles of its job the path is left out: it depends on where the others go. Nodes of one
     kind of machine with the same idle GPUs and the same co-runners on the same GPUs are in one state; what such a node

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from placeopt.heuristics.candidates import Candidates, closest
+from placeopt.heuristics.candidates import Candidates, Score, closest
 from placeopt.heuristics.scores.fit import BestFit
 from placeopt.problem import BoolArray, IntArray, Problem
 
@@ -12,7 +12,7 @@ BEYOND_FIT = 4.0
 """More than two scores of `BestFit` differ by: it adds shares of the largest node's GPUs, CPU and memory."""
 
 
-class CloseFit:
+class CloseFit(Score):
     """
     The node where the GPUs of a bundle with traffic are closest to each other, of equals the best fit.
 

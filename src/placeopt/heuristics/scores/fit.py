@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from placeopt.heuristics.candidates import Candidates
+from placeopt.heuristics.candidates import Candidates, Score
 from placeopt.heuristics.scores.table import Columns
 from placeopt.problem import CPU, MEMORY, IntArray, Problem, State
 
@@ -23,13 +23,16 @@ in the end (``bench/specs/online.py``).
 """
 
 
-def first_fit(candidates: Candidates, option: int, nodes: IntArray) -> np.ndarray:
+class FirstFit(Score):
     """The first node of the file (FCFS of SC'17 section 5: the first one that fits)."""
-    del candidates, option
-    return nodes.astype(float)
+
+    def __call__(self, candidates: Candidates, option: int, nodes: IntArray) -> np.ndarray:
+        """Score ``nodes``: the sooner the better."""
+        del candidates, option
+        return nodes.astype(float)
 
 
-class BestFit:
+class BestFit(Score):
     """The node with the least left over: free GPU share, CPU and memory after, each over the largest node's."""
 
     cacheable = True
@@ -50,7 +53,7 @@ class BestFit:
         return score
 
 
-class Stranding:
+class Stranding(Score):
     """
     Least stranded GPUs: S(node) = sp(G - C/k) + sp(G - M/m), the GPUs that free CPU and memory cannot serve.
 

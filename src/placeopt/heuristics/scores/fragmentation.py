@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from placeopt.heuristics.candidates import Candidates
+from placeopt.heuristics.candidates import Candidates, Score
 from placeopt.heuristics.scores.table import Columns, FloatArray
 from placeopt.problem import CPU, IntArray, Problem, State
 from placeopt.problem.target import Target, weigh
@@ -124,7 +124,7 @@ def _wanted(target: Target, gpu_type: int, demands: IntArray) -> _Wanted:
     return _Wanted(groups[:, 0], by_demand.cumsum(axis=1), (enough * level).astype(float), enough)
 
 
-class FragmentationGradient:
+class FragmentationGradient(Score):
     """
     The node, and there the GPU, with the smallest increase of F_n, the GPU share that the target workload cannot use.
 
@@ -135,6 +135,7 @@ class FragmentationGradient:
     """
 
     cacheable = True
+    picks_by_gpus = False
 
     def __init__(self, problem: Problem, counts: IntArray | None = None) -> None:
         """Take the target from the policy, or from ``counts`` jobs of each class, (K,)."""

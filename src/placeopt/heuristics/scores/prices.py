@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from placeopt.heuristics.candidates import Candidates, cheapest, closest
+from placeopt.heuristics.candidates import Candidates, Score, cheapest, closest
 from placeopt.heuristics.scores.cutting_stock import share_prices
 from placeopt.heuristics.scores.fit import Stranding
 from placeopt.heuristics.scores.table import Columns, FloatArray
@@ -82,7 +82,7 @@ class PriceColumns(Columns):
         return of_shapes
 
 
-class PriceScore:
+class PriceScore(Score):
     """
     The node where a job costs least, in GPUs that others lose. Ours; no horizon is known and no job is refused.
 
@@ -96,7 +96,7 @@ class PriceScore:
     - 0.5 x the GPUs taken x the price of such nodes: how much of them is spoken for by those who can run there.
     """
 
-    cacheable = picks_by_gpus = True
+    cacheable = True
 
     def __init__(self, problem: Problem, counts: IntArray | None = None, *, nodes: bool = True) -> None:
         """Take the mix of jobs from the problem, or ``counts`` jobs of each class, (K,)."""

@@ -2,71 +2,92 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 
 import numpy as np
 
-from placeopt.heuristics.candidates import Candidates, cheapest
+from placeopt.heuristics.candidates import Candidates, Score, cheapest
 from placeopt.problem import CPU, IntArray, Problem
 from placeopt.terms.costs.horus import decision_costs
 
 
-def dot_product(candidates: Candidates, option: int, nodes: IntArray) -> np.ndarray:
+class DotProduct(Score):
     """
     The node whose free (CPU, GPU share) has the smallest dot product with what is asked, each over the largest node's.
 
     Tetris's alignment (Grandl et al., SIGCOMM'14) turned to packing, as FGD's evaluation does: a full node wins.
     """
-    problem, options = candidates.problem, candidates.problem.options
-    workers = int(options.bundle_workers[option])
-    most_cpu = max(int(problem.node_capacity[:, CPU].max()), 1)
-    most_milli = 1000 * max(int(np.diff(problem.node_gpu_start).max()), 1)
-    cpu = candidates.state.node_free[nodes, CPU] / most_cpu
-    share = candidates.free_milli(nodes).sum(axis=1) / most_milli
-    asked_cpu = workers * int(options.demand[option, CPU]) / most_cpu
-    asked_share = workers * int(options.gpus[option] * options.milli[option]) / most_milli
-    score: np.ndarray = (cpu * asked_cpu + share * asked_share) / 2
-    return score
+
+    cacheable = True
+
+    def __call__(self, candidates: Candidates, option: int, nodes: IntArray) -> np.ndarray:
+        """See ``Score``."""
+        problem, options = candidates.problem, candidates.problem.options
+        workers = int(options.bundle_workers[option])
+        most_cpu = max(int(problem.node_capacity[:, CPU].max()), 1)
+        most_milli = 1000 * max(int(np.diff(problem.node_gpu_start).max()), 1)
+        cpu = candidates.state.node_free[nodes, CPU] / most_cpu
+        share = candidates.free_milli(nodes).sum(axis=1) / most_milli
+        asked_cpu = workers * int(options.demand[option, CPU]) / most_cpu
+        asked_share = workers * int(options.gpus[option] * options.milli[option]) / most_milli
+        score: np.ndarray = (cpu * asked_cpu + share * asked_share) / 2
+        return score
 
 
-def gpu_packing(candidates: Candidates, option: int, nodes: IntArray) -> np.ndarray:
-    """Shared GPUs first, the fullest; then the fewest idle GPUs of a node in use; then the smallest idle node."""
-    # FGD's "GpuPacking" (after MLaaS in the wild, NSDI'22). 0 to 1 where all the bundle's GPUs are in use already: what
-    # is left of them; 1 to 2 where idle ones of a node in use are needed: how many; 2 to 3 on an idle node: its GPUs. A
-    # bundle without GPUs finds all nodes alike.
-    options = candidates.problem.options
-    need = int(options.bundle_gpus[option])
-    if not need:
-        return np.zeros(len(nodes))
-    free, exists = candidates.free_milli(nodes), candidates.slot_exists[nodes]
-    left = np.sort(np.where(candidates.usable(option, nodes), free, 1 << 40), axis=1)[:, :need]  # the fullest usable
-    idle = ((free == 1000) & exists).sum(axis=1)
-    opened = (left == 1000).sum(axis=1)
-    width = free.shape[1] + 1
-    score = np.where(opened > 0, 1 + opened / width, left.sum(axis=1) / (1000 * need))
-    packed: np.ndarray = np.where(idle == exists.sum(axis=1), 2 + idle / width, score)
-    return packed
+class GpuPacking(Score):
+    """
+    Shared GPUs first, the fullest; then the fewest idle GPUs of a node in use; then the smallest idle node.
+
+    FGD's "GpuPacking" (after MLaaS in the wild, NSDI'22). 0 to 1 where all the bundle's GPUs are in use already: what
+    is left of them; 1 to 2 where idle ones of a node in use are needed: how many; 2 to 3 on an idle node: its GPUs. A
+    bundle without GPUs finds all nodes alike.
+    """
+
+    cacheable = True
+
+    def __call__(self, candidates: Candidates, option: int, nodes: IntArray) -> np.ndarray:
+        """See ``Score``."""
+        options = candidates.problem.options
+        need = int(options.bundle_gpus[option])
+        if not need:
+            return np.zeros(len(nodes))
+        free, exists = candidates.free_milli(nodes), candidates.slot_exists[nodes]
+        left = np.sort(np.where(candidates.usable(option, nodes), free, 1 << 40), axis=1)[
+            :, :need
+        ]  # the fullest usable
+        idle = ((free == 1000) & exists).sum(axis=1)
+        opened = (left == 1000).sum(axis=1)
+        width = free.shape[1] + 1
+        score = np.where(opened > 0, 1 + opened / width, left.sum(axis=1) / (1000 * need))
+        packed: np.ndarray = np.where(idle == exists.sum(axis=1), 2 + idle / width, score)
+        return packed
 
 
-def gpu_clustering(candidates: Candidates, option: int, nodes: IntArray) -> np.ndarray:
-    """Nodes that hold jobs of the same GPU size: only such, then such among others, then idle nodes, then the rest."""
-    # FGD's "GpuClustering" (after Gandiva, OSDI'18). Within a tier the node with the least GPU share free. Sizes are: a
-    # share of a GPU, or a number of whole ones on the node. A bundle without GPUs finds all nodes alike.
-    options = candidates.problem.options
-    if not options.gpus[option]:
-        return np.zeros(len(nodes))
-    mine, size = int(_sizes(candidates.problem)[option]), _sizes(candidates.problem)
-    state, tier = candidates.state, np.empty(len(nodes))
-    for i, node in enumerate(nodes.tolist()):
-        placements = (state.placements[job] for job in state.node_jobs[node])
-        here = {int(size[placement.option]) for placement in placements if placement is not None}
-        if mine in here:
-            tier[i] = 0 if len(here) == 1 else 1
-        else:
-            tier[i] = 3 if here else 2
-    free = candidates.free_milli(nodes)
-    score: np.ndarray = tier + free.sum(axis=1) / (1000 * free.shape[1] + 1)
-    return score
+class GpuClustering(Score):
+    """
+    Nodes that hold jobs of the same GPU size: only such, then such among others, then idle nodes, then the rest.
+
+    FGD's "GpuClustering" (after Gandiva, OSDI'18). Within a tier the node with the least GPU share free. Sizes are: a
+    share of a GPU, or a number of whole ones on the node. A bundle without GPUs finds all nodes alike.
+    """
+
+    def __call__(self, candidates: Candidates, option: int, nodes: IntArray) -> np.ndarray:
+        """See ``Score``."""
+        options = candidates.problem.options
+        if not options.gpus[option]:
+            return np.zeros(len(nodes))
+        mine, size = int(_sizes(candidates.problem)[option]), _sizes(candidates.problem)
+        state, tier = candidates.state, np.empty(len(nodes))
+        for i, node in enumerate(nodes.tolist()):
+            placements = (state.placements[job] for job in state.node_jobs[node])
+            here = {int(size[placement.option]) for placement in placements if placement is not None}
+            if mine in here:
+                tier[i] = 0 if len(here) == 1 else 1
+            else:
+                tier[i] = 3 if here else 2
+        free = candidates.free_milli(nodes)
+        score: np.ndarray = tier + free.sum(axis=1) / (1000 * free.shape[1] + 1)
+        return score
 
 
 def _sizes(problem: Problem) -> IntArray:
@@ -76,8 +97,10 @@ def _sizes(problem: Problem) -> IntArray:
     return sizes
 
 
-class Random:
+class Random(Score):
     """A node drawn again for every decision among those with room, and GPUs drawn on it. By its seed repeatable."""
+
+    picks_by_gpus = False
 
     def __init__(self, problem: Problem, seed: int = 0) -> None:
         del problem
@@ -98,12 +121,10 @@ class Random:
         return tuple(sorted(self._random.choice(gpus, size=need, replace=False).tolist()))
 
 
-for _score in (dot_product, gpu_packing):
-    _score.cacheable = True  # type: ignore[attr-defined]  # read by Candidates
-
-
-class CheapestGpus(ABC):
+class CheapestGpus(Score):
     """The node whose GPUs that a bundle would take cost least together, and these GPUs, ties by number."""
+
+    picks_by_gpus = False
 
     def __call__(self, candidates: Candidates, option: int, nodes: IntArray) -> np.ndarray:
         """Sum of the cheapest GPUs' costs, shape (len(nodes),)."""
@@ -135,9 +156,6 @@ class HorusByCost(CheapestGpus):
     asks for that, and a job that may spread goes to few, close nodes, the best of them by this cost.
     """
 
-    def __init__(self, problem: Problem) -> None:
-        del problem
-
     def option_features(self, problem: Problem) -> IntArray:
         """Return the utilisation of each option, which its cost depends on."""
         return problem.options.utilisation[:, None]
@@ -166,8 +184,10 @@ class MostFreeMemory(CheapestGpus):
         return load
 
 
-class LastMachine:
+class LastMachine(Score):
     """The last node of the file with room; GPUs in the order of their numbers."""
+
+    picks_by_gpus = False
 
     def __call__(self, candidates: Candidates, option: int, nodes: IntArray) -> np.ndarray:
         """Score ``nodes``: the later the better."""

@@ -8,18 +8,18 @@ from functools import partial
 
 from placeopt.heuristics.candidates import Score
 from placeopt.heuristics.scores.close_fit import CloseFit
-from placeopt.heuristics.scores.fit import BestFit, Stranding, first_fit
+from placeopt.heuristics.scores.fit import BestFit, FirstFit, Stranding
 from placeopt.heuristics.scores.fragmentation import FragmentationGradient
 from placeopt.heuristics.scores.prices import PriceScore
 from placeopt.heuristics.scores.published import (
+    DotProduct,
+    GpuClustering,
+    GpuPacking,
     HorusByCost,
     LastMachine,
     LastMachineFullestSocket,
     MostFreeMemory,
     Random,
-    dot_product,
-    gpu_clustering,
-    gpu_packing,
 )
 from placeopt.heuristics.scores.slowdown import LeastSlowdown
 from placeopt.problem import IntArray, Problem
@@ -50,18 +50,13 @@ class ScoreSpec:
     local: bool = True
 
 
-def _constant(score: Score) -> Callable[[Problem], Score]:
-    """Return a ``make`` for a score that does not depend on the problem."""
-    return lambda problem: score  # noqa: ARG005
-
-
 SCORES: dict[str, ScoreSpec] = {
-    "first_fit": ScoreSpec(_constant(first_fit)),
+    "first_fit": ScoreSpec(FirstFit),
     "best_fit": ScoreSpec(BestFit),
     "close_fit": ScoreSpec(CloseFit, local=False),
-    "dot_product": ScoreSpec(_constant(dot_product)),
-    "gpu_packing": ScoreSpec(_constant(gpu_packing)),
-    "gpu_clustering": ScoreSpec(_constant(gpu_clustering), local=False),
+    "dot_product": ScoreSpec(DotProduct),
+    "gpu_packing": ScoreSpec(GpuPacking),
+    "gpu_clustering": ScoreSpec(GpuClustering, local=False),
     "random": ScoreSpec(Random, needs_seed=True, local=False),
     "horus": ScoreSpec(HorusByCost),
     "obp": ScoreSpec(MostFreeMemory),
@@ -70,8 +65,8 @@ SCORES: dict[str, ScoreSpec] = {
     "least_slowdown": ScoreSpec(LeastSlowdown),
     "prices": ScoreSpec(PriceScore, needs_mix=True),
     "share_prices": ScoreSpec(partial(PriceScore, nodes=False), needs_mix=True),
-    "sc17_fcfs": ScoreSpec(_constant(LastMachine())),
-    "sc17_bf": ScoreSpec(_constant(LastMachineFullestSocket())),
+    "sc17_fcfs": ScoreSpec(LastMachine),
+    "sc17_bf": ScoreSpec(LastMachineFullestSocket),
 }
 
 

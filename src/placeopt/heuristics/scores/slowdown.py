@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from placeopt.heuristics.candidates import Candidates, closest
+from placeopt.heuristics.candidates import Candidates, Score, closest
 from placeopt.heuristics.run_times import path_excess
 from placeopt.heuristics.scores.fit import BestFit
 from placeopt.problem import IntArray, Placement, Problem, State
@@ -21,7 +21,7 @@ PACKING = 50
 """Thousandths of run time that a fuller node may cost instead of an idle one."""
 
 
-class LeastSlowdown:
+class LeastSlowdown(Score):
     """
     The least excess run time, in thousandths, of the job and its neighbours. Ours.
 
@@ -37,13 +37,15 @@ class LeastSlowdown:
     the policy's curve over expected utilisation (Horus, figure 4); where neither is known the GPU is divided in time.
     """
 
+    picks_by_gpus = False
+
     def __init__(self, problem: Problem) -> None:
         self._problem = problem
         self._fit = BestFit(problem)
         self._socket = problem.neighbours.socket
         default = problem.policy.postpone.spread_slowdown_thousandths
         stated_spread = (communication.spread_slowdown_thousandths for communication in problem.class_communication)
-        self._shares = problem.policy.share_mode == "overcommit"
+        self.excludes_gpus = self._shares = problem.policy.share_mode == "overcommit"
         self._curve = problem.policy.interference.curve
         self._spread = [default if spread is None else spread for spread in stated_spread]
 
@@ -86,8 +88,6 @@ class LeastSlowdown:
 
     def excluded_gpus(self, candidates: Candidates, option: int, gpus: list[int]) -> list[int]:
         """Return those of ``gpus`` that others hold and that would not get enough more done by sharing."""
-        if not self._shares:
-            return []
         busy = self._busy(candidates, gpus)
         return [gpu for gpu in busy if self._shared(candidates.state, option, gpu)[1] < LEAST_GAIN]
 

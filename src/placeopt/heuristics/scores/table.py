@@ -92,7 +92,7 @@ class ScoreTable:
         self._left = [state.gpu_free_milli[start:stop] for start, stop in bounds]
         self._stale: dict[int, None] = dict.fromkeys(range(problem.num_nodes))
         self._scores: FloatArray = np.empty((len(columns.of), problem.num_nodes))
-        self._rows = list(self._scores)
+        self._rows: list[FloatArray] = list(self._scores)
         self._known: dict[tuple[int, int, int, tuple[int, ...]], FloatArray] = {}
 
     def _column(self, node: int) -> FloatArray:
