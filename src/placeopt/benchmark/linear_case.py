@@ -94,7 +94,7 @@ def _solve_mixed(model: MixedModel, case: Case, target: Path, report: CaseReport
         store_values(target, case, values.tolist())
     report.point((report.wall_s or 0.0, objective, outcome.bound, None, None))
     return CaseAnswer(
-        status=outcome.status,
+        status=outcome.claim,
         limit=outcome.limit,
         sense=model.sense,
         objective=objective,

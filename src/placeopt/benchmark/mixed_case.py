@@ -9,18 +9,17 @@ from __future__ import annotations
 
 import threading
 import time
-import warnings
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from placeopt.benchmark.journal import Case, Status
-from placeopt.benchmark.mixed_model import TOLERANCE, FloatArray, MixedModel
+from placeopt.benchmark.journal import Case
+from placeopt.benchmark.mixed_model import TOLERANCE, MixedModel
 from placeopt.benchmark.solu import is_equal
 from placeopt.errors import Unsupported
 from placeopt.solvers.memory import memory_limit
-from placeopt.solvers.result import SolveOptions
+from placeopt.solvers.result import Outcome, SolveOptions
 
 if TYPE_CHECKING:
     from placeopt.benchmark.child import CaseReport
@@ -30,17 +29,7 @@ NEARLY = 0.4
 """Share of a tolerance that rounding integer variables may use up in the heaviest row."""
 
 
-class MixedOutcome(NamedTuple):
-    """Status and limit as of a case; values, shape ``(n,)``, and bound in the model's own sense, None if unknown."""
-
-    status: Status
-    limit: str = "none"
-    values: FloatArray | None = None
-    bound: float | None = None
-    message: str = ""
-
-
-def solve_mixed(model: MixedModel, case: Case, report: CaseReport) -> MixedOutcome:
+def solve_mixed(model: MixedModel, case: Case, report: CaseReport) -> Outcome:
     """Solve and report the times; raises `Unsupported` for solvers that take bounded integers only."""
     options = SolveOptions(
         case.time_limit_s, threads=case.threads, seed=case.seed, memory_limit_mib=case.memory_limit_mib
@@ -48,33 +37,31 @@ def solve_mixed(model: MixedModel, case: Case, report: CaseReport) -> MixedOutco
     if case.solver == "highs":
         import highspy  # noqa: F401 - loading the solver is not solving
 
-        solve: Callable[[], MixedOutcome] = lambda: _highs(model, options, report)  # noqa: E731
-    elif case.solver == "pulp-cbc":
-        solve = lambda: _cbc(model, options, report)  # noqa: E731
+        solve: Callable[[], Outcome] = lambda: _highs(model, options, report)  # noqa: E731
     elif case.solver.startswith(PULP):
-        with warnings.catch_warnings(action="ignore"):  # PuLP announces its next version
-            import pulp
+        from placeopt.solvers import pulp_packages  # noqa: F401 - loading PuLP is not solving
 
-        solve = lambda: _pulp(pulp, case.solver.removeprefix(PULP), model, options)  # noqa: E731
+        name = case.solver.removeprefix(PULP)
+        solve = lambda: _cbc(model, options, report) if name == "cbc" else _pulp(model, name, options)  # noqa: E731
     else:
         raise Unsupported(f"{case.solver} takes bounded integers with integral coefficients only: {model.reason}")
     report.solving()
     with memory_limit(case.memory_limit_mib, case.threads):
-        outcome = MixedOutcome("infeasible") if model.is_void else solve()
+        outcome = Outcome("infeasible") if model.is_void else solve()
     report.solved()
     if outcome.values is None:
         return outcome
     values, bound = model.rounded(outcome.values), outcome.bound
     outcome = outcome._replace(values=values)
-    if outcome.status == "optimal":
+    if outcome.claim == "optimal":
         objective = model.objective_value(values)
         if bound is not None and not is_equal(objective, bound):
-            return outcome._replace(status="feasible", message="claimed optimal, but the bound is apart")
+            return outcome._replace(claim="feasible", message="claimed optimal, but the bound is apart")
         return outcome._replace(bound=objective)
     return outcome
 
 
-def _highs(model: MixedModel, options: SolveOptions, report: CaseReport) -> MixedOutcome:
+def _highs(model: MixedModel, options: SolveOptions, report: CaseReport) -> Outcome:
     import highspy
 
     from placeopt.solvers.highs import LIMITS, pass_model
@@ -96,7 +83,7 @@ def _highs(model: MixedModel, options: SolveOptions, report: CaseReport) -> Mixe
     for name, value in settings.items():
         solver.setOptionValue(name, value)
     if not pass_model(solver, model, model.integer):
-        return MixedOutcome("error", message="HiGHS refuses the model")
+        return Outcome("error", message="HiGHS refuses the model")
 
     def called(_kind: int, _message: str, out: Any, _back: Any, _data: object) -> None:
         report.point((out.running_time, _finite(out.mip_primal_bound), _finite(out.mip_dual_bound), None, None))
@@ -114,69 +101,46 @@ def _highs(model: MixedModel, options: SolveOptions, report: CaseReport) -> Mixe
         solver.run()
     status, info, solution = solver.getModelStatus(), solver.getInfo(), solver.getSolution()
     if status in (states.kInfeasible, states.kUnbounded):
-        return MixedOutcome("infeasible" if status == states.kInfeasible else "unbounded")
+        return Outcome("infeasible" if status == states.kInfeasible else "unbounded")
     if status != states.kOptimal and status not in LIMITS:
-        return MixedOutcome("error", message=f"HiGHS ended with {status.name}")
+        return Outcome("error", message=f"HiGHS ended with {status.name}")
     has = solution.value_valid and info.primal_solution_status == highspy.SolutionStatus.kSolutionStatusFeasible
     values = np.array(solution.col_value) if has else None
     if status == states.kOptimal:
         bound = info.mip_dual_bound if is_mixed else info.objective_function_value
-        return MixedOutcome("optimal", values=values, bound=_finite(bound))
+        return Outcome("optimal", values=values, bound=_finite(bound))
     bound = _finite(info.mip_dual_bound) if is_mixed else None
-    return MixedOutcome("no_solution" if values is None else "feasible", LIMITS[status], values, bound)
+    return Outcome("no_solution" if values is None else "feasible", LIMITS[status], values, bound)
 
 
-def _cbc(model: MixedModel, options: SolveOptions, report: CaseReport) -> MixedOutcome:
+def _cbc(model: MixedModel, options: SolveOptions, report: CaseReport) -> Outcome:
     from placeopt.solvers import cbc
 
-    sign, began = -1.0 if model.sense == "max" else 1.0, time.monotonic()
+    began = time.monotonic()
     value: float | None = None
     bound: float | None = None
 
     def hear(found: float | None, proven: float | None) -> None:
         nonlocal value, bound
-        value = value if found is None else sign * found
-        bound = bound if proven is None else sign * proven
+        value, bound = value if found is None else found, bound if proven is None else proven
         if found is not None or proven is not None:
             report.point((time.monotonic() - began, value, bound, None, None))
 
     ends = began + options.time_limit_s
-    found = cbc.run(model, options, hear, threading.Event(), ends=ends, integer=model.integer)
-    return MixedOutcome(found.claim, found.limit, found.values, bound, found.message)
+    outcome = cbc.run(model, options, hear, threading.Event(), ends=ends, integer=model.integer)
+    return outcome if outcome.bound is not None else outcome._replace(bound=bound)
 
 
-def _pulp(pulp: Any, name: str, model: MixedModel, options: SolveOptions) -> MixedOutcome:
+def _pulp(model: MixedModel, name: str, options: SolveOptions) -> Outcome:
     from placeopt.solvers import pulp_packages
 
-    sign = -1.0 if model.sense == "max" else 1.0
-    problem, variables = pulp_packages.pulp_problem(model, model.integer.tolist())
-    interface = pulp_packages.INTERFACES[name]
-    solver = pulp_packages.pulp_solver(interface, options)
-    if not solver.available():
-        raise Unsupported(f"PuLP does not find {name}")
-    problem.solve(solver)
-    values = np.array([_value(variable) for variable in variables])
-    bound = None if interface.bound is None else _finite(interface.bound(problem.solverModel))
-    bound = None if bound is None else sign * bound + model.offset
-    words = f"{name} ended with {pulp.LpStatus.get(problem.status)!r}"
-    if problem.sol_status == pulp.LpSolutionOptimal and problem.status == pulp.LpStatusOptimal:
-        return MixedOutcome("optimal", values=values, bound=bound)
-    if problem.sol_status == pulp.LpSolutionIntegerFeasible:
-        return MixedOutcome("feasible", "time", values, bound)
-    if problem.status == pulp.LpStatusInfeasible:
-        return MixedOutcome("infeasible")
-    if problem.status == pulp.LpStatusUnbounded:
-        return MixedOutcome("unbounded")
-    if problem.status == pulp.LpStatusNotSolved:
-        return MixedOutcome("no_solution", "time", bound=bound)
-    return MixedOutcome("error", message=words)
-
-
-def _value(variable: Any) -> float:
-    """Return the value of a variable; PuLP has none for those in no row, which may take their bound nearest to 0."""
-    if variable.varValue is not None:
-        return float(variable.varValue)
-    return max(variable.lowBound or 0.0, 0.0) or min(variable.upBound or 0.0, 0.0)
+    ends = time.monotonic() + options.time_limit_s
+    found = pulp_packages.run(name, model, model.integer.tolist(), options, ends)
+    return found._replace(
+        values=found.values if found.claim in ("optimal", "feasible") else None,
+        bound=_finite(found.bound),
+        message=found.message if found.claim == "error" else "",
+    )
 
 
 def _finite(number: float | None) -> float | None:

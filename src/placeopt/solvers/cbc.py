@@ -28,7 +28,7 @@ import time
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from typing import Any, Literal, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -40,7 +40,7 @@ from placeopt.solvers.export import mps
 from placeopt.solvers.memory import limit_of_program
 from placeopt.solvers.reading import LOOSE, Reading, integer_tolerance
 from placeopt.solvers.registry import available
-from placeopt.solvers.result import Limit, Solution, SolveOptions, Status
+from placeopt.solvers.result import Limit, Outcome, Solution, SolveOptions
 from placeopt.solvers.stopper import Stopper
 
 MAX_VALUE = 10**8
@@ -62,18 +62,7 @@ _LIMITS: dict[str, Limit] = {
 }
 
 Hear = Callable[[float | None, float | None], None]
-"""Takes the objective of a solution that CBC names, with six digits, and a bound; of a minimum, None: not told."""
-
-
-class Outcome(NamedTuple):
-    """How CBC ended: what its solution file says, or its log where there is none."""
-
-    claim: Status | Literal["unbounded"]
-    limit: Limit = "none"
-    values: NDArray[np.float64] | None = None
-    """Shape ``(n,)``, where the claim is ``optimal`` or ``feasible``; in the rounding of CBC, and not verified."""
-    optimum: float | None = None  # objective of the values where CBC calls it proven, of a minimum
-    message: str = ""
+"""Takes the objective of a solution that CBC names, with six digits, and a bound; None: not told."""
 
 
 def solve(reading: Reading, stop: threading.Event) -> Solution:
@@ -86,13 +75,12 @@ def solve(reading: Reading, stop: threading.Event) -> Solution:
     model, options = reading.model, reading.options
     if max(abs(model.lower).max(), abs(model.upper).max()) >= MAX_VALUE:
         raise Unsupported("CBC returns values of eight digits, a variable may be larger; use solver 'highs' or 'cpsat'")
-    sign = -1 if model.sense == "max" else 1
 
     def hear(objective: float | None, bound: float | None) -> None:
         if bound is not None:
-            reading.offer_bound(sign * bound)
+            reading.offer_bound(bound)
         if objective is not None:
-            reading.report(claimed=sign * objective)
+            reading.report(claimed=objective)
 
     ends = time.monotonic() + reading.seconds_left
     found = run(model, options, hear, stop, ends=ends, tolerance=integer_tolerance(model))
@@ -103,10 +91,7 @@ def solve(reading: Reading, stop: threading.Event) -> Solution:
     if found.values is not None and not reading.offer(found.values):
         return reading.conclude("error", found.limit, "CBC returned values that break the model; thrown away")
     if found.claim == "optimal":
-        proven = None
-        if found.optimum is not None and options.gap == 0:
-            proven = reading.proven(sign * found.optimum)
-        return reading.conclude("optimal", bound=proven)
+        return reading.conclude("optimal", bound=None if found.bound is None else reading.proven(found.bound))
     if found.limit == "time" and reading.seconds < options.time_limit_s / 2:
         return reading.conclude("error", message="CBC was stopped by a clock that jumped")
     return reading.conclude("feasible", found.limit)
@@ -123,15 +108,16 @@ def run(
     integer: NDArray[np.bool_] | None = None,
 ) -> Outcome:
     """
-    Run CBC on a model until the monotonic clock shows ``ends``.
+    Run CBC on a model until the monotonic clock shows ``ends``; its outcome has a bound where CBC calls values optimal.
 
     - ``model``: A `LinearModel`, or one with the same fields in floating point, where infinite bounds are missing ones.
     - ``tolerance``: How far from an integer it may leave a value.
     - ``integer``: Shape ``(n,)``: whether a variable is integer. None: all are.
     """
-    minimised, log = model, _Log(hear, options.extra)
+    minimised, sign = model, 1
     if model.sense == "max":  # CBC ignores the sense in an MPS file
-        minimised = replace(model, objective=-model.objective, offset=-model.offset, sense="min")
+        minimised, sign = replace(model, objective=-model.objective, offset=-model.offset, sense="min"), -1
+    log = _Log(hear, sign, options.extra)
     with tempfile.TemporaryFile() as given, tempfile.TemporaryFile() as start, tempfile.TemporaryFile() as solution:
         given.write(mps(minimised, integer))
         if options.hint is not None:
@@ -145,7 +131,8 @@ def run(
         text = solution.read().decode("ascii", errors="replace")
     if stop.is_set():
         log.limit = "user"
-    return _outcome(code, log, text, len(model.lower))
+    found = _outcome(code, log, text, len(model.lower))
+    return found if found.bound is None else found._replace(bound=sign * found.bound if options.gap == 0 else None)
 
 
 def _run(
@@ -192,7 +179,7 @@ def _outcome(code: int, log: "_Log", text: str, num_variables: int) -> Outcome:
         if values is None:
             return Outcome("error", log.limit, message="CBC's solution file is cut short; thrown away")
         if status.startswith("Optimal"):
-            return Outcome("optimal", log.limit, values, objective if status == "Optimal" else None)
+            return Outcome("optimal", log.limit, values, objective if status == "Optimal" else None)  # of a minimum
         return Outcome("feasible", log.limit, values)
     if log.limit == "none" and not status.startswith("Stopped"):
         return Outcome("unbounded" if status == "Unbounded" else "error", message=f"CBC ended with {status!r}")
@@ -251,19 +238,20 @@ def _read(text: str, num_variables: int) -> tuple[str, float, NDArray[np.float64
 class _Log:
     """What CBC prints: news are heard; kept is why it stopped, and what an error may come from."""
 
-    def __init__(self, hear: Hear, extra: Sequence[tuple[str, str]]) -> None:
+    def __init__(self, hear: Hear, sign: int, extra: Sequence[tuple[str, str]]) -> None:
         self.limit: Limit = "none"
         self.infeasible = self.starved = False
         self.last_line = "nothing said"
-        self._hear, self._extra = hear, extra
+        self._hear, self._sign, self._extra = hear, sign, extra
 
     def take(self, line: bytes) -> None:
         """Take a line of output; raises `BadInput` if CBC refuses an option, which it would solve without."""
-        found, bounds = _FOUND.search(line), _BOUND.search(line)
-        bound = None if bounds is None else float(bounds[1] or bounds[2])
-        if bound is not None and abs(bound) >= MAX_EXACT:  # none yet
-            bound = None
-        self._hear(None if found is None else float(found[1]), bound)
+        found, bound = _FOUND.search(line), _BOUND.search(line)
+        proven = math.inf if bound is None else float(bound[1] or bound[2])
+        self._hear(
+            None if found is None else self._sign * float(found[1]),
+            None if abs(proven) >= MAX_EXACT else self._sign * proven,  # there is none yet
+        )
         text = line.decode("ascii", errors="replace").strip()
         self.last_line = text or self.last_line
         self.starved |= "bad_alloc" in text

@@ -16,7 +16,7 @@ import threading
 import time
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from types import MappingProxyType
 from typing import Any, Literal
@@ -26,10 +26,13 @@ from numpy.typing import NDArray
 
 from placeopt.arguments import MAX_SEED
 from placeopt.errors import BadInput, Unsupported
-from placeopt.linear import NO_UPPER, IntArray, LinearModel
+from placeopt.linear import NO_UPPER, IntArray
 from placeopt.solvers.reading import Reading
 from placeopt.solvers.registry import DISTINCT, Wrapper, available
-from placeopt.solvers.result import Solution, SolveOptions, Status
+from placeopt.solvers.result import Limit, Outcome, Solution, SolveOptions, Status
+
+with warnings.catch_warnings(action="ignore"):  # PuLP announces its next version
+    import pulp
 
 ALMOST_ZERO = 1e-12
 """PuLP takes a gap of 0 for none given, and the solver's default, 1e-4 for some, for the one that was meant."""
@@ -97,6 +100,16 @@ INTERFACES: Mapping[str, Interface] = MappingProxyType(
 """Solvers that PuLP calls through their Python packages."""
 
 
+CLAIMS: Mapping[int, Status | Literal["unbounded"]] = {
+    pulp.LpSolutionOptimal: "optimal",
+    pulp.LpSolutionIntegerFeasible: "feasible",
+    pulp.LpSolutionNoSolutionFound: "no_solution",
+    pulp.LpSolutionInfeasible: "infeasible",
+    pulp.LpSolutionUnbounded: "unbounded",
+}
+"""What PuLP's own statuses of a solution mean."""
+
+
 def solver(name: str) -> Wrapper:
     """The ``solve`` function for one of `INTERFACES`."""
     return partial(_solve, name)
@@ -107,17 +120,52 @@ def _solve(name: str, reading: Reading, stop: threading.Event) -> Solution:
     Solve with one of `INTERFACES`; see `registry.Wrapper`.
 
     No relaxations, no deterministic runs, no progress; a stop is not heard. Seeds, threads and hints reach the solvers
-    that PuLP lets them reach.
+    that PuLP lets them reach. Claims count only from a solver that was not cut short; values whatever it claims, if
+    they keep the model.
     """
     del stop
-    model, options = reading.model, reading.options
+    ends = time.monotonic() + reading.seconds_left
+    found = run(name, reading.model, [True] * reading.model.num_variables, reading.options, ends)
+    kept = found.values is None or reading.offer(found.values)
+    # beyond `DISTINCT` SCIP calls 2e12 + 1 optimal where 2e12 + 3 is
+    proven = None if found.bound is None else reading.proven(found.bound, most=DISTINCT)
+    if found.claim == "optimal" and proven is not None:
+        return reading.conclude("optimal", bound=proven)
+    if found.limit == "time":
+        return reading.conclude("feasible", "time")
+    if found.claim == "infeasible":
+        return reading.conclude("infeasible")
+    if not kept:
+        return reading.conclude("error", message=f"pulp-{name} returned values that break the model; thrown away")
+    if found.claim == "optimal":
+        return reading.conclude("optimal")
+    claim: Status = "error" if reading.values is None else "feasible"  # at the gap, for instance
+    return reading.conclude(claim, message=found.message)
+
+
+def run(name: str, model: Any, integer: Sequence[bool], options: SolveOptions, ends: float) -> Outcome:
+    """
+    Run one of `INTERFACES` until the monotonic clock shows ``ends``; ``model``, ``integer``: as in `_problem`.
+
+    Variables in no row, of which PuLP has no values, are as near to 0 as they may be.
+
+    Raises ``Unsupported`` if PuLP does not find the solver, ``BadInput`` if it refuses an option in ``extra``.
+    """
     with warnings.catch_warnings(action="ignore"):  # PuLP announces its next version
-        problem, variables = pulp_problem(model, [True] * model.num_variables, options.hint)
-        seconds = max(reading.seconds_left, ALMOST_ZERO)
-        seconds -= min(HANDOVER_S_PER_NONZERO * model.num_nonzeros, seconds / 2)
+        interface = INTERFACES[name]
+        problem, variables = _problem(model, integer, options.hint)
+        seconds = max(ends - time.monotonic(), ALMOST_ZERO)
+        seconds -= min(HANDOVER_S_PER_NONZERO * len(model.columns), seconds / 2)
         began = time.monotonic()
         try:
-            solver = pulp_solver(INTERFACES[name], replace(options, time_limit_s=seconds))
+            solver = pulp.getSolver(
+                interface.name,
+                msg=False,
+                timeLimit=seconds,
+                gapRel=max(options.gap, ALMOST_ZERO),
+                warmStart=interface.hint and options.hint is not None,
+                **interface.arguments(options),
+            )
             is_available = solver.available()
             if is_available:
                 problem.solve(solver)
@@ -128,58 +176,20 @@ def _solve(name: str, reading: Reading, stop: threading.Event) -> Solution:
             raise BadInput(f"pulp-{name} refuses an option: {what}") from error
     if not is_available:
         raise Unsupported(f"PuLP does not find {name}; is there a licence? Installed are {', '.join(available())}")
-    is_cut_short = time.monotonic() - began >= CUT_SHORT * seconds
-    return _conclusion(reading, name, problem, [variable.varValue for variable in variables], is_cut_short)
-
-
-def _conclusion(reading: Reading, name: str, problem: Any, values: list[float | None], is_cut_short: bool) -> Solution:
-    """Claims count only from a solver that was not cut short; values whatever it claims, if they keep the model."""
-    import pulp
-
-    kept = None in values or reading.offer(np.array(values, dtype=np.float64))
-    bound = _bound(INTERFACES[name], problem, reading.model)
-    proven = (
-        None if bound is None else reading.proven(bound, most=DISTINCT)
-    )  # beyond, SCIP calls 2e12 + 1 optimal where 2e12 + 3 is
-    is_optimal = problem.status == pulp.LpStatusOptimal and problem.sol_status == pulp.LpSolutionOptimal
-    if is_optimal and proven is not None:
-        return reading.conclude("optimal", bound=proven)
-    if is_cut_short:
-        return reading.conclude("feasible" if reading.values is not None else "no_solution", "time")
-    if problem.status == pulp.LpStatusInfeasible:
-        return reading.conclude("infeasible")
-    if not kept:
-        return reading.conclude("error", message=f"pulp-{name} returned values that break the model; thrown away")
-    if is_optimal:
-        return reading.conclude("optimal")
-    words = f"{pulp.LpStatus.get(problem.status)!r}, {pulp.LpSolution.get(problem.sol_status)!r}"
-    claim: Status = "error" if reading.values is None else "feasible"  # at the gap, for instance
-    return reading.conclude(claim, message=f"pulp-{name} ended with {words}")
-
-
-def _bound(interface: Interface, problem: Any, model: LinearModel) -> float | None:
-    """The bound of the solved problem, of the model's objective; None if the solver has none."""
+    bound = None
     if interface.bound is not None:
         with contextlib.suppress(Exception):  # there is none after some ends
-            return _sign(model) * interface.bound(problem.solverModel) + model.offset
-    return None
+            bound = _sign(model) * interface.bound(problem.solverModel) + model.offset
+    limit: Limit = "time" if time.monotonic() - began >= CUT_SHORT * seconds else "none"
+    words = f"pulp-{name} ended with {pulp.LpStatus.get(problem.status)!r}, {pulp.LpSolution.get(problem.sol_status)!r}"
+    claim = CLAIMS.get(problem.sol_status, "error")
+    values = np.array([variable.varValue for variable in variables], dtype=np.float64)  # no number where PuLP has none
+    if claim in ("optimal", "feasible"):
+        values = np.where(np.isnan(values), np.clip(0.0, model.lower, model.upper), values)
+    return Outcome(claim, limit, None if np.isnan(values).any() else values, bound, words)
 
 
-def pulp_solver(interface: Interface, options: SolveOptions) -> Any:
-    """Return PuLP's object of a solver with its options."""
-    import pulp
-
-    return pulp.getSolver(
-        interface.name,
-        msg=False,
-        timeLimit=options.time_limit_s,
-        gapRel=max(options.gap, ALMOST_ZERO),
-        warmStart=interface.hint and options.hint is not None,
-        **interface.arguments(options),
-    )
-
-
-def pulp_problem(model: Any, integer: Sequence[bool], hint: IntArray | None = None) -> tuple[Any, list[Any]]:
+def _problem(model: Any, integer: Sequence[bool], hint: IntArray | None) -> tuple[Any, list[Any]]:
     """
     Return a model in PuLP's objects, without its operators; and its variables, in order.
 
@@ -190,8 +200,6 @@ def pulp_problem(model: Any, integer: Sequence[bool], hint: IntArray | None = No
     - ``integer``: ``n`` of them: whether a variable is integer.
     - ``hint``: Shape ``(n,)``: values to start from.
     """
-    import pulp
-
     sign = _sign(model)
     problem = pulp.LpProblem("placeopt", pulp.LpMinimize)
     # PuLP sorts variables by name: with leading zeros, that is our order.

@@ -8,7 +8,7 @@ Unknown is ``None``, never 0 or infinity.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 if TYPE_CHECKING:
     import numpy as np
@@ -100,6 +100,16 @@ class Solution:
     The solver was killed, crashed, ran out of memory, could not start or contradicted itself; ``message`` says which.
     Another solver may do better.
     """
+
+
+class Outcome(NamedTuple):
+    """What a solver says at its end, of any model in floating point: nothing of it is verified."""
+
+    claim: Status | Literal["unbounded"]
+    limit: Limit = "none"
+    values: NDArray[np.float64] | None = None  # (n,), where the claim is ``optimal`` or ``feasible``
+    bound: float | None = None  # on the model's own objective; None if unknown
+    message: str = ""
 
 
 @dataclass(frozen=True, eq=False)
