@@ -117,7 +117,7 @@ def test_two_do_not_wait_for_the_same_socket(engine: Engine) -> None:
     assert one["b"].startswith("starts in about 105.0 s on node 'n0', ends in 205.0 s")
 
 
-@pytest.mark.parametrize(("run_ms", "fits"), [(4_000, True), (90_000, False), (None, False)])
+@pytest.mark.parametrize(("run_ms", "fits"), [(0, True), (4_000, True), (90_000, False), (None, False)])
 def test_others_may_use_kept_gpus_if_they_end_in_time(run_ms: int | None, fits: bool, engine: Engine) -> None:
     """GPU 1 is needed in 5 s, GPU 3 is nobody's: of two cheap jobs both start only if they are short enough."""
     small = [job("x", run_time_ms=run_ms), job("y", run_time_ms=run_ms)]

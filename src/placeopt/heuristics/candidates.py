@@ -179,11 +179,6 @@ class Candidates:
         """Return a number that is equal for options which scores and room do not tell apart."""
         return int(self._shape[option])
 
-    @property
-    def excludes_gpus(self) -> bool:
-        """Whether the score withholds GPUs that have room."""
-        return self._score.excludes_gpus
-
     def _up_to_date(self, option: int) -> tuple[FloatArray, IntArray]:
         if self._table is not None:
             row = self._table.row(option)

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import time
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from placeopt.heuristics.candidates import Candidates
-from placeopt.heuristics.greedy_pass import place
+from placeopt.heuristics.greedy_pass import place, stop_at
 from placeopt.heuristics.scores.registry import score_named
-from placeopt.heuristics.timeline import Timeline
+from placeopt.heuristics.timeline import Start, Timeline
 from placeopt.problem import IntArray, Placement, Problem, State
 
 SCHEDULED = 12
@@ -20,22 +20,15 @@ SCALE = 10**6
 """Keeps the digits of a value per GPU-milli."""
 
 
-@dataclass(frozen=True)
-class Wait:
-    """A job that waits: where and when it would start, when it would end then, and when if it started now."""
-
-    placement: Placement
-    start_ms: int
-    end_ms: int
-    end_if_now_ms: int | None
-    """None: what it could have now is better used by others."""
+_Choices = dict[tuple[int, frozenset[tuple[tuple[int, Start], int]]], Start | None]
+"""Class of a job, how often each start was given to jobs of each class -> the start that it has beside them."""
 
 
 @dataclass(frozen=True)
 class LookaheadDecision:
     """What look-ahead decided, by job."""
 
-    waits: dict[int, Wait]  # jobs that could start now and should wait
+    waits: dict[int, Start]  # jobs that could start now and should wait
     needed: dict[int, int]  # GPU -> the first time at which a job that starts later needs it
     starts: dict[int, Placement]  # all other jobs that start now
     scheduled: frozenset[int]  # those of them whose place was compared in several orders and is meant to be kept
@@ -63,40 +56,39 @@ def look_ahead(
     could and end earlier by that, and never hold a GPU longer than until a job before them needs it. Where running
     jobs may be changed, no job without room now is given a later start: room may be made for it.
     """
-
-    def stopped() -> bool:
-        return time.monotonic() >= deadline or (cancelled is not None and cancelled())
-
-    line = Timeline(problem, score)
+    line, choices, stopped = Timeline(problem, score), _Choices(), stop_at(deadline, cancelled)
     jobs = order.tolist()
     head, tail = jobs[:SCHEDULED], jobs[SCHEDULED:]
-    best = _best_order(line, head, stopped) if reorder and len(set(_classes(problem, head))) > 1 else head
-    _schedule(line, best)
+    several = len(set(_classes(problem, head))) > 1
+    _schedule(line, _best_order(line, head, choices, stopped) if reorder and several else head, choices)
     scheduled = frozenset(job for job, start in line.started.items() if start.end_ms is not None)
     failed_classes: set[int] = set()
     for job in tail:
         if stopped():
             break
         k = int(problem.job_class[job])
-        if k not in failed_classes and line.take(job, if_room_now=True) is None:
+        if k in failed_classes:
+            continue
+        start = line.best_start(job, if_room_now=True)
+        if start is None:
             failed_classes.add(k)
+        else:
+            line.give(job, start)
     return _decided(line, scheduled, score)
 
 
-def _best_order(line: Timeline, jobs: list[int], stopped: Callable[[], bool]) -> list[int]:
+def _best_order(line: Timeline, jobs: list[int], choices: _Choices, stopped: Callable[[], bool]) -> list[int]:
     """Return the order, of those tried, whose schedule ends earliest; orders of alike jobs are tried once."""
     best, least = jobs, None
     tried: set[tuple[int, ...]] = set()
     while len(tried) < SCHEDULES and not (tried and stopped()):
-        order = next(
-            (candidate for candidate in _orders(line, best) if _classes(line.problem, candidate) not in tried), None
-        )
+        order = next((one for one in _orders(line, best) if _classes(line.problem, one) not in tried), None)
         if order is None:
             break
-        total = _schedule(line, order, least)
-        evaluated = not tried and not line.reserved and len(line.started) == len(jobs)
+        total = _schedule(line, order, choices, least)
+        is_free = not tried and not line.reserved and len(line.started) == len(jobs)
         line.clear()
-        if evaluated:  # no job delays another
+        if is_free:  # no job delays another
             break
         tried.add(_classes(line.problem, order))
         if least is None or total < least:
@@ -118,18 +110,23 @@ def _classes(problem: Problem, jobs: Sequence[int]) -> tuple[int, ...]:
     return tuple(problem.job_class[jobs].tolist())
 
 
-def _schedule(line: Timeline, jobs: Sequence[int], least: int | None = None) -> int:
+def _schedule(line: Timeline, jobs: Sequence[int], choices: _Choices, least: int | None = None) -> int:
     """Give the jobs starts in this order; return the sum of their ends, weighted by their value per GPU."""
     # Stops once the sum cannot be below ``least`` any more; what is returned is then too large as well.
-    weights = [_weight(line.problem, job) for job in jobs]
-    if_room_now = bool(line.problem.changeable)
-    least_ends = [line.least_end_ms(job) for job in jobs]
-    total = sum(weight * (end - line.now) for weight, end in zip(weights, least_ends, strict=True))
-    for weight, job, least_end in zip(weights, jobs, least_ends, strict=True):
-        start = line.take(job, if_room_now=if_room_now)
-        shortest = line.shortest_ms(job)
-        end = line.latest + shortest if start is None else start.end_ms or line.now + shortest
-        total += weight * (end - least_end)
+    problem, if_room_now = line.problem, bool(line.problem.changeable)
+    weights, shortest = [_weight(problem, job) for job in jobs], [line.shortest_ms(job) for job in jobs]
+    total = sum(weight * length for weight, length in zip(weights, shortest, strict=True))
+    given: Counter[tuple[int, Start]] = Counter()
+    for job, k, weight, length in zip(jobs, _classes(problem, jobs), weights, shortest, strict=True):
+        key = k, frozenset(given.items())
+        if key not in choices:  # orders of the same jobs often give the same starts
+            choices[key] = line.best_start(job, if_room_now=if_room_now)
+        start = choices[key]
+        if start is not None:
+            line.give(job, start)
+            given[k, start] += 1
+        end = line.latest + length if start is None else start.end_ms or line.now + length
+        total += weight * (end - line.now - length)
         if least is not None and total >= least:
             break
     return total
@@ -149,12 +146,8 @@ def _decided(line: Timeline, scheduled: frozenset[int], score: str) -> Lookahead
     for start in line.reserved.values():
         for gpu in start.placement.gpus:
             needed[gpu] = min(start.start_ms, needed.get(gpu, start.start_ms))
-    waits: dict[int, Wait] = {}
+    waits = {}
     if line.reserved:
         idle = Candidates(State(problem), score_named(score, problem))
-        waits = {
-            job: Wait(start.placement, start.start_ms, start.end_ms or 0, line.instead[job])
-            for job, start in line.reserved.items()
-            if place(idle, job) is not None
-        }
+        waits = {job: start for job, start in line.reserved.items() if place(idle, job) is not None}
     return LookaheadDecision(waits, needed, {job: start.placement for job, start in line.started.items()}, scheduled)

@@ -55,9 +55,7 @@ def path_excess(problem: Problem, placement: Placement, spread: int) -> int:
 def longest_run_ms(problem: Problem, job: int, option: int) -> int | None:
     """Run time on one machine in the worst place, undisturbed; None where the option states none."""
     alone = option_of(problem, job, option).run_time_ms
-    if alone is None:
-        return None
-    return -(-alone * (1000 + (spread_of(problem, job) if talks(problem, option) else 0)) // 1000)
+    return None if alone is None else slowed_ms(alone, spread_of(problem, job) if talks(problem, option) else 0)
 
 
 def expected_ends(state: State) -> dict[int, int]:

@@ -1,15 +1,19 @@
-"""
-What a start on a node would cost, cached by the jobs that are there: schedules try the same nodes again and again.
-"""
+"""What a start at a place costs beside those who are there, whenever it is: the job's slowdown, others', sockets."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, replace
 
-from placeopt.heuristics.run_times import option_of
-from placeopt.problem import Placement, Problem, State
-from placeopt.problem.classes import class_key
+from placeopt.heuristics.candidates import Candidates
+from placeopt.heuristics.greedy_pass import places_on_node
+from placeopt.heuristics.run_times import company_of, path_excess, run_time_ms, run_time_there_ms, slowed_ms, spread_of
+from placeopt.problem import Move, Placement
+from placeopt.terms.costs.interference import meets, together
+from placeopt.terms.costs.utility import talks
+
+HARM = 2
+"""What neighbours lose by a job counts twice: for them, and for the jobs that get their GPUs next."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,7 +21,6 @@ class StartEstimate:
     """A place for a job, and the effects of a start there at any time, as long as the jobs there stay."""
 
     placement: Placement
-    alike: tuple[int, ...] | None  # equal for places that differ in the node alone; None: there is no other like it
     slowdown_thousandths: int  # by how much the job's run time is longer there
     harm_ms: int  # by how much its neighbours' run times get longer
     clear_ms: tuple[int, ...]  # end of the last other job on each socket it would use; without unknown ends
@@ -27,64 +30,95 @@ class StartEstimate:
         placement = self.placement
         return placement if placement.option == option else replace(placement, option=option)
 
-    def delay_ms(self, at: int, end: int) -> int:
-        """Return the delay until the sockets are whole, summed, if the job is there from ``at`` to ``end``."""
-        total = 0
-        for clear in self.clear_ms:
-            until = clear if clear > at else at
-            if end > until:
-                total += end - until
-        return total
+    def scored(self, alone_ms: int | None, at: int, spread: int) -> tuple[int | None, int]:
+        """
+        Return the end of a start at a time, None where it is unknown, and its score, the lower the better.
+
+        ``alone_ms``: The job's run time in the best place. ``spread``: Thousandths of the time that its sockets are
+        divided for longer, which a job loses that finds no whole one.
+        """
+        if alone_ms is None:
+            return None, 0
+        end = at + slowed_ms(alone_ms, self.slowdown_thousandths)
+        delay = sum(max(0, end - max(clear, at)) for clear in self.clear_ms)
+        return end, 1000 * (end + HARM * self.harm_ms) + spread * delay
 
 
-class Occupants:
-    """
-    Numbers for the occupants of a node: equal just if the same jobs are in the same places there, with the same ends.
+class StartEstimates:
+    """Estimates of starts in the state of ``candidates``, whose jobs end at ``ends``, as far as that is known."""
 
-    Neighbours that are on other nodes too are slowed from there as well, so ``slowdown_total`` of those is part of it.
-    """
+    def __init__(self, candidates: Candidates, ends: Mapping[int, int | None]) -> None:
+        self._candidates, self._ends = candidates, ends
+        self._problem, self._state = candidates.problem, candidates.state
+        self._on_node: dict[Hashable, tuple[StartEstimate, ...]] = {}
 
-    def __init__(self, state: State, end_of: Callable[[int], int | None], slowdown_total: Callable[[int], int]) -> None:
-        self._state, self._end_of, self._slowdown_cache = state, end_of, slowdown_total
-        self._numbers: dict[tuple[object, ...], int] = {}
-        self._now: dict[int, int] = {}
-        self._places: dict[tuple[int, Placement | None], int] = {}
-        self._place: dict[int, tuple[int, bool]] = {}
+    def on_node(self, job: int, option: int, node: int) -> tuple[StartEstimate, ...]:
+        """Return the estimates on a node with room for the whole job, computed once for the same jobs there."""
+        key = (self._kind(job, option), node, *map(self._occupant, self._state.node_jobs[node]))
+        found = self._on_node.get(key)
+        if found is None:
+            found = tuple(self.at(job, place) for place in places_on_node(self._candidates, option, node))
+            self._on_node[key] = found
+        return found
 
-    def of(self, node: int) -> int:
-        """Return the number of the present occupants of ``node``."""
-        cached = self._now.get(node)
-        if cached is None:
-            key = (node, *(self._occupant_key(job) for job in sorted(self._state.node_jobs[node])))
-            cached = self._now[node] = self._numbers.setdefault(key, len(self._numbers))
-        return cached
+    def at(self, job: int, placement: Placement) -> StartEstimate:
+        """Return the estimate at any place with room."""
+        slowdown, harm = self._effects(job, placement)
+        return StartEstimate(placement, slowdown, harm, self._clear(placement))
 
-    def _place_number(self, job: int, held: Placement | None) -> int:
-        return self._places.setdefault((job, held), len(self._places))
+    def _kind(self, job: int, option: int) -> Hashable:
+        """Return what is equal for options of jobs that differ in run time and worth alone."""
+        problem, options = self._problem, self._problem.options
+        return (
+            self._candidates.shape(option),
+            options.part_level[option],
+            int(options.utilisation[option]),
+            int(problem.best_path[option]),
+            int(problem.class_profile[problem.job_class[job]]),
+            spread_of(problem, job) if talks(problem, option) else 0,
+        )
 
-    def _occupant_key(self, job: int) -> tuple[int, int, int | None, int]:
-        place = self._place.get(job)
-        if place is None:
-            held = self._state.placements[job]
-            number = self._place_number(job, held)
-            place = self._place[job] = number, held is not None and any(node != held.nodes[0] for node in held.nodes)
-        number, is_spread = place
-        return job, number, self._end_of(job), self._slowdown_cache(job) if is_spread else 0
+    def _occupant(self, job: int) -> Hashable:
+        """Return what a job on a node means for others there; one on other nodes too is slowed from there as well."""
+        held = self._state.placements[job]
+        is_spread = held is not None and any(node != held.nodes[0] for node in held.nodes)
+        return job, held, self._ends.get(job), company_of(self._state, job) if is_spread else 0
 
-    def changed(self, job: int, nodes: tuple[int, ...]) -> None:
-        """Note that ``job`` started on ``nodes``, or left them, or ends at another time."""
-        self._place.pop(job, None)
-        for node in nodes:
-            self._now.pop(node, None)
-            for other in self._state.node_jobs[node]:
-                held = self._state.placements[other]
-                for further in held.nodes if held is not None else ():
-                    if further != node:
-                        self._now.pop(further, None)
+    def _effects(self, job: int, placement: Placement) -> tuple[int, int]:
+        """Return the job's excess there in thousandths, and by how much its neighbours' run times get longer, in ms."""
+        state, problem = self._state, self._problem
+        apart = path_excess(problem, placement, spread_of(problem, job))
+        if problem.policy.interference.model == "curve":  # all that share a GPU have a part in it: put it there and see
+            beside = dict.fromkeys(other for node in placement.nodes for other in state.node_jobs[node])
+            alone = [run_time_ms(state, other) or 0 for other in beside]
+            undo = state.apply(Move(job, placement))
+            company, both = company_of(state, job), [run_time_ms(state, other) or 0 for other in beside]
+            state.apply(undo)
+            return apart + company, sum(max(0, b - a) for a, b in zip(alone, both, strict=True))
+        excesses, harm = [], 0
+        for other, felt, caused in meets(state, job, placement):
+            excesses.append(felt)
+            held = state.placements[other]
+            if caused and held is not None:
+                alone_there = company_of(state, other)
+                before, after = (
+                    run_time_there_ms(problem, other, held, excess) or 0
+                    for excess in (alone_there, together(problem, (alone_there, caused)))
+                )
+                harm += after - before
+        return apart + together(problem, excesses), harm
 
-
-def option_kind(problem: Problem, job: int, option: int) -> Hashable:
-    """Return what is equal for options of jobs that differ in no more than times and worth."""
-    record, own = problem.instance.jobs[job], option_of(problem, job, option)
-    bare = own.valued(0).model_copy(update={"run_time_ms": None, "rate_milli": None, "latency_ms": None})
-    return record.options.index(own), class_key(record.model_copy(update={"options": (bare,)}), problem.policy)
+    def _clear(self, placement: Placement) -> tuple[int, ...]:
+        """Return when the others on each socket in use have ended; sockets where one end is unknown are left out."""
+        problem, clear = self._problem, []
+        sockets = {(int(problem.gpu_node[gpu]), int(problem.gpu_socket[gpu])) for gpu in placement.gpus}
+        for node, socket in sockets:
+            ends = [
+                self._ends.get(other)
+                for other, held in self._state.placed(self._state.node_jobs[node]).items()
+                if any(problem.gpu_node[gpu] == node and problem.gpu_socket[gpu] == socket for gpu in held.gpus)
+            ]
+            known = [end for end in ends if end is not None]
+            if len(known) == len(ends):
+                clear.append(max(known, default=0))
+        return tuple(clear)

@@ -21,8 +21,7 @@ from placeopt.solving.budget import Budget
 from placeopt.solving.draft import Recorder
 from placeopt.solving.greedy_rule import GreedyRule
 from placeopt.solving.methods import Method
-from placeopt.solving.stages.lookahead import close_needed, decide_ahead, lookahead_summary
-from placeopt.solving.stages.trivial_proof import decides_all
+from placeopt.solving.stages.lookahead import decide_ahead, is_decided, lookahead_summary
 from placeopt.solving.waiting_reasons import NOT_EXPLAINED, conflict_detail, is_laid_out, need_of, why_forbidden
 
 RELAXES = ("everything but that each job fits alone",)
@@ -130,7 +129,7 @@ def decided_round(
     starts: Mapping[int, Placement] | None
     if problem.policy.postpone.rule == "lookahead":
         ahead = decide_ahead(problem, rule, budget)
-        starts = ahead.starts if decides_all(problem, ahead, close_needed) else None
+        starts = ahead.starts if is_decided(problem, ahead) else None
         name, detail, outcome = "lookahead", lookahead_summary(ahead), "improved" if starts or ahead.waits else "kept"
     else:
         starts = _greedy_starts(problem, method, rule, budget)

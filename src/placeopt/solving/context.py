@@ -16,7 +16,8 @@ from placeopt.formulations.capacity_cut import CapacityCut
 from placeopt.formulations.capacity_relaxation import CapacityRelaxation
 from placeopt.formulations.fillings import CarriedPrices
 from placeopt.formulations.gpu_patterns import GpuPatterns
-from placeopt.heuristics.lookahead import LookaheadDecision, Wait
+from placeopt.heuristics.lookahead import LookaheadDecision
+from placeopt.heuristics.timeline import Start
 from placeopt.model import Plan
 from placeopt.model.plan import PlanLimit
 from placeopt.model.plan import Stage as StageRecord
@@ -180,7 +181,7 @@ class SolveContext:
         return self.bounds.narrowed
 
     @property
-    def waits(self) -> dict[int, Wait]:
+    def waits(self) -> dict[int, Start]:
         """Jobs that end earlier if they wait, and for what."""
         return {} if self.ahead is None else self.ahead.waits
 

@@ -14,7 +14,7 @@ from placeopt.feasibility.free_capacity import free_capacity_of
 from placeopt.feasibility.minimal_utility import without_minima
 from placeopt.feasibility.requirement import requirements_of
 from placeopt.heuristics import Candidates, place, places, score_named
-from placeopt.heuristics.lookahead import Wait
+from placeopt.heuristics.timeline import Start
 from placeopt.model import Job
 from placeopt.model.base import trusted
 from placeopt.model.plan import Unplaced, UnplacedReason
@@ -215,10 +215,10 @@ def _queue_is_full(state: State, job: int, record: Job) -> str | None:
     return f"queue {name!r} may hold no more than {left} beside what it holds; the job asks for {need}"
 
 
-def _better_later(problem: Problem, wait: Wait) -> str:
+def _better_later(problem: Problem, wait: Start) -> str:
     now, names = problem.instance.now_ms, [problem.node_ids[node] for node in dict.fromkeys(wait.placement.nodes)]
     where = f"node {names[0]!r}" + (f" and {len(names) - 1} more" if len(names) > 1 else "")
-    start, then = (f"{(ms - now) / 1000:.1f} s" for ms in (wait.start_ms, wait.end_ms))
+    start, then = (f"{(ms - now) / 1000:.1f} s" for ms in (wait.start_ms, wait.end_ms or 0))
     if wait.end_if_now_ms is None:
         return f"starts in about {start} on {where}, ends in {then}; what it could have now is better used by others"
     at_once = f"{(wait.end_if_now_ms - now) / 1000:.1f} s"

@@ -2,44 +2,38 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
 
+from placeopt.heuristics import Candidates, score_named
 from placeopt.heuristics.lookahead import LookaheadDecision, look_ahead
 from placeopt.heuristics.run_times import longest_run_ms
 from placeopt.model.plan import StageOutcome
-from placeopt.problem import Placement, Problem, compile_problem
+from placeopt.problem import Move, Placement, Problem, State, compile_problem
+from placeopt.problem.classes import group_by_key
 from placeopt.solving.budget import Budget
 from placeopt.solving.context import SolveContext
 from placeopt.solving.greedy_rule import GreedyRule
 from placeopt.solving.incumbent import Offer, Refused
 from placeopt.solving.stage import StageReport
-from placeopt.solving.stages.trivial_proof import all_start
 
 FOREVER = np.iinfo(np.int64).max
 
 
 def hold_back(problem: Problem, ahead: LookaheadDecision) -> Problem:
     """Return the round in which jobs that wait by look-ahead have no node, others only places that block none."""
-    names = problem.node_ids
     pinned = {job: ahead.starts[job] for job in ahead.scheduled if ahead.starts[job].gpus}
+    nodes_of = {**dict.fromkeys(ahead.waits, ()), **{job: placement.nodes for job, placement in pinned.items()}}
     records = list(problem.instance.jobs)
-    for job in ahead.waits:
-        records[job] = records[job].with_conditions(nodes_allowed=())
-    for job, placement in pinned.items():
-        nodes = tuple(names[node] for node in dict.fromkeys(placement.nodes))
-        records[job] = records[job].with_conditions(nodes_allowed=nodes)
+    for job, nodes in nodes_of.items():
+        names = tuple(problem.node_ids[node] for node in dict.fromkeys(nodes))
+        records[job] = records[job].with_conditions(nodes_allowed=names)
     instance = problem.given.model_copy(update={"jobs": tuple(records)})
     narrowed = compile_problem(instance, problem.policy, problem)
     return _close_gpus(narrowed, ahead.needed, _pinned_gpus(narrowed, pinned))
-
-
-def close_needed(problem: Problem, ahead: LookaheadDecision) -> Problem:
-    """Return the round in which GPUs that a later start needs are closed to options that might not end in time."""
-    return _close_gpus(problem, ahead.needed, {})
 
 
 def renumbered(problem: Problem, job: int, placement: Placement, former: Problem) -> Placement:
@@ -69,30 +63,23 @@ def _close_gpus(problem: Problem, needed: dict[int, int], places: dict[int, froz
     class have GPUs of the same types.
     """
     options, gpu_type = problem.options, problem.gpu_type.copy()
-    classes_of: dict[int, list[int]] = {}
-    for k, gpus in places.items():
-        for gpu in gpus:
-            classes_of.setdefault(gpu, []).append(k)
-    touched = sorted({*needed, *classes_of})
-    if not touched:
+    gpus = sorted({*needed, *(gpu for held in places.values() for gpu in held)})
+    if not gpus:
         return problem
-    bound = np.isin(options.job_class, list(places))
-    may = options.gpu_type_ok & ~bound[:, None]
-    end = _latest_ends(problem) if needed else np.zeros(len(options), dtype=np.int64)
-    types: dict[tuple[int, int, tuple[int, ...]], int] = {}
-    columns, models, memory = [may], list(problem.type_model), problem.type_memory_mib.tolist()
-    same_model = list(range(len(models)))  # per type, the one of before that it was
-    for gpu in touched:
-        former, start, classes = int(problem.gpu_type[gpu]), needed.get(gpu, FOREVER), tuple(classes_of.get(gpu, ()))
-        if (former, start, classes) not in types:
-            types[former, start, classes] = len(models)
-            models.append(problem.type_model[former])
-            same_model.append(former)
-            memory.append(int(problem.type_memory_mib[former]))
-            own = np.isin(options.job_class, classes)
-            columns.append((options.gpu_type_ok[:, former] & np.where(bound, own, end <= start))[:, None])
-        gpu_type[gpu] = types[former, start, classes]
-    nodes = np.unique(problem.gpu_node[touched])
+    kinds = [
+        (int(gpu_type[gpu]), needed.get(gpu, FOREVER), tuple(k for k, held in places.items() if gpu in held))
+        for gpu in gpus
+    ]
+    number, firsts = group_by_key(kinds)
+    plain, bound = len(problem.type_model), np.isin(options.job_class, list(places))
+    former = np.append(np.arange(plain), gpu_type[gpus][firsts])  # per type, the one of before that it was
+    type_ok = options.gpu_type_ok[:, former]
+    type_ok[bound, :plain] = False
+    latest_end = _latest_ends(problem) if needed else np.zeros(len(options), dtype=np.int64)
+    for t, (_, start, classes) in enumerate([kinds[first] for first in firsts], plain):
+        type_ok[:, t] &= np.where(bound, np.isin(options.job_class, classes), latest_end <= start)
+    gpu_type[gpus] = plain + np.array(number)
+    nodes = np.unique(problem.gpu_node[gpus])
     node_class = problem.node_class.copy()
     node_class[nodes] = options.node_class_ok.shape[1] + np.arange(len(nodes))
     node_class_ok = np.concatenate([options.node_class_ok, options.node_class_ok[:, problem.node_class[nodes]]], axis=1)
@@ -101,14 +88,14 @@ def _close_gpus(problem: Problem, needed: dict[int, int], places: dict[int, froz
         problem,
         node_class=node_class,
         gpu_type=gpu_type,
-        type_model=tuple(models),
-        type_memory_mib=np.array(memory, dtype=np.int64),
-        type_lost=problem.type_lost[same_model],
-        type_holds=tuple(problem.type_holds[former] for former in same_model),
-        type_geometry=tuple(problem.type_geometry[former] for former in same_model),
+        type_model=tuple(problem.type_model[t] for t in former),
+        type_memory_mib=problem.type_memory_mib[former],
+        type_lost=problem.type_lost[former],
+        type_holds=tuple(problem.type_holds[t] for t in former),
+        type_geometry=tuple(problem.type_geometry[t] for t in former),
         # The target workload does not compete for places: a closed GPU serves it as before.
-        target=replace(problem.target, type_ok=problem.target.type_ok[:, same_model]),
-        options=replace(options, gpu_type_ok=np.concatenate(columns, axis=1), node_class_ok=node_class_ok[:, present]),
+        target=replace(problem.target, type_ok=problem.target.type_ok[:, former]),
+        options=replace(options, gpu_type_ok=type_ok, node_class_ok=node_class_ok[:, present]),
     )
 
 
@@ -120,6 +107,60 @@ def _latest_ends(problem: Problem) -> np.ndarray:
         length = longest_run_ms(problem, int(firsts[k]), o)
         ends.append(FOREVER if length is None else problem.instance.now_ms + length)
     return np.array(ends, dtype=np.int64)
+
+
+def is_decided(problem: Problem, ahead: LookaheadDecision) -> bool:
+    """
+    Tell whether no stage can find anything but what look-ahead has decided.
+
+    Every job that waits starts in the place that it has or none, or ends earlier if it waits, or has no room on the
+    GPUs that later starts leave to it. Or it has none beside the jobs that start, and all of its kind together are
+    worth less than any one of those: then a round without one of them is worth less.
+    """
+    if problem.changeable:
+        return False
+    left = _undecided(problem, ahead)
+    if not left:
+        return True
+    narrowed = _close_gpus(problem, ahead.needed, {})
+    rivals = _with_room(State(narrowed), left)
+    if not rivals or any(job in ahead.starts for job in rivals):
+        return not rivals
+    value, beside = problem.options.value, State(narrowed)
+    for job, placement in ahead.starts.items():
+        beside.apply(Move(job, placement))
+    worth = sum(max(int(value[option]) for option in problem.options_of(job)) for job in rivals)
+    least = min((int(value[placement.option]) for placement in ahead.starts.values()), default=0)
+    return worth < least and not _with_room(beside, rivals)
+
+
+def _undecided(problem: Problem, ahead: LookaheadDecision) -> list[int]:
+    """
+    Return the waiting jobs that may start now, but not in the place that they have or none.
+
+    Places bind jobs with GPUs alone; a job of several options may have another one there, one worth nothing need not
+    start, and workers that differ by their traffic may change places.
+    """
+
+    def has_its_place(job: int) -> bool:
+        return (
+            job in ahead.scheduled
+            and bool(ahead.starts[job].gpus)
+            and len(problem.options_of(job)) == 1
+            and problem.options.value[ahead.starts[job].option] > 0
+            and not problem.class_communication[problem.job_class[job]].edges
+        )
+
+    waiting = (job for job in range(problem.num_jobs) if job not in problem.running and job not in ahead.waits)
+    return [job for job in waiting if not has_its_place(job)]
+
+
+def _with_room(state: State, jobs: Sequence[int]) -> list[int]:
+    """Return the jobs that have room in ``state``, each by itself."""
+    problem, candidates = state.problem, Candidates(state, score_named("first_fit", state.problem))
+    member = {int(problem.job_class[job]): job for job in jobs}
+    has_room = {k: any(map(candidates.has_room, problem.options_of(job))) for k, job in member.items()}
+    return [job for job in jobs if has_room[int(problem.job_class[job])]]
 
 
 SHARE_OF_TIME = 0.3
@@ -175,7 +216,7 @@ class LookAhead:
 
     def _apply(self, context: SolveContext, ahead: LookaheadDecision) -> Offer | None:
         former, offer = context.problem, None
-        if all_start(former, ahead):
+        if ahead.starts and not (ahead.waits or former.changeable or _undecided(former, ahead)):
             offer = _start(context, former, ahead)
             incumbent = context.incumbent
             if all(incumbent.allocation[job] == placement for job, placement in ahead.starts.items()):
