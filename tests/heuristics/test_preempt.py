@@ -48,10 +48,11 @@ def test_moves_that_need_each_other(engine: Engine) -> None:
     runs = [running(one, [(f"n{i}", [0])], movable=True) for i, one in enumerate(old)]
     wide = [job("w0", gpus=2, value=9), job("w1", gpus=2, value=8)]
     nodes = [node(f"n{i}") for i in range(4)]
-    for most, value in ((0, 4), (1, 4 + 9 - 2), (2, 4 + 9 + 8 - 4)):
-        policy = Policy(changes=Changes(moves_max=most, move_price=2))
-        round_ = instance(nodes, [*old, *wide], running=runs, policy=policy, machines=[machine(gpus=2)])
-        assert worth(engine, round_) == value
+    for price in (0, 2):  # what costs nothing has to move as well
+        for most, value in ((0, 4), (1, 4 + 9 - price), (2, 4 + 9 + 8 - 2 * price)):
+            policy = Policy(changes=Changes(moves_max=most, move_price=price))
+            round_ = instance(nodes, [*old, *wide], running=runs, policy=policy, machines=[machine(gpus=2)])
+            assert worth(engine, round_) == value
 
 
 def test_a_move_dearer_than_what_it_gains(engine: Engine) -> None:

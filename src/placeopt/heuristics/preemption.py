@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import heapq
-import time
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
+from operator import itemgetter
 
 import numpy as np
 
 from placeopt.heuristics.candidates import Candidates
-from placeopt.heuristics.greedy_pass import place
+from placeopt.heuristics.greedy_pass import place, stop_at
 from placeopt.heuristics.score_cache import option_shapes
 from placeopt.heuristics.scores.registry import score_named
 from placeopt.problem import Allocation, IntArray, Move, Placement, Problem, State, keeps_limits
@@ -47,6 +47,7 @@ def make_room(
 
     One pass only moves, of which nothing but the price is lost; one after it preempts and shrinks what was not moved.
     """
+    over = stop_at(deadline, cancelled)
     for moving, victims in ((True, problem.may_move), (False, problem.may_shrink | problem.may_preempt)):
         victims = victims.difference(spared)
         if not victims:
@@ -56,7 +57,7 @@ def make_room(
         for job in order.tolist():
             if search.state.placements[job] is not None:
                 continue
-            if time.monotonic() >= deadline or (cancelled is not None and cancelled()):
+            if over():
                 break
             k = int(problem.job_class[job])
             if k in failed_classes or not search.admit(job):
@@ -97,16 +98,14 @@ class _PreemptionSearch:
         self.order = [] if moving else submission_order(problem)
         self.victims: dict[int, _Victim] = {}
         self.on_node: dict[int, list[_Victim]] = {}
-        density: dict[int, float] = {}
         for job in sorted(victims):
-            priced = [(self._density(victim), i, victim) for i, victim in enumerate(self._reductions(job))]
-            if priced:
-                density[job], _, self.victims[job] = min(priced)
-        for job in sorted(self.victims, key=lambda job: (density[job], job)):
-            for node in dict.fromkeys(problem.running[job].nodes):
-                self.on_node.setdefault(node, []).append(self.victims[job])
+            if reductions := self._reductions(job):
+                self.victims[job] = min(reductions, key=self._density)
+        for victim in sorted(self.victims.values(), key=self._density):
+            for node in dict.fromkeys(problem.running[victim.job].nodes):
+                self.on_node.setdefault(node, []).append(victim)
         self._shape = option_shapes(problem)
-        self._cache: dict[int, dict[int, list[int]]] = {}  # node -> shape of option -> loss for one, two, ... bundles
+        self._steps_of: dict[int, dict[int, list[list[_Victim]]]] = {}  # node -> shape of option -> `_steps` there
 
     def admit(self, job: int) -> bool:
         """Place the job, at the cost of victims if that still gains value."""
@@ -114,15 +113,15 @@ class _PreemptionSearch:
         if free is not None:
             self._apply([Move(job, free)])
             return True
-        options = self.problem.options
-        for option in sorted(self.problem.options_of(job), key=lambda o: -int(options.value[o])):
-            worth = int(options.value[option])
-            targets = [nodes for cost, nodes in self._targets(option)[:TRIES] if self._pays(cost, worth)]
-            tries = [self._victims_for(option, nodes) for nodes in targets]
-            if self.order:  # then none of them is spared
-                tries = [victims for victims in tries if self._pays(sum(v.loss for v in victims), worth)]
-            if any(self._try(job, victims) for victims in tries):
-                return True
+        value, tried = self.problem.options.value, {frozenset[int]()}  # there is no room without victims
+        for option in sorted(self.problem.options_of(job), key=lambda o: -int(value[o])):
+            for loss, victims in self._targets(option)[:TRIES]:
+                jobs = frozenset(victim.job for victim in victims)
+                if jobs in tried or not self._pays(loss, int(value[option])):
+                    continue
+                if self._try(job, victims):
+                    return True
+                tried.add(jobs)
         return False
 
     def _pays(self, lost: int, gained: int) -> bool:
@@ -147,23 +146,27 @@ class _PreemptionSearch:
             self.state.apply(undo)
         return out
 
-    def _density(self, victim: _Victim) -> float:
-        """Loss per GPU that is freed."""
+    def _density(self, victim: _Victim) -> tuple[float, int]:
+        """Loss per GPU that is freed; ties by job."""
         milli = self.problem.options.total_milli
         left = 0 if victim.left is None else int(milli[victim.left.option])
-        return victim.loss / max(1, int(milli[self.problem.running[victim.job].option]) - left)
+        return victim.loss / max(1, int(milli[self.problem.running[victim.job].option]) - left), victim.job
 
     def _is_evicted(self, victim: _Victim) -> bool:
         return self.state.placements[victim.job] is not self.problem.running[victim.job]
 
-    def _targets(self, option: int) -> list[tuple[int, list[tuple[int, int]]]]:
-        """Return (estimated loss, [(node, bundles)]) of nodes or domains that could take the option, cheap first."""
+    def _targets(self, option: int) -> list[tuple[int, list[_Victim]]]:
+        """
+        Return victims on nodes, or in domains, that could take the option without them, the cheapest first.
+
+        With each their loss, in which those on several nodes count on each.
+        """
         problem = self.problem
         bundles = int(problem.options.bundles[option])
         nodes = np.flatnonzero(problem.node_ok(option))
         rooms = self.candidates.rooms(option, nodes)
         useful = (rooms > 0) | np.isin(nodes, list(self.on_node))
-        nodes, free = nodes[useful], dict(zip(nodes[useful].tolist(), rooms[useful].tolist(), strict=True))
+        nodes, rooms = nodes[useful], rooms[useful]
         together = next((split.level for split in problem.options.splits[option] if split.domains == 1), None)
         if bundles == 1:
             domain = nodes
@@ -171,63 +174,38 @@ class _PreemptionSearch:
             domain = problem.split_domain[together][nodes]
         else:
             domain = np.zeros(len(nodes), dtype=np.int64)
-        inside: dict[int, list[int]] = {}
-        for node, d in zip(nodes.tolist(), domain.tolist(), strict=True):
+        inside: dict[int, dict[int, list[list[_Victim]]]] = {}
+        for node, room, d in zip(nodes.tolist(), rooms.tolist(), domain.tolist(), strict=True):
             if d >= 0:
-                inside.setdefault(d, []).append(node)
-        priced = (
-            self._cheapest({node: self._prices(option, node, free[node]) for node in members}, bundles)
-            for members in inside.values()
-        )
-        return sorted(target for target in priced if target is not None)
+                inside.setdefault(d, {})[node] = self._steps(option, node, room)
+        priced = (_cheapest(steps, bundles) for steps in inside.values())
+        found = sorted((target for target in priced if target is not None), key=itemgetter(0, 1))
+        targets = ((loss, self._with_later(victims)) for loss, _, victims in found)
+        return [(max(loss, sum(victim.loss for victim in victims)), victims) for loss, victims in targets]
 
-    @staticmethod
-    def _cheapest(prices: dict[int, list[int]], bundles: int) -> tuple[int, list[tuple[int, int]]] | None:
-        """Return the loss of ``bundles`` by node, one after the other where the next one costs least."""
-        heap = [(price[0], node) for node, price in prices.items() if price]
-        heapq.heapify(heap)
-        taken: dict[int, int] = {}
-        total = 0
-        for _ in range(bundles):
-            if not heap:
-                return None
-            step, node = heapq.heappop(heap)
-            total += step
-            taken[node] = taken.get(node, 0) + 1
-            price, count = prices[node], taken[node]
-            if count < len(price):
-                heapq.heappush(heap, (price[count] - price[count - 1], node))
-        return total, sorted(taken.items())
-
-    def _prices(self, option: int, node: int, free: int) -> list[int]:
-        """Return what one, two, ... bundles cost on the node, which has room for ``free``, as far as victims go."""
-        cached, shape = self._cache.setdefault(node, {}), self._shape[option]
+    def _steps(self, option: int, node: int, free: int) -> list[list[_Victim]]:
+        """Return whom each further bundle on the node takes, which has room for ``free``, as far as victims go."""
+        cached, shape = self._steps_of.setdefault(node, {}), self._shape[option]
         if shape not in cached:
-            here, undo, loss = np.array([node]), [], 0
-            out = [0] * free
+            here, undo, step = np.array([node]), list[Move](), list[_Victim]()
+            steps: list[list[_Victim]] = [[] for _ in range(free)]
             for victim in self.on_node.get(node, ()):
-                if len(out) >= self.problem.options.bundles[option]:
+                if len(steps) >= self.problem.options.bundles[option]:
                     break
                 if not self._is_evicted(victim):
                     undo.append(self.state.apply(Move(victim.job, victim.left)))
-                    loss += victim.loss
-                    out += [loss] * (int(self.candidates.rooms(option, here)[0]) - len(out))
+                    step.append(victim)
+                    if (more := int(self.candidates.rooms(option, here)[0]) - len(steps)) > 0:
+                        steps += [step, *([] for _ in range(more - 1))]
+                        step = []
             for move in reversed(undo):
                 self.state.apply(move)
-            cached[shape] = out
+            cached[shape] = steps
         return cached[shape]
 
-    def _victims_for(self, option: int, target: list[tuple[int, int]]) -> list[_Victim]:
-        """Return the victims that make the room, and those that must go before them."""
-        chosen: dict[int, _Victim] = {}
-        for node, bundles in target:
-            wanted = self._cache[node][self._shape[option]][bundles - 1]
-            for victim in self.on_node.get(node, ()):
-                if wanted <= 0:
-                    break
-                if not self._is_evicted(victim):
-                    chosen[victim.job] = victim
-                    wanted -= victim.loss
+    def _with_later(self, victims: list[_Victim]) -> list[_Victim]:
+        """Return victims, each once, with those that must go before them."""
+        chosen = {victim.job: victim for victim in victims}
         for queue in self.order:
             first = next((i for i, jobs in enumerate(queue) if not chosen.keys().isdisjoint(jobs)), len(queue))
             later = [self.victims[job] for jobs in queue[first + 1 :] for job in jobs if job in self.victims]
@@ -285,5 +263,22 @@ class _PreemptionSearch:
             undo.append(self.candidates.apply(move))
             for placement in (undo[-1].placement, move.placement):
                 for node in placement.nodes if placement is not None else ():
-                    self._cache.pop(node, None)
+                    self._steps_of.pop(node, None)
         return undo
+
+
+def _cheapest(steps: dict[int, list[list[_Victim]]], bundles: int) -> tuple[int, list[int], list[_Victim]] | None:
+    """Return loss, nodes and victims of ``bundles``, one after the other where the next one costs least."""
+    heap = [(sum(victim.loss for victim in of_node[0]), node) for node, of_node in steps.items() if of_node]
+    heapq.heapify(heap)
+    nodes, victims, total = list[int](), list[_Victim](), 0
+    for _ in range(bundles):
+        if not heap:
+            return None
+        loss, node = heapq.heappop(heap)
+        count, total = nodes.count(node) + 1, total + loss
+        victims += steps[node][count - 1]
+        nodes.append(node)
+        if count < len(steps[node]):
+            heapq.heappush(heap, (sum(victim.loss for victim in steps[node][count]), node))
+    return total, sorted(nodes), victims
