@@ -7,7 +7,6 @@ from functools import partial
 from typing import Any, TypeVar
 
 from placeopt.deadline import FOREVER, Deadline
-from placeopt.errors import OutOfTime
 from placeopt.explain.question import Beside, Question
 from placeopt.explain.records import Constraint
 from placeopt.explain.words import condition_words, constraint_name, constraints, group_condition_words, spread_words
@@ -38,10 +37,7 @@ def fits(q: Question, beside: Beside) -> bool:
     if not q.is_joint:
         return fit(q.room(beside), q.requirements, q.deadline) is not None
     options = SolveOptions(time_limit_s=q.deadline.left_s)
-    found = fits_by_model(q.round.states[beside], q.number, q.tree, q.by.solve, options, q.deadline.at)
-    if found is None:
-        raise OutOfTime("no time left to lay the job's workers")
-    return found
+    return fits_by_model(q.round.states[beside], q.number, q.tree, q.by.solve, options, q.deadline.at)
 
 
 def conflict(q: Question, beside: Beside) -> tuple[Constraint, ...]:

@@ -22,32 +22,26 @@ from placeopt.solvers.result import SolveOptions
 from placeopt.solving.context import SolveContext
 from placeopt.solving.runners import Solve
 
-NO_TIME: tuple[UnplacedReason, str] = ("not_reached", "no time was left to tell whether there is a place for it")
-
 
 def reason_by_model(
     context: SolveContext, job: int, tree: Tree | None, final: State, deadline: float
 ) -> tuple[UnplacedReason, str]:
     """Return reason and detail of a job that waits, or of its tree; ``final`` is the cluster under the plan."""
     possible = bool(context.problem.options_of(job)) if tree is None else bool(tree.forms)
+    if not possible:
+        return "policy", "every option's utility is below the job's minimum, utility_min_thousandths"
+    solve, options = context.solvers.solve, context.budget.whole_options()
     try:
-        if not possible:
-            return "policy", "every option's utility is below the job's minimum, utility_min_thousandths"
-        beside = _fits(context, job, tree, final, deadline)
-        if beside is None:
-            return NO_TIME
-        if beside:
+        if fits_by_model(final, job, tree, solve, options, deadline):
             if context.value_proven:
                 return "outvoted", "fits, but placing it would not raise the value"
             limit = context.budget.limit
             return "not_reached", "fits; " + (
                 "the search did not get to it" if limit == "none" else f"stopped by {limit}"
             )
-        alone = _fits(context, job, tree, context.base, deadline)
+        alone = fits_by_model(context.base, job, tree, solve, options, deadline)
     except OutOfTime:
-        return NO_TIME
-    if alone is None:
-        return NO_TIME
+        return "not_reached", "no time was left to tell whether there is a place for it"
     room = "other jobs of the plan hold the room that its groups need together"
     if alone:
         return "outvoted", f"fits alone, but {room if tree is not None else 'not beside the other jobs of the plan'}"
@@ -61,20 +55,17 @@ def is_related(problem: Problem, job: int) -> bool:
     return hard > 0 and any(r < hard for r in problem.relations.of_class[problem.job_class[job]])
 
 
-def _fits(context: SolveContext, job: int, tree: Tree | None, state: State, deadline: float) -> bool | None:
-    return fits_by_model(state, job, tree, context.solvers.solve, context.budget.whole_options(), deadline)
-
-
 def fits_by_model(
     state: State, job: int, tree: Tree | None, solve: Solve, options: SolveOptions, deadline: float
-) -> bool | None:
+) -> bool:
     """
-    Return whether a job that waits, or its tree, can start in a state; None where time was too short to tell.
+    Return whether a job that waits, or its tree, can start in a state; raises ``OutOfTime`` where that stays open.
 
     ``solve``, ``options``: What decides where greedy finds no place. ``deadline``: Of ``time.monotonic``.
     """
+    out_of_time = OutOfTime("no time left to lay the job's workers")
     if time.monotonic() >= deadline:
-        return None
+        raise out_of_time
     trial = State(state.problem, state.allocation())
     if state.settled:
         trial.settle()
@@ -89,8 +80,8 @@ def fits_by_model(
     builder = ModelBuilder(deadline)
     try:
         variables = add_counts(builder, state, jobs=members)
-    except PlaceoptError:
-        return None
+    except PlaceoptError as error:
+        raise out_of_time from error
     mine = [variables.unit_jobs[unit][0] in members for unit in variables.start_unit.tolist()]
     starts = np.flatnonzero(np.array(mine, dtype=bool))
     if not len(starts):
@@ -99,4 +90,6 @@ def fits_by_model(
     solution = solve("highs", builder.build(), options)
     if solution.values is not None and solution.objective:
         return True
-    return False if solution.bound == 0 or solution.status == "infeasible" else None
+    if solution.bound == 0 or solution.status == "infeasible":
+        return False
+    raise out_of_time
