@@ -133,17 +133,16 @@ def greedy(
     are, as long as others start. Jobs that want each other start together, when the first of them comes.
     """
     state, over = State(problem, start), stop_at(deadline, cancelled)
-    chosen: Chooser
     tree_placer: TreePlacer | None = None
-    if not problem.is_plain:
-        from placeopt.heuristics.tree_placer import TreePlacer  # only here: it places members as this module does
-
-        candidates = Candidates(state, score_named(score, problem, seed), over, for_many=problem.lies_freely)
-        chosen, tree_placer = ByScore(candidates, only), TreePlacer(candidates, over)
-    elif chooser is None:
-        chosen = ByScore(Candidates(state, score_named(score, problem, seed), over, for_many=True), only)
-    else:
+    if chooser is not None and problem.is_plain:
         chosen = chooser(state)
+    else:
+        candidates = Candidates(state, score_named(score, problem, seed), over, for_many=problem.lies_freely)
+        chosen = ByScore(candidates, only)
+        if problem.trees:
+            from placeopt.heuristics.tree_placer import TreePlacer  # only here: it places members as this module does
+
+            tree_placer = TreePlacer(candidates, over)
     asked_for: list[int] = (problem.job_class if only is None else only).tolist()
     failed: dict[int, int] = {}  # what was asked for in vain -> class; an option is of one class
     began = time.monotonic()
@@ -173,9 +172,9 @@ def greedy(
             if tree_placer is not None and job in problem.tree_of:
                 tree_placer.place_once(problem.tree_of[job])
                 continue
-            placement = _place_related(state, chosen, candidates, job) if related else chosen.place(job)
+            placement = _place_related(candidates, chosen, job) if related else chosen.place(job)
             if placement is None and k in mutual:
-                gang = place_together(state, chosen, candidates, job, order.tolist(), over)
+                gang = place_together(candidates, chosen, job, order.tolist(), over)
                 if gang:
                     anchors += gang
                     failed = {asked: of for asked, of in failed.items() if of not in follows}
@@ -212,8 +211,9 @@ def _in_turn(order: IntArray, again: list[int], anchors: list[int]) -> Iterator[
         yield from jobs
 
 
-def _place_related(state: State, chosen: Chooser, candidates: Candidates, job: int) -> Placement | None:
+def _place_related(candidates: Candidates, chosen: Chooser, job: int) -> Placement | None:
     """Return the best placement on the nodes of which no relation keeps off the job."""
+    state = candidates.state
     candidates.restricted_to = open_nodes(state, job)
     placement = chosen.place(job)
     candidates.restricted_to = None

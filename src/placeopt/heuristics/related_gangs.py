@@ -15,33 +15,29 @@ if TYPE_CHECKING:
 
 
 def place_together(
-    state: State,
-    chosen: Chooser,
-    limited: Candidates,
-    job: int,
-    order: Sequence[int],
-    over: Callable[[], bool],
+    candidates: Candidates, chosen: Chooser, job: int, order: Sequence[int], over: Callable[[], bool]
 ) -> list[int]:
     """
     Place a job with others that wait, so that each has near it what it wants; return them, none where that fails.
 
-    ``limited``: What ``chosen`` takes its nodes from. ``order``: Waiting jobs, the first to be wanted first. Of the
+    ``candidates``: What ``chosen`` takes its nodes from. ``order``: Waiting jobs, the first to be wanted first. Of the
     domains of the finest level that the jobs' relations name, that of the best node for the first job is tried first.
     Raises ``OutOfTime`` as ``chosen`` does; the state is then as it was.
     """
-    problem, gang = state.problem, _gang(state, job, order)
+    state, problem = candidates.state, candidates.problem
+    gang = _gang(state, job, order)
     every, classes = problem.relations.every[: problem.relations.hard], problem.job_class[gang]
     near = [one.domain for one in every if one.record.kind == "near" and one.holds[classes].any()]
     domain = max(near, key=lambda domains: int(domains.max(initial=-1)))
     left = domain >= 0
     while len(gang) > 1 and not over():
-        found = _laid(state, chosen, limited, gang[:1], left)
+        found = _laid(candidates, chosen, gang[:1], left)
         if found is None:
             break
         inside = domain == domain[found[0].nodes[0]]
         left = left & ~inside
-        placements = _laid(state, chosen, limited, gang, inside)
-        if placements is not None and _start(state, chosen, gang, placements):
+        placements = _laid(candidates, chosen, gang, inside)
+        if placements is not None and _start(candidates, gang, placements):
             return gang
     return []
 
@@ -62,46 +58,38 @@ def _gang(state: State, job: int, order: Sequence[int]) -> list[int]:
     return gang
 
 
-def _laid(
-    state: State, chosen: Chooser, limited: Candidates, gang: Sequence[int], nodes: BoolArray
-) -> list[Placement] | None:
+def _laid(candidates: Candidates, chosen: Chooser, gang: Sequence[int], nodes: BoolArray) -> list[Placement] | None:
     """Return places for jobs on some nodes, one after the other, whatever is near them; the state stays as it is."""
-    relations, placements = state.relations, list[Placement]()
-    opened = [open_nodes(state, member, alone=False) for member in gang]
+    state, placements = candidates.state, list[Placement]()
+    relations, opened = state.relations, [open_nodes(state, member, alone=False) for member in gang]
     state.relations = []
     try:
         for member, mask in zip(gang, opened, strict=True):
-            limited.restricted_to = nodes if mask is None else nodes & mask
+            candidates.restricted_to = nodes if mask is None else nodes & mask
             placement = chosen.place(member)
             if placement is None:
                 break
             placements.append(placement)
-            _apply(state, chosen, member, placement)
+            candidates.apply(Move(member, placement))
     finally:
-        limited.restricted_to = None
+        candidates.restricted_to = None
         for member in gang[: len(placements)]:
-            _apply(state, chosen, member, None)
+            candidates.apply(Move(member, None))
         state.relations = relations
     return placements if len(placements) == len(gang) else None
 
 
-def _start(state: State, chosen: Chooser, gang: Sequence[int], placements: Sequence[Placement]) -> bool:
+def _start(candidates: Candidates, gang: Sequence[int], placements: Sequence[Placement]) -> bool:
     """Place jobs together, if every rule allows each of them beside the others."""
+    state = candidates.state
     for member, placement in zip(gang, placements, strict=True):
-        _apply(state, chosen, member, placement)
+        candidates.apply(Move(member, placement))
     for member, placement in zip(gang, placements, strict=True):
         state.apply(Move(member, None))
         fits = fits_beyond_room(state, member, placement)
         state.place(member, placement)
         if not fits:
             for other in gang:
-                _apply(state, chosen, other, None)
+                candidates.apply(Move(other, None))
             return False
     return True
-
-
-def _apply(state: State, chosen: Chooser, job: int, placement: Placement | None) -> None:
-    """Place a job, or take it away with None."""
-    placement = state.apply(Move(job, placement)).placement or placement
-    for node in dict.fromkeys(placement.nodes if placement else ()):
-        chosen.changed(node)

@@ -9,6 +9,7 @@ import numpy as np
 
 from placeopt.problem import IntArray, Problem, State
 from placeopt.problem.classes import group_by_key
+from placeopt.problem.free_capacity import nodes_are_of_one_model
 
 T = TypeVar("T")
 View = tuple[Any, ...]
@@ -62,8 +63,7 @@ class NodeViews:
             self._arrays.append(state.gpu_free_memory)
         if not problem.shares_bind:
             self._arrays.append(state.gpu_utilisation)
-        first = problem.gpu_type[problem.node_gpu_start[:-1].clip(max=max(problem.num_gpus - 1, 0))[problem.gpu_node]]
-        if (problem.gpu_type != first).any():  # then it matters on which GPU of a node a share is left
+        if not nodes_are_of_one_model(problem):  # then it matters on which GPU of a node a share is left
             self._arrays.append(problem.gpu_type)
         self._states: dict[int, View] = {}
         self._has_geometry = problem.has_geometry

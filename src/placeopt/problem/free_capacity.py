@@ -66,15 +66,20 @@ def room_decides(problem: Problem) -> bool:
 
     Splits, and what only jobs on several nodes meet, are other limits.
     """
-    options, gpu_type = problem.options, problem.gpu_type
+    options = problem.options
     return (
         problem.shares_bind
         and problem.jobs_per_gpu in (None, 1)
         and not problem.has_shared_limits
         and problem.policy.postpone.rule != "utility"
         and not options.gpu_memory_mib.any()
-        and bool((gpu_type[problem.node_gpu_start[problem.gpu_node]] == gpu_type).all())
+        and nodes_are_of_one_model(problem)
     )
+
+
+def nodes_are_of_one_model(problem: Problem) -> bool:
+    """Return whether all GPUs of each node are of one type."""
+    return bool((problem.gpu_type[problem.node_gpu_start[problem.gpu_node]] == problem.gpu_type).all())
 
 
 def usable_gpus(state: State, option: int) -> BoolArray:

@@ -9,7 +9,7 @@ import numpy as np
 
 from placeopt.heuristics.score_cache import option_shapes
 from placeopt.problem import CPU, MEMORY, BoolArray, Problem, State
-from placeopt.terms.rules.minimal_utility import applies
+from placeopt.problem.free_capacity import room_decides
 
 FloatArray = np.ndarray
 
@@ -58,18 +58,13 @@ class ColumnScore(Protocol):
 def serves(problem: Problem) -> bool:
     """Return whether a table decides the problem as candidates would: one worker a job, and nothing but room binds."""
     options = problem.options
-    first = problem.gpu_type[problem.node_gpu_start[:-1].clip(max=max(problem.num_gpus - 1, 0))[problem.gpu_node]]
     return bool(
-        problem.shares_bind
+        room_decides(problem)
         and problem.jobs_per_gpu is None
         and (options.workers == 1).all()
-        and not options.gpu_memory_mib.any()
         and not np.delete(options.demand, (CPU, MEMORY), axis=1).any()
         and not any(options.splits)
-        and not problem.has_shared_limits
         and not problem.changeable
-        and not applies(problem)
-        and (problem.gpu_type == first).all()
         and len(set(option_shapes(problem))) * problem.num_nodes <= MOST_CELLS
     )
 
