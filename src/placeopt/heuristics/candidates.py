@@ -116,6 +116,7 @@ class Candidates:
         self.remembers = self.remembers and not self.problem.has_geometry  # what is known of nodes knows no slots
         self.remembers_gpus: bool = self.remembers and score.picks_by_gpus
         """Whether GPUs of a node are chosen by their free part alone."""
+        self._keeps_choices = self.remembers and (score.picks_by_gpus or score.cacheable)
         self._only_usable = self._views.only_shares and not score.excludes_gpus
         self._scores_seen: ScoreCache[tuple[float, int]] | None = None
         if self.remembers and score.cacheable:
@@ -333,10 +334,13 @@ class Candidates:
         need = bundle.gpus
         if not need:
             return ()
-        if held or not self.remembers_gpus or not self._gpus_seen.helps:
+        if held or not self._keeps_choices or not self._gpus_seen.helps:
             return self._picked(option, [gpu for gpu in self._usable_on(option, node) if gpu not in held], need)
-        if self._only_usable:
-            key: Hashable = (need, bundle.milli, self._views.usable_gpus_of(node, bundle.milli))
+        key: Hashable
+        if not self._score.picks_by_gpus:
+            key = (self._shape[option], self._views.placed_state_of(node))
+        elif self._only_usable:
+            key = (need, bundle.milli, self._views.usable_gpus_of(node, bundle.milli))
         else:
             key = (self._shape[option], self._views.gpus_of(node))
         known, start = self._gpus_seen.recall(key), self.problem.first_gpu[node]
