@@ -94,9 +94,6 @@ class Candidates:
     that computes whole columns keeps them in a table, where that serves the problem.
     """
 
-    remembers = True
-    """Whether answers are kept here; a subclass may do that by itself."""
-
     def __init__(self, state: State, score: Score, over: Callable[[], bool] = never, *, for_many: bool = False) -> None:
         """
         Rank the nodes of ``state`` by ``score``.
@@ -113,14 +110,11 @@ class Candidates:
         self._journal: list[int] = []
         self._cache: dict[int, tuple[int, FloatArray, IntArray]] = {}  # per shape: journal read, scores, rooms
         self._views = NodeViews(state)
-        self.remembers = self.remembers and not self.problem.has_geometry  # what is known of nodes knows no slots
-        self.remembers_gpus: bool = self.remembers and score.picks_by_gpus
-        """Whether GPUs of a node are chosen by their free part alone."""
-        self._keeps_choices = self.remembers and (score.picks_by_gpus or score.cacheable)
+        remembers = not self.problem.has_geometry  # what is known of nodes knows no slots
+        self._keeps_choices = remembers and (score.picks_by_gpus or score.cacheable)
         self._only_usable = self._views.only_shares and not score.excludes_gpus
-        self._scores_seen: ScoreCache[tuple[float, int]] | None = None
-        if self.remembers and score.cacheable:
-            self._scores_seen = ScoreCache()
+        keeps_scores = remembers and score.cacheable
+        self._scores_seen: ScoreCache[tuple[float, int]] | None = ScoreCache() if keeps_scores else None
         self._reads_positions: list[bool] = score.reads_positions(self.problem).tolist()
         self._gpus_seen: ScoreCache[tuple[int, ...]] = ScoreCache()
         start = self.problem.node_gpu_start
