@@ -6,6 +6,7 @@ import threading
 import time
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Unpack
 
 import numpy as np
@@ -147,25 +148,31 @@ class LiveCluster:
         if jobs is not None:
             listed("jobs", jobs, "ids")
             asked = [jobs] if isinstance(jobs, str) else list(jobs)
-            self._issued = self._place_jobs(asked, options.get("method") or "stranding", explain=explain, nodes=nodes)
-            return self._issued
-        if nodes is not None:
+            plan = self._place_jobs(asked, options.get("method") or "stranding", explain=explain, nodes=nodes)
+        elif nodes is not None:
             raise BadInput("nodes: a whole round uses all nodes; name jobs too")
-        params = SolveParams.of(options)
-        check_call(cancel=cancel, on_progress=on_progress)
-        given = RoundInput(started, cancel=cancel, on_progress=on_progress)
-        if waiting_only:
-            self._last = self._place_waiting(params, given, warm=warm, prove=prove, explain=explain)
-            return self._last
-        decision = None
-        if brief and (self.state.policy.postpone.rule == "lookahead" or not (warm or prove)):
+        else:
+            params = SolveParams.of(options)
+            check_call(cancel=cancel, on_progress=on_progress)
+            given = RoundInput(started, cancel=cancel, on_progress=on_progress)
+            place = self._place_waiting if waiting_only else partial(self._place_all, brief=brief)
+            plan = place(params, given, warm=warm, prove=prove, explain=explain)
+        self._issued = plan
+        return plan
+
+    def _place_all(
+        self, params: SolveParams, given: RoundInput, *, warm: bool, prove: bool, explain: bool, brief: bool
+    ) -> Plan:
+        """Return the plan of a round over all jobs, or one for the starting jobs alone; see `place`."""
+        state, decision = self.state, None
+        if brief and (state.policy.postpone.rule == "lookahead" or not (warm or prove)):
             method = method_of(params.method)
-            plan, decision = decided_round(self.state.form, self.state.problem(), method, given.budget(params))
+            plan, decision = decided_round(state.form, state.problem(), method, given.budget(params))
             if plan is not None:
                 return plan
         given = replace(given, previous=self._last if warm else None)
-        self._issued = self._last = self._solver.solve_compiled(
-            self.state.problem, params, given, prove=prove, explain=explain, decision=decision
+        self._last = self._solver.solve_compiled(
+            state.problem, params, given, prove=prove, explain=explain, decision=decision
         )
         return self._last
 

@@ -10,9 +10,12 @@ from placeopt.live_cluster.cluster_record import ClusterRecord, running_record
 from placeopt.live_cluster.starts_plan import StartsPlan
 from placeopt.model import Instance, Placement, Plan
 from placeopt.model.base import Id, Record
-from placeopt.model.plan import InstanceRef, Unplaced
+from placeopt.model.plan import Unplaced
+from placeopt.solving.draft import plan_of
 
 FIXED = (False, False, False)
+CHANGES = ("moved", "shrunk", "preempted")
+"""Fields of a plan that say what it does to running jobs."""
 
 
 class Refused(Record):
@@ -61,7 +64,7 @@ def rebased_plan(
 
 def _changed(plan: Plan) -> list[str]:
     """Return the running jobs to which a plan does something."""
-    return [*(e.job for e in plan.moved), *(e.job for e in plan.shrunk), *(e.job for e in plan.preempted)]
+    return [entry.job for kind in CHANGES for entry in getattr(plan, kind)]
 
 
 def _starts(record: ClusterRecord, plan: Plan, refused: list[Refused]) -> list[Placement]:
@@ -146,14 +149,5 @@ def _whole(record: ClusterRecord, plan: Plan, starts: Sequence[Placement], chang
         for job in record.jobs
         if job not in placed
     )
-    return plan.model_copy(
-        update={
-            "instance": InstanceRef(name=now.name, digest=now.digest, revision=now.revision),
-            "placements": tuple(placements),
-            "unplaced": waiting,
-            "moved": tuple(entry for entry in plan.moved if entry.job in changed),
-            "shrunk": tuple(entry for entry in plan.shrunk if entry.job in changed),
-            "preempted": tuple(entry for entry in plan.preempted if entry.job in changed),
-            "standing": (),
-        }
-    )
+    kept = {kind: tuple(entry for entry in getattr(plan, kind) if entry.job in changed) for kind in CHANGES}
+    return plan_of(now, plan.policy.values, placements=tuple(placements), unplaced=waiting, **kept)

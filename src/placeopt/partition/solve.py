@@ -6,10 +6,9 @@ import threading
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from numbers import Integral
 from typing import TypeVar
 
-from placeopt.arguments import INSTANCE, checked, expect
+from placeopt.arguments import checked
 from placeopt.environment import usable_cores
 from placeopt.errors import BadInput, only_documented
 from placeopt.model import Instance, Plan, Policy
@@ -100,11 +99,6 @@ def solve_in_parts(
         As ``placeopt.solve`` and ``split``. At Ctrl-C the placements of the parts that have ended are joined.
     """
     started = time.monotonic()
-    expect("instance", instance, Instance, INSTANCE)
-    if policy is not None:
-        expect("policy", policy, Policy, "a Policy, or None")
-    for name, number in (("parts", parts), ("jobs", 1 if jobs is None else jobs)):
-        expect(name, number, Integral, "a whole number")
     params = SolveParams(method=mend, time_limit_s=time_limit_s, seed=seed, deterministic=deterministic)
     params.check()
     check_split(parts, by)
