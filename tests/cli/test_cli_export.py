@@ -103,6 +103,6 @@ def test_refusals_name_a_way_out(cli: Cli, tmp_path: Path) -> None:
     """Too large for one formulation, a value that is not proven."""
     large = generate("uniform", jobs=4000, nodes=300, gpus=8, seed=0)
     source, out = saved(tmp_path / "round.json", large), tmp_path / "model.mps"
-    said(cli("export", source, "--formulation", "assignment", "--out", out), 3, "4000 waiting", "use 'counts'")
+    said(cli("export", source, "--formulation", "assignment", "--out", out), 3, "4,000 jobs on", "use 'counts'")
     said(cli("export", source, "--level", "cost", "--time-limit", "0.05", "--out", out), 3, "--time-limit")
     assert not out.exists()

@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from placeopt.readable import plural
+
 if TYPE_CHECKING:
     from placeopt.solving.budget import Budget
     from placeopt.solving.context import SolveContext
@@ -41,9 +43,14 @@ def may_be_built(context: SolveContext, formulation: str) -> bool:
 
 def product(context: SolveContext) -> int:
     """Return waiting and movable jobs x GPUs: what the size of an exact model grows with."""
-    return waiting(context) * context.problem.num_gpus
+    return _waiting(context) * context.problem.num_gpus
 
 
-def waiting(context: SolveContext) -> int:
+def stated(context: SolveContext) -> str:
+    """Say how large a round is."""
+    return f"{plural(_waiting(context), 'job')} on {plural(context.problem.num_gpus, 'GPU')}"
+
+
+def _waiting(context: SolveContext) -> int:
     """Return the number of jobs whose place is to be chosen."""
     return sum(placement is None for placement in context.base.placements) + len(context.problem.may_move)

@@ -73,12 +73,12 @@ def export(
     check_target(out, [instance, policy])
     from placeopt.documents.documents import read_instance
     from placeopt.solvers.export import FORMATS
-    from placeopt.solving.stages.exact import MAX_PRODUCT, level_model
+    from placeopt.solving.stages.exact import FORMULATIONS, level_model
 
     for option, value, known in (
         ("--format", form, FORMATS),
         ("--level", level, LEVELS),
-        ("--formulation", formulation, MAX_PRODUCT),
+        ("--formulation", formulation, FORMULATIONS),
     ):
         expect(value in known, option, value, f"one of {', '.join(known)}")
     check_seconds("--time-limit", time_limit)

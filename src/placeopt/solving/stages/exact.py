@@ -25,7 +25,6 @@ from placeopt.solving.context import SolveContext
 from placeopt.solving.draft import draft_plan
 from placeopt.solving.incumbent import Accepted, Refused
 from placeopt.solving.params import SolveParams
-from placeopt.solving.sizes import product, waiting
 from placeopt.solving.stage import LevelName, StageReport
 from placeopt.terms.objective import cost_expression, value_expression
 from placeopt.terms.rules import relaxed
@@ -73,8 +72,8 @@ class Exact:
         if not sizes.may_be_built(context, self.formulation):
             budget.note_limit("size")
             context.finish(self.name, level)
-            size = f"{plural(sizes.waiting(context), 'job')} on {plural(context.problem.num_gpus, 'GPU')}"
-            yield StageReport(f"{size}: too large for {self.formulation}", "skipped", level=level, step=name)
+            detail = f"{sizes.stated(context)}: too large for {self.formulation}"
+            yield StageReport(detail, "skipped", level=level, step=name)
             return
         solver = solver_of(self.solver, budget.params, budget.threads)
         if solver == RACE:
@@ -202,8 +201,7 @@ def _take(context: SolveContext, solution: Solution, task: ExactTask, detail: st
     return StageReport(detail + ended + cause, "kept", level=level)
 
 
-MAX_PRODUCT = {"assignment": 4_000_000, "counts": 40_000_000}
-"""Formulations, and the waiting jobs x GPUs up to which a model is built without a deadline."""
+FORMULATIONS = ("assignment", "counts")
 
 
 def level_model(
@@ -213,7 +211,7 @@ def level_model(
     Build the model that an exact stage would solve.
 
     - ``instance``, ``policy``: The round, and the policy instead of its own.
-    - ``formulation``: A key of `MAX_PRODUCT`.
+    - ``formulation``: One of `FORMULATIONS`.
     - ``optimal_value``: ``None`` for the first level, the value of what is placed, maximised. A number for the second,
       the costs, minimised over the placements of that value, which should be the optimum of the first.
 
@@ -227,19 +225,13 @@ def level_model(
     if faults:
         raise BadInput(f"running placements: {faults[0].message} ({faults[0].rule}); they contradict each other")
     context = SolveContext(problem, Budget(SolveParams(time_limit_s=math.inf), time.monotonic(), deadline=math.inf))
-    if product(context) > MAX_PRODUCT[formulation]:
-        able = [name for name, most in MAX_PRODUCT.items() if product(context) <= most]
-        raise Unsupported(
-            f"{waiting(context)} waiting or movable jobs on {problem.num_gpus} GPUs are too many for {formulation!r}; "
-            + (f"use {' or '.join(map(repr, able))}" if able else "take fewer jobs or nodes")
-        )
-    if optimal_value is None:
-        builder = ModelBuilder(most_variables=sizes.MOST_COLUMNS)
-        build_level(context, builder, formulation, "value")
-        return builder.build()
-    if not context.weighted:
+    if not sizes.may_be_built(context, formulation):
+        others = [f"use {name!r}, or " for name in FORMULATIONS if sizes.may_be_built(context, name)]
+        what = f"{sizes.stated(context)}: too large for {formulation!r}"
+        raise Unsupported(f"{what}; {''.join(others)}take fewer jobs or nodes")
+    if optimal_value is not None and not context.weighted:
         raise Unsupported(f"policy {problem.policy.name!r} weighs no costs, so there is only the level 'value'")
     context.bounds.prove_value(optimal_value)
     builder = ModelBuilder(most_variables=sizes.MOST_COLUMNS)
-    build_level(context, builder, formulation, "cost")
+    build_level(context, builder, formulation, "value" if optimal_value is None else "cost")
     return builder.build()
