@@ -35,10 +35,10 @@ from placeopt.solving.filling_charges import charges_of
 from placeopt.terms.costs.fragmentation import Fragmentation
 from placeopt.terms.objective import value, weight_of
 
-FIRST_STEPS, MORE_STEPS = 1 << 14, 8
-"""Branches for a unit at first, and how many times as many there are where so many find nothing."""
+FIRST_STEPS, MORE_STEPS = 1 << 19, 8
+"""Branches of a pricing at first, some half a second, and how many times as many where so many find nothing."""
 FEW_STEPS = 1 << 8
-"""Branches at first where tables over a grid bound all units anyway."""
+"""Branches for a unit at first where tables over a grid bound all units anyway."""
 INTEGER_GAP = 5e-6
 """The gap at which an integer program may end."""
 STEPS_PER_S = 1 << 14
@@ -62,7 +62,7 @@ class FillingSearch:
             best = context.incumbent.allocation
             self.pool.add(columns_of(context.problem, self.bundle_groups, self.units, best))
         self.master = Master(self.starts, ~self.units.takes_nothing, self.units.count)
-        steps = FEW_STEPS if nests else FIRST_STEPS
+        steps = FEW_STEPS * len(self.units) if nests else FIRST_STEPS
         self._pricing = NodePricing(self.bundle_groups, self.starts, self.units, steps, self._check_time)
         self._grid = GridBound(self.bundle_groups, self._states, self._check_time) if nests else None
         self._held = value(context.problem, state.allocation())
@@ -92,7 +92,8 @@ class FillingSearch:
                 return
             if self._pricing.steps >= most:
                 raise OutOfTime("the work ended before all units were priced")
-            if not self._price(price) and not self._pricing.look_further(MORE_STEPS):
+            between = () if self._best_price is None else ((self._best_price + price) // 2,)  # Wentges 1997
+            if not any(self._price(at) for at in (*between, price)) and not self._pricing.look_further(MORE_STEPS):
                 break
         self.is_done = True
 

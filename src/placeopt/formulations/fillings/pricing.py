@@ -58,10 +58,12 @@ class NodePricing:
         """
         Take what is to be priced.
 
-        - ``most_steps``: Branches for a unit, after which what is left open is bounded, not searched.
+        - ``most_steps``: Branches for all units together, after which what is left open is bounded, not searched. Those
+          that took fewest last time come first, and leave the others what they do not need.
         - ``check_time``: Is called between units, and may raise.
         """
         self._bundle_groups, self._units, self._most_steps = bundle_groups, units, most_steps
+        self._took: IntArray = np.zeros(len(units), dtype=np.int64)
         self._check_time = check_time
         self._cut = False
         self.steps = 0
@@ -100,19 +102,26 @@ class NodePricing:
         """Return fillings that pay more than ``least``; see `Pricing`."""
         out = Priced([], least.copy())
         weight, total = self._weights(pays, least)
-        for unit in range(len(self._units)):
+        left = self._most_steps
+        for before, unit in enumerate(np.argsort(self._took, kind="stable").tolist()):
             self._check_time()
-            packing = self._packed(pays, unit, int(least[unit]), weight[unit], int(total[unit]), out.fillings)
+            items, packing = self._packing(pays, unit, weight[unit])
+            packing.best, packing.most_steps = int(least[unit]), left // (len(self._units) - before)
+            fill(packing, int(total[unit]))
+            self._took[unit] = packing.steps
+            left -= packing.steps
+            self.steps += packing.steps
+            self._cut |= packing.open > packing.best
             out.most[unit] = max(packing.best, packing.open)
+            groups = (Counter(items[i] for i in held) for held in packing.found)
+            out.fillings.extend((unit, tuple(sorted(number.items()))) for number in groups)
         return out
 
-    def _packed(
-        self, pays: IntArray, unit: int, least: int, weight: IntArray, total: int, found: list[tuple[int, Filling]]
-    ) -> Packing:
-        """Search the fillings of a unit by the weights of items, and of all of it; add what is found to ``found``."""
+    def _packing(self, pays: IntArray, unit: int, weight: IntArray) -> tuple[list[int], Packing]:
+        """Return the bundle groups that may lie in a unit, and what is to be packed, both in the order of a search."""
         items = np.flatnonzero((pays > 0) & (self._most[unit] > 0))
         items = items[np.argsort(-pays[items] / np.maximum(weight[items], 0.5), kind="stable")]
-        packing = Packing(
+        return items.tolist(), Packing(
             pays=_row(pays[items]),
             wide=_row(self._bundle_groups.gpus[items]),
             milli=_row(self._bundle_groups.milli[items]),
@@ -122,13 +131,6 @@ class NodePricing:
             free=_row(self.room[unit]),
             left=_row(self._units.left[unit]),
         )
-        packing.best, packing.most_steps = least, self._most_steps
-        fill(packing, total)
-        self.steps += packing.steps
-        self._cut |= packing.open > packing.best
-        group = items.tolist()
-        found.extend((unit, tuple(sorted(Counter(group[i] for i in held).items()))) for held in packing.found)
-        return packing
 
     def _weights(self, pays: IntArray, least: IntArray) -> tuple[IntArray, IntArray]:
         """Shapes (U, D), (U,): the weights of items, rounded down, and the room of each unit, rounded up."""
