@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+FAR = 0.01
+"""Gap of value from which on a plan is far from its bound, or from another plan."""
+
 
 def relative_gap(objective: int | None, bound: int | None) -> float | None:
     """Return ``|bound - objective| / max(1, |objective|)``, None while either is unknown."""

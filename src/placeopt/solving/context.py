@@ -24,7 +24,7 @@ from placeopt.model.plan import Stage as StageRecord
 from placeopt.problem import Allocation, IntArray, Problem, State, open_state
 from placeopt.solvers.racing import Beside
 from placeopt.solvers.result import Progress, Solution
-from placeopt.solving.bounds import Bounds, relative_gap
+from placeopt.solving.bounds import FAR, Bounds, relative_gap
 from placeopt.solving.bounds import Progress as RoundProgress
 from placeopt.solving.budget import Budget
 from placeopt.solving.greedy_rule import GreedyRule
@@ -105,10 +105,6 @@ class Handover:
     not_reached: frozenset[int] = frozenset()  # jobs that the first pass of greedy did not reach
     blocks: str = ""
     """Why a job may wait although it would fit, by the rule of the method; empty where there is no such rule."""
-
-
-FAR = 0.01
-"""Gap of value from which on a plan is far from its bound."""
 
 
 class SolveContext:

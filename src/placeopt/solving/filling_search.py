@@ -92,8 +92,10 @@ class FillingSearch:
                 return
             if self._pricing.steps >= most:
                 raise OutOfTime("the work ended before all units were priced")
-            between = () if self._best_price is None else ((self._best_price + price) // 2,)  # Wentges 1997
-            if not any(self._price(at) for at in (*between, price)) and not self._pricing.look_further(MORE_STEPS):
+            tried = [price]
+            if self._best_price is not None and self._grid is None:  # tables over a grid make the latest ones as good
+                tried.insert(0, (self._best_price + price) // 2)  # Wentges 1997
+            if not any(map(self._price, tried)) and not self._pricing.look_further(MORE_STEPS):
                 break
         self.is_done = True
 

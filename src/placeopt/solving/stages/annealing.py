@@ -39,8 +39,8 @@ class BeginSearch:
     """
     Begins the search with the best plan; it goes on beside later stages, or in turns with them.
 
-    Before greedy, that is with what runs: compiled, the search places jobs a hundred times as fast, most of them as
-    well. The better plan of both goes on.
+    Before greedy, that is with what runs: compiled, the search places jobs a hundred times as fast. Where its plan is
+    not far ahead of greedy's in the end, it begins again with that, which is packed better.
     """
 
     name: ClassVar[str] = "annealing"
@@ -49,20 +49,24 @@ class BeginSearch:
 
     def skip_reason(self, context: SolveContext) -> str | None:
         """Only where there is time for it, as the stage itself, which states the reason; before greedy beside it."""
-        if context.handover.searching is not None:
-            return "it has begun"
+        searching, begun = context.handover.searching, context.handover.begun_bound
+        if searching is not None and searching.is_far_ahead:
+            return "it is far ahead of greedy"
         if context.budget.params.deterministic:
             return "the search runs in its own stage only"
         if self.before_greedy and sizes.product(context) < sizes.LARGE_PRODUCT:
             return "greedy takes as long as it takes to begin"
-        if self.before_greedy and not has_thread(context):
+        if self.before_greedy and (not has_thread(context) or (begun is not None and begun.rounds)):
             return "no thread is free for it"
         reason = _skip_reason(context)
         return None if reason is None else str(reason)
 
     def run(self, context: SolveContext) -> Iterator[StageReport]:
         """Leave the search to later stages; the plan does not state that."""
-        context.handover.searching = Searching(context)
+        if context.handover.searching is None:
+            context.handover.searching = Searching(context)
+        else:
+            context.handover.searching.begin_again()
         yield from ()
 
 
