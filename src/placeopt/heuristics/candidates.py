@@ -44,25 +44,95 @@ class Score(ABC):
         """Return the scores of ``nodes``, (k,), on all of which a bundle of ``option`` fits."""
 
     def option_features(self, problem: Problem) -> IntArray:
-        """Shape (O, anything): what the score reads of an option beyond its demand on a node."""
+        """
+        Return what the score reads of an option beyond its demand on a node.
+
+        Parameters
+        ----------
+        problem
+            The compiled round.
+
+        Returns
+        -------
+        array of int
+            Shape (O, anything).
+        """
         return np.zeros((len(problem.options), 0), dtype=np.int64)
 
     def reads_positions(self, problem: Problem) -> BoolArray:
-        """Shape (O,): options for which it also matters on which GPUs of a node the free shares are."""
+        """
+        Return the options for which it also matters on which GPUs of a node the free shares are.
+
+        Parameters
+        ----------
+        problem
+            The compiled round.
+
+        Returns
+        -------
+        array of bool
+            Shape (O,).
+        """
         return np.zeros(len(problem.options), dtype=bool)
 
     def pick(self, candidates: Candidates, option: int, gpus: list[int], need: int) -> tuple[int, ...]:
-        """Return the ``need`` of ``gpus``, usable ones of a node, that a bundle gets: the closest together."""
+        """
+        Return the GPUs of a node that a bundle is given: the closest together.
+
+        Parameters
+        ----------
+        candidates
+            What is free.
+        option
+            The bundle's.
+        gpus
+            Usable ones of the node, ascending.
+        need
+            How many the bundle takes.
+
+        Returns
+        -------
+        tuple of int
+            So many of ``gpus``.
+        """
         del option
         return closest(candidates.state, gpus, need)
 
     def excluded_gpus(self, candidates: Candidates, option: int, gpus: list[int]) -> list[int]:
-        """Return those of ``gpus``, which have room, that the bundle shall not have."""
+        """
+        Return the GPUs of a node that a bundle shall not have although they have room.
+
+        Parameters
+        ----------
+        candidates
+            What is free.
+        option
+            The bundle's.
+        gpus
+            Those of the node with room.
+
+        Returns
+        -------
+        list of int
+            Some of ``gpus``.
+        """
         del candidates, option, gpus
         return []
 
     def randomize(self, scores: FloatArray) -> FloatArray:
-        """Return the scores of all nodes as one decision takes them."""
+        """
+        Return the scores of all nodes as one decision takes them.
+
+        Parameters
+        ----------
+        scores
+            Shape (N,), as they are kept from decision to decision.
+
+        Returns
+        -------
+        array of float
+            Shape (N,).
+        """
         return scores
 
 
