@@ -8,6 +8,7 @@ from types import ModuleType
 import numpy as np
 import pytest
 
+from placeopt.errors import OutOfTime
 from placeopt.formulations.fillings import packing
 
 
@@ -62,3 +63,31 @@ def test_both_forms_search_alike() -> None:
     source = from_source()
     for seed in range(300):
         assert searched(packing, seed) == searched(source, seed)
+
+
+@pytest.mark.parametrize("form", ["source", "product"])
+def test_the_clock_ends_a_search_within_a_node(form: str) -> None:
+    """Soon, however many branches it might take: items of equal worth leave nothing to cut off."""
+    module = from_source() if form == "source" else packing
+
+    def row(number: int, times: int) -> array:
+        return array("q", [number] * times)
+
+    def over() -> None:
+        raise OutOfTime("now")
+
+    items, gpus = 40, 16
+    node = module.Packing(
+        pays=array("q", range(1000 + items, 1000, -1)),
+        wide=row(1, items),
+        milli=row(1000, items),
+        most=row(1, items),
+        weight=row(1, items),
+        need=row(0, items),
+        free=row(0, 1),
+        left=row(1000, gpus - 1) + row(1, 1),
+    )
+    node.most_steps, node.check_time = 1 << 40, over
+    with pytest.raises(OutOfTime):
+        module.fill(node, gpus)
+    assert node.steps < 100_000

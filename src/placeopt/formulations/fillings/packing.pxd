@@ -18,6 +18,8 @@ cdef class Packing:
     cdef public long copies
     cdef public long steps
     cdef public long most_steps
+    cdef public object check_time
+    cdef public long look
     cdef public long[::1] number
     cdef public list found
     cdef public long[::1] held

@@ -10,6 +10,10 @@ by itself where the tightest fit finds no room. Plain loops over integers, so th
 from __future__ import annotations
 
 from array import array
+from collections.abc import Callable
+
+LOOK = 1 << 12
+"""Branches between two looks at the clock: compiled some milliseconds, not compiled a hundred times as long."""
 
 
 class Packing:
@@ -23,6 +27,7 @@ class Packing:
       each item that was put there.
     - ``best``: What fillings have to exceed to be of interest; then what the best one pays.
     - ``most_steps``: Branches and tries after which the search ends.
+    - ``check_time``: Is called now and then, from ``look`` branches and tries on, and may raise.
     - ``open``: What fillings may pay that the search did not look at.
     - ``listed``, ``fits``: Items that the node still takes, and how many of each by themselves: with ``c`` items there,
       those from ``begins[c]`` up to ``ends[c]``.
@@ -47,6 +52,8 @@ class Packing:
     copies: int
     steps: int
     most_steps: int
+    check_time: Callable[[], object]
+    look: int
     number: array[int]
     found: list[list[int]]
     held: array[int]
@@ -78,6 +85,7 @@ class Packing:
         self.listed, self.fits = _zeros(self.items * (copies + 2)), _zeros(self.items * (copies + 2))
         self.begins, self.ends = _zeros(copies + 2), _zeros(copies + 2)
         self.best = self.open = self.copies = self.steps = self.most_steps = 0
+        self.check_time, self.look = int, LOOK
 
 
 def _zeros(size: int) -> array[int]:
@@ -116,6 +124,9 @@ def _add(s: Packing, paid: int, room: int) -> None:
             s.open = max(s.open, bound)
             return
         s.steps += 1
+        if s.steps >= s.look:
+            s.look = s.steps + LOOK
+            s.check_time()
         item = s.listed[at]
         if to > at:
             weight -= s.fits[at] * s.weight[item]

@@ -60,7 +60,7 @@ class NodePricing:
 
         - ``most_steps``: Branches for all units together, after which what is left open is bounded, not searched. Those
           that took fewest last time come first, and leave the others what they do not need.
-        - ``check_time``: Is called between units, and may raise.
+        - ``check_time``: Is called now and then, and may raise.
         """
         self._bundle_groups, self._units, self._most_steps = bundle_groups, units, most_steps
         self._took: IntArray = np.zeros(len(units), dtype=np.int64)
@@ -107,6 +107,7 @@ class NodePricing:
             self._check_time()
             items, packing = self._packing(pays, unit, weight[unit])
             packing.best, packing.most_steps = int(least[unit]), left // (len(self._units) - before)
+            packing.check_time = self._check_time
             fill(packing, int(total[unit]))
             self._took[unit] = packing.steps
             left -= packing.steps
