@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from placeopt.heuristics.candidates import never
 from placeopt.problem import IntArray
 
 MAX_STEPS = 600
@@ -36,11 +37,6 @@ class BundleItem:
     worth: int  # value of its jobs
     home: int  # class of nodes for which it was made
     allowed: frozenset[int]  # classes of nodes on which it may be
-
-
-def never() -> bool:
-    """Say that there is time."""
-    return False
 
 
 def exchange(

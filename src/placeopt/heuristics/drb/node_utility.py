@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from placeopt.heuristics.candidates import Candidates, Score
+from placeopt.heuristics.candidates import Candidates
 from placeopt.heuristics.drb.node import MachineKind, NodeNow, Weights
 from placeopt.heuristics.drb.split import task_traffic
 from placeopt.heuristics.score_cache import ScoreCache
+from placeopt.heuristics.scores.score import Score
 from placeopt.problem import BoolArray, IntArray, Problem, State
 from placeopt.terms.costs.utility import talks
 

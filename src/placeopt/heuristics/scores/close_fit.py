@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from placeopt.heuristics.candidates import Candidates, Score, closest
+from placeopt.heuristics.candidates import Candidates
+from placeopt.heuristics.gpu_choice import closest
 from placeopt.heuristics.scores.fit import BestFit
+from placeopt.heuristics.scores.score import Score
 from placeopt.problem import BoolArray, IntArray, Problem
 
 BEYOND_FIT = 4.0

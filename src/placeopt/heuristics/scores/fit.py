@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from placeopt.heuristics.candidates import Candidates, Score
+from placeopt.heuristics.candidates import Candidates
+from placeopt.heuristics.scores.score import Score
 from placeopt.heuristics.scores.table import Columns
 from placeopt.problem import CPU, MEMORY, IntArray, Problem, State
 

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from placeopt.heuristics.candidates import Candidates, Score
+from placeopt.heuristics.candidates import Candidates
+from placeopt.heuristics.scores.score import Score
 from placeopt.heuristics.scores.table import Columns, FloatArray
 from placeopt.problem import CPU, IntArray, Problem, State
 from placeopt.problem.target import Target, weigh

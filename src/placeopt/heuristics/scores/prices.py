@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from placeopt.heuristics.candidates import Candidates, Score, cheapest, closest
+from placeopt.heuristics.candidates import Candidates
+from placeopt.heuristics.gpu_choice import cheapest, closest
 from placeopt.heuristics.scores.cutting_stock import share_prices
 from placeopt.heuristics.scores.fit import Stranding
+from placeopt.heuristics.scores.score import Score
 from placeopt.heuristics.scores.table import Columns, FloatArray
 from placeopt.problem import CPU, MEMORY, BoolArray, IntArray, Problem, State
 

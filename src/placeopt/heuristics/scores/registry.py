@@ -6,7 +6,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 
-from placeopt.heuristics.candidates import Score
 from placeopt.heuristics.scores.close_fit import CloseFit
 from placeopt.heuristics.scores.fit import BestFit, FirstFit, Stranding
 from placeopt.heuristics.scores.fragmentation import FragmentationGradient
@@ -21,6 +20,7 @@ from placeopt.heuristics.scores.published import (
     MostFreeMemory,
     Random,
 )
+from placeopt.heuristics.scores.score import Score
 from placeopt.heuristics.scores.slowdown import LeastSlowdown
 from placeopt.problem import IntArray, Problem
 
@@ -33,7 +33,7 @@ class ScoreSpec:
     Attributes
     ----------
     make
-        Called with the problem, returns the score (`placeopt.heuristics.candidates.Score`).
+        Called with the problem, returns the score (`placeopt.heuristics.scores.score.Score`).
     needs_seed
         Whether the score draws random numbers: ``make`` takes the keyword ``seed``.
     needs_mix
