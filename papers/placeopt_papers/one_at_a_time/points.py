@@ -24,7 +24,6 @@ class RoundedScore(Score):
     def __init__(self, name: str, problem: Problem) -> None:
         self._name = name
         self._exact = score_named(name, problem)
-        self.cacheable = name != "gpu_clustering"  # this score reads the jobs of a node
 
     def __call__(self, candidates: Candidates, option: int, nodes: IntArray) -> np.ndarray:
         """Return the rounded scores of ``nodes``."""

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
 
 from placeopt.errors import OutOfTime
-from placeopt.heuristics.score_cache import NodeViews, ScoreCache, option_shapes
+from placeopt.heuristics.option_shapes import option_shapes
 from placeopt.heuristics.scores.score import FloatArray, Score
 from placeopt.heuristics.scores.table import ColumnScore, ScoreTable, serves
 from placeopt.problem import BoolArray, IntArray, Move, Problem, State
@@ -42,9 +42,8 @@ class Candidates:
     Scores of nodes per shape of option, kept up to date as nodes change.
 
     A journal lists the nodes that changed; when a shape is needed again, only nodes changed since are scored again.
-    So a queue of many jobs of few classes costs one node's worth of work a job, not a cluster's. Where the score says
-    that it ``cacheable``, nodes in a state that was scored before are looked up instead. ``for_many`` jobs a score
-    that computes whole columns keeps them in a table, where that serves the problem.
+    So a queue of many jobs of few classes costs one node's worth of work a job, not a cluster's. ``for_many`` jobs a
+    score that computes whole columns keeps them in a table, where that serves the problem.
     """
 
     def __init__(self, state: State, score: Score, over: Callable[[], bool] = never, *, for_many: bool = False) -> None:
@@ -62,14 +61,6 @@ class Candidates:
         self._bundles: dict[int, _Bundle] = {}
         self._journal: list[int] = []
         self._cache: dict[int, tuple[int, FloatArray, IntArray]] = {}  # per shape: journal read, scores, rooms
-        self._views = NodeViews(state)
-        remembers = not self.problem.has_geometry  # what is known of nodes knows no slots
-        self._keeps_choices = remembers and (score.picks_by_gpus or score.cacheable)
-        self._only_usable = self._views.only_shares and not score.excludes_gpus
-        keeps_scores = remembers and score.cacheable
-        self._scores_seen: ScoreCache[tuple[float, int]] | None = ScoreCache() if keeps_scores else None
-        self._reads_positions: list[bool] = score.reads_positions(self.problem).tolist()
-        self._gpus_seen: ScoreCache[tuple[int, ...]] = ScoreCache()
         start = self.problem.node_gpu_start
         per_node = np.diff(start)
         width = int(per_node.max(initial=0))
@@ -94,7 +85,6 @@ class Candidates:
             return
         self._at[node] = len(self._journal)
         self._journal.append(node)
-        self._views.forget(node)
         if len(self._journal) > 4 * self.problem.num_nodes + 1000:  # what fell behind that far is worked out again
             self._journal.clear()
             self._cache.clear()
@@ -158,26 +148,8 @@ class Candidates:
         nodes = np.asarray(changed, dtype=np.int64)
         if not self._bundle(option).any_class:
             nodes = nodes[self.problem.options.node_class_ok[option][self.problem.node_class[nodes]]]
-        cache = self._scores_seen
-        if cache is None or not cache.helps:
-            if len(nodes):
-                scores[nodes], rooms[nodes] = self.evaluate(option, nodes)
-            return
-        shape, unknown = self._shape[option], []
-        state_of = self._views.placed_state_of if self._reads_positions[option] else self._views.state_of
-        for node in nodes.tolist():
-            known = cache.recall((shape, state_of(node)))
-            if known is None:
-                unknown.append(node)
-            else:
-                scores[node], rooms[node] = known
-        if not unknown:
-            return
-        where = np.array(unknown, dtype=np.int64)
-        scores[where], rooms[where] = self.evaluate(option, where)
-        if cache.helps:
-            for node in unknown:
-                cache.keep((shape, state_of(node)), (float(scores[node]), int(rooms[node])))
+        if len(nodes):
+            scores[nodes], rooms[nodes] = self.evaluate(option, nodes)
 
     def _bundle(self, option: int) -> _Bundle:
         bundle = self._bundles.get(option)
@@ -277,32 +249,10 @@ class Candidates:
         """
         if self._over():
             raise OutOfTime("no time left to choose GPUs")
-        bundle = self._bundle(option)
-        need = bundle.gpus
+        need = self._bundle(option).gpus
         if not need:
             return ()
-        if held or not self._keeps_choices or not self._gpus_seen.helps:
-            return self._picked(option, [gpu for gpu in self._usable_on(option, node) if gpu not in held], need)
-        key: Hashable
-        if not self._score.picks_by_gpus:
-            key = (self._shape[option], self._views.placed_state_of(node))
-        elif self._only_usable:
-            key = (need, bundle.milli, self._views.usable_gpus_of(node, bundle.milli))
-        else:
-            key = (self._shape[option], self._views.gpus_of(node))
-        known, start = self._gpus_seen.recall(key), self.problem.first_gpu[node]
-        if known is None:
-            known = tuple(gpu - start for gpu in self._picked(option, self._usable_on(option, node), need))
-            self._gpus_seen.keep(key, known)
-        return tuple([start + index for index in known])
-
-    def _usable_on(self, option: int, node: int) -> list[int]:
-        """Return the usable GPUs of a node; as `usable`, but sooner where shares alone decide."""
-        if self._only_usable and self.problem.options.node_class_ok[option, self.problem.node_class[node]]:
-            view, start = self._views.usable_gpus_of(node, self._bundle(option).milli), self.problem.first_gpu[node]
-            return [start + slot for slot, left in enumerate(view[1:]) if left]
-        usable: list[int] = self.slot_gpu[node][self.usable(option, np.array([node]))[0]].tolist()
-        return usable
-
-    def _picked(self, option: int, gpus: list[int], need: int) -> tuple[int, ...]:
+        gpus = self.slot_gpu[node][self.usable(option, np.array([node]))[0]].tolist()
+        if held:
+            gpus = [gpu for gpu in gpus if gpu not in held]
         return tuple(gpus) if len(gpus) <= need else self._score.pick(self, option, gpus, need)

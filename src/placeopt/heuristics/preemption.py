@@ -11,7 +11,7 @@ import numpy as np
 
 from placeopt.heuristics.candidates import Candidates
 from placeopt.heuristics.greedy_pass import place, stop_at
-from placeopt.heuristics.score_cache import option_shapes
+from placeopt.heuristics.option_shapes import option_shapes
 from placeopt.heuristics.scores.registry import score_named
 from placeopt.problem import Allocation, IntArray, Move, Placement, Problem, State, keeps_limits
 from placeopt.problem.changes import part_of, restarted, submission_order

@@ -7,13 +7,15 @@ import numpy as np
 from placeopt.heuristics.candidates import Candidates
 from placeopt.heuristics.drb.node import MachineKind, NodeNow, Weights
 from placeopt.heuristics.drb.split import task_traffic
-from placeopt.heuristics.score_cache import ScoreCache
 from placeopt.heuristics.scores.score import Score
 from placeopt.problem import BoolArray, IntArray, Problem, State
 from placeopt.terms.costs.utility import talks
 
 Offer = tuple[tuple[int, ...], float]
 """GPUs of a node by index, in the order of the tasks, and the utility of a bundle on them."""
+
+MOST_OFFERS = 1 << 18
+"""Offers that are kept; beyond that they are made again."""
 
 
 class NodeUtility(Score):
@@ -31,7 +33,7 @@ class NodeUtility(Score):
         a = a if any(a) else (1, 1, 1)
         self.weights: Weights = (a[0] / sum(a), a[1] / sum(a), a[2] / sum(a))
         self._kinds: dict[int, MachineKind] = {}
-        self._offers: ScoreCache[Offer] = ScoreCache()
+        self._offers: dict[tuple[object, ...], Offer] = {}
 
     def option_features(self, problem: Problem) -> IntArray:
         """Return what an offer depends on beside the node and what a bundle needs of it."""
@@ -64,10 +66,11 @@ class NodeUtility(Score):
         """Return what a node with room for a bundle on ``usable`` slots offers to it, whatever its graph of traffic."""
         state = candidates.state
         key = (candidates.shape(option), usable.tobytes(), *_state_of(state, node))
-        offer = self._offers.recall(key)
+        offer = self._offers.get(key)
         if offer is None:
-            offer = self._best(self._node(state, option, node, usable))
-            self._offers.keep(key, offer)
+            if len(self._offers) >= MOST_OFFERS:
+                self._offers.clear()
+            offer = self._offers[key] = self._best(self._node(state, option, node, usable))
         return offer
 
     def _node(self, state: State, option: int, node: int, usable: BoolArray) -> NodeNow:

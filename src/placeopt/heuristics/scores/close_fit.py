@@ -8,7 +8,7 @@ from placeopt.heuristics.candidates import Candidates
 from placeopt.heuristics.gpu_choice import closest
 from placeopt.heuristics.scores.fit import BestFit
 from placeopt.heuristics.scores.score import Score
-from placeopt.problem import BoolArray, IntArray, Problem
+from placeopt.problem import IntArray, Problem
 
 BEYOND_FIT = 4.0
 """More than two scores of `BestFit` differ by: it adds shares of the largest node's GPUs, CPU and memory."""
@@ -22,8 +22,6 @@ class CloseFit(Score):
     Nodes with equally many GPUs with room at the same places share what is computed.
     """
 
-    cacheable = True
-
     def __init__(self, problem: Problem) -> None:
         """Look up the traffic of the classes, and which nodes have the same distances."""
         self._fit = BestFit(problem)
@@ -36,14 +34,10 @@ class CloseFit(Score):
         self._machine = of_machine[problem.topology.node_machine]
         self._known: dict[tuple[int, int, bytes], int] = {}
 
-    def reads_positions(self, problem: Problem) -> BoolArray:
-        """Shape (O,): whether an option's bundles have traffic between GPUs of a node."""
-        has: BoolArray = (problem.options.bundle_gpus > 1) & (self._weight[problem.options.job_class] > 0)
-        return has
-
     def option_features(self, problem: Problem) -> IntArray:
-        """Return whether bundles have traffic."""
-        return self.reads_positions(problem).astype(np.int64)[:, None]
+        """Return whether bundles have traffic between GPUs of a node."""
+        has = (problem.options.bundle_gpus > 1) & (self._weight[problem.options.job_class] > 0)
+        return has.astype(np.int64)[:, None]
 
     def __call__(self, candidates: Candidates, option: int, nodes: IntArray) -> np.ndarray:
         """Score ``nodes``, on all of which a bundle of ``option`` fits."""

@@ -36,8 +36,6 @@ class FirstFit(Score):
 class BestFit(Score):
     """The node with the least left over: free GPU share, CPU and memory after, each over the largest node's."""
 
-    cacheable = True
-
     def __init__(self, problem: Problem) -> None:
         """Look up the largest node."""
         self._largest = np.maximum(problem.node_capacity.max(axis=0, initial=0), 1)
@@ -61,8 +59,6 @@ class Stranding(Score):
     G idle GPUs, C and M free CPU and memory, k and m the mean CPU and memory per GPU of the workload, sp softplus of
     width 0.3. The node with the least 3 dS + the rest of the GPU used + 0.1 x untouched GPUs / 8. Ours.
     """
-
-    cacheable = True
 
     def __init__(self, problem: Problem, counts: IntArray | None = None) -> None:
         """Take the workload's mean over the problem's jobs, or over ``counts`` jobs of each class, (K,)."""

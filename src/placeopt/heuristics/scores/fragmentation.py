@@ -135,9 +135,6 @@ class FragmentationGradient(Score):
     whole GPUs all choices of GPUs are equal, and the first usable ones are taken.
     """
 
-    cacheable = True
-    picks_by_gpus = False
-
     def __init__(self, problem: Problem, counts: IntArray | None = None) -> None:
         """Take the target from the policy, or from ``counts`` jobs of each class, (K,)."""
         counts = problem.jobs_per_class if counts is None else counts

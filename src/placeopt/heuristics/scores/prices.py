@@ -98,8 +98,6 @@ class PriceScore(Score):
     - 0.5 x the GPUs taken x the price of such nodes: how much of them is spoken for by those who can run there.
     """
 
-    cacheable = True
-
     def __init__(self, problem: Problem, counts: IntArray | None = None, *, nodes: bool = True) -> None:
         """Take the mix of jobs from the problem, or ``counts`` jobs of each class, (K,)."""
         # Without ``nodes`` these have no price: for a queue in which jobs that depend on few nodes come first.

@@ -20,8 +20,6 @@ class DotProduct(Score):
     Tetris's alignment (Grandl et al., SIGCOMM'14) turned to packing, as FGD's evaluation does: a full node wins.
     """
 
-    cacheable = True
-
     def __call__(self, candidates: Candidates, option: int, nodes: IntArray) -> np.ndarray:
         """See ``Score``."""
         problem, options = candidates.problem, candidates.problem.options
@@ -44,8 +42,6 @@ class GpuPacking(Score):
     is left of them; 1 to 2 where idle ones of a node in use are needed: how many; 2 to 3 on an idle node: its GPUs. A
     bundle without GPUs finds all nodes alike.
     """
-
-    cacheable = True
 
     def __call__(self, candidates: Candidates, option: int, nodes: IntArray) -> np.ndarray:
         """See ``Score``."""
@@ -102,8 +98,6 @@ def _sizes(problem: Problem) -> IntArray:
 class Random(Score):
     """A node drawn again for every decision among those with room, and GPUs drawn on it. By its seed repeatable."""
 
-    picks_by_gpus = False
-
     def __init__(self, problem: Problem, seed: int = 0) -> None:
         del problem
         self._random = np.random.default_rng(seed)
@@ -125,8 +119,6 @@ class Random(Score):
 
 class CheapestGpus(Score):
     """The node whose GPUs that a bundle would take cost least together, and these GPUs, ties by number."""
-
-    picks_by_gpus = False
 
     def __call__(self, candidates: Candidates, option: int, nodes: IntArray) -> np.ndarray:
         """Sum of the cheapest GPUs' costs, shape (len(nodes),)."""
@@ -188,8 +180,6 @@ class MostFreeMemory(CheapestGpus):
 
 class LastMachine(Score):
     """The last node of the file with room; GPUs in the order of their numbers."""
-
-    picks_by_gpus = False
 
     def __call__(self, candidates: Candidates, option: int, nodes: IntArray) -> np.ndarray:
         """Score ``nodes``: the later the better."""

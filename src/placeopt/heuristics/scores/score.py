@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from placeopt.heuristics.gpu_choice import closest
-from placeopt.problem import BoolArray, IntArray, Problem
+from placeopt.problem import IntArray, Problem
 
 if TYPE_CHECKING:
     from placeopt.heuristics.candidates import Candidates
@@ -19,10 +19,6 @@ FloatArray = np.ndarray
 class Score(ABC):
     """Ranks nodes for a bundle of an option, the lower the better, and picks its GPUs on one."""
 
-    cacheable = False
-    """Whether nodes that differ in nothing but their number have equal scores."""
-    picks_by_gpus = True
-    """Whether `pick` looks at the free part of GPUs alone, not at the rest of the node."""
     excludes_gpus = False
     """Whether `excluded_gpus` may name any."""
 
@@ -49,22 +45,6 @@ class Score(ABC):
             Shape (O, anything).
         """
         return np.zeros((len(problem.options), 0), dtype=np.int64)
-
-    def reads_positions(self, problem: Problem) -> BoolArray:
-        """
-        Return the options for which it also matters on which GPUs of a node the free shares are.
-
-        Parameters
-        ----------
-        problem
-            The compiled round.
-
-        Returns
-        -------
-        array of bool
-            Shape (O,).
-        """
-        return np.zeros(len(problem.options), dtype=bool)
 
     def pick(self, candidates: Candidates, option: int, gpus: list[int], need: int) -> tuple[int, ...]:
         """

@@ -39,8 +39,6 @@ class LeastSlowdown(Score):
     the policy's curve over expected utilisation (Horus, figure 4); where neither is known the GPU is divided in time.
     """
 
-    picks_by_gpus = False
-
     def __init__(self, problem: Problem) -> None:
         self._problem = problem
         self._fit = BestFit(problem)

@@ -7,7 +7,7 @@ from typing import Protocol, runtime_checkable
 
 import numpy as np
 
-from placeopt.heuristics.score_cache import option_shapes
+from placeopt.heuristics.option_shapes import option_shapes
 from placeopt.problem import CPU, MEMORY, BoolArray, Problem, State
 from placeopt.problem.free_capacity import room_decides
 
