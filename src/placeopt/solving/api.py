@@ -10,6 +10,7 @@ from types import TracebackType
 from typing import Literal, Self, Unpack
 
 from placeopt.arguments import INSTANCE, expect
+from placeopt.collector import collector_paused
 from placeopt.edits import truth, unread_in
 from placeopt.environment import usable_cores
 from placeopt.errors import BadInput, only_documented
@@ -293,7 +294,8 @@ class Solver:
         if method.needs_solver:
             self.start()
         compiling = time.monotonic()
-        problem = compiled()
+        with collector_paused():
+            problem = compiled()
         compile_s = time.monotonic() - compiling
         if not problem.is_plain:
             method = method.for_trees()
