@@ -11,10 +11,10 @@ from pydantic import Field
 from placeopt.arguments import MAX_SEED
 from placeopt.benchmark.solu import Known, Number
 from placeopt.documents.files import make_folder
+from placeopt.documents.json_lines import JsonLinesFile, read_json_lines
 from placeopt.errors import BadInput
 from placeopt.model.base import Name, Record
 from placeopt.solving.params import SolveParams
-from placeopt.whatif.json_lines import JsonLinesFile, read_json_lines
 
 Verdict = Literal["ok", "solved", "better", "timeout", "fail", "abort", "unsupported"]
 Status = Literal[

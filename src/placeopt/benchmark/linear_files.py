@@ -8,10 +8,9 @@ import numpy as np
 
 from placeopt.benchmark.mixed_model import MixedModel
 from placeopt.benchmark.mps import mps_model
-from placeopt.documents.files import as_text, check_lines, read_bytes
+from placeopt.documents.files import as_text, check_lines, integers, read_bytes
 from placeopt.errors import BadInput, Unsupported
 from placeopt.linear import NO_LOWER, IntArray, LinearModel, ModelBuilder
-from placeopt.rank_mapping.qaplib import integers
 
 MAX_ENTRIES = 5_000_000
 

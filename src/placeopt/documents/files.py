@@ -9,10 +9,12 @@ import gzip
 import io
 import json
 import os
+import re
 import secrets
 import stat
 import sys
 import zlib
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -32,6 +34,7 @@ MAX_LINE = 1 << 20
 """Characters of one line of a table."""
 STANDARD_STREAM = "-"
 GZIP_MAGIC = b"\x1f\x8b"
+NUMBER = re.compile("[0-9]{1,15}")
 
 
 def read_bytes(path: str | os.PathLike[str], *, max_bytes: int = MAX_BYTES) -> bytes:
@@ -207,6 +210,14 @@ def check_lines(text: bytes | str, source: str, *, longest: int | None = None) -
         begin = text.rfind(end, begin, begin + longest) + 1
         if not begin:
             raise BadInput(f"{source}: a line of {longest:,} characters or more, expected shorter ones")
+
+
+def integers(words: Sequence[object], where: str) -> list[int]:
+    """Return words as integers, or raise `BadInput` with the first that is none, and ``where`` it stands."""
+    for position, word in enumerate(words, 1):
+        if not NUMBER.fullmatch(str(word)):
+            raise BadInput(f"{where}: word {position} is {str(word)[:32]!r}, expected whole numbers from 0 to 10^15")
+    return [int(str(word)) for word in words]
 
 
 def parse_json(document: bytes | str, source: str) -> Any:

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Sequence
-
 import numpy as np
 from numpy.typing import NDArray
 
-from placeopt.documents.files import parse_json
+from placeopt.documents.files import integers, parse_json
 from placeopt.errors import BadInput, Unsupported
 
 MAX_SIZE = 1_024
-NUMBER = re.compile("[0-9]{1,15}")
 
 
 def parse_qaplib(data: bytes, source: str = "document") -> tuple[NDArray[np.int64], NDArray[np.int64]]:
@@ -50,11 +46,3 @@ def parse_traffic(data: bytes, source: str = "document") -> NDArray[np.int64]:
             width = f"has {len(row)} entries" if isinstance(row, list) else f"is {str(row)[:32]!r}"
             raise BadInput(f"{source}: row {number} {width}, expected {len(rows)}, as many as there are rows")
     return np.array([integers(row, f"{source}: row {number}") for number, row in enumerate(rows, 1)], dtype=np.int64)
-
-
-def integers(words: Sequence[object], where: str) -> list[int]:
-    """Return words as integers, or raise `BadInput` with the first that is none, and ``where`` it stands."""
-    for position, word in enumerate(words, 1):
-        if not NUMBER.fullmatch(str(word)):
-            raise BadInput(f"{where}: word {position} is {str(word)[:32]!r}, expected whole numbers from 0 to 10^15")
-    return [int(str(word)) for word in words]

@@ -9,13 +9,13 @@ from pathlib import Path
 from typing import Generic, TypeVar
 
 from placeopt.deadline import Deadline
+from placeopt.documents.json_lines import JsonLinesFile
 from placeopt.environment import versions
 from placeopt.live_cluster.engine import Engine
 from placeopt.model import Instance
 from placeopt.model.base import Record
 from placeopt.parallel import run_parallel
 from placeopt.whatif.answers import Failure, Price, RoundOutcome, SweepPoint
-from placeopt.whatif.json_lines import JsonLinesFile
 from placeopt.whatif.round_solving import Limits, outcome_of
 
 A = TypeVar("A", Failure, SweepPoint, Price)

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from placeopt import __version__
 from placeopt.deadline import Deadline
+from placeopt.documents.json_lines import JsonLinesFile
 from placeopt.model.cluster import Cluster
 from placeopt.parallel import run_parallel
 from placeopt.simulation import simulate
@@ -22,7 +23,6 @@ from placeopt.simulation.replay.series import MeasuredRun, ReplayPoint
 from placeopt.simulation.replay.variations import with_drawn_arrivals
 from placeopt.simulation.statistics import t_interval
 from placeopt.solving.params import SolveParams
-from placeopt.whatif.json_lines import JsonLinesFile
 
 PARAMS = SolveParams(time_limit_s=60.0)
 """Seed and time limit of every round of every run, unless a question states others."""
