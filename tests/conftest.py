@@ -12,6 +12,7 @@ from hypothesis.internal.conjecture import providers
 from hypothesis.internal.constants_ast import Constants
 from hypothesis.vendor.pretty import RepresentationPrinter
 
+from helpers import warm_workers
 from placeopt import Engine
 from placeopt.model import Instance, Plan
 from placeopt.simulation import Scenario
@@ -49,11 +50,25 @@ for kind in (Instance, Plan, Scenario):
     kind._repr_pretty_ = _as_json
 
 
+@pytest.fixture(scope="session", autouse=True)
+def _solvers_stay_warm() -> Iterator[None]:
+    """Let solver processes go from one call to the next."""
+    with warm_workers.workers(warm_workers.take_over, warm_workers.leave):
+        yield
+
+
 @pytest.fixture(scope="session")
 def engine() -> Iterator[Engine]:
     """Return one engine for the session: its solvers run in this process and stay loaded."""
     with Engine(isolation="thread") as warm:
         yield warm
+
+
+@pytest.fixture
+def own_processes() -> Iterator[None]:
+    """Let the calls of a test start solver processes and end them, as they do for users."""
+    with warm_workers.workers(warm_workers.START, warm_workers.CLOSE):
+        yield
 
 
 @pytest.fixture(scope="module")

@@ -110,6 +110,7 @@ def test_doctor(cli: Cli) -> None:
             assert f"runs on {name} need placeopt[{name}]" in facts["facts"][f"extra {name}"]
 
 
+@pytest.mark.usefixtures("own_processes")
 def test_doctor_names_the_problem(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
     """
     No process can be started, and a package is missing: exit code 1 and both by name.

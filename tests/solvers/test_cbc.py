@@ -16,6 +16,7 @@ from placeopt import BadInput, Unsupported
 from placeopt.linear import NO_LOWER, ModelBuilder
 from placeopt.solvers import InProcess, Progress, Solution, SolveOptions, Worker, load
 
+pytestmark = pytest.mark.usefixtures("own_processes")
 LONG = SolveOptions(60.0)
 NOTHING = np.zeros(hard().num_variables, dtype=np.int64)
 """A hint for `hard`: all that CBC has if it is cut in its root node."""

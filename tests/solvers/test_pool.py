@@ -20,6 +20,7 @@ from placeopt import Unsupported
 from placeopt.linear import ModelBuilder
 from placeopt.solvers import Beside, InProcess, Progress, Runner, Solution, SolveOptions, Worker
 
+pytestmark = pytest.mark.usefixtures("own_processes")
 LONG = SolveOptions(60.0)
 
 

@@ -15,6 +15,7 @@ from placeopt import Unsupported
 from placeopt.linear import LinearModel
 from placeopt.solvers import InProcess, Progress, Solution, SolveOptions, Worker, race, stand_in
 
+pytestmark = pytest.mark.usefixtures("own_processes")
 BEST, GOOD = np.array([0, 1, 1]), np.array([1, 0, 1])
 """Of `knapsack`: worth 227, its optimum, and 187."""
 OPTIONS = SolveOptions(60.0)
