@@ -1,7 +1,6 @@
 """Why jobs of groups wait: verdicts and conflicts are those of brute force over the records."""
 
-from hypothesis import event, given
-from hypothesis import strategies as st
+from hypothesis import event, given, settings
 
 from helpers.tree_oracle import TreeOracle, layout_of
 from placeopt import Instance, build, solve
@@ -24,9 +23,10 @@ def test_the_rule_that_no_rack_can_keep() -> None:
     assert [(one.group, one.asks) for one in found.conflict] == [("default:splits", "1 x rack")]
 
 
-@given(round_=st.one_of(tree_rounds(), tree_rounds(running=True)))
+@settings(max_examples=settings().max_examples // 2)
+@given(round_=tree_rounds(running=True))
 def test_reasons_are_those_of_brute_force(engine: Engine, round_: Instance) -> None:
-    """A conflict just where the job, or what does not run of it, fits nowhere beside the running jobs."""
+    """A conflict just where what does not run of a job fits nowhere; of trees that wait: `test_joint_jobs`."""
     plan, oracle = engine.solve(round_, method="counts", time_limit_s=20), TreeOracle(round_)
     for job in round_.jobs:
         held = next((one for one in plan.placements if one.job == job.id), None)

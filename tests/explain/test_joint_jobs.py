@@ -6,13 +6,12 @@ from collections import Counter
 from collections.abc import Iterable
 
 from hypothesis import event, given
-from hypothesis import strategies as st
 
 from helpers.relation_oracle import RelationOracle
 from helpers.tree_oracle import TreeOracle
 from placeopt import Engine, Instance, build, solve
 from placeopt.edits import apply
-from placeopt.explain import explain, explain_all
+from placeopt.explain import Explanation, QueueExplanation, explain, explain_all
 from placeopt.model import Demand, Domain, Group, Job, LabelExpression, Option, Plan, Relation, Running, Split
 from placeopt.whatif import plan_of
 from strategies import relation_rounds, tree_rounds
@@ -28,39 +27,40 @@ def held_by(plan: Plan, round_: Instance) -> Instance:
     return round_.model_copy(update={"running": running})
 
 
-@given(round_=st.one_of(tree_rounds(), relation_rounds(running=True)))
-def test_the_queue_says_of_each_job_what_its_own_explanation_says(engine: Engine, round_: Instance) -> None:
-    """Proven, under the same reason and the same conflict."""
-    plan = engine.solve(round_, method="counts", time_limit_s=20)
+def explained(round_: Instance, plan: Plan) -> tuple[QueueExplanation, dict[str, Explanation]]:
+    """Explain the queue and each job that waits: all proven, under the same reasons and the same conflicts."""
     queue = explain_all(round_, plan, time_limit_s=60)
+    alone = {one.job: explain(round_, plan, one.job, time_limit_s=20, isolation="thread") for one in plan.unplaced}
     assert queue.proven
-    counted: Counter[tuple[str | None, frozenset[str]]] = Counter()
-    for unplaced in plan.unplaced:
-        one = explain(round_, plan, unplaced.job, time_limit_s=20, isolation="thread")
-        assert one.proven
-        counted[one.reason, frozenset(item.name for item in one.conflict)] += 1
-        event(f"{one.reason}, {'a rule' if one.conflict else 'no rule'}")
+    assert all(one.proven for one in alone.values())
+    counted = Counter((one.reason, frozenset(item.name for item in one.conflict)) for one in alone.values())
     assert counted == {(one.reason, frozenset(one.constraints)): one.jobs for one in queue.reasons}
+    for (reason, conflict), jobs in counted.items():
+        event(f"{reason}, {'a rule' if conflict else 'no rule'}", jobs)
+    return queue, alone
 
 
 @given(round_=tree_rounds())
 def test_what_helps_trees_is_what_brute_force_finds(engine: Engine, round_: Instance) -> None:
-    """Jobs that fit alone after a change, and the jobs of the plan that hold the room of one that is outvoted."""
+    """
+    Jobs that fit alone after a change, and the jobs of the plan that hold the room of one that is outvoted.
+
+    A conflict just where a job fits nowhere beside the running jobs.
+    """
     plan = engine.solve(round_, method="counts", time_limit_s=20)
+    queue, alone = explained(round_, plan)
     held, jobs = held_by(plan, round_), {job.id: job for job in round_.jobs}
     without = [jobs[one.job] for one in plan.unplaced if not TreeOracle(held).fits_alone(jobs[one.job])]
-    for change in explain_all(round_, plan, time_limit_s=60).changes:
+    for change in queue.changes:
         after = TreeOracle(apply(held, change.steps))
         assert change.jobs_alone == sum(map(after.fits_alone, without)), change.change
         assert 1 <= change.jobs_together <= change.jobs_alone
         event("a change helps")
-    for unplaced in plan.unplaced:
-        found = explain(round_, plan, unplaced.job, time_limit_s=20, isolation="thread")
+    for name, found in alone.items():
+        assert (found.reason == "conflict") == (not TreeOracle(round_).fits_alone(jobs[name]))
         for change in found.remedies.changes if found.beside == "plan" else ():
             after = apply(held, change.steps)
-            assert TreeOracle(after).fits_alone(next(job for job in after.jobs if job.id == unplaced.job)), (
-                change.change
-            )
+            assert TreeOracle(after).fits_alone(next(job for job in after.jobs if job.id == name)), change.change
             event("a change helps one tree")
         if found.outvoted_by is None:
             continue
@@ -68,7 +68,7 @@ def test_what_helps_trees_is_what_brute_force_finds(engine: Engine, round_: Inst
         for stays in ((), *((name,) for name in gone)):
             left = tuple(one for one in held.running if one.job not in gone.difference(stays))
             free = held.model_copy(update={"running": left})
-            assert TreeOracle(free).fits_alone(jobs[unplaced.job]) == (not stays)
+            assert TreeOracle(free).fits_alone(jobs[name]) == (not stays)
         event("jobs hold the room of a tree")
 
 
@@ -90,15 +90,16 @@ def fits_beside(round_: Instance, running: Iterable[Running], asked: str) -> boo
 def test_what_helps_related_jobs_is_what_brute_force_finds(engine: Engine, round_: Instance) -> None:
     """Who holds the room of a job, who could stop for it, and which changes let jobs start: all of them are needed."""
     plan = engine.solve(round_, method="counts", time_limit_s=20)
+    queue, waiting = explained(round_, plan)
     placed = held_by(plan, round_)
     without = [one.job for one in plan.unplaced if not fits_beside(placed, placed.running, one.job)]
-    for change in explain_all(round_, plan, time_limit_s=60).changes:
+    for change in queue.changes:
         after = apply(placed, change.steps)
         alone = sum(fits_beside(after, after.running, name) for name in without)
         assert (change.jobs_alone, bool(change.jobs_together)) == (alone, True), change.change
         event("a change helps")
     for name in without:
-        found = explain(round_, plan, name, time_limit_s=20, isolation="thread")
+        found = waiting[name]
         staying = tuple(one for one in round_.running if one.job in {held.job for held in placed.running})
         preempt, beside = found.remedies.preempt, staying if found.beside == "running" else placed.running
         for said, there in ((found.outvoted_by, placed.running), (preempt, beside)):

@@ -39,10 +39,10 @@ def fitting(round_: Instance, waiting: list[str]) -> set[str]:
         return {name for name in waiting if places(engine.place([name], explain=False))}
 
 
-@pytest.mark.parametrize("spec", ["uniform", "varied", "fractions", "licences"])
+@pytest.mark.parametrize("spec", ["uniform", "fractions", "licences"])
 def test_every_statement(spec: str) -> None:
-    """Some 200 jobs on 25 nodes."""
-    round_ = generate("varied" if spec == "licences" else spec, jobs=300, nodes=25, gpus=8, seed=1)
+    """Of 200 jobs on 16 nodes more than half wait."""
+    round_ = generate("varied" if spec == "licences" else spec, jobs=200, nodes=16, gpus=8, seed=1)
     if spec == "licences":
         round_ = with_licences(round_)
     plan = solve(round_, method="stranding", time_limit_s=60)

@@ -18,7 +18,11 @@ from placeopt.model import (
     Preempted,
     Shrunk,
     Unplaced,
+    Weights,
 )
+
+NO_COSTS = Weights(communication=0, interference=0, fragmentation=0)
+"""Value alone counts: which jobs start is decided by rules, and costs take most of the time."""
 
 
 def plan_for(

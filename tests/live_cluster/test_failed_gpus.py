@@ -20,7 +20,7 @@ from helpers.live_engine import (
     set_policy,
     update,
 )
-from helpers.plans import plan_for
+from helpers.plans import NO_COSTS, plan_for
 from placeopt import BadInput, Engine, Instance, Policy, StaleSnapshot, solve, violations
 from placeopt.build import instance, job, machine, node
 from placeopt.documents import dumps, loads
@@ -122,16 +122,18 @@ def test_the_referee_knows_it() -> None:
 @given(choices)
 def test_value_and_bound_are_those_without_the_gpus(choice: Choice) -> None:
     """Against the same round on machines that lack the failed GPUs; the value is proven, and no GPU of them is used."""
+    policy = Policy(weights=NO_COSTS)
     lost = {f"n{n}": choice.shuffled(range(4))[: choice.number(1, 3)] for n in range(3)}
     sizes = [1, 2, 2, 3, 4, 1, 2]
     jobs = [job(f"j{i}", gpus=size, value=choice.number(1, 8) * size) for i, size in enumerate(sizes)]
-    with engine_of(3, jobs) as engine:
+    with engine_of(3, jobs, policy=policy) as engine:
         for name, gpu in [(name, gpu) for name, gpus in lost.items() for gpu in gpus]:
             fail_gpu(engine, name, gpu)
         assert_as_if_fresh(engine)
         plan = engine.place(time_limit_s=20)
     less = [node(name, f"of{4 - len(gpus)}") for name, gpus in lost.items()]
-    fewer = solve(instance(less, jobs, machines=[machine(f"of{k}", k) for k in range(1, 4)]), time_limit_s=20)
+    machines = [machine(f"of{k}", k) for k in range(1, 4)]
+    fewer = solve(instance(less, jobs, machines=machines, policy=policy), time_limit_s=20)
     assert (plan.status, fewer.status) == ("optimal", "optimal")
     assert (plan.levels[0].objective, plan.levels[0].bound) == (fewer.levels[0].objective, fewer.levels[0].bound)
     for name, parts in places(plan).items():

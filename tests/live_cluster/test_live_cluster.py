@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 
 from helpers.live_engine import engine_of, places, refuses, release, runs, update
+from helpers.plans import NO_COSTS
 from helpers.scenarios import two_sockets
 from placeopt import BadInput, Engine, Instance, Plan, Policy, StaleSnapshot, Unsupported, audit, solve, violations
 from placeopt.build import instance, job, machine, node, option, running
@@ -16,7 +17,6 @@ from placeopt.explain import explain
 from placeopt.model import Changes, Communication, Domain, Fragmentation, Postpone, Queue, Quota, Split, Weights
 from strategies import Choice, choices, rounds
 
-NO_COST = Weights(communication=0, interference=0, fragmentation=0)
 MIXED = [job(f"j{i}", gpus=1 + i % 3, value=1 + i) for i in range(12)]
 
 
@@ -91,7 +91,7 @@ def test_jobs_are_placed_in_turn_and_the_cluster_is_left_as_it_was() -> None:
 
 def test_status_and_gap_are_of_the_value_alone() -> None:
     """Optimal only where no cost counts; else the gap is open once the value is proven."""
-    for weights, status, gap in ((NO_COST, "optimal", 0.0), (Weights(), "feasible", None)):
+    for weights, status, gap in ((NO_COSTS, "optimal", 0.0), (Weights(), "feasible", None)):
         with engine_of(1, [job("a", gpus=2, value=7)], policy=Policy(weights=weights)) as engine:
             plan = engine.place("a")
             assert (plan.status, plan.gap, plan.levels[0].objective) == (status, gap, 7)

@@ -12,15 +12,15 @@ from hypothesis import event, given
 
 from helpers.brute_force import combinations_up_to, optimum
 from helpers.live_engine import engine_of, places, refuses, release, runs, step, update
+from helpers.plans import NO_COSTS
 from placeopt import Engine, Instance, Plan, Policy, StaleSnapshot, Unsupported, audit, generate, violations
 from placeopt.build import instance, job, machine, node, running
-from placeopt.model import Changes, Interference, Postpone, Queue, Quota, Weights
+from placeopt.model import Changes, Interference, Postpone, Queue, Quota
 from placeopt.problem import State, compile_problem
 from placeopt.terms import value
 from strategies import Choice, choices, policies, rounds
 
 CROWDED = generate("uniform", jobs=12, nodes=4, gpus=4, seed=5)
-NO_COST = Weights(communication=0, interference=0, fragmentation=0)
 QUIET = {"changes": False, "minima": False, "policy": policies(interference=Interference())}
 MOST = 3000
 """Combinations of placements up to which a round is compared with all of its allocations."""
@@ -43,7 +43,7 @@ def compare(engine: Engine, plan: Plan, *, exact: bool) -> None:
     assert level.objective <= best <= level.bound
     if exact:
         assert level.objective == best
-        assert plan.status == ("optimal" if snapshot.policy.weights == NO_COST else "feasible")  # costs are not stated
+        assert plan.status == ("optimal" if snapshot.policy.weights == NO_COSTS else "feasible")  # costs are not stated
 
 
 def beside_full_nodes(loaded: Instance) -> Instance:

@@ -58,12 +58,12 @@ def test_on_random_rounds(engine: Engine, round_: Instance, seed: int) -> None:
         if name in PROGRAMS and name != PROGRAMS[seed % len(PROGRAMS)]:
             continue
         try:
-            plan = engine.solve(round_, method=name, seed=seed, time_limit_s=5, deterministic=True)
+            plan = engine.solve(round_, method=name, seed=seed, time_limit_s=1, deterministic=True)
         except Unsupported:
             continue
         wrong += [f"{name}: {text}" for text in complaints(round_, plan) + untrue(plan, best, least)]
         if not method.exact and plan.limit != "time":  # where the clock cuts in nothing is promised
-            again = engine.solve(round_, method=name, seed=seed, time_limit_s=5, deterministic=True)
+            again = engine.solve(round_, method=name, seed=seed, time_limit_s=1, deterministic=True)
             if again.limit != "time" and again.model_dump_json() != plan.model_dump_json():
                 wrong.append(f"{name}: another plan with the same seed")
     assert wrong == []
@@ -74,7 +74,7 @@ def test_on_stored_rounds(engine: Engine, path: Path) -> None:
     """Rounds that hold every field and rule of the format; time is limited, and a checked plan is all that is asked."""
     round_ = read_instance(path)
     for method in METHODS:
-        plan = engine.solve(round_, method=method, time_limit_s=0.5)
+        plan = engine.solve(round_, method=method, time_limit_s=0.2)
         assert complaints(round_, plan) == [], method
         assert plan.levels[0].bound is not None
 
@@ -89,4 +89,4 @@ def test_every_rule_of_postponing_goes_with_both_forms_of_fragmentation(engine: 
             update = {"postpone": Postpone(rule=rule), "fragmentation": fragmentation}
             variant = round_.model_copy(update={"policy": round_.policy.model_copy(update=update)})
             for method in ("auto", "drb", "fgd", "assignment"):
-                assert complaints(variant, engine.solve(variant, method=method, time_limit_s=0.5)) == [], method
+                assert complaints(variant, engine.solve(variant, method=method, time_limit_s=0.2)) == [], method

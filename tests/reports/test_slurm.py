@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from helpers.imported_rounds import notes_of
+from helpers.solved import planned
 from placeopt import Instance, solve, violations
 from placeopt.build import cluster, instance, job, machine, node
 from placeopt.importers import read_slurm
@@ -31,7 +32,7 @@ def test_memory_of_the_system_is_not_given() -> None:
     """Of 512,000 MiB MemSpecLimit keeps 32,000: 500,000 are never free."""
     found = reading("memspec")
     assert found.cluster.machines[0].memory_mib == 480_000
-    assert solve(found, time_limit_s=5).placements == ()
+    assert planned(found).placements == ()
 
 
 def test_a_job_is_not_preempted_before_its_time() -> None:
@@ -43,14 +44,14 @@ def test_a_list_of_sizes_is_no_range() -> None:
     """``-N 2,4,8`` on three free nodes: two."""
     found = reading("sizes")
     assert [option.workers for option in found.jobs[0].options] == [2, 4, 8]
-    (placement,) = solve(found, time_limit_s=5).placements
+    (placement,) = planned(found).placements
     assert len(placement.assignments) == 2
 
 
 def test_a_job_does_not_cross_blocks() -> None:
     """Two and one nodes are free in blocks of four: three nodes wait, whoever asks."""
     found = reading("block_strict", topology="block_strict.conf")
-    plan = solve(found, time_limit_s=5)
+    plan = planned(found)
     assert {one.job for one in plan.unplaced} == {"20"}
     assert plan.status == "optimal"
     answer = fit(found, parse_job("3x8", found), Limits(time_limit_s=5))
@@ -94,7 +95,7 @@ def test_gangs_in_blocks_against_all_sets_of_nodes(seed: int, tmp_path: Path) ->
         job = {"job_id": 1, **WAITS, "tasks": wanted, "tres_per_node": "gres:gpu:1", "max_nodes": wanted}
         job["tres_req_str"] = f"cpu={wanted},mem=1M,node={wanted}"
         found = read_slurm({"nodes": nodes}, {"jobs": [job]}, tmp_path / "topology.conf")
-        plan = solve(found, time_limit_s=5, isolation="thread")
+        plan = planned(found)
         lawful = any(is_lawful(set(some), sizes, held) for some in combinations(sorted(free), wanted))
         assert bool(plan.placements) == lawful, (wanted, sizes, free)
         for placement in plan.placements:
@@ -103,7 +104,7 @@ def test_gangs_in_blocks_against_all_sets_of_nodes(seed: int, tmp_path: Path) ->
 
 def test_a_segment_is_in_one_block() -> None:
     """``--segment=4``: two nodes are free in each of two blocks of four."""
-    plan = solve(reading("segment", topology="blocks.conf"), time_limit_s=5)
+    plan = planned(reading("segment", topology="blocks.conf"))
     assert ([one.job for one in plan.unplaced], plan.status) == (["2"], "optimal")
 
 
@@ -137,7 +138,7 @@ def test_segments_against_all_sets_of_nodes(seed: int, tmp_path: Path) -> None:
         job = {"job_id": 1, **WAITS, "tasks": wanted, "tres_per_node": "gres:gpu:1", "max_nodes": wanted}
         job |= {"tres_req_str": f"cpu={wanted},mem=1M,node={wanted}", "segment_size": segment, "flags": flags}
         found = read_slurm({"nodes": nodes}, {"jobs": [job]}, tmp_path / "topology.conf")
-        plan = solve(found, time_limit_s=5, isolation="thread")
+        plan = planned(found)
 
         def is_lawful_here(some: list[int], wanted: int = wanted) -> bool:
             spread = "SPREAD_SEGMENTS" in flags
@@ -198,7 +199,7 @@ def test_a_gang_lies_under_one_of_several_roots(tmp_path: Path) -> None:
         job = {"job_id": 1, **WAITS, "tasks": wanted, "tres_per_node": "gres:gpu:1", "max_nodes": wanted}
         job["tres_req_str"] = f"cpu={wanted},mem=1M,node={wanted}"
         found = read_slurm({"nodes": nodes}, {"jobs": [job]}, tmp_path / "topology.conf")
-        assert bool(solve(found, time_limit_s=5).placements) == starts
+        assert bool(planned(found).placements) == starts
         assert "Switches have several roots" in notes_of(found)
         assert [one.id for one in found.cluster.nodes if one.drained] == ["n4"]
 
@@ -215,7 +216,7 @@ def test_a_gang_under_one_leaf_switch(tmp_path: Path, switches: int, nodes: int,
     job |= {"tres_req_str": f"cpu={nodes},mem=1M,node={nodes}", "required_switches": switches}
     listed = [{"name": f"n{n}", **NODES} for n in range(4)]
     found = read_slurm({"nodes": listed}, {"jobs": [job]}, tmp_path / "topology.conf")
-    assert bool(solve(found, time_limit_s=5).placements) == starts
+    assert bool(planned(found).placements) == starts
 
 
 @pytest.mark.parametrize(("free", "starts"), [((0, 1), True), ((0, 2), False), ((1, 3), False), ((1, 2, 3), True)])

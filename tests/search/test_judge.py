@@ -1,13 +1,13 @@
 """What the state has no differences of: the judge counts it exactly, lets nothing unlawful stand, and finds optima."""
 
 from collections.abc import Callable
+from functools import cache
 
 import pytest
 
 from helpers.brute_force import optimum
 from helpers.relation_oracle import RelationOracle
 from helpers.tree_oracle import TreeOracle
-from placeopt import Engine, violations
 from placeopt.model import Instance
 from placeopt.problem import Problem, compile_problem
 from placeopt.search import LocalSearch, what_is_judged, what_is_missing
@@ -27,9 +27,10 @@ KINDS: dict[str, Callable[[Choice], Instance]] = {
     "trees": make_tree_round,
     "running trees": lambda choice: make_tree_round(choice, running=True),
 }
-ROUNDS, STEPS = 40, 120
+ROUNDS, STEPS = 30, 120
 
 
+@cache
 def judged_rounds(kind: str) -> list[tuple[int, Instance, Problem]]:
     """Rounds of a kind with something that is judged."""
     found = []
@@ -88,13 +89,3 @@ def test_any_round_ends_at_its_optimum() -> None:
         if (search.value, search.cost) != best:
             missed.append(seed)
     assert len(missed) <= 4, missed
-
-
-@pytest.mark.parametrize("seed", range(12))
-@pytest.mark.parametrize("kind", ["relations", "trees"])
-def test_the_referee_accepts_its_plans(kind: str, seed: int, engine: Engine) -> None:
-    """Those of the stage, as they are offered."""
-    round_ = KINDS[kind](seeded(f"stage {seed}"))
-    plan = engine.solve(round_, method="annealing", time_limit_s=0.3)
-    assert violations(round_, plan) == []
-    assert all(record.outcome != "failed" for record in plan.stages)

@@ -1,4 +1,4 @@
-"""Whole simulations: nothing is lost, every decision is lawful, the same seed gives the same log."""
+"""Whole simulations: nothing is lost, every decision is lawful; `test_events` has what happens to the cluster."""
 
 import threading
 from collections.abc import Callable
@@ -9,13 +9,13 @@ from typing import Any
 import pytest
 
 from helpers.changing_scenarios import audit, lively_scenario
+from helpers.plans import NO_COSTS
 from helpers.scenarios import PLAIN, policy, random_scenario, scenario, timed
 from placeopt import BadInput, build
 from placeopt.build import running
-from placeopt.model import Changes, Policy, Postpone, Slowdown, Weights
+from placeopt.model import Changes, Policy, Postpone, Slowdown
 from placeopt.simulation import Arrays, Scenario, Scheduling, Watch, simulate, summarise
 
-NO_COSTS = Weights(communication=0, interference=0, fragmentation=0)
 FREE = Policy(
     weights=NO_COSTS,
     changes=Changes(moves_max=4, preemptions_max=4, shrinks_max=4, move_price=1, shrink_price_per_worker=1),
@@ -75,25 +75,6 @@ def test_every_decision_is_lawful_and_no_work_is_won_or_lost(
         for job in history.jobs
         for span in job.spans
     )
-
-
-CUT = [(rules, random_scenario(3, jobs=9)) for rules in CALM]
-CUT += [(rules, lively_scenario(8, jobs=14, keeps_work=keeps)) for rules in LIVELY for keeps in (True, False)]
-
-
-@pytest.mark.parametrize(("scheduling", "world"), CUT, ids=lambda one: getattr(one, "name", ""))
-def test_the_same_log_again_and_from_any_cut(scheduling: Scheduling, world: Scenario, tmp_path: Path) -> None:
-    """Byte for byte, though decisions are repeated in another order of calls than they were found in."""
-    one, other = tmp_path / "one", tmp_path / "other"
-    whole = simulate(world, scheduling, log=one, seed=4)
-    log = one.read_bytes()
-    lines = log.splitlines(keepends=True)
-    cuts = [0, len(log) // 2, len(log) - 1, *(sum(map(len, lines[:n])) for n in range(5, len(lines), 8))]
-    for cut in cuts:  # also inside a line, or before the first
-        other.write_bytes(log[:cut])
-        again = simulate(world, scheduling, log=other, seed=4, resume=True)
-        assert other.read_bytes() == log
-        assert (again.jobs, again.rounds.held) == (whole.jobs, whole.rounds.held)
 
 
 OVERCOMMIT = PLAIN.model_copy(update={"share_mode": "overcommit", "jobs_per_gpu_max": 3})

@@ -2,15 +2,18 @@
 
 import threading
 import time
+from collections.abc import Callable
 
 import pytest
 
 from helpers.counted_clock import counted_clock
 from placeopt import Engine, solve, violations
 from placeopt.generators import generate
-from placeopt.model import Plan
-from strategies.choice import seeded
+from placeopt.model import Instance, Plan
+from strategies.choice import Choice, seeded
+from strategies.relation_rounds import make_relation_round
 from strategies.rounds import make_round
+from strategies.tree_rounds import make_tree_round
 
 GANGS = generate("gangs", jobs=40, nodes=8, gpus=8, seed=3)
 
@@ -63,11 +66,16 @@ def test_a_cancel_ends_it_and_keeps_what_it_found() -> None:
     assert violations(GANGS, plan) == []
 
 
-@pytest.mark.parametrize("seed", range(30))
-def test_any_round_is_searched_or_the_reason_is_stated(seed: int, engine: Engine) -> None:
-    """Running jobs, changes, minima and queues included."""
-    round_ = make_round(seeded(f"annealing {seed}"))
-    plan = engine.solve(round_, method="annealing", time_limit_s=0.5)
+MAKERS = 30 * [make_round] + 12 * [make_relation_round] + 12 * [make_tree_round]
+
+
+@pytest.mark.parametrize(("seed", "make"), enumerate(MAKERS))
+def test_any_round_is_searched_or_the_reason_is_stated(
+    seed: int, make: Callable[[Choice], Instance], engine: Engine
+) -> None:
+    """Running jobs, changes, minima, queues, relations and trees included."""
+    round_ = make(seeded(f"annealing {seed}"))
+    plan = engine.solve(round_, method="annealing", time_limit_s=0.2)
     assert violations(round_, plan) == []
     for record in plan.stages:
         if record.name == "annealing":

@@ -13,15 +13,15 @@ from unittest.mock import Mock
 
 import pytest
 
+from helpers.plans import NO_COSTS
 from helpers.processes import eventually
 from made_rounds import generate
 from placeopt import BadInput, Engine, Instance, Interrupted, Policy, Progress, read_instance, solve, violations
 from placeopt.build import instance, job, machine, running
-from placeopt.model import Interference, Weights
+from placeopt.model import Interference
 from placeopt.solving import SolveOptions, SolveParams
 
 INSTANCES = Path(__file__).resolve().parents[2] / "instances"
-NO_COST = Weights(communication=0, interference=0, fragmentation=0)
 EXACT = ("auto", "counts", "counts-cpsat", "assignment", "assignment-highs")
 OPEN = "generated/uniform-50x16x8-s0.json.gz"
 """A round whose cost level no method proves within minutes."""
@@ -34,7 +34,7 @@ def stored(name: str) -> Instance:
 def knapsack(names: str = "abcd", gpus: int = 2, policy: Policy | None = None) -> Instance:
     """Jobs of ``gpus`` GPUs, worth 1, 2, 3, ..., on one node of 4."""
     jobs = [job(name, gpus=gpus, value=i + 1) for i, name in enumerate(names)]
-    return instance(1, jobs, policy=policy or Policy(weights=NO_COST))
+    return instance(1, jobs, policy=policy or Policy(weights=NO_COSTS))
 
 
 @pytest.mark.parametrize("method", EXACT)
@@ -220,10 +220,11 @@ def test_one_process_serves_many_rounds() -> None:
     engine.close()
 
 
+@pytest.mark.usefixtures("own_processes")
 def test_without_a_solver_process_heuristics_answer(monkeypatch: pytest.MonkeyPatch) -> None:
     """Greedy takes the first job, a search, which does without prices too, the best; the stages tell the cause."""
     monkeypatch.setattr("sys.executable", "/nowhere/python")
-    plan = solve(knapsack("abcde", gpus=3, policy=Policy(order="fcfs", weights=NO_COST)))
+    plan = solve(knapsack("abcde", gpus=3, policy=Policy(order="fcfs", weights=NO_COSTS)))
     assert [p.job for p in plan.placements] == ["e"]
     assert any("could not start" in stage.detail for stage in plan.stages)
 

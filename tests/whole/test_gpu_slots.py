@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from helpers.live_engine import assert_as_if_fresh, engine_of, set_policy, step
-from helpers.plans import plan_for
+from helpers.plans import NO_COSTS, plan_for
 from placeopt import BadInput, solve
 from placeopt.actions import plan_actions
 from placeopt.build import instance, job, machine, node
@@ -23,7 +23,6 @@ from placeopt.model import (
     Policy,
     Profile,
     Running,
-    Weights,
     WorkerGpus,
 )
 from placeopt.topology import MIG_GPUS, mig_profiles
@@ -41,7 +40,6 @@ A100: Geometry = {
 }
 ON_DEMAND: Geometry = {**A100, None: (8, (0,))}
 A30: Geometry = {"1g.6gb": (1, (0, 1, 2, 3)), "2g.12gb": (2, (0, 2)), "4g.24gb": (4, (0,))}
-NO_COST = Weights(communication=0, interference=0, fragmentation=0)
 
 
 def gpu(geometry: Geometry | None) -> Gpu:
@@ -54,7 +52,7 @@ def round_of(*wanted: str, gpus: int = 1, running: tuple[Running, ...] = (), **f
     """Return a round of one node of A100s, and a job for each profile: ``j0``, ``j1``, ..."""
     jobs = [job(f"j{i}", gpu_milli=125, gpu_profile=name) for i, name in enumerate(wanted)]
     machines = [machine("m", [gpu(A100)] * gpus)]
-    return instance(1, jobs, machines=machines, running=running, policy=Policy(weights=NO_COST, **fields))
+    return instance(1, jobs, machines=machines, running=running, policy=Policy(weights=NO_COSTS, **fields))
 
 
 def runs(name: str, start: int, *, at: tuple[str, int] = ("n0", 0), milli: int = 125, **fields: Any) -> Running:
@@ -274,7 +272,7 @@ class Case:
                     may = {"movable": choice.chance(0.6), "preemptible": choice.chance(0.5)}
                     running.append(runs(f"j{i}", start, at=self.places[g], milli=milli, **may))
         self.round = instance(
-            nodes, jobs, machines=machines, running=running, policy=Policy(changes=changes, weights=NO_COST)
+            nodes, jobs, machines=machines, running=running, policy=Policy(changes=changes, weights=NO_COSTS)
         )
 
     def best(self) -> int:

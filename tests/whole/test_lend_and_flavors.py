@@ -5,19 +5,18 @@ from typing import Any
 
 import pytest
 
-from helpers.plans import plan_for
+from helpers.plans import NO_COSTS, plan_for
 from helpers.queues import placed
 from placeopt import BadInput, solve
 from placeopt.build import instance, job, machine, node, running
 from placeopt.check import Ledger, violations
 from placeopt.documents import loads
 from placeopt.explain import explain
-from placeopt.model import Changes, Flavor, FlavorAllowance, Instance, Policy, Queue, Quota, Weights
+from placeopt.model import Changes, Flavor, FlavorAllowance, Instance, Policy, Queue, Quota
 from placeopt.whatif import parse_variation, sweep
 from strategies.choice import Choice, seeded
 
 FLAVORS = (Flavor(id="fast", gpu_models=("H100",)), Flavor(id="zone-b", node_selector={"zone": "b"}))
-NO_COST = Weights(communication=0, interference=0, fragmentation=0)
 
 
 def gpus(count: int | None) -> Quota:
@@ -36,7 +35,7 @@ def round_of(queues: tuple[Queue, ...], changes: Changes | None = None, **count:
     machines = [machine("fast", 4, model="H100"), machine("slow", 4, model="V100")]
     nodes = [node("n0", "fast"), node("n1", "slow", labels={"zone": "b"})]
     jobs = [job(f"{name}{i}", queue=name) for name, n in count.items() for i in range(n)]
-    policy = Policy(queues=queues, flavors=FLAVORS, changes=changes or Changes(), weights=NO_COST)
+    policy = Policy(queues=queues, flavors=FLAVORS, changes=changes or Changes(), weights=NO_COSTS)
     return instance(nodes, jobs, machines=machines, policy=policy)
 
 

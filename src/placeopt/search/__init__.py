@@ -6,7 +6,6 @@ from placeopt.search.annealing import is_compiled
 from placeopt.search.arrays import placement_of, put, state_of, write
 from placeopt.search.coverage import what_is_judged, what_is_missing
 from placeopt.search.limits import has_room, load_links, may_hold, open_gpus
-from placeopt.search.placing import take_away
 from placeopt.search.search import LocalSearch
 from placeopt.search.state import State
 
@@ -23,7 +22,6 @@ __all__ = [
     "placement_of",
     "put",
     "state_of",
-    "take_away",
     "what_is_judged",
     "what_is_missing",
     "write",

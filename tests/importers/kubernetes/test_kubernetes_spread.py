@@ -9,7 +9,7 @@ import pytest
 
 from helpers.imported_rounds import left_out
 from helpers.kubernetes_objects import HOSTNAME, node, pod, read
-from placeopt import solve
+from helpers.solved import planned
 
 ZONE, KIND = "topology.kubernetes.io/zone", "example.com/kind"
 MINE = {"matchLabels": {"app": "mine"}}
@@ -57,7 +57,7 @@ def test_a_gang_starts_where_the_filter_lets_all_of_its_pods_start(seed: int) ->
     count, skew = draw.randint(1, 6), draw.randint(1, 2)
     found = read(*nodes, *gang(count, constraint(skew), nodeSelector={KIND: "a"}))
     assert [spread.skew_max for spread in found.jobs[0].options[0].spread] == [skew]
-    plan = solve(found, time_limit_s=60)
+    plan = planned(found)
     assert plan.status == "optimal"
     can = reachable(list(room.values()), count, skew)
     assert bool(plan.placements) == bool(can)
@@ -71,7 +71,7 @@ def test_nodes_by_hostname() -> None:
     """Every node counts."""
     nodes = [node(name, labels={HOSTNAME: name}) for name in "abc"]
     found = read(*nodes, *gang(6, constraint(key=HOSTNAME)))
-    (placement,) = solve(found, time_limit_s=60).placements
+    (placement,) = planned(found).placements
     assert Counter(held.node for held in placement.assignments for _ in held.workers) == dict.fromkeys("abc", 2)
 
 

@@ -6,7 +6,8 @@ import pytest
 
 from helpers.imported_rounds import left_out
 from helpers.slurm_files import RUNS, WAITS, replies
-from placeopt import Instance, Unsupported, solve, violations
+from helpers.solved import planned
+from placeopt import Instance, Unsupported
 from placeopt.importers import read_slurm
 
 PAIR = {"tasks": 2, "max_nodes": 2, "tres_req_str": "cpu=2,mem=2G,node=2,license/a=2", "tres_per_node": "gres:gpu:1"}
@@ -35,7 +36,7 @@ def test_as_many_jobs_start_as_licences_are_left(fields: dict[str, int], running
     waiting = [WAITS | {"job_id": n, "licenses": "a", "state_reason": "Licenses"} for n in range(2, 7)]
     found = read(RUNS | {"licenses": running}, *waiting, **fields)
     assert left_out(found) == []
-    plan = solve(found, time_limit_s=5)
+    plan = planned(found)
     assert len({one.job for one in plan.placements} - {"1"}) == started
 
 
@@ -72,8 +73,8 @@ def test_a_job_starts_where_the_licences_of_one_way_are_left(asked: str, running
     lists = listed()
     lists["licenses"].append(lists["licenses"][0] | {"LicenseName": "b", "Total": 1})
     found = read_slurm(*replies(RUNS | {"licenses": running}, WAITS | PAIR | {"licenses": asked}), licenses=lists)
-    plan = solve(found, time_limit_s=5, isolation="thread")
-    assert (left_out(found), len(plan.placements), violations(found, plan)) == ([], 1 + starts, [])
+    plan = planned(found)
+    assert (left_out(found), len(plan.placements)) == ([], 1 + starts)
 
 
 def test_another_list_is_refused() -> None:

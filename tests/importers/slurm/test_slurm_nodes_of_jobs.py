@@ -9,7 +9,7 @@ import pytest
 
 from helpers.imported_rounds import left_out, notes_of
 from helpers.slurm_files import RUNS, WAITS, read
-from placeopt import solve, violations
+from helpers.solved import planned
 from placeopt.importers import read_slurm
 
 TWO = {"max_nodes": 2, "tres_req_str": "cpu=4,mem=2G,node=2"}
@@ -22,10 +22,10 @@ def test_exclusive_nodes_of_unlike_kinds() -> None:
     sizes = {option.id: (option.demand.gpus, option.demand.cpu_millicores, option.value) for option in job.options}
     assert {"nodes1:64cpu-4xa100", "nodes1:32cpu-2xl40s"} <= sizes.keys()
     assert len({value for *_, value in sizes.values()}) == 1
-    plan = solve(found, time_limit_s=5)
+    plan = planned(found)
     (placed,) = plan.placements
     (part,) = placed.assignments
-    assert (len(part.gpus), violations(found, plan)) == (found.cluster.gpus_by_node[part.node], [])
+    assert len(part.gpus) == found.cluster.gpus_by_node[part.node]
     pair = read(WAITS | TWO | {"tasks": 2, "shared": "none", "partition": "gpu,vis"})
     assert {option.workers for option in pair.jobs[0].options} == {2}
     assert "--exclusive have nodes of one kind each" in notes_of(pair)
@@ -38,9 +38,8 @@ def test_a_matching_set_is_an_option_for_each_of_its_alternatives() -> None:
     assert [option.id for option in found.jobs[0].options] == [
         *("nodes3:gpu:l40s", "nodes3:gpu:ib", "nodes3:vis:l40s", "nodes3:vis:ib"),
     ]
-    plan = solve(found, time_limit_s=5)
+    plan = planned(found)
     assert [part.node for part in plan.placements[0].assignments] == ["gpu01", "gpu02", "gpu03"]
-    assert violations(found, plan) == []
 
 
 PARTS = {"gres": "gpu:a100:4,shard:a100:16", "partitions": ["gpu"]}
@@ -66,8 +65,8 @@ def test_shards_are_parts_of_a_gpu(running: list[str], asked: list[str], started
     ]
     jobs += [WAITS | here | {"job_id": 40 + n, "tres_per_node": f"gres/{text}"} for n, text in enumerate(asked)]
     found = read(*jobs, **PARTS)
-    plan = solve(found, time_limit_s=5)
-    assert (len(plan.placements) - len(found.running), violations(found, plan)) == (started, [])
+    plan = planned(found)
+    assert len(plan.placements) - len(found.running) == started
 
 
 def test_a_job_of_shards_that_has_its_node_to_itself() -> None:
@@ -100,14 +99,14 @@ def test_components_of_a_heterogeneous_job_are_groups_of_one_job() -> None:
     assert [job.id for job in found.jobs] == ["2", "9"]
     (option,) = found.jobs[0].options
     assert [(group.id, group.workers, group.demand.gpus) for group in option.groups] == [("2", 1, 3), ("3", 1, 1)]
-    plan = solve(found, time_limit_s=5)
+    plan = planned(found)
     placed = next(one for one in plan.placements if one.job == "2")
     assert sorted(len(part.gpus) for part in placed.assignments) == [1, 3]
-    assert (len({part.node for part in placed.assignments}), violations(found, plan)) == (2, [])
+    assert len({part.node for part in placed.assignments}) == 2
     alone = read(head | {"features": "ib", "excluded_nodes": "gpu[02-03]"}, tail | {"required_nodes": ""}, state="down")
-    assert not solve(alone, time_limit_s=5).placements, "the first component has no node"
+    assert not planned(alone).placements, "the first component has no node"
     named = read(head, tail | {"required_nodes": "gpu03"})
-    (placed,) = solve(named, time_limit_s=5).placements
+    (placed,) = planned(named).placements
     assert {len(part.gpus): part.node for part in placed.assignments}[1] == "gpu03"
 
 
@@ -237,8 +236,7 @@ def test_a_job_starts_where_some_sets_of_nodes_are_lawful(kind: str, seed: int) 
         job |= {**fields, **(parts if kind == "components" else {})}
     starts = together(wishes, set(sizes))
     found = read_slurm({"nodes": [*nodes.values()]}, {"jobs": [runs, *jobs]})
-    plan = solve(found, time_limit_s=5, isolation="thread")
-    assert violations(found, plan) == []
+    plan = planned(found)
     assert {one.job for one in plan.placements} == ({"1", "9"} if starts else {"9"})
 
 
@@ -276,8 +274,8 @@ def test_jobs_that_keep_others_off_their_nodes(word: str, seed: int) -> None:
         if not full and not any(apart(jobs[a], jobs[b]) for a, b in pairs):
             most = max(most, sum(place is not None for place in places))
     found = read_slurm({"nodes": nodes}, {"jobs": jobs})
-    plan = solve(found, time_limit_s=5, isolation="thread")
-    assert (left_out(found), len(plan.placements), violations(found, plan)) == ([], most, [])
+    plan = planned(found)
+    assert (left_out(found), len(plan.placements)) == ([], most)
 
 
 @pytest.mark.parametrize(("who", "starts"), [("ada", True), ("bob", False)])
@@ -286,6 +284,6 @@ def test_a_node_of_a_user_takes_no_other(who: str, starts: bool) -> None:
     owned = {"owner": "ada", "required_nodes": "gpu01"}
     waits = WAITS | {"user_name": who, "required_nodes": "gpu01", "max_nodes": 1}
     found = read(RUNS | {"user_name": "ada"}, waits, owner=owned["owner"])
-    assert len(solve(found, time_limit_s=5).placements) == 1 + starts
+    assert len(planned(found).placements) == 1 + starts
     hidden = read(waits, owner="ada", alloc_cpus=0)
     assert "Drained, a user owns it whose jobs are not listed: 1 (gpu01)." in notes_of(hidden)
