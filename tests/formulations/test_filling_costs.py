@@ -26,7 +26,7 @@ from placeopt.formulations.fillings import (
     plan_of,
 )
 from placeopt.generators import two_socket_machine
-from placeopt.model import Communication, Instance, Policy, Slowdown, Split, Weights
+from placeopt.model import Communication, Fragmentation, Instance, Policy, Slowdown, Split, Weights
 from placeopt.problem import Allocation, IntArray, State, compile_problem, open_state
 from placeopt.solving import allocation_of
 from placeopt.terms import Weighted, cost, value, weighted_costs
@@ -318,6 +318,17 @@ def test_the_stage_proves_more_than_the_relaxation() -> None:
     stages = {stage.name: stage for stage in plan.stages}
     assert stages["filling-costs"].outcome in ("proved", "improved")
     assert stages["filling-costs"].bound > stages["cost-relaxation"].bound
+
+
+def test_a_plan_without_fillings_is_a_hint(engine: Engine) -> None:
+    """A job without GPUs only spreads over nodes; CP-SAT refused the values of its plan, which were no integers."""
+    weights = Weights(communication=360, interference=120, fragmentation=160, horus=200, resource=160)
+    policy = Policy(weights=weights, fragmentation=Fragmentation(form="fgd"))
+    given = instance(1, [job("j", gpus=0, value=0, cost_milli=2000)], policy=policy)
+    plan = engine.solve(given, method="filling-costs", deterministic=True)
+    (stage,) = (one for one in plan.stages if one.name == "filling-costs")
+    assert "2 integer programs" in stage.detail
+    assert "failed" not in stage.detail
 
 
 def test_costs_that_fillings_do_not_count() -> None:

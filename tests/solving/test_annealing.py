@@ -69,7 +69,7 @@ def test_a_cancel_ends_it_and_keeps_what_it_found() -> None:
 MAKERS = 30 * [make_round] + 12 * [make_relation_round] + 12 * [make_tree_round]
 
 
-@pytest.mark.parametrize(("seed", "make"), enumerate(MAKERS))
+@pytest.mark.parametrize(("seed", "make"), list(enumerate(MAKERS)))
 def test_any_round_is_searched_or_the_reason_is_stated(
     seed: int, make: Callable[[Choice], Instance], engine: Engine
 ) -> None:

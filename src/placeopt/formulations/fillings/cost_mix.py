@@ -143,7 +143,8 @@ class CostMix:
             if placement is not None and job in group_of:
                 number[at[group_of[job], problem.options_of(job).index(placement.option)]] += 1
         own, filled = self.held(plan)
-        return np.concatenate((number, [own[spread] for spread in spreads], [filled[column] for column in fillings]))
+        counts = [*(own[spread] for spread in spreads), *(filled[column] for column in fillings)]
+        return np.concatenate((number, np.array(counts, dtype=np.int64)))
 
     def column(self, unit: int, filling: tuple[tuple[int, int], ...]) -> Column:
         """Return a filling of a unit as a column, with its cost."""
