@@ -21,6 +21,7 @@ from placeopt.build import instance, job, machine, running
 from placeopt.model import Interference
 from placeopt.solving import SolveOptions, SolveParams
 
+pytestmark = pytest.mark.usefixtures("own_processes")
 INSTANCES = Path(__file__).resolve().parents[2] / "instances"
 EXACT = ("auto", "counts", "counts-cpsat", "assignment", "assignment-highs")
 OPEN = "generated/uniform-50x16x8-s0.json.gz"
@@ -220,7 +221,6 @@ def test_one_process_serves_many_rounds() -> None:
     engine.close()
 
 
-@pytest.mark.usefixtures("own_processes")
 def test_without_a_solver_process_heuristics_answer(monkeypatch: pytest.MonkeyPatch) -> None:
     """Greedy takes the first job, a search, which does without prices too, the best; the stages tell the cause."""
     monkeypatch.setattr("sys.executable", "/nowhere/python")
