@@ -173,7 +173,7 @@ def test_check_updates_the_file_that_the_run_went_by(
 
 
 def test_a_model_that_a_solver_cannot_take_is_unsupported(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """No abort, no exit code 1; the reason is printed. CBC writes eight digits: its process refuses more."""
+    """No abort, no exit code 1; the reason is printed. CBC writes 8 digits: its process refuses more."""
     large = INTEGER.replace("UP BND x 8", "UP BND x 500000000")
     for name, text in (("relaxed", CONTINUOUS), ("whole", INTEGER), ("large", large)):
         (tmp_path / f"{name}.mps").write_text(text)
@@ -192,4 +192,4 @@ def test_a_model_that_a_solver_cannot_take_is_unsupported(tmp_path: Path, capsys
     assert [(line["cases"], line["gap %"]) for line in summary] == [(1, 0.0), (1, 0.0)]
     plan = plan_cases([str(tmp_path / "large.mps")], ["pulp-cbc"], time_limit_s=20, seeds=[0], threads=1)
     [made] = run_cases(plan.cases, tmp_path / "more")
-    assert (made.verdict, "eight digits" in made.answer.message) == ("unsupported", True)
+    assert (made.verdict, "8 digits" in made.answer.message) == ("unsupported", True)

@@ -330,28 +330,6 @@ def test_versions_and_options(tmp_path: Path) -> None:
     assert "preprocess off" in rows["pulp-cbc"][1]
 
 
-def test_cbc_has_a_trajectory(tmp_path: Path) -> None:
-    """Its log names solutions before the end, in integers and in floating point; so there is a primal integral."""
-    lines = "\n".join(f" x{j} gain {17 + 7 * j % 13}\n x{j} r{j % 3} {11 + 5 * j % 7}" for j in range(30))
-    form = "NAME t\nOBJSENSE\n MAX\nROWS\n N gain\n L r0\n L r1\n L r2\nCOLUMNS\n"
-    form += " M 'MARKER' 'INTORG'\n{}\n M 'MARKER' 'INTEND'\n{}"
-    rest = "RHS\n RHS r0 41 r1 43 r2 47\nENDATA\n"
-    (tmp_path / "integers.mps").write_text(form.format(lines, rest))
-    (tmp_path / "mixed.mps").write_text(form.format(lines, f" y gain 0.5\n y r0 1\n{rest}"))
-    sets = [str(tmp_path / name) for name in ("integers.mps", "mixed.mps")]
-    plan = plan_cases(sets, ["pulp-cbc", "highs"], time_limit_s=10, seeds=[0], threads=1)
-    rows = run_cases(plan.cases, tmp_path / "out")
-    for case in score_rows(rows):
-        assert case.row.answer.status == "optimal"
-        assert case.primal_s is not None
-        assert case.gap == 0
-        if case.solver == "pulp-cbc":
-            values = [point[1] for point in case.row.trajectory if point[1] is not None]
-            assert len(values) >= 2, case.row.case.instance
-            assert values[-1] == pytest.approx(case.row.answer.objective)
-            assert values == sorted(values)
-
-
 def test_tables_as_text() -> None:
     """CSV keeps all digits, Markdown what people read; unknown is empty, and a dash."""
     table = Table("t", "T", ("name", "x"), (("a|b", 1234.5678), ("c", None), ('d"', 12345)))

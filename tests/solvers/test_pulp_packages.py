@@ -2,9 +2,11 @@
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from types import SimpleNamespace
 
 import numpy as np
+import pulp
 import pytest
 
 from helpers.solver_models import KNOWN, hard, infeasible, knapsack
@@ -28,7 +30,10 @@ def through_package(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Solve]:
     def made(
         bound: Callable[[object], float] | None = bound_of_highs, arguments: dict[str, object] | None = None
     ) -> Solve:
-        interface = SimpleNamespace(name="HiGHS", arguments=lambda _: arguments or {}, bound=bound, hint=True)
+        interface = SimpleNamespace(
+            solver=partial(pulp.getSolver, "HiGHS"), arguments=lambda *_: arguments or {}, bound=bound, limit=None,
+            hint=True, digits=9, proves=10**9,
+        )  # fmt: skip
         monkeypatch.setattr("placeopt.solvers.pulp_packages.INTERFACES", {"scip": interface})
         return load("pulp-scip")
 

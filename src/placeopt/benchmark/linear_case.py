@@ -58,13 +58,8 @@ def run_solver(model: LinearModel, case: Case, report: CaseReport) -> Solution:
         case.time_limit_s, threads=case.threads, seed=case.seed, memory_limit_mib=case.memory_limit_mib
     )
 
-    claimed: float | None = None
-
     def on_progress(news: Progress) -> None:
-        nonlocal claimed
-        claimed = claimed if news.claimed is None else news.claimed
-        value = claimed if news.objective is None else news.objective
-        report.point((news.seconds, value, news.bound, None, None))
+        report.point((news.seconds, news.objective, news.bound, None, None))
 
     with Worker() as worker:
         _warm(worker, case.solver)

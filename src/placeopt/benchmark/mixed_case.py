@@ -1,5 +1,5 @@
 """
-The solve of a mixed-integer model in floating point, by HiGHS, CBC or through PuLP, in the process of the case.
+The solve of a mixed-integer model in floating point, by HiGHS or through PuLP, in the process of the case.
 
 Integer variables are rounded, the objective is recomputed, and a claim of optimality counts only where the objective
 meets the solver's bound within the tolerance. Bounds are the solver's own: floating point proves none.
@@ -7,7 +7,6 @@ meets the solver's bound within the tolerance. Bounds are the solver's own: floa
 
 from __future__ import annotations
 
-import threading
 import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
@@ -42,7 +41,7 @@ def solve_mixed(model: MixedModel, case: Case, report: CaseReport) -> Outcome:
         from placeopt.solvers import pulp_packages  # noqa: F401 - loading PuLP is not solving
 
         name = case.solver.removeprefix(PULP)
-        solve = lambda: _cbc(model, options, report) if name == "cbc" else _pulp(model, name, options)  # noqa: E731
+        solve = lambda: _pulp(model, name, options)  # noqa: E731
     else:
         raise Unsupported(f"{case.solver} takes bounded integers with integral coefficients only: {model.reason}")
     report.solving()
@@ -111,24 +110,6 @@ def _highs(model: MixedModel, options: SolveOptions, report: CaseReport) -> Outc
         return Outcome("optimal", values=values, bound=_finite(bound))
     bound = _finite(info.mip_dual_bound) if is_mixed else None
     return Outcome("no_solution" if values is None else "feasible", LIMITS[status], values, bound)
-
-
-def _cbc(model: MixedModel, options: SolveOptions, report: CaseReport) -> Outcome:
-    from placeopt.solvers import cbc
-
-    began = time.monotonic()
-    value: float | None = None
-    bound: float | None = None
-
-    def hear(found: float | None, proven: float | None) -> None:
-        nonlocal value, bound
-        value, bound = value if found is None else found, bound if proven is None else proven
-        if found is not None or proven is not None:
-            report.point((time.monotonic() - began, value, bound, None, None))
-
-    ends = began + options.time_limit_s
-    outcome = cbc.run(model, options, hear, threading.Event(), ends=ends, integer=model.integer)
-    return outcome if outcome.bound is not None else outcome._replace(bound=bound)
 
 
 def _pulp(model: MixedModel, name: str, options: SolveOptions) -> Outcome:

@@ -182,7 +182,7 @@ def _best(rows: Iterable[Row], then: Mapping[str, Known]) -> dict[str, Number]:
 def _reports(case: Case) -> bool:
     """Return whether a solver reports while it runs: methods do, solvers as the registry states."""
     entry = SOLVERS.get(case.solver)
-    return entry is None or entry.capability.progress or entry.capability.log
+    return entry is None or entry.capability.progress
 
 
 def _setting(case: Case) -> str:

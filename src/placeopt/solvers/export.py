@@ -15,14 +15,13 @@ from pathlib import Path
 from types import MappingProxyType
 
 import numpy as np
-from numpy.typing import NDArray
 
 from placeopt.linear import NO_LOWER, NO_UPPER, LinearModel
 
 
-def _by_highs(suffix: str, model: LinearModel, integer: NDArray[np.bool_] | None = None) -> bytes:
+def _by_highs(suffix: str, model: LinearModel) -> bytes:
     """
-    Write a model as MPS or LP; numbers have up to 15 digits. ``integer``: Which variables are, (n,); None for all.
+    Write a model as MPS or LP; numbers have up to 15 digits.
 
     In MPS a row whose lower bound is above its upper one would lose its sign with its range: an empty row of at least 1
     says instead that there is no solution.
@@ -41,7 +40,7 @@ def _by_highs(suffix: str, model: LinearModel, integer: NDArray[np.bool_] | None
         )
     solver = highspy.Highs()
     solver.setOptionValue("output_flag", False)
-    taken = pass_model(solver, model, np.ones(len(model.lower), dtype=bool) if integer is None else integer)
+    taken = pass_model(solver, model, np.ones(model.num_variables, dtype=bool))
     return _written(suffix, lambda path: taken and solver.writeModel(path) != highspy.HighsStatus.kError)
 
 
@@ -68,9 +67,7 @@ def _written(suffix: str, write: Callable[[str], bool]) -> bytes:
         return path.read_bytes()
 
 
-mps = partial(_by_highs, "mps")
-"""Write a model as MPS; see `FORMATS`."""
 FORMATS: Mapping[str, Callable[[LinearModel], bytes]] = MappingProxyType(
-    {"mps": mps, "lp": partial(_by_highs, "lp"), "cp-sat": cpsat}
+    {"mps": partial(_by_highs, "mps"), "lp": partial(_by_highs, "lp"), "cp-sat": cpsat}
 )
 """What can be written, by the names that the command line uses."""

@@ -1,4 +1,4 @@
-"""Limits of memory: of a solve in this process, or of a program that it has started."""
+"""A limit of memory for a solve in this process, and for each program that it starts."""
 
 import contextlib
 import resource
@@ -30,10 +30,3 @@ def _address_space() -> int:
     """Bytes of address space in use."""
     with open("/proc/self/statm", encoding="ascii") as statm:
         return int(statm.read().split()[0]) * resource.getpagesize()
-
-
-def limit_of_program(pid: int, limit_mib: int | None, threads: int) -> None:
-    """Let a program that has just been started use so much and no more."""
-    if limit_mib is not None:
-        most = (limit_mib + threads * THREAD_MIB) * MIB
-        resource.prlimit(pid, resource.RLIMIT_AS, (most, most))

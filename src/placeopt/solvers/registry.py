@@ -25,7 +25,6 @@ class Capability:
     relax: bool = False  # solves linear relaxations, with duals
     hint: bool = True  # starts from a hint
     progress: bool = True  # reports solutions and bounds while it runs
-    log: bool = False  # its log names objectives and bounds while it runs
     deterministic: bool = True  # can be cut by work instead of time
     max_coefficient: float = math.inf  # largest absolute coefficient it takes
 
@@ -75,9 +74,11 @@ class Wrapper(Protocol):
         ...
 
 
-def _through_pulp(name: str, package: str, *, hint: bool = True) -> Entry:
-    capability = Capability(hint=hint, progress=False, deterministic=False, max_coefficient=DISTINCT)
-    return Entry("placeopt.solvers.pulp_packages", package, capability, "gapRel 1e-12", name, apart=True)
+def _through_pulp(
+    name: str, package: str, *, hint: bool = True, deterministic: bool = False, settings: str = ""
+) -> Entry:
+    capability = Capability(hint=hint, progress=False, deterministic=deterministic, max_coefficient=DISTINCT)
+    return Entry("placeopt.solvers.pulp_packages", package, capability, f"gapRel 1e-15{settings}", name, apart=True)
 
 
 DISTINCT = 10**9
@@ -86,19 +87,13 @@ HIGHS = (
     "mip_feasibility_tolerance 1e-9 to 1e-6, by the heaviest row; integers: mip_abs_gap 0.999999; models with "
     "continuous variables too: presolve off"
 )
-CBC = "preprocess off; integers: integerTolerance 1e-9 to 1e-6, by the heaviest row"
+CBC = "; preprocess off; integerTolerance 1e-9 to 1e-6, by the heaviest row"
 
 SOLVERS = MappingProxyType(
     {
         "cpsat": Entry("placeopt.solvers.cpsat", "ortools", Capability()),
         "highs": Entry("placeopt.solvers.highs", "highspy", Capability(relax=True, max_coefficient=10**15), HIGHS),
-        "pulp-cbc": Entry(
-            "placeopt.solvers.cbc",
-            "pulp",
-            Capability(progress=False, log=True, max_coefficient=DISTINCT),
-            CBC,
-            apart=True,
-        ),
+        "pulp-cbc": _through_pulp("cbc", "pulp", deterministic=True, settings=CBC),
         "pulp-scip": _through_pulp("scip", "pyscipopt"),
         "pulp-gurobi": _through_pulp("gurobi", "gurobipy"),
         "pulp-cplex": _through_pulp("cplex", "cplex"),

@@ -124,5 +124,3 @@ class Progress:
     duals: NDArray[np.float64] | None = None
     relaxed_values: NDArray[np.float64] | None = None
     """``duals``, ``relaxed_values``: As in `Solution`, where a relaxation is rounded."""
-    claimed: float | None = None
-    """Objective of a solution that the solver's log has just named and that comes, if at all, at the end; a claim."""

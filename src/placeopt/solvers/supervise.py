@@ -145,8 +145,7 @@ class Supervision:
             self._reading.offer(progress.values)
         if progress.bound is not None:
             self._reading.offer_exact_bound(progress.bound)
-        told = progress.claimed is not None or progress.relaxed_values is not None
-        if told and self._on_progress is not None:
+        if progress.relaxed_values is not None and self._on_progress is not None:
             self._on_progress(progress)
 
     def _merged(self, solution: Solution) -> Solution:
