@@ -5,10 +5,11 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from placeopt import generate
-from placeopt.build import instance, job, machine
+from helpers.live_engine import engine_of
+from placeopt import generate, solve
+from placeopt.build import instance, job, machine, node
 from placeopt.heuristics import assign_gpus, greedy, order_jobs, waiting_allowances
-from placeopt.model import Link
+from placeopt.model import Flavor, FlavorAllowance, Instance, Link, Policy, Queue, Quota
 from placeopt.problem import Problem, compile_problem
 from placeopt.terms import value
 
@@ -121,3 +122,33 @@ class TestByClass:
 
 def is_gang(problem: Problem, one: int) -> bool:
     return any(problem.options.bundles[o] > 1 for o in problem.options_of(one))
+
+
+FLAVORS = ("full", "free")
+
+
+@pytest.fixture
+def of_flavors() -> Instance:
+    """A job that fits on nodes of the second of two flavors only, and so not on nodes of none."""
+    allowances = (
+        FlavorAllowance(flavor="full", quota=Quota(gpu_milli=0)),
+        FlavorAllowance(flavor="free", quota=Quota(gpu_milli=2000)),
+    )
+    flavors = tuple(Flavor(id=name, node_selector={"pool": name}) for name in FLAVORS)
+    return instance(
+        [node(name, labels={"pool": name}) for name in FLAVORS],
+        [job("w", queue="q")],
+        policy=Policy(queues=(Queue(id="q", flavors=allowances),), flavors=flavors),
+    )
+
+
+@pytest.mark.parametrize("method", ["stranding", "fcfs", "best-fit", "swaf", "drb"])
+def test_a_flavor_without_room_says_nothing_of_the_others(of_flavors: Instance, method: str) -> None:
+    (placement,) = solve(of_flavors, method=method).placements
+    assert placement.assignments[0].node == "free"
+
+
+def test_nor_does_it_in_a_single_decision(of_flavors: Instance) -> None:
+    with engine_of(of_flavors) as engine:
+        (placement,) = engine.place(["w"]).placements
+    assert placement.assignments[0].node == "free"

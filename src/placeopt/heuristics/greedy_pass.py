@@ -49,7 +49,8 @@ class ByScore:
     """
     The chooser of all methods that rank nodes: ``place`` with the candidates of a score.
 
-    ``only``, shape (J,): The one option of each job that counts, -1: none; None: all options of all jobs.
+    ``only``, shape (J,): The one option of each job that counts, in any flavor of nodes, -1: none; None: all options of
+    all jobs.
     """
 
     def __init__(self, candidates: Candidates, only: IntArray | None = None) -> None:
@@ -61,7 +62,11 @@ class ByScore:
         """See ``Chooser``."""
         if self._only is None:
             return place(self._candidates, job)
-        return None if self._only[job] < 0 else place(self._candidates, job, (self._only[job],))
+        problem, chosen = self._candidates.problem, self._only[job]
+        if chosen < 0:
+            return None
+        alike = [o for o in problem.options_of(job) if problem.options.shapes[o] == problem.options.shapes[chosen]]
+        return place(self._candidates, job, alike)
 
 
 @dataclass(frozen=True)
@@ -113,7 +118,8 @@ def greedy(
     chooser
         Makes what chooses the places, instead of ``score``.
     only
-        Shape (J,): the one option in which each job may start, -1: none. All its options, if left out.
+        Shape (J,): the one option in which each job may start, in any flavor of nodes, -1: none. All its options, if
+        left out.
     fill
         Whether the pass ends early enough for the rest of the queue to be placed by class (`fill_by_class`) by the
         deadline.
@@ -264,13 +270,13 @@ def place(
         options = problem.options_of(job)
         if len(options) > 1:
             options = sorted(options, key=lambda o: -int(problem.options.value[o]))
-    most: dict[str, int] = {}  # option's id -> workers above which no numbers of them have room
+    most: dict[tuple[str, int], int] = {}  # option's id and flavor -> workers above which no numbers of them have room
     for option in options:
-        name, workers, _ = problem.options.shapes[option]
-        if workers > most.get(name, workers):
+        kind, workers = problem.options.kinds[option], problem.options.shapes[option][1]
+        if workers > most.get(kind, workers):
             continue
         if len(options) > 1 and not candidates.has_room(option):  # of an elastic range, each number is an option
-            most[name] = _most_workers_with_room(candidates, option)
+            most[kind] = _most_workers_with_room(candidates, option)
             continue
         for placement in (offered or places)(candidates, option):
             if candidates.room_is_all or fits(candidates.state, job, placement):
@@ -280,9 +286,11 @@ def place(
 
 def _most_workers_with_room(candidates: Candidates, option: int) -> int:
     """Return the most workers, fewer than those of ``option``, for which the nodes have room; 0 if there are none."""
-    shapes = candidates.problem.options.shapes
+    kinds, shapes = candidates.problem.options.kinds, candidates.problem.options.shapes
     rows = range(int(candidates.problem.class_option_start[candidates.problem.options.job_class[option]]), option)
-    same = rows[bisect_left(rows, True, key=lambda row: shapes[row][0] == shapes[option][0]) :]
+    same = [
+        row for row in rows if kinds[row] == kinds[option]
+    ]  # of one option the flavors of each number follow one another
     fewer = bisect_left(same, True, key=lambda row: not candidates.has_room(row))  # more workers never have more room
     return shapes[same[fewer - 1]][1] if fewer else 0
 
