@@ -53,7 +53,7 @@ def running_cbc(pid: int) -> int:
     return pids[0]
 
 
-def solving(solver: str, runner: str = "Worker", **environment: str) -> subprocess.Popen[str]:
+def solving(solver: str, isolation: str = "process", **environment: str) -> subprocess.Popen[str]:
     """
     Start a program whose runner solves a model that takes minutes.
 
@@ -63,10 +63,10 @@ def solving(solver: str, runner: str = "Worker", **environment: str) -> subproce
 import sys, time
 sys.path.insert(0, {str(Path(__file__).parents[1])!r})
 from helpers.solver_models import hard
-from placeopt.solvers import InProcess, SolveOptions, Worker
-runner = {runner}()
+from placeopt.solvers import SolveOptions, Worker
+runner = Worker(isolation={isolation!r})
 runner.start()
-print(getattr(runner, "pid", 0), flush=True)
+print(runner.pid or 0, flush=True)
 runner.solve({solver!r}, hard(), SolveOptions(60.0), deadline=time.monotonic() + 60,
              on_progress=lambda _: print("solving", flush=True))
 """

@@ -15,7 +15,7 @@ from helpers.processes import alive, children, eventually, running_cbc, solving,
 from helpers.solver_models import cbc_trap, hard, knapsack, model
 from placeopt import BadInput, Unsupported
 from placeopt.linear import NO_LOWER, ModelBuilder
-from placeopt.solvers import InProcess, Solution, SolveOptions, Worker, load
+from placeopt.solvers import Solution, SolveOptions, Worker, load
 
 pytestmark = pytest.mark.usefixtures("own_processes")
 LONG = SolveOptions(60.0)
@@ -138,12 +138,12 @@ def descendant_cbc(before: set[int] = frozenset()) -> int:
     return running_cbc(new[0])
 
 
-@pytest.mark.parametrize("make", [Worker, InProcess])
-def test_sigint_to_cbc_is_a_failed_solve(make: type[Worker] | type[InProcess]) -> None:
+@pytest.mark.parametrize("isolation", ["process", "thread"])
+def test_sigint_to_cbc_is_a_failed_solve(isolation: str) -> None:
     """CBC says "user ctrl-c"; nobody of ours asked for it, so another solver may try."""
     found: list[Solution] = []
     options, before = replace(LONG, hint=NOTHING), set(children(os.getpid()))
-    with make() as at:
+    with Worker(isolation=isolation) as at:
         solve = threading.Thread(
             target=lambda: found.append(at.solve("pulp-cbc", hard(), options, deadline=within(60)))
         )
@@ -179,7 +179,7 @@ def test_cbc_dies_with_the_worker(how: str, tmp_path: Path, monkeypatch: pytest.
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.parametrize("isolation", ["Worker", "InProcess"])
+@pytest.mark.parametrize("isolation", ["process", "thread"])
 @pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGINT])  # nobody handles SIGTERM, which is as a kill
 def test_cbc_dies_with_the_host(how: signal.Signals, isolation: str, tmp_path: Path) -> None:
     """Without the host having a chance to tidy up, and whatever runner it has."""

@@ -18,7 +18,7 @@ from helpers.processes import alive, eventually, solving, within
 from helpers.solver_models import filled, hard, infeasible, knapsack
 from placeopt import Unsupported
 from placeopt.linear import ModelBuilder
-from placeopt.solvers import Beside, InProcess, Progress, Runner, Solution, SolveOptions, Worker
+from placeopt.solvers import Beside, Progress, Solution, SolveOptions, Worker
 
 pytestmark = pytest.mark.usefixtures("own_processes")
 LONG = SolveOptions(60.0)
@@ -38,17 +38,17 @@ def worker() -> Iterator[Worker]:
         yield worker
 
 
-@pytest.fixture(params=["worker", "inprocess"])
-def runner(request: pytest.FixtureRequest, shared: Worker) -> Iterator[Runner]:
+@pytest.fixture(params=["process", "thread"])
+def runner(request: pytest.FixtureRequest, shared: Worker) -> Iterator[Worker]:
     """Both places where solves run."""
-    if request.param == "worker":
+    if request.param == "process":
         yield shared
     else:
-        with InProcess() as runner:
+        with Worker(isolation="thread") as runner:
             yield runner
 
 
-def solves(runner: Runner, solver: str = "highs") -> bool:
+def solves(runner: Worker, solver: str = "highs") -> bool:
     """Whether the runner is ready for the next solve, and ends it well."""
     return runner.solve(solver, knapsack(), LONG, deadline=within(20)).objective == 227
 
@@ -58,7 +58,7 @@ def ended(solution: Solution) -> tuple[str, str]:
 
 
 @pytest.mark.parametrize("solver", ["highs", "cpsat", "pulp-cbc"])
-def test_answers(runner: Runner, solver: str) -> None:
+def test_answers(runner: Worker, solver: str) -> None:
     """The same answers as without a process in between, statuses, duals and relaxed values included."""
     solution = runner.solve(solver, knapsack(), LONG, deadline=within(20))
     assert (solution.status, solution.objective, solution.values.tolist()) == ("optimal", 227, [0, 1, 1])
@@ -70,7 +70,7 @@ def test_answers(runner: Runner, solver: str) -> None:
 
 
 @pytest.mark.parametrize("solver", ["highs", "cpsat", "pulp-cbc"])
-def test_deadline_is_kept_and_progress_comes_in_between(runner: Runner, solver: str) -> None:
+def test_deadline_is_kept_and_progress_comes_in_between(runner: Worker, solver: str) -> None:
     """
     The solver's own limit is far away: it is the deadline that ends this.
 
@@ -88,7 +88,7 @@ def test_deadline_is_kept_and_progress_comes_in_between(runner: Runner, solver: 
     assert solves(runner, solver)
 
 
-def test_cancel(runner: Runner) -> None:
+def test_cancel(runner: Worker) -> None:
     """Somebody else decides that it is enough."""
     news: list[Progress] = []
 
@@ -103,13 +103,13 @@ def test_cancel(runner: Runner) -> None:
     ("solver", "change", "message"),
     [("cpsat", {"relax": True}, "highs"), ("nosuch", {}, "cpsat")],
 )  # fmt: skip
-def test_unsupported_is_refused_at_the_door(runner: Runner, solver: str, change: dict, message: str) -> None:
+def test_unsupported_is_refused_at_the_door(runner: Worker, solver: str, change: dict, message: str) -> None:
     """Before a model is sent anywhere; the message names who can."""
     with pytest.raises(Unsupported, match=message):
         runner.solve(solver, knapsack(), replace(LONG, **change), deadline=within(1))
 
 
-def test_what_fails_leaves_the_runner_to_the_next(runner: Runner) -> None:
+def test_what_fails_leaves_the_runner_to_the_next(runner: Worker) -> None:
     """An error over there is an answer; what the caller's own callback raises is the caller's."""
     wrong = replace(LONG, extra=(("no_such_option", "1"),))
     solution = runner.solve("highs", knapsack(), wrong, deadline=within(20))
@@ -125,7 +125,7 @@ def test_what_fails_leaves_the_runner_to_the_next(runner: Runner) -> None:
     assert solves(runner)
 
 
-def test_feasible_hint_survives_a_passed_deadline(runner: Runner) -> None:
+def test_feasible_hint_survives_a_passed_deadline(runner: Worker) -> None:
     """No time at all still returns what the caller brought."""
     solution = runner.solve("cpsat", knapsack(), replace(LONG, hint=np.array([1, 1, 0])), deadline=within(-1))
     assert (*ended(solution), solution.objective) == ("feasible", "time", 167)
@@ -282,8 +282,8 @@ EXIT = """
 import sys, time
 sys.path.insert(0, {tests!r})
 from helpers.solver_models import hard
-from placeopt.solvers import InProcess, SolveOptions
-runners, model = [InProcess() for _ in range(3)], hard(columns=2000, rows=300)
+from placeopt.solvers import SolveOptions, Worker
+runners, model = [Worker(isolation="thread") for _ in range(3)], hard(columns=2000, rows=300)
 for runner in runners:
     runner.solve({solver!r}, model, SolveOptions(60.0, threads=4), deadline=time.monotonic() + 0.3)
 """

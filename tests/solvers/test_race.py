@@ -13,7 +13,7 @@ import pytest
 from helpers.solver_models import hard, infeasible, knapsack
 from placeopt import Unsupported
 from placeopt.linear import LinearModel
-from placeopt.solvers import InProcess, Progress, Solution, SolveOptions, Worker, race, stand_in
+from placeopt.solvers import Progress, Solution, SolveOptions, Worker, race, stand_in
 
 pytestmark = pytest.mark.usefixtures("own_processes")
 BEST, GOOD = np.array([0, 1, 1]), np.array([1, 0, 1])
@@ -40,7 +40,7 @@ class Script:
         on_progress: Callable[[Progress], None] | None = None,
         cancel: Callable[[], bool] | None = None,
     ) -> Solution:
-        """As `Runner.solve`."""
+        """As `Worker.solve`."""
         del solver, model
         assert on_progress is not None
         assert cancel is not None
@@ -181,10 +181,10 @@ def test_threads_are_shared_out() -> None:
     assert [stand_in(solver) for solver in ("cpsat", "race", "pulp-cbc")] == ["highs"] * 3
 
 
-@pytest.mark.parametrize("make", [Worker, InProcess])
-def test_real_solvers(make: type[Worker] | type[InProcess]) -> None:
+@pytest.mark.parametrize("isolation", ["process", "thread"])
+def test_real_solvers(isolation: str) -> None:
     """In processes and in threads: a known optimum, and no solution where there is none."""
-    with make() as one, make() as other:
+    with Worker(isolation=isolation) as one, Worker(isolation=isolation) as other:
         runners, options = (one, other), replace(OPTIONS, threads=2)
         solution = race(runners, knapsack(), options, deadline=time.monotonic() + 20)
         assert (solution.status, solution.objective) == ("optimal", 227)

@@ -11,7 +11,7 @@ from placeopt import BadInput, PlaceoptError
 from placeopt.formulations.gpu_patterns import GpuPatterns, build_gpu_patterns, gpu_milli_objective
 from placeopt.linear import LinearModel
 from placeopt.problem import IntArray, State, compile_problem
-from placeopt.solvers.pool import InProcess, Worker
+from placeopt.solvers.pool import Worker
 from placeopt.solvers.result import SolveOptions
 from placeopt_papers.one_at_a_time.arrivals import Arrivals
 
@@ -119,7 +119,7 @@ def solve_relaxation(model: LinearModel, time_limit_s: float, isolation: Isolati
     if not model.num_variables:  # none of the jobs fits anywhere, or there are none
         return np.zeros(0), model.offset
     options = SolveOptions(time_limit_s, relax=True, extra=(("presolve", "off"),))
-    with Worker(("highs",)) if isolation == "process" else InProcess() as worker:
+    with Worker(("highs",), isolation) as worker:
         solution = worker.solve("highs", model, options, deadline=time.monotonic() + time_limit_s)
     if solution.limit == "user":  # Ctrl-C, which the worker took as an answer
         raise KeyboardInterrupt

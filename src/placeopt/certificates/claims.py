@@ -24,9 +24,8 @@ from placeopt.linear import MAX_EXACT, LinearModel
 from placeopt.model import Instance, Plan
 from placeopt.problem import Problem, State, open_state
 from placeopt.problem.compile import compile_problem
-from placeopt.solvers.pool import InProcess, Worker
+from placeopt.solvers.pool import Worker
 from placeopt.solvers.result import SolveOptions
-from placeopt.solvers.supervise import Runner
 from placeopt.terms.standing import relaxed_state
 
 CHANGES = "proofs do not know what running jobs cost that may be changed"
@@ -75,7 +74,7 @@ def certify(
     deadline = time.monotonic() + time_limit_s
     state = relaxed_state(open_state(problem))
     claims: list[ValueClaim | ConflictClaim | CostClaim] = []
-    with Worker(("highs",)) if isolation == "process" else InProcess() as runner:
+    with Worker(("highs",), isolation) as runner:
         solve = partial(_solve, runner, deadline)
         value, *others = plan.levels
         if value.bound is not None:
@@ -88,7 +87,7 @@ def certify(
     return Certificate(instance=instance.name, policy=plan.policy.values, claims=tuple(claims))
 
 
-def _solve(runner: Runner, deadline: float, model: LinearModel) -> Relaxed | None:
+def _solve(runner: Worker, deadline: float, model: LinearModel) -> Relaxed | None:
     """Solve the relaxation of a model."""
     options = SolveOptions(time_limit_s=max(deadline - time.monotonic(), 0.0), relax=True)
     solution = runner.solve("highs", model, options, deadline=deadline)

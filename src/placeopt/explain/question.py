@@ -23,7 +23,7 @@ from placeopt.problem.compile import may_change
 from placeopt.problem.hardware import find_lost
 from placeopt.problem.running import placed_in
 from placeopt.problem.target import target_workload
-from placeopt.solvers.pool import InProcess, Worker
+from placeopt.solvers.pool import Worker
 from placeopt.solvers.result import Progress, Solution, SolveOptions
 from placeopt.solving import Solver
 from placeopt.solving.runners import Solve
@@ -150,7 +150,7 @@ class Tools(NamedTuple):
 @contextmanager
 def tools(isolation: Literal["process", "thread"], deadline: Deadline) -> Iterator[Tools]:
     """Yield the tools of one call; solver processes start where they are needed first."""
-    worker = Worker(("highs",)) if isolation == "process" else InProcess()
+    worker = Worker(("highs",), isolation)
 
     def solve(
         solver: str,
@@ -165,7 +165,7 @@ def tools(isolation: Literal["process", "thread"], deadline: Deadline) -> Iterat
             raise KeyboardInterrupt
         return solution
 
-    with Solver(isolation=isolation, worker=worker if isinstance(worker, Worker) else None) as solver, worker:
+    with Solver(isolation=isolation, worker=worker) as solver, worker:
         yield Tools(solver, solve, deadline)
 
 

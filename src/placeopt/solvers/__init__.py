@@ -2,7 +2,7 @@
 Solvers: how a `placeopt.linear.LinearModel` is solved, and where.
 
 ``load`` returns a solver, ``SOLVERS`` lists what each can do, ``SolveOptions`` and ``Solution`` are what goes in and
-out. ``Worker`` runs solves in a process, ``InProcess`` in a thread, ``race`` two solvers at once; ``dual_bound`` turns
+out. ``Worker`` runs solves in a process or a thread, ``race`` two solvers at once; ``dual_bound`` turns
 duals into a bound that holds exactly, ``FORMATS`` writes a model for other programs. Names are loaded where they are
 first asked for, since solvers take long to load.
 """
@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from placeopt.solvers.certify import dual_bound as dual_bound
     from placeopt.solvers.certify import trivial_bound as trivial_bound
     from placeopt.solvers.export import FORMATS as FORMATS
-    from placeopt.solvers.pool import InProcess as InProcess
     from placeopt.solvers.pool import Worker as Worker
     from placeopt.solvers.racing import Beside as Beside
     from placeopt.solvers.racing import race as race
@@ -34,6 +33,5 @@ if TYPE_CHECKING:
     from placeopt.solvers.result import Solution as Solution
     from placeopt.solvers.result import SolveOptions as SolveOptions
     from placeopt.solvers.result import Status as Status
-    from placeopt.solvers.supervise import Runner as Runner
 
 __getattr__, __dir__ = lazy_names(__name__)

@@ -13,8 +13,11 @@ Importing this module loads the standard library only: a `Worker` may start firs
 process that started it loads NumPy and the rest.
 """
 
+from __future__ import annotations
+
 import atexit
 import contextlib
+import itertools
 import os
 import queue
 import signal
@@ -22,33 +25,55 @@ import subprocess
 import sys
 import tempfile
 import threading
-from collections.abc import Sequence
-from typing import IO, BinaryIO, cast
+from collections.abc import Callable, Sequence
+from types import TracebackType
+from typing import IO, TYPE_CHECKING, BinaryIO, Literal, Self, cast
 
 from placeopt.solvers.frames import Answer, Request, Stop, read_frames, solve_request, write_frame
-from placeopt.solvers.registry import require
-from placeopt.solvers.result import Limit, Progress, Solution
-from placeopt.solvers.supervise import Lost, Runner, Supervision
+from placeopt.solvers.registry import check_request, require
+from placeopt.solvers.result import Limit, Progress, Solution, SolveOptions
+from placeopt.solvers.supervise import Lost, Supervision
+
+if TYPE_CHECKING:
+    from placeopt.linear import LinearModel
+    from placeopt.solvers.reading import OnProgress
 
 CLOSE_S = 2.0
 """Seconds that threads, and a process that was killed, get for their end."""
 
 
-class Worker(Runner):
-    """A warm solver process, which imports the solvers in ``preload`` when it starts, not at their first solve."""
+class Worker:
+    """
+    Where solves run, one at a time; a context manager. A second thread waits for its turn, at most until its deadline.
+
+    - ``preload``: Solvers that the process imports when it starts, not at their first solve.
+    - ``isolation``: Where: in a warm ``process``, or in a ``thread``, but for solvers that are `Entry.apart`.
+    """
 
     stays_warm = False
     """Whether a child that was killed is replaced at once, for callers that soon solve again."""
 
-    def __init__(self, preload: Sequence[str] = ()) -> None:
-        super().__init__()
+    def __init__(self, preload: Sequence[str] = (), isolation: Literal["process", "thread"] = "process") -> None:
+        self.isolation = isolation
+        self._numbers = itertools.count(1)
+        self._turn = threading.Lock()
         self._preload = tuple(preload)
         self._child: _Child | None = None
         self._replacing = threading.Lock()
+        self._thread: _Run | None = None
+
+    def __enter__(self) -> Self:
+        self.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
 
     def __del__(self) -> None:
         with contextlib.suppress(Exception):  # half made, or the interpreter is going down
-            self.close()
+            self.kill()
 
     @property
     def pid(self) -> int | None:
@@ -57,11 +82,62 @@ class Worker(Runner):
         return child.pid if child is not None and child.alive else None
 
     def start(self) -> None:
-        """Start the child, if there is none, without waiting for it. Failing is not an error here: `solve` says why."""
-        with contextlib.suppress(OSError):
-            self._living_child()
+        """Start the child, if there is to be one, without waiting. Failing is not an error here: `solve` says why."""
+        if self.isolation == "process":
+            with contextlib.suppress(OSError):
+                self._living_child()
 
-    def _solve(self, request: Request, supervision: Supervision) -> Solution:
+    def solve(
+        self,
+        solver: str,
+        model: LinearModel,
+        options: SolveOptions,
+        *,
+        deadline: float,
+        on_progress: OnProgress | None = None,
+        cancel: Callable[[], bool] | None = None,
+    ) -> Solution:
+        """
+        Solve a model, and return by the deadline.
+
+        - ``options``: The solver's own time limit ends a little before the deadline, if not earlier.
+        - ``deadline``: Time of ``time.monotonic()``. Shortly before it the solver is asked to stop, at it it is ended.
+        - ``on_progress``: Called in this thread with every better verified solution and bound. What it raises ends the
+          solve.
+        - ``cancel``: Asked some forty times a second; true ends the solve with what there is, limit ``user``.
+
+        Returns a solution also if the solver was killed, crashed, ran out of memory or could not start: then with the
+        last verified solution and bound, and a message that names the cause. After Ctrl-C in a process, too, with
+        limit ``user``. Raises ``Unsupported`` if the solver does not exist or cannot do this.
+        """
+        check_request(solver, model, options)
+        number = next(self._numbers)
+        supervision = Supervision(number, model, options, deadline=deadline, on_progress=on_progress, cancel=cancel)
+        if not self._turn.acquire(timeout=supervision.seconds_left()):
+            return supervision.cut("time", "busy with another solve until the deadline")
+        try:
+            request = Request(number, solver, model, options, supervision.stop_at)
+            in_process = self.isolation == "process" or require(solver).apart
+            return self._in_process(request, supervision) if in_process else self._in_thread(request, supervision)
+        finally:
+            self._turn.release()
+
+    def kill(self) -> None:
+        """Kill the child without waiting for its end."""
+        if self._child is not None:
+            self._child.kill()
+
+    def close(self) -> None:
+        """Kill the child and wait for its end, and a moment for a thread; a later solve begins again."""
+        with self._replacing:
+            child, self._child = self._child, None
+        if child is not None:
+            child.kill()
+            child.join()
+        if self._thread is not None:
+            self._thread.end(CLOSE_S)
+
+    def _in_process(self, request: Request, supervision: Supervision) -> Solution:
         child, answered = None, False
         try:
             child = self._living_child()
@@ -79,20 +155,19 @@ class Worker(Runner):
                     if self.stays_warm and self._child is child:  # this runner may have been closed since
                         self.start()
 
-    def kill(self) -> None:
-        """Kill the child without waiting for its end."""
-        if self._child is not None:
-            self._child.kill()
+    def _in_thread(self, request: Request, supervision: Supervision) -> Solution:
+        if self._thread is not None and not self._thread.end(supervision.seconds_left()):
+            return supervision.cut("time", "an earlier solve did not stop until the deadline")
+        self._thread = thread = _Run(request)
+        try:
+            solution, answered = supervision.run(thread)
+            if answered:
+                thread.end(supervision.seconds_left())
+            return solution
+        finally:
+            thread.stop(request.number)
 
-    def close(self) -> None:
-        """Kill the child and wait for its end."""
-        with self._replacing:
-            child, self._child = self._child, None
-        if child is not None:
-            child.kill()
-            child.join()
-
-    def _living_child(self) -> "_Child":
+    def _living_child(self) -> _Child:
         if self._child is None or not self._child.alive:
             self._child = _Child(self._preload)
         return self._child
@@ -187,7 +262,7 @@ class _Child:
         return Lost(f"{what} with {how}" + (f": {last}" if last else ""), limit)
 
 
-def _start(preload: Sequence[str], log: IO[bytes], lifeline: int) -> "subprocess.Popen[bytes]":
+def _start(preload: Sequence[str], log: IO[bytes], lifeline: int) -> subprocess.Popen[bytes]:
     """Start a new interpreter that serves."""
     return subprocess.Popen(  # noqa: S603 - our own module
         [sys.executable, "-P", "-m", "placeopt.solvers.worker", str(lifeline), *preload],
@@ -207,38 +282,6 @@ def _oom_kills() -> int:
             if name == "oom_kill":
                 return int(value)
     return 0
-
-
-class InProcess(Runner):
-    """Solves in a thread, but for solvers that are ``apart``; same use as `placeopt.solvers.pool.Worker`."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self._run: _Run | None = None
-        self._worker = Worker()
-
-    def start(self) -> None:
-        """Nothing to start."""
-
-    def _solve(self, request: Request, supervision: Supervision) -> Solution:
-        if require(request.solver).apart:
-            return self._worker._solve(request, supervision)
-        if self._run is not None and not self._run.end(supervision.seconds_left()):
-            return supervision.cut("time", "an earlier solve did not stop until the deadline")
-        self._run = run = _Run(request)
-        try:
-            solution, answered = supervision.run(run)
-            if answered:
-                run.end(supervision.seconds_left())
-            return solution
-        finally:
-            run.stop(request.number)
-
-    def close(self) -> None:
-        """Ask a solve that was left behind to stop, and wait a moment for it; end the process, if there is one."""
-        self._worker.close()
-        if self._run is not None:
-            self._run.end(CLOSE_S)
 
 
 class _Run:

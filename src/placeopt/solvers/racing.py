@@ -12,11 +12,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from placeopt.linear import LinearModel
+from placeopt.solvers.pool import Worker
 from placeopt.solvers.reading import OnProgress, Reading
 from placeopt.solvers.registry import check_request
 from placeopt.solvers.result import Limit, Progress, Solution, SolveOptions
 from placeopt.solvers.stopper import POLL_S
-from placeopt.solvers.supervise import Runner
 
 RACE = "race"
 """What methods call a race of `RACERS`, where they name a solver."""
@@ -39,7 +39,7 @@ def stand_in(solver: str) -> str:
 
 
 def race(
-    runners: Sequence[Runner],
+    runners: Sequence[Worker],
     model: LinearModel,
     options: SolveOptions,
     *,
@@ -52,7 +52,7 @@ def race(
 
     - ``runners``: One for each. They are busy for a moment after the race, until the solvers have stopped.
     - ``model``, ``options``: What and how; ``threads`` are shared out, the first has one more where they do not divide.
-    - ``deadline``, ``on_progress``, ``cancel``: As in `Runner.solve`. News are those of the race:
+    - ``deadline``, ``on_progress``, ``cancel``: As in `Worker.solve`. News are those of the race:
       the best solution, the best bound.
 
     Returns the best verified values and the tightest bound, whichever solver they are from. ``failed`` only if all
@@ -131,14 +131,14 @@ def _conclusion(reading: Reading, ended: dict[str, Solution], limit: Limit) -> S
 
 class Beside:
     """
-    A solve in a thread of its own, on a runner whose solver is in another process; see `Runner.solve`.
+    A solve in a thread of its own, on a runner whose solver is in another process; see `Worker.solve`.
 
     ``news``: Where its news go, too, with the name of the solver.
     """
 
     def __init__(
         self,
-        runner: Runner,
+        runner: Worker,
         solver: str,
         model: LinearModel,
         options: SolveOptions,

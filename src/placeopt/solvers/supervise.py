@@ -7,18 +7,14 @@ gently first, ahead of the deadline, and gives up at the deadline.
 
 from __future__ import annotations
 
-import itertools
 import queue
 import threading
 import time
-from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from types import TracebackType
-from typing import TYPE_CHECKING, Protocol, Self
+from typing import TYPE_CHECKING, Protocol
 
-from placeopt.solvers.frames import Answer, Request
-from placeopt.solvers.registry import check_request
+from placeopt.solvers.frames import Answer
 from placeopt.solvers.result import Limit, Progress, Solution, SolveOptions
 from placeopt.solvers.stopper import POLL_S
 
@@ -161,69 +157,3 @@ class Supervision:
             self._reading.withdraw_bound(solution.bound)
             return self._reading.cut(solution.limit, solution.message, failed=solution.failed)
         return solution
-
-
-class Runner(ABC):
-    """
-    Where solves run, one at a time: `placeopt.solvers.pool.Worker` or `placeopt.solvers.pool.InProcess`.
-
-    A context manager; a second thread waits for its turn, at most until its deadline.
-    """
-
-    def __init__(self) -> None:
-        self._numbers = itertools.count(1)
-        self._turn = threading.Lock()
-
-    def __enter__(self) -> Self:
-        self.start()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
-
-    @abstractmethod
-    def start(self) -> None:
-        """Start what solves need ahead of the first one, without waiting for it."""
-
-    @abstractmethod
-    def close(self) -> None:
-        """Free what is held; may be called twice, and a later solve begins again."""
-
-    @abstractmethod
-    def _solve(self, request: Request, supervision: Supervision) -> Solution:
-        """Solve in this thread's turn."""
-
-    def solve(
-        self,
-        solver: str,
-        model: LinearModel,
-        options: SolveOptions,
-        *,
-        deadline: float,
-        on_progress: OnProgress | None = None,
-        cancel: Callable[[], bool] | None = None,
-    ) -> Solution:
-        """
-        Solve a model, and return by the deadline.
-
-        - ``options``: The solver's own time limit ends a little before the deadline, if not earlier.
-        - ``deadline``: Time of ``time.monotonic()``. Shortly before it the solver is asked to stop, at it it is ended.
-        - ``on_progress``: Called in this thread with every better verified solution and bound. What it raises ends the
-          solve.
-        - ``cancel``: Asked some forty times a second; true ends the solve with what there is, limit ``user``.
-
-        Returns a solution also if the solver was killed, crashed, ran out of memory or could not start: then with the
-        last verified solution and bound, and a message that names the cause. After Ctrl-C in a process, too, with
-        limit ``user``. Raises ``Unsupported`` if the solver does not exist or cannot do this.
-        """
-        check_request(solver, model, options)
-        number = next(self._numbers)
-        supervision = Supervision(number, model, options, deadline=deadline, on_progress=on_progress, cancel=cancel)
-        if not self._turn.acquire(timeout=supervision.seconds_left()):
-            return supervision.cut("time", "busy with another solve until the deadline")
-        try:
-            return self._solve(Request(number, solver, model, options, supervision.stop_at), supervision)
-        finally:
-            self._turn.release()

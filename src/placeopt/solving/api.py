@@ -19,7 +19,7 @@ from placeopt.heuristics.lookahead import LookaheadDecision
 from placeopt.model import Instance, Plan, Policy
 from placeopt.model.plan import PlanLimit
 from placeopt.problem import Allocation, Problem, compile_problem
-from placeopt.solvers.pool import InProcess, Worker
+from placeopt.solvers.pool import Worker
 from placeopt.solvers.racing import RACERS
 from placeopt.solvers.registry import check_extra
 from placeopt.solving.bounds import Progress
@@ -137,13 +137,10 @@ class Solver:
         if isolation not in ("process", "thread"):
             raise BadInput(f"isolation: {isolation!r}, expected process or thread")
         self.policy = policy
-        self._runners: tuple[Worker | InProcess, Worker | InProcess] = (InProcess(), InProcess())
-        if isolation == "process":
-            first, second = RACERS
-            workers = (worker or Worker((first,)), Worker((second,)))
-            for one in workers:
-                one.stays_warm = stays_warm
-            self._runners = workers
+        first, second = RACERS
+        self._runners = (worker or Worker((first,), isolation), Worker((second,), isolation))
+        for runner in self._runners:
+            runner.stays_warm = stays_warm
 
     def __enter__(self) -> Self:
         return self
@@ -160,8 +157,7 @@ class Solver:
     def kill(self) -> None:
         """End the solver processes without waiting for their end; `close` waits."""
         for runner in self._runners:
-            if isinstance(runner, Worker):
-                runner.kill()
+            runner.kill()
 
     def close(self) -> None:
         """End the solver processes. May be called twice."""
@@ -171,8 +167,7 @@ class Solver:
     @property
     def solver_pids(self) -> tuple[int, ...]:
         """Process ids of the solver processes that live; a race of two solvers has a second one."""
-        pids = [runner.pid for runner in self._runners if isinstance(runner, Worker)]
-        return tuple(pid for pid in pids if pid is not None)
+        return tuple(runner.pid for runner in self._runners if runner.pid is not None)
 
     def solve(
         self,

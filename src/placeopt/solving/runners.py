@@ -9,7 +9,6 @@ from placeopt.linear import LinearModel
 from placeopt.solvers.pool import Worker
 from placeopt.solvers.racing import RACE, Beside, race
 from placeopt.solvers.result import Progress, Solution, SolveOptions
-from placeopt.solvers.supervise import Runner
 
 if TYPE_CHECKING:
     from placeopt.solving.context import SolveContext
@@ -32,13 +31,13 @@ class Solve(Protocol):
 class SolverRunners:
     """What stages solve with: two runners, the second of which is for races only; none in a context without stages."""
 
-    def __init__(self, context: SolveContext, runners: Sequence[Runner]) -> None:
+    def __init__(self, context: SolveContext, runners: Sequence[Worker]) -> None:
         self._context, self._runners = context, runners
 
     @property
     def is_apart(self) -> bool:
         """Whether solvers work in processes of their own, so that stages can go on meanwhile."""
-        return isinstance(self._runners[0], Worker)
+        return self._runners[0].isolation == "process"
 
     def warm_up(self) -> None:
         """Begin to load the runner that only races need, while a model is built."""
