@@ -1,16 +1,15 @@
-"""The record of a live cluster: jobs, nodes and running placements now, what changed when, and the snapshot."""
+"""The record of a live cluster: jobs, nodes and running placements now, and the snapshot made of them."""
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 
 from placeopt.check import Ledger
 from placeopt.edits import unread_in
 from placeopt.edits.gpus import without_gone_gpus
 from placeopt.edits.records import changed
-from placeopt.errors import BadInput, StaleSnapshot, Unsupported
+from placeopt.errors import Unsupported
+from placeopt.live_cluster.history import History
 from placeopt.model import Cluster, Hold, Instance, Job, Node, Policy, ReadingNote, Running
 from placeopt.model import Placement as PlacementRecord
 from placeopt.model.base import trusted
@@ -18,24 +17,6 @@ from placeopt.problem.grants import Record, granted, has_limit
 
 Ids = bool | Collection[str]
 """All jobs that a plan starts (true), none of them, or some by id."""
-
-MOST_CHANGES_LISTED = 5
-"""Changes that the message of ``StaleSnapshot`` describes; it has the ids of all."""
-
-MOST_CHANGES_KEPT = 10_000
-"""Changes that are kept to say what made a plan stale; of older ones only the number is known."""
-
-
-@dataclass(frozen=True)
-class RecordChange:
-    """What one revision changed."""
-
-    revision: int
-    text: str
-    jobs: tuple[str, ...] = ()
-    nodes: tuple[str, ...] = ()
-    started: tuple[str, ...] = ()
-    stopped: tuple[str, ...] = ()
 
 
 def refuse_groups(job: Job) -> None:
@@ -73,12 +54,14 @@ class ClusterRecord:
     it.
     """
 
-    def __init__(self, instance: Instance, policy: Policy) -> None:
+    def __init__(self, instance: Instance, policy: Policy, history: History | None = None) -> None:
+        """``history``: That of the cluster that this one goes on from."""
+        self.history = history or History(instance.revision)
         self._loaded = instance
-        self._snapshot: Instance | None = instance
-        self._cluster: Cluster | None = instance.cluster
+        self._snapshot = instance
+        self.cluster = instance.cluster
+        """The cluster as it is; the same object until nodes change."""
         self._policy = policy
-        self._changes: deque[RecordChange] = deque(maxlen=MOST_CHANGES_KEPT)
         self.has_limits = False
         """Whether any job so far may be granted more than its request."""
         self._unread: tuple[str, ...] | None = None
@@ -86,11 +69,15 @@ class ClusterRecord:
         for job in instance.jobs:
             refuse_groups(job)
         self.ledger = Ledger(instance, policy)
-        self.name, self.revision, self.now_ms = instance.name, instance.revision, instance.now_ms
-        self._first_revision = instance.revision
+        self.name, self.now_ms = instance.name, instance.now_ms
         self.digest: str | None = None
         self.queues = {queue.id for queue in instance.policy.queues}, {queue.id for queue in policy.queues}
         self.levels = {"node"} | {domain.level for domain in instance.cluster.domains}
+
+    @property
+    def revision(self) -> int:
+        """Number of the present state."""
+        return self.history.revision
 
     @property
     def jobs(self) -> dict[str, Job]:
@@ -126,7 +113,7 @@ class ClusterRecord:
 
     def read(self, reading: tuple[ReadingNote, ...]) -> None:
         """Replace the notes of the reading."""
-        self._loaded, self._snapshot, self._unread = changed(self._loaded, reading=reading), None, None
+        self._loaded, self._unread = changed(self._loaded, reading=reading), None
 
     @property
     def has_timed_holds(self) -> bool:
@@ -153,24 +140,9 @@ class ClusterRecord:
         self.now_ms = now_ms
         after = without_gone_gpus(changed(before, holds=self.holds if holds is None else holds, now_ms=now_ms))
         if after.holds != self.holds:
-            self._loaded, self._snapshot = changed(self._loaded, holds=after.holds), None
+            self._loaded = changed(self._loaded, holds=after.holds)
         self.ledger.hold(after.holds_now, now_ms)
         return after.holds_now != before.holds_now
-
-    def note(
-        self,
-        text: str,
-        jobs: Iterable[str] = (),
-        nodes: Iterable[str] = (),
-        started: Iterable[str] = (),
-        stopped: Iterable[str] = (),
-    ) -> None:
-        """Begin the next revision; ``jobs`` are those that changed in another way than to start or stop."""
-        begun, ended = tuple(started), tuple(stopped)
-        changed = (*begun, *jobs, *ended)
-        self.revision += 1
-        self._changes.append(RecordChange(self.revision, text, changed, tuple(nodes), begun, ended))
-        self._snapshot = None
 
     def rename_workers(self, job_id: str, ranks: Sequence[int]) -> None:
         """Let the workers of these former ranks be the first of a job that shrank, in this order, for their origins."""
@@ -182,100 +154,29 @@ class ClusterRecord:
             origin = job.origin.model_copy(update={"workers": (*kept, *gone)})
             self.jobs[job_id] = job.model_copy(update={"origin": origin})
 
-    def ran_at(self, planned: int) -> dict[str, bool]:
-        """Return whether each job that was started, was stopped or ended since a revision of this cluster ran then."""
-        self.refuse_foreign(planned)
-        if self._changes and self._changes[0].revision > planned + 1:
-            raise StaleSnapshot(
-                planned,
-                self.revision,
-                (),
-                (),
-                f"more than {MOST_CHANGES_KEPT} changes, so it is not known what ran then",
-            )
-        ran: dict[str, bool] = {}
-        for change in self._since(planned):  # what happened to a job first tells
-            for job in change.started:
-                ran.setdefault(job, False)
-            for job in change.stopped:
-                ran.setdefault(job, True)
-        return ran
+    def put_nodes(self, nodes: Mapping[str, Node | None]) -> None:
+        """Add nodes, replace those of the same id, and take those away (None) on which nothing runs."""
+        for name, node in nodes.items():
+            if node is not None:
+                self.ledger.put_node(node)
+            else:
+                self.ledger.remove_node(name)
+        if nodes:
+            fields = {**dict(self._loaded.cluster), "nodes": tuple(self.nodes.values())}
+            self.cluster = Cluster.model_construct(**fields)
 
-    def _since(self, revision: int) -> list[RecordChange]:
-        return [change for change in self._changes if change.revision > revision]
-
-    def stopped_since(self, revision: int) -> tuple[str, ...]:
-        """Return the jobs that ran, were stopped after a revision and wait now, as far as the changes are kept."""
-        stopped = (job for change in self._since(revision) for job in change.stopped)
-        return tuple(job for job in dict.fromkeys(stopped) if job in self.jobs and job not in self.running)
-
-    def refuse_foreign(self, planned: int) -> None:
-        """Raise ``BadInput`` if this cluster has never been at revision ``planned``."""
-        if not self._first_revision <= planned <= self.revision:
-            raise BadInput(
-                f"plan: instance.revision: {planned}; this cluster was loaded at {self._first_revision} and is at "
-                f"{self.revision}, so the plan is of another"
-            )
-
-    def change_running(self, job_id: str, fields: Mapping[str, object]) -> None:
-        """Change fields of a running job that do not say where it runs."""
-        self.running[job_id] = self.running[job_id].model_copy(update=dict(fields))
-
-    def continue_history(self, former: ClusterRecord) -> None:
-        """Take over the revisions of a cluster that this one goes on from."""
-        self._first_revision = former._first_revision
-        self._changes.extend(change for change in former._changes if change.revision <= self.revision)
-
-    def join_changes(self, since: int, words: str | None) -> None:
-        """Make one revision of all those after revision ``since``; None: described by the first of them."""
-        joined = self._since(since)
-        if not joined:
-            return
-        for _ in joined:
-            self._changes.pop()
-        stopped = dict.fromkeys(job for change in joined for job in change.stopped)
-        started = dict.fromkeys(job for change in joined for job in change.started if job not in stopped)
-        jobs = dict.fromkeys(job for change in joined for job in change.jobs)
-        nodes = dict.fromkeys(node for change in joined for node in change.nodes)
-        more = f" and {len(joined) - 1} other changes" if len(joined) > 1 else ""
-        text = words or joined[0].text + more
-        self.revision = since + 1
-        self._snapshot = None
-        self._changes.append(
-            RecordChange(self.revision, text, tuple(jobs), tuple(nodes), tuple(started), tuple(stopped))
-        )
-
-    def nodes_changed(self) -> None:
-        """Note that the records of nodes are not those of the last snapshot."""
-        self._cluster = None
-
-    def cluster(self) -> Cluster:
-        """Return the cluster as it is; the same object until nodes change."""
-        if self._cluster is None:
-            fields = dict(self._loaded.cluster)
-            self._cluster = Cluster.model_construct(**{**fields, "nodes": tuple(self.nodes.values())})
-        return self._cluster
-
-    def _now(self, jobs: tuple[Job, ...] = (), running: Sequence[Running] = ()) -> Instance:
-        """Return the instance with some of its jobs."""
-        now = {"cluster": self.cluster(), "revision": self.revision, "now_ms": self.now_ms}
+    def bare(self, jobs: tuple[Job, ...] = (), running: Sequence[Running] = ()) -> Instance:
+        """Return the instance with some of its jobs; without any, it is what the hardware is compiled from."""
+        now = {"cluster": self.cluster, "revision": self.revision, "now_ms": self.now_ms}
         fields = {**dict(self._loaded), **now, "jobs": jobs, "running": tuple(running)}
         return Instance.model_construct(**fields)
-
-    def bare(self) -> Instance:
-        """Return the instance without its jobs: what the hardware is compiled from."""
-        return self._now()
-
-    def waiting(self, ids: Iterable[str]) -> Instance:
-        """Return the instance with some waiting jobs and nothing running."""
-        return self._now(tuple(map(self.jobs.__getitem__, ids)))
 
     def snapshot(self) -> Instance:
         """Return the instance as it is; the same object until something changes."""
         # Running placements state the shares granted now; the records themselves hold requests alone.
-        if self._snapshot is None:
+        if self.history.is_open or self._snapshot.revision != self.revision:
             running = self.granted_anew(tuple(self.running.values()))
-            self._snapshot = self._now(tuple(self.jobs.values()), running)
+            self._snapshot = self.bare(tuple(self.jobs.values()), running)
         return self._snapshot
 
     def look_for_limits(self, jobs: Iterable[Job]) -> None:
@@ -293,22 +194,3 @@ class ClusterRecord:
     def granted_anew(self, placements: Sequence[Record]) -> Sequence[Record]:
         """Return placements of all jobs that run or start, with the shares granted beside each other."""
         return granted(placements, self.jobs, self._policy.share_mode) if self.has_limits else placements
-
-    def refuse_stale(self, planned: int) -> None:
-        """
-        Raise ``StaleSnapshot``, which names what changed since, unless ``planned`` is the present revision.
-
-        Raises ``BadInput`` if there has been no such revision.
-        """
-        self.refuse_foreign(planned)
-        if planned == self.revision:
-            return
-        since = self._since(planned)
-        forgotten = self.revision - planned - len(since)
-        texts = [change.text for change in since[-MOST_CHANGES_LISTED:]]
-        earlier = forgotten + len(since) - len(texts)
-        if earlier:
-            texts.insert(0, f"{earlier} earlier changes")
-        jobs = tuple(dict.fromkeys(job for change in since for job in change.jobs))
-        nodes = tuple(dict.fromkeys(node for change in since for node in change.nodes))
-        raise StaleSnapshot(planned, self.revision, jobs, nodes, ", ".join(texts))

@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from contextlib import nullcontext
 
 from placeopt.arguments import checked
 from placeopt.check.case import names
 from placeopt.edits import (
     AddJobs,
     ChangeJob,
-    ChangeQueue,
     ChangeRunning,
     Drain,
     HardwareStep,
     RemoveHolds,
     RemoveJobs,
     ReplaceNodes,
-    SetPolicy,
     SetTime,
     Start,
     Step,
@@ -25,7 +22,6 @@ from placeopt.edits import (
     at_step,
     checked_round,
     displaced,
-    edit_instance,
 )
 from placeopt.errors import BadInput
 from placeopt.live_cluster.change_checks import (
@@ -73,7 +69,7 @@ class Edits:
         """
         if changes.reload:
             raise BadInput(f"changes: load the later reading as a whole: {changes.reload[0]}")
-        with self._state.as_one_revision() if changes.adopt else nullcontext():
+        with self._state.one_revision(restores=bool(changes.adopt)):
             if changes.adopt:
                 failed = self._state.snapshot.failed_gpus
                 holds = self._state.record.holds if changes.holds is None else changes.holds
@@ -89,8 +85,9 @@ class Edits:
         """
         Carry out steps, in order: one new revision, or none if nothing changes. All of them, or none and an error.
 
-        The cluster is then that of `placeopt.edits.apply` on the snapshot. A single step about jobs, nodes, holds, GPUs
-        or the time changes what it names; any other, and several together, may take as long as ``load``.
+        The cluster is then that of `placeopt.edits.apply` on the snapshot. A single step about jobs, holds, GPUs, the
+        time, or labels, taints and drains of nodes changes what it names; any other, and several together, may take as
+        long as ``load``.
 
         Parameters
         ----------
@@ -109,14 +106,14 @@ class Edits:
         Unsupported
             If the jobs can be worth more than 2^53 together, or a new job has groups or profiles.
         """
-        revision = self._state.record.revision
-        if len(steps) == 1:
-            self._edit(0, steps[0])
-        elif steps:
-            with self._state.as_one_revision("; ".join(step.words for step in steps)):
-                for number, step in enumerate(steps):
-                    self._edit(number, step)
-        return self._state.record.stopped_since(revision)
+        state, revision = self._state, self._state.record.revision
+        words = "; ".join(step.words for step in steps) if len(steps) > 1 else ""
+        with state.one_revision(words, restores=len(steps) > 1):
+            for number, step in enumerate(steps):
+                self._edit(number, step)
+        record = state.record
+        stopped = record.history.stopped_since(revision)
+        return tuple(job for job in stopped if job in record.jobs and job not in record.running)
 
     def _edit(self, number: int, step: Step) -> None:
         try:
@@ -144,12 +141,10 @@ class Edits:
                 self._adopt(step.running)
             case Stop():
                 self._change(ClusterChanges(), step.jobs)
-            case ChangeRunning():
+            case ChangeRunning() if step.job in record.running:
                 self._change_running(step)
             case SetTime() if step.now_ms >= record.now_ms:
                 self._change(ClusterChanges(now_ms=step.now_ms))
-            case SetPolicy() | ChangeQueue():
-                self._set_policy(step)
             case HardwareStep() | RemoveHolds():
                 self._change_hardware(step)
             case _:
@@ -175,20 +170,11 @@ class Edits:
 
     def _change_running(self, step: ChangeRunning) -> None:
         record = self._state.record
-        held = record.running.get(step.job)
-        if held is None:
-            raise BadInput(f"job: {step.job!r} does not run")
+        held = record.running[step.job]
         changed = step.of(held)
         if changed != held:
             record.running[step.job] = changed
-            record.note(step.words, [step.job])
-
-    def _set_policy(self, step: SetPolicy | ChangeQueue) -> None:
-        state, before = self._state, self._state.policy.name
-        now = edit_instance(state.snapshot, policy=step.edited(state.record.bare()).policy)
-        other = state.anew(now, now.policy)
-        other.record.note(f"policy {now.policy.name!r} took the place of {before!r}")
-        state.become(other)
+            record.history.note(step.words, [step.job])
 
     def _compile(self, step: Step) -> None:
         """Carry out a step on the snapshot, and continue from there."""
@@ -196,9 +182,11 @@ class Edits:
         after = checked_round(step.edited(before))
         had, have = ({job.id: job for job in one.jobs} for one in (before, after))
         jobs = [name for name in {**had, **have} if had.get(name) != have.get(name)]
-        other = state.anew(after, state.policy)
-        other.record.note(step.words, jobs, changed_nodes(before, after), stopped=displaced(before, after))
-        state.become(other)
+        text, policy = step.words, state.policy
+        if after.policy is not before.policy:
+            text, policy = f"policy {after.policy.name!r} took the place of {policy.name!r}", after.policy
+        state.become(state.anew(after, policy))
+        state.record.history.note(text, jobs, changed_nodes(before, after), stopped=displaced(before, after))
 
     def _change(self, changes: ClusterChanges, stop: Collection[str] = ()) -> None:
         """Carry out differences but for ``adopt``; jobs of ``stop`` wait again."""
@@ -214,31 +202,32 @@ class Edits:
         check_jobs(record, changes.add_jobs, remove, ended)
         fields = new_fields(record, changes, halted)
         priority = new_priorities(record, changes.priorities, frozenset(remove))
-        come = [job.id for job in changes.add_jobs]
-        kinds = (
-            (ended, "ended"),
-            (stopped, "stopped"),
-            (come, "came"),
-            (changes.remove_jobs, "went"),
-            (fields, "got other flags or another expected end"),
-            (priority, "got another priority"),
-        )
-        told = [f"{names(jobs)} {did}" for jobs, did in kinds if jobs]
-        told += _text("node", record.nodes, changes.nodes) + _text("hold", held, holds)
         notes = record.reading if changes.reading is None else changes.reading
-        told += ["notes of the reading changed"] if notes != record.reading else []
-        if not told and changes.now_ms <= record.now_ms:
+        jobs: tuple[tuple[str, Collection[str], str], ...] = (
+            ("stopped", ended, "ended"),
+            ("stopped", stopped, "stopped"),
+            ("jobs", [job.id for job in changes.add_jobs], "came"),
+            ("jobs", changes.remove_jobs, "went"),
+            ("jobs", fields, "got other flags or another expected end"),
+            ("jobs", priority, "got another priority"),
+        )
+        told = [(f"{names(ids)} {did}", {kind: ids}) for kind, ids, did in jobs if ids]
+        told += [(text, {"nodes": changes.nodes}) for text in _texts("node", record.nodes, changes.nodes)]
+        at = [hold.node for name, one in holds.items() for hold in (held.get(name), one) if hold]
+        told += [(text, {"nodes": at}) for text in _texts("hold", held, holds)]
+        told += [("notes of the reading changed", {})] if notes != record.reading else []
+        told += [("time went on", {})] if changes.now_ms > record.now_ms and not told else []
+        if not told:
             return
-        where = [hold.node for name, one in holds.items() for hold in (held.get(name), one) if hold]
         gone = [record.running[job_id] for job_id in halted]
         state.change(changes, remove, halted)
         state.prioritise(priority)
         for job_id, new in fields.items():
-            record.change_running(job_id, new)
+            record.running[job_id] = record.running[job_id].model_copy(update=new)
         if notes is not record.reading:
             record.read(notes)
-        changed = dict.fromkeys([*come, *changes.remove_jobs, *fields, *priority])
-        record.note(" and ".join(told) or "time went on", changed, (*changes.nodes, *where), stopped=halted)
+        for text, ids in told:
+            record.history.note(text, **ids)
         state.compile_if_stale(gone)
 
     def _adopt(self, running: Collection[Running]) -> None:
@@ -247,10 +236,10 @@ class Edits:
             check_places(self._state.record, running)
             self._state.adopt(running)
             begun = [held.job for held in running]
-            self._state.record.note(f"{names(begun)} started elsewhere", started=begun)
+            self._state.record.history.note(f"{names(begun)} started elsewhere", started=begun)
 
 
-def _text(kind: str, before: Mapping[str, Node | Hold], after: Mapping[str, Node | Hold | None]) -> list[str]:
+def _texts(kind: str, before: Mapping[str, Node | Hold], after: Mapping[str, Node | Hold | None]) -> list[str]:
     """Say which nodes or holds came, changed and went; ``after``: None of those that went, else the new record."""
     did: dict[str, list[str]] = {}
     for name, record in after.items():

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 import numpy as np
 
 from placeopt.heuristics import CHOOSERS, Candidates, Chooser, place, score_named
-from placeopt.live_cluster.index_remap import IndexRemap
 from placeopt.problem import BoolArray, IntArray, Move, Placement, Problem, State
 from placeopt.solving.draft import Recorder
 
@@ -35,14 +32,9 @@ class IncrementalPlacer:
         self._worth: dict[int, int] = {}
         self._recorder: Recorder | None = None
 
-    def use_hardware(self, problem: Problem, counts: IntArray, remap: IndexRemap, placed: Iterable[Placement]) -> None:
-        """Replace the problem by one of changed hardware; ``placed`` is all that is held, in old numbers."""
-        self.state = remap.state(self.state, placed)
-        self.state.relations = []
-        self.use_classes(problem, counts)
-
     def use_classes(self, problem: Problem, counts: IntArray) -> None:
-        """Replace the problem by one of more classes of jobs, or another mix of them, on the same hardware."""
+        """Replace the problem by one of other classes of jobs, or of nodes that offer other amounts."""
+        self.state.node_free += problem.node_capacity - self.problem.node_capacity
         self.state.problem = self.problem = problem
         self.state.placements = [None] * problem.num_jobs
         self._counts = counts

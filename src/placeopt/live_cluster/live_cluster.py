@@ -24,7 +24,7 @@ from placeopt.live_cluster.incremental_placer import FullPlacer
 from placeopt.live_cluster.partial_plan import decided_round, places_rounds, plan_for
 from placeopt.live_cluster.ranking import Ranking, rank
 from placeopt.live_cluster.rebase import Committed, Refused, rebased_plan
-from placeopt.live_cluster.waiting_problem import needs_running_jobs
+from placeopt.live_cluster.waiting_rounds import needs_running_jobs
 from placeopt.model import Instance, Job, Plan, Running
 from placeopt.problem import IntArray, State
 from placeopt.solving.api import RoundInput, Solver
@@ -227,19 +227,20 @@ class LiveCluster:
 
     def _place_waiting(self, params: SolveParams, given: RoundInput, *, warm: bool, prove: bool, explain: bool) -> Plan:
         """Return the plan of a round over the waiting jobs alone."""
-        reason = needs_running_jobs(self.state.record, self.state.policy, method_of(params.method))
-        if reason is None and self.state.parts.lost:
+        state = self.state
+        reason = needs_running_jobs(state.record.running.values(), state.policy, method_of(params.method))
+        if reason is None and state.parts.lost:
             reason = "jobs run on nodes or GPUs that are not listed"
-        if reason is None and self.state.parts.classes.has_relations:
+        if reason is None and state.parts.classes.has_relations:
             reason = "relations between jobs look at running jobs"
         if reason is not None:
             raise Unsupported(f"waiting_only: {reason}; call place() without it")
-        if self._prices[0] is not self.state.policy:
-            self._prices = self.state.policy, CarriedPrices()
+        if self._prices[0] is not state.policy:
+            self._prices = state.policy, CarriedPrices()
         previous = self._last if warm and self._still_wait(self._last) else None
         given = replace(given, previous=previous, prices=self._prices[1] if warm else None)
         self._last = self._solver.solve_compiled(
-            self.state.waiting_problem, params, given, prove=prove, explain=explain, form=self.state.form
+            state.waiting_problem, params, given, prove=prove, explain=explain, form=state.form
         )
         return self._last
 
@@ -340,12 +341,12 @@ class LiveCluster:
         if plan.instance.name != record.name:
             raise BadInput(f"plan: is of {plan.instance.name!r}, this cluster is {record.name!r}")
         if not rebase:
-            record.refuse_stale(plan.instance.revision)
+            record.history.refuse_stale(plan.instance.revision)
         if plan.policy.values.digest != self.state.policy.digest:
             raise BadInput(f"plan: made under another policy, {plan.policy.name!r}; this is {self.state.policy.name!r}")
         refused: tuple[Refused, ...] = ()
         if plan.instance.revision != record.revision or (rebase and plan is not self._issued):
-            plan, refused = rebased_plan(record, self.state.form, plan, lambda: self.state.snapshot)
+            plan, refused = rebased_plan(self.state, plan)
         elif plan is not self._issued:
             whole = plan.asked is None
             self._refuse(violations(self.state.snapshot, plan) if whole else record.ledger.violations(record, plan))
@@ -358,27 +359,26 @@ class LiveCluster:
         keep = {job_id: record.running[job_id] for job_id in changed}
         stopped = [entry.job for entry in plan.preempted]
         gone = [*keep.values(), *(record.running[job_id] for job_id in stopped)]
-        for job_id in stopped:
-            self.state.stop(job_id)
-        new = {placement.job: placement for placement in plan.placements if placement.job in keep}
-        for shrink in plan.shrunk:
-            record.rename_workers(shrink.job, kept_ranks(keep[shrink.job], new[shrink.job]))
-        for job_id, held in keep.items():
-            flags = (held.movable, held.shrinkable, held.preemptible)
-            self.state.start(running_record(new[job_id], record.now_ms if job_id in moved else held.started_ms, flags))
-        for placement in starting:
-            allowed = (_is_among(placement.job, ids) for ids in (movable, shrinkable, preemptible))
-            self.state.start(running_record(placement, record.now_ms, tuple(allowed)))
-        if starting or keep or stopped:
+        with self.state.one_revision():
+            for job_id in stopped:
+                self.state.stop(job_id)
+            new = {placement.job: placement for placement in plan.placements if placement.job in keep}
+            for shrink in plan.shrunk:
+                record.rename_workers(shrink.job, kept_ranks(keep[shrink.job], new[shrink.job]))
+            for job_id, held in keep.items():
+                flags = (held.movable, held.shrinkable, held.preemptible)
+                began = record.now_ms if job_id in moved else held.started_ms
+                self.state.start(running_record(new[job_id], began, flags))
+            for placement in starting:
+                allowed = (_is_among(placement.job, ids) for ids in (movable, shrinkable, preemptible))
+                self.state.start(running_record(placement, record.now_ms, tuple(allowed)))
             begun = [placement.job for placement in starting]
-            changes = [
-                f"{names(jobs)} {did}"
-                for jobs, did in ((begun, "started"), (changed, "changed place"), (stopped, "stopped"))
-                if jobs
-            ]
-            record.note(" and ".join(changes), changed, started=begun, stopped=stopped)
+            told = (("started", begun, "started"), ("jobs", changed, "changed place"), ("stopped", stopped, "stopped"))
+            for kind, ids, did in told:
+                if ids:
+                    record.history.note(f"{names(ids)} {did}", **{kind: ids})
             self.state.compile_if_stale(gone)
-        return Committed(committed=(*(placement.job for placement in starting), *changed, *stopped), refused=refused)
+        return Committed(committed=(*begun, *changed, *stopped), refused=refused)
 
     @staticmethod
     def _refuse(broken: Sequence[object]) -> None:

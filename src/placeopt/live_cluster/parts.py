@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from itertools import chain
 
 import numpy as np
 
-from placeopt.model import Hold, Instance, Job, Node, Policy
+from placeopt.edits.records import changed
+from placeopt.model import Hold, Instance, Job, Policy
 from placeopt.model.base import trusted
 from placeopt.model.job import RECORDS
 from placeopt.problem import IntArray, Placement, Problem
 from placeopt.problem.changes import without_fixed
 from placeopt.problem.classes import choices_of, class_key, job_classes, label_keys, node_classes
 from placeopt.problem.compile import assemble, classes_among, compile_classes, may_change, options_among
-from placeopt.problem.hardware import Hardware, compile_hardware, find_lost, with_holds, with_lost
+from placeopt.problem.hardware import Hardware, compile_hardware, find_lost, node_domains, with_holds, with_lost
 from placeopt.problem.problem import Jobs
 
 
@@ -115,8 +117,8 @@ class Parts:
     Hardware, classes of nodes and classes of jobs, kept over changes.
 
     Two problems are composed from them. ``class_problem`` has one job per class, numbered for good, and nothing
-    running: decisions for single jobs use it. ``whole`` is what ``compile_problem`` makes of the snapshot, but for
-    classes of nodes that only jobs which have gone tell apart.
+    running: decisions for single jobs use it. ``problem`` is what ``compile_problem`` makes of the snapshot, or of some
+    of its jobs, but for classes of nodes that only other jobs tell apart.
     """
 
     def __init__(self, instance: Instance, policy: Policy) -> None:
@@ -127,16 +129,10 @@ class Parts:
         self.hardware: Hardware = compile_hardware(with_lost(instance, self.lost), policy)
         self._node_classes: tuple[object, tuple[IntArray, list[int]]] | None = None
 
-    def hardware_changed(self, instance: Instance, before: Mapping[str, Node], *, other_holds: bool) -> None:
-        """Compile what depends on nodes that changed, and on holds; ``before`` has the former records of nodes."""
-        # A change of labels, taints or drain leaves the hardware as it is.
-        now = {node.id: node for node in instance.cluster.nodes if node.id in before}
-        instance = with_lost(instance, self.lost)
-        same = len(now) == len(before) and len(instance.cluster.nodes) == len(self.hardware.node_ids)
-        if not same or any((now[n].machine, now[n].domain) != (b.machine, b.domain) for n, b in before.items()):
-            self.hardware = compile_hardware(instance, self.policy, self.hardware.topology)
-        elif other_holds:
-            self.hardware = with_holds(self.hardware, instance)
+    def nodes_changed(self, instance: Instance, *, other_holds: bool) -> None:
+        """Take nodes of other labels, taints or drain, or other holds; machines and domains of nodes are as before."""
+        if other_holds:
+            self.hardware = with_holds(self.hardware, with_lost(instance, self.lost))
         self._node_classes = None
 
     def class_problem(self, instance: Instance) -> Problem:
@@ -151,19 +147,37 @@ class Parts:
         jobs = Jobs(tuple(job.id for job in members), np.arange(len(members)), zero, zero, none, none, none)
         return assemble(instance, self.policy, self.hardware, classes, jobs, {}, given=given)
 
-    def whole(self, instance: Instance, class_problem: Problem, placed: Mapping[str, Placement]) -> Problem:
-        """Return the problem of the snapshot; ``placed``: where its jobs run, in options of the class problem."""
+    def problem(
+        self,
+        instance: Instance,
+        class_problem: Problem,
+        jobs: Iterable[str],
+        placed: Mapping[str, Placement],
+        nodes: IntArray | None = None,
+    ) -> Problem:
+        """
+        Return the problem of a round of the snapshot.
+
+        ``jobs``: Ids of the jobs of ``instance``. ``placed``: Where those that run do, in options of the class problem.
+        ``nodes``: The only nodes of the round, ascending; None: all.
+        """
         given, instance = instance, with_lost(instance, self.lost)
-        number = {job_id: j for j, job_id in enumerate(self.classes.rows)}
+        number = {job_id: j for j, job_id in enumerate(jobs)}
         job_class, arrival, priority = self.classes.columns(number)
         used, first, job_class = np.unique(job_class, return_index=True, return_inverse=True)
         order = np.argsort(first)
         job_class, chosen = np.argsort(order)[job_class.reshape(-1)], used[order]
-        jobs = Jobs(tuple(number), job_class, arrival, priority, **may_change(instance, self.policy, number))
+        columns = Jobs(tuple(number), job_class, arrival, priority, **may_change(instance, self.policy, number))
         option = {row: o for o, row in enumerate(options_among(class_problem, chosen).tolist())}
         running = {number[held.job]: _with_option(placed[held.job], option) for held in instance.running}
-        classes = classes_among(class_problem, chosen)
-        return without_fixed(assemble(instance, self.policy, self.hardware, classes, jobs, running, given=given))
+        classes, hardware = classes_among(class_problem, chosen), self.hardware
+        if nodes is not None:
+            cluster = changed(instance.cluster, nodes=tuple(map(instance.cluster.nodes.__getitem__, nodes.tolist())))
+            given = instance = changed(instance, cluster=cluster)
+            hardware = compile_hardware(instance, self.policy, hardware.topology)
+            domains = {level: node_domains(instance, level) for level in classes.split_domain}
+            classes = replace(classes, node_class=classes.node_class[nodes], split_domain=domains)
+        return without_fixed(assemble(instance, self.policy, hardware, classes, columns, running, given=given))
 
 
 def _with_option(placement: Placement, option: Mapping[int, int]) -> Placement:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from placeopt.actions import plan_actions
 from placeopt.check import violations
 from placeopt.live_cluster.cluster_record import ClusterRecord, running_record
-from placeopt.live_cluster.starts_plan import StartsPlan
-from placeopt.model import Instance, Placement, Plan
+from placeopt.live_cluster.cluster_state import ClusterState
+from placeopt.model import Placement, Plan
 from placeopt.model.base import Id, Record
 from placeopt.model.plan import Unplaced
 from placeopt.solving.draft import plan_of
@@ -36,9 +36,7 @@ class Committed(Record):
     """Jobs that stay as they are, and why."""
 
 
-def rebased_plan(
-    record: ClusterRecord, form: StartsPlan, plan: Plan, snapshot: Callable[[], Instance]
-) -> tuple[Plan, tuple[Refused, ...]]:
+def rebased_plan(state: ClusterState, plan: Plan) -> tuple[Plan, tuple[Refused, ...]]:
     """
     Return what of a plan can be carried out now, as a plan of the present revision that is judged, and what cannot.
 
@@ -47,19 +45,18 @@ def rebased_plan(
     room nothing that is left needs.
     """
     refused: list[Refused] = []
-    starts = _starts(record, plan, refused)
+    starts = _starts(state.record, plan, refused)
     changed = _changed(plan)
     if changed:
-        whole, why = _with_changes(record, plan, starts, changed, snapshot(), sparing=bool(refused))
+        whole, why = _with_changes(state, plan, starts, changed, sparing=bool(refused))
         if whole is not None:
-            kept = set(_changed(whole))
-            refused += [
-                Refused(job=job, why="nothing that is left needs its room") for job in changed if job not in kept
-            ]
-            return whole, tuple(refused)
+            needless = set(changed) - set(_changed(whole))
+            why, changed = "nothing that is left needs its room", [job for job in changed if job in needless]
         refused += [Refused(job=job, why=why) for job in changed]
-    fitting = _fitting(record, form, starts, refused)
-    return form.write(fitting), tuple(refused)
+        if whole is not None:
+            return whole, tuple(refused)
+    fitting = _fitting(state, starts, refused)
+    return state.form.write(fitting), tuple(refused)
 
 
 def _changed(plan: Plan) -> list[str]:
@@ -69,7 +66,7 @@ def _changed(plan: Plan) -> list[str]:
 
 def _starts(record: ClusterRecord, plan: Plan, refused: list[Refused]) -> list[Placement]:
     """Return the placements of jobs that the plan starts and that still wait."""
-    ran = record.ran_at(plan.instance.revision)
+    ran = record.history.ran_at(plan.instance.revision)
     jobs, running = record.jobs, record.running
     starts = []
     for placement in plan.placements:
@@ -78,17 +75,15 @@ def _starts(record: ClusterRecord, plan: Plan, refused: list[Refused]) -> list[P
             continue  # it ran already
         if job in jobs and job not in running:
             starts.append(placement)
-        elif job in ran:
-            refused.append(Refused(job=job, why="it was started meanwhile"))
         else:
-            refused.append(Refused(job=job, why="the cluster has it no more"))
+            why = "it was started meanwhile" if job in ran else "the cluster has it no more"
+            refused.append(Refused(job=job, why=why))
     return starts
 
 
-def _fitting(
-    record: ClusterRecord, form: StartsPlan, starts: Sequence[Placement], refused: list[Refused]
-) -> list[Placement]:
+def _fitting(state: ClusterState, starts: Sequence[Placement], refused: list[Refused]) -> list[Placement]:
     """Return the starts that the ledger accepts, each beside those before it; the ledger is left as it was."""
+    record, form = state.record, state.form
     fitting: list[Placement] = []
     held: list[str] = []
     parts = [starts]
@@ -112,34 +107,29 @@ def _fitting(
 
 
 def _with_changes(
-    record: ClusterRecord,
-    plan: Plan,
-    starts: Sequence[Placement],
-    changed: Sequence[str],
-    now: Instance,
-    *,
-    sparing: bool,
+    state: ClusterState, plan: Plan, starts: Sequence[Placement], changed: Sequence[str], *, sparing: bool
 ) -> tuple[Plan | None, str]:
     """Return the plan with all that it does to running jobs, or None and why; ``sparing``: less needless stops."""
-    gone = [job for job in changed if job not in record.running]
+    gone = [job for job in changed if job not in state.record.running]
     if gone:
         return None, f"job {gone[0]!r}, which the plan changes too, runs no more"
-    whole = _whole(record, plan, starts, set(changed), now)
-    broken = violations(now, whole)
+    whole = _whole(state, plan, starts, set(changed))
+    broken = violations(state.snapshot, whole)
     if broken:
         return None, str(broken[0])
     if sparing:
-        actions = plan_actions(now, whole)
+        actions = plan_actions(state.snapshot, whole)
         needed = {number for action in actions for number in action.after}
         needless = {a.job for n, a in enumerate(actions) if a.do in ("shrink", "preempt") and n not in needed}
-        less = _whole(record, plan, starts, set(changed) - needless, now)
-        if not violations(now, less):
+        less = _whole(state, plan, starts, set(changed) - needless)
+        if not violations(state.snapshot, less):
             whole = less
     return whole, ""
 
 
-def _whole(record: ClusterRecord, plan: Plan, starts: Sequence[Placement], changed: set[str], now: Instance) -> Plan:
+def _whole(state: ClusterState, plan: Plan, starts: Sequence[Placement], changed: set[str]) -> Plan:
     """Return the whole plan in which these starts and changes happen and all else stays as it is."""
+    record = state.record
     new = [placement for placement in plan.placements if placement.job in changed]
     stay = [held for job, held in record.running.items() if job not in changed]
     placements = record.granted_anew([*new, *stay, *starts])
@@ -150,4 +140,4 @@ def _whole(record: ClusterRecord, plan: Plan, starts: Sequence[Placement], chang
         if job not in placed
     )
     kept = {kind: tuple(entry for entry in getattr(plan, kind) if entry.job in changed) for kind in CHANGES}
-    return plan_of(now, plan.policy.values, placements=tuple(placements), unplaced=waiting, **kept)
+    return plan_of(state.snapshot, plan.policy.values, placements=tuple(placements), unplaced=waiting, **kept)
