@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable
+from itertools import combinations
 
 import numpy as np
 import pytest
@@ -13,6 +14,7 @@ from made_rounds import SPECS, generate
 from placeopt import Instance, Policy, violations
 from placeopt.build import instance, job, machine, node
 from placeopt.heuristics import (
+    CHOOSERS,
     SCORES,
     Candidates,
     Stranding,
@@ -25,7 +27,10 @@ from placeopt.heuristics import (
 from placeopt.problem import CPU, MEMORY, Allocation, IntArray, Placement, Problem, State, compile_problem
 from placeopt.solving import METHODS
 from placeopt.terms import value
-from strategies import rounds
+from placeopt.terms.rules import fits
+from strategies import make_round, rounds, seeded
+from strategies.choice import Choice
+from strategies.search_rounds import make_search_round
 
 UNDRAWN = [name for name, spec in SCORES.items() if not spec.needs_seed]
 OF_METHODS = {method.greedy.score for method in METHODS.values()}
@@ -155,3 +160,28 @@ def test_room_and_stranding_by_their_definitions(round_: Instance) -> None:
 
 def test_room_and_stranding_of_uneven_nodes() -> None:
     assert_scored(uneven(0))
+
+
+def places_on_one_node(state: State, job: int) -> list[Placement]:
+    """Of a job that waits, the places on one node that every rule allows, found by trying all sets of GPUs."""
+    problem, o = state.problem, state.problem.options
+    return [
+        placement
+        for option in problem.options_of(job)
+        if o.bundles[option] == 1
+        for n in range(problem.num_nodes)
+        for gpus in combinations(range(problem.first_gpu[n], problem.first_gpu[n + 1]), int(o.bundle_gpus[option]))
+        if fits(state, job, placement := Placement(option, (n,) * int(o.bundle_workers[option]), gpus))
+    ]
+
+
+@pytest.mark.parametrize("chooser", [None, *CHOOSERS])
+@pytest.mark.parametrize("make", [make_round, make_search_round])
+def test_what_waits_has_no_place_on_one_node(make: Callable[[Choice], Instance], chooser: str | None) -> None:
+    """Whatever binds it: what runs, holds, quotas of queues and of flavors, amounts of racks."""
+    for seed in range(40):
+        problem = compile_problem(make(seeded(f"waits {seed}")))
+        found = greedy(problem, order_jobs(problem, "fcfs"), chooser=None if chooser is None else CHOOSERS[chooser])
+        state = State(problem, found.allocation)
+        for number, placement in enumerate(found.allocation):
+            assert placement is not None or places_on_one_node(state, number) == [], (seed, problem.job_ids[number])

@@ -6,7 +6,7 @@ from hypothesis import given
 from helpers.instance_edits import beside, changeable, fits_somewhere
 from placeopt import Engine, Instance, Plan, Policy
 from placeopt.build import instance, job, machine, node, option, running
-from placeopt.model import Domain, Queue, Quota, Split, Weights
+from placeopt.model import Domain, Flavor, FlavorAllowance, Queue, Quota, Split, Weights
 from strategies import rounds
 
 NO_COST = Policy(weights=Weights(communication=0, interference=0, fragmentation=0))
@@ -28,12 +28,25 @@ def lopsided(name: str, *, held: bool = False, wanted: int = 4, value: int = 9) 
 
 QUOTA = Policy(queues=(Queue(id="q", quota=Quota(gpu_milli=1000)),))
 HELD = job("held", gpus=3)
+
+
+def of_flavors(gpus: int, **allowed: int) -> Instance:
+    """A job of a queue that may hold so many GPUs on the node of each flavor; on a third node it may not run."""
+    of = tuple(FlavorAllowance(flavor=name, quota=Quota(gpu_milli=1000 * most)) for name, most in allowed.items())
+    flavors = tuple(Flavor(id=name, node_selector={"pool": name}) for name in allowed)
+    nodes = [node(name, labels={"pool": name}) for name in (*allowed, "other")]
+    policy = Policy(queues=(Queue(id="q", flavors=of),), flavors=flavors)
+    return instance(nodes, [job("w", queue="q", gpus=gpus)], policy=policy)
+
+
 ROUNDS = {
     "too large for any node": instance(1, [job("w", gpus=8)]),
     "no room beside what runs": instance(1, [HELD, job("w", gpus=2)], running=[running(HELD, [("n0", [0, 1, 2])])]),
     "others are worth more": instance(1, [job("w", gpus=3), job("b", gpus=3, value=2)]),
     "worth nothing": instance(1, [job("w", value=0)], policy=NO_COST),
     "its queue is full": instance(1, [job("a", queue="q", value=2), job("w", queue="q")], policy=QUOTA),
+    "its queue is full of every flavor": of_flavors(2, f=1, g=0),
+    "too large for the only flavor with quota": of_flavors(5, f=9, g=0),
     "below its minimum": instance(
         1, [job("w", options=(option(utility_thousandths=300),), utility_min_thousandths=500)]
     ),
@@ -51,6 +64,12 @@ ROUNDS = {
         ("others are worth more", "outvoted", "fits alone, but other jobs of the plan hold the room"),
         ("worth nothing", "outvoted", "worth nothing"),
         ("its queue is full", "policy", "queue 'q' may hold no more than 0 GPU-milli"),
+        (
+            "its queue is full of every flavor",
+            "policy",
+            "1000 GPU-milli of flavor 'f', 0 GPU-milli of flavor 'g' be",
+        ),
+        ("too large for the only flavor with quota", "conflict", "on nodes of flavor 'f': no node offers 5 GPUs even"),
         ("below its minimum", "policy", "below the job's minimum"),
         # greedy divides workers evenly over racks; 1 + 3 is a way that it does not try
         ("room that greedy misses", "not_reached", "fits on node 'n0' and 3 more; the search did not get to it"),

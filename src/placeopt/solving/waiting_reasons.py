@@ -194,25 +194,35 @@ def why_forbidden(beside: Candidates, job: int, record: Job) -> tuple[UnplacedRe
 
 def _queue_is_full(state: State, job: int, record: Job) -> str | None:
     """Return a sentence if the job's queue forbids each of its options."""
+    full = None
+    for option in _startable(state.problem, job):
+        full = _full_queue(state, job, option)
+        if full is None:
+            return None
+    return None if full is None else f"{full}; the job asks for {need_of(state.problem, job, record)}"
+
+
+def _full_queue(state: State, job: int, option: int) -> str | None:
+    """Return a sentence if the job's queue, or one above it, forbids an option."""
     problem = state.problem
-    own = int(problem.class_queue[problem.job_class[job]])
+    own, use = int(problem.class_queue[problem.job_class[job]]), problem.queue_use[option]
     if own < 0:
         return None
-    tree, use = problem.queue_tree, problem.queue_use[list(problem.options_of(job))]
-    fits = (
-        (queue, room, bool(((use <= room) | (use == 0)).all(axis=1).any()))
-        for queue, room in tree.rooms(state.queue_used, own)
-    )
-    full = next(((queue, room) for queue, room, fit in fits if not fit), None)
-    if full is None:
+    rooms = problem.queue_tree.rooms(state.queue_used, own)
+    queue, room = next(((q, room) for q, room in rooms if ((use > room) & (use != 0)).any()), (-1, None))
+    if room is None:
         return None
-    queue, room = full
     flavors = ("", *(f" of flavor {flavor.id!r}" for flavor in problem.policy.flavors))
     units = [f"{unit}{flavor}" for flavor in flavors for unit in ("GPU-milli", *RESOURCES[:2])]
     name = problem.policy.queues[queue].id
     left = ", ".join(f"{int(r)} {unit}" for r, unit in zip(room, units, strict=True) if r < UNLIMITED // 2)
-    need = need_of(problem, job, record)
-    return f"queue {name!r} may hold no more than {left} beside what it holds; the job asks for {need}"
+    return f"queue {name!r} may hold no more than {left} beside what it holds"
+
+
+def _startable(problem: Problem, job: int) -> list[int]:
+    """Return the options that are not only for jobs which run on nodes of no flavor of their queue."""
+    options = list(problem.options_of(job))
+    return [o for o in options if problem.options.flavor[o] >= 0] or options
 
 
 def _better_later(problem: Problem, wait: Start) -> str:
@@ -280,26 +290,29 @@ def need_of(problem: Problem, job: int, record: Job, option: int | None = None) 
     return ("" if workers == 1 else f"{workers} workers of ") + ", ".join(parts)
 
 
+def _named(problem: Problem, option: int) -> str:
+    """Return id and flavor of an option, in words."""
+    name, flavor = problem.options.kinds[option]
+    return f"option {name!r}" + (f" on nodes of flavor {problem.policy.flavors[flavor].id!r}" if flavor >= 0 else "")
+
+
 def conflict_detail(alone: Candidates, job: int, record: Job, others: str) -> str:
     """Say which demand no node meets by itself, or that it is their combination."""
-    problem, options = alone.problem, alone.problem.options
+    problem, options, startable = alone.problem, alone.problem.options, _startable(alone.problem, job)
     tried = []
-    for o in problem.options_of(job):
+    for o in startable:
         nodes = np.flatnonzero(problem.node_ok(o))
-        name = f"option {options.name[o]!r}: " if len(problem.options_of(job)) > 1 else ""
+        name = f"{_named(problem, o)}: " if len(startable) > 1 else ""
+        need = need_of(problem, job, record, o)
         if not len(nodes):
-            tried.append(
-                f"{name}no node offers {need_of(problem, job, record, o)} even while idle, where the job may run"
-            )
+            tried.append(f"{name}no node offers {need} even while idle, where the job may run")
             continue
-        places_left = alone.rooms(o, nodes)
-        total, need = int(places_left.sum()), int(options.bundles[o])
-        if total < need:
-            tried.append(
-                f"{name}{total} of {need} needed places free beside {others}, for {need_of(problem, job, record, o)}"
-            )
+        total, bundles = int(alone.rooms(o, nodes).sum()), int(options.bundles[o])
+        if total < bundles:
+            tried.append(f"{name}{total} of {bundles} needed places free beside {others}, for {need}")
+        elif full := _full_queue(alone.state, job, o):
+            tried.append(f"{name}{full}")
         else:
-            tried.append(
-                f"{name}there are {total} places for its {need} parts, but no distribution over them that it allows"
-            )
+            what = f"there are {total} places for its {bundles} parts, but no distribution over them that it allows"
+            tried.append(f"{name}{what}")
     return "; ".join(tried)
