@@ -7,7 +7,6 @@ the best solution meets the best bound, whichever solver they are from; a solver
 
 import queue
 import threading
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
@@ -16,7 +15,6 @@ from placeopt.solvers.pool import Worker
 from placeopt.solvers.reading import OnProgress, Reading
 from placeopt.solvers.registry import check_request
 from placeopt.solvers.result import Limit, Progress, Solution, SolveOptions
-from placeopt.solvers.stopper import POLL_S
 
 RACE = "race"
 """What methods call a race of `RACERS`, where they name a solver."""
@@ -67,21 +65,12 @@ def race(
     share, more = divmod(options.threads, len(RACERS))
     for number, (solver, runner) in enumerate(zip(RACERS, runners, strict=True)):
         asked = replace(options, threads=max(LEAST_THREADS[solver], share + (number < more)))
-        begun.append(Beside(runner, solver, model, asked, deadline=deadline, news=news))
+        begun.append(Beside(runner, solver, model, asked, deadline=deadline, cancel=cancel, news=news))
     ended: dict[str, Solution] = {}
     limit: Limit = "none"
     try:
-        while len(ended) < len(RACERS) and limit == "none" and not _is_decided(reading, ended):
-            if cancel is not None and cancel():
-                limit = "user"
-            elif time.monotonic() >= deadline:
-                limit = "time"
-            else:
-                try:
-                    solver, item = news.get(timeout=min(POLL_S, max(0.0, deadline - time.monotonic())))
-                except queue.Empty:
-                    continue
-                _take(reading, ended, solver, item)
+        while len(ended) < len(RACERS) and not _is_decided(reading, ended):
+            _take(reading, ended, *news.get())  # deadline and cancel end both
     except KeyboardInterrupt:
         limit = "user"
     finally:
