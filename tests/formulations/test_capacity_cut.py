@@ -66,7 +66,7 @@ def test_gpus_beside_a_job_that_takes_all_cpu_stay_idle() -> None:
 
 def test_it_raises_the_bound_where_cpu_is_short(engine: Engine) -> None:
     """Jobs that cost less could not run in their place: fillings know, flows do not."""
-    problem = compile_problem(generate("varied", jobs=600, nodes=60, gpus=4, seed=3))
+    problem = compile_problem(generate("varied", jobs=150, nodes=15, gpus=4, seed=3))
     plan = engine.solve(problem.given, method="fillings", time_limit_s=60, deterministic=True)
     made, worth = Fillings(problem), plan.levels[0].objective
     cut = made.cut(made.capacity_price())

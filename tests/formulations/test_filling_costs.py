@@ -197,7 +197,7 @@ def made(seed: int) -> Instance:
     """Rounds too large for brute force, small enough for ``counts``."""
     spec = ("cubemesh", "islands", "uniform", "contention", "varied", "gangs")[seed % 6]
     gpus = 8 if spec in ("cubemesh", "islands") else 4
-    return generate(spec, jobs=8, nodes=2 + seed % 2, gpus=gpus, seed=seed)
+    return generate(spec, jobs=10 - gpus // 2, nodes=2 + seed % 2, gpus=gpus, seed=seed)
 
 
 @pytest.mark.parametrize("seed", range(24))

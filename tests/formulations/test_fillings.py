@@ -7,7 +7,6 @@ import pytest
 
 from helpers.plan_records import plan_of
 from helpers.relaxations import MANY, Fillings, relaxed, solved
-from made_rounds import generate
 from placeopt import solve
 from placeopt.build import instance, job, machine, running
 from placeopt.check import violations
@@ -196,13 +195,6 @@ def test_workers_of_a_gang_lie_in_fillings() -> None:
     number, used = made.master.chosen(solved(made.value_model()).values, made.pool.columns)
     requests = list(requests_of(made.problem, made.groups, made.starts, made.units, number, used))
     assert [(job, len(nodes)) for job, _, nodes in requests] == [(0, 3)]
-
-
-def test_auto_takes_fillings_unless_patterns_of_gpus_come_first() -> None:
-    """Odd shares, and shares that divide one another; many fractions of jobs that repeat have a stage of their own."""
-    for spec, runs in (("resources", True), ("varied", True), ("fractions", False)):
-        plan = solve(generate(spec, jobs=60, nodes=4, gpus=4, seed=0), time_limit_s=5)
-        assert ("fillings" in [stage.name for stage in plan.stages if stage.outcome != "skipped"]) == runs
 
 
 def test_the_method_proves_small_rounds_of_odd_shares() -> None:

@@ -50,14 +50,6 @@ PLENTY: dict[str, dict[str, int | None]] = {
 }
 
 
-def name_of(group: str) -> str:
-    """Return the words for a constraint."""
-    if group.startswith(("split:", "resource:")):
-        return group.partition(":")[2]
-    words = {"drained": "drained nodes", "cpu": "CPU"}.get(group, group)
-    return words.replace("_", " ").replace("gpu", "GPU").replace("pcie", "PCIe")
-
-
 def groups_of(job: Job) -> list[str]:
     """Return the constraints that the job may state, each once."""
     groups = [f"split:{split.level}" for option in job.options for split in option.splits]

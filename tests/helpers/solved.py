@@ -1,5 +1,7 @@
 """Rounds solved for what a test looks at."""
 
+from collections.abc import Sequence
+
 from helpers.plans import NO_COSTS
 from placeopt import Instance, Plan, solve, violations
 
@@ -9,3 +11,20 @@ def planned(round_: Instance) -> Plan:
     plan = solve(round_, policy=round_.policy.model_copy(update={"weights": NO_COSTS}), time_limit_s=20)
     assert violations(round_, plan) == []
     return plan
+
+
+def compare_methods(
+    round_: Instance, best: int, methods: Sequence[str], *, exact: Sequence[str], time_limit_s: float = 20
+) -> list[Plan]:
+    """Return plans of all methods: lawful, worth ``best`` at most, bounded by no less, and proven by ``exact`` ones."""
+    plans = []
+    for method in methods:
+        plan = solve(round_, method=method, time_limit_s=time_limit_s)
+        value, *_ = plan.levels
+        assert violations(round_, plan) == [], method
+        assert value.objective <= best, method
+        assert value.bound is None or value.bound >= best, method
+        if method in exact:
+            assert value.objective == value.bound == best, method
+        plans.append(plan)
+    return plans

@@ -15,7 +15,7 @@ NO_COST = Policy(weights=Weights(communication=0, interference=0, fragmentation=
 MEDIUM = {
     "gangs": generate("gangs", jobs=24, nodes=10, gpus=4, seed=7),
     "resources": generate("resources", jobs=60, nodes=8, gpus=8, seed=1),
-    "varied": generate("varied", jobs=80, nodes=16, gpus=4, seed=2),
+    "varied": generate("varied", jobs=40, nodes=8, gpus=4, seed=2),
 }
 """Rounds that no method proves within a second."""
 

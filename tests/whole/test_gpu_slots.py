@@ -7,6 +7,7 @@ import pytest
 
 from helpers.live_engine import assert_as_if_fresh, engine_of, set_policy, step
 from helpers.plans import NO_COSTS, plan_for
+from helpers.solved import compare_methods
 from placeopt import BadInput, solve
 from placeopt.actions import plan_actions
 from placeopt.build import instance, job, machine, node
@@ -329,15 +330,9 @@ def fits(geometry: Geometry, fixed: list[tuple[str, int]], free: list[str]) -> b
 @pytest.mark.parametrize("seed", range(60))
 def test_the_optimum_is_that_of_brute_force(seed: int) -> None:
     case = Case(seeded(f"gpu-slots-{seed}"))
-    best = case.best()
-    for method in ("auto", "counts", "assignment", "best-fit", "filling-costs"):
-        plan = solve(case.round, method=method, time_limit_s=20, isolation="thread")
-        assert violations(case.round, plan) == []
-        assert plan.levels[0].objective <= best
-        assert plan.levels[0].bound is None or plan.levels[0].bound >= best
-        assert all(stage.outcome not in ("failed", "refused") for stage in plan.stages)
-        if method in ("auto", "counts", "assignment"):
-            assert plan.levels[0].objective == plan.levels[0].bound == best
+    exact = ("auto", "counts", "assignment")
+    plans = compare_methods(case.round, case.best(), (*exact, "best-fit", "filling-costs"), exact=exact)
+    assert all(stage.outcome not in ("failed", "refused") for plan in plans for stage in plan.stages)
 
 
 @pytest.mark.parametrize("seed", range(40))

@@ -7,6 +7,7 @@ import pytest
 
 from helpers.plans import NO_COSTS, plan_for
 from helpers.queues import placed
+from helpers.solved import compare_methods
 from placeopt import BadInput, solve
 from placeopt.build import instance, job, machine, node, running
 from placeopt.check import Ledger, violations
@@ -225,13 +226,8 @@ def test_the_optimum_is_that_of_brute_force(seed: int) -> None:
     round_ = make_small(seeded(f"lend-{seed}"))
     oracle = Oracle(round_)
     best = next(value for value, at in oracle.outcomes() if oracle.is_lawful(at))
-    for method in ("auto", "filling-costs", "counts", "assignment", "fcfs"):
-        plan = solve(round_, method=method, time_limit_s=20, isolation="thread")
-        assert violations(round_, plan) == []
-        assert plan.levels[0].objective <= best
-        assert plan.levels[0].bound is None or plan.levels[0].bound >= best
-        if method in ("auto", "counts", "assignment"):
-            assert plan.levels[0].objective == plan.levels[0].bound == best
+    exact = ("auto", "counts", "assignment")
+    compare_methods(round_, best, (*exact, "filling-costs", "fcfs"), exact=exact)
 
 
 @pytest.mark.parametrize("seed", range(40))
