@@ -7,6 +7,7 @@ the best solution meets the best bound, whichever solver they are from; a solver
 
 import queue
 import threading
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
@@ -70,7 +71,10 @@ def race(
     limit: Limit = "none"
     try:
         while len(ended) < len(RACERS) and not _is_decided(reading, ended):
-            _take(reading, ended, *news.get())  # deadline and cancel end both
+            seconds = min(max(deadline - time.monotonic(), 0.0), threading.TIMEOUT_MAX)
+            _take(reading, ended, *news.get(timeout=seconds))
+    except queue.Empty:  # a solver that has to be ended at the deadline is not waited for
+        limit = "time"
     except KeyboardInterrupt:
         limit = "user"
     finally:
