@@ -66,23 +66,22 @@ def test_jobs_go_where_they_may_run() -> None:
     assert all(j.conditions.nodes_allowed == ("n1",) for p in parts for j in p.jobs)
 
 
-def test_prices_balance_dear_types() -> None:
+def test_types_are_dealt_evenly() -> None:
     """Two nodes of a type that all jobs need, two that none does: a part gets one of each."""
     kinds = [machine("dear", gpus=[Gpu(model="A")]), machine("idle", gpus=[Gpu(model="B")])]
     nodes = [node("a0", "dear"), node("a1", "dear"), node("b0", "idle"), node("b1", "idle")]
     round_ = instance(nodes, [job(f"j{i}", gpu_models=("A",)) for i in range(2)], machines=kinds)
     for seed in range(5):
-        parts = split(round_, 2, "price", seed)
+        parts = split(round_, 2, seed=seed)
         assert [sorted(n.machine for n in p.cluster.nodes) for p in parts] == [["dear", "idle"]] * 2
         assert [len(p.jobs) for p in parts] == [1, 1]
 
 
-@pytest.mark.parametrize("by", ["random", "price"])
-def test_alike_parts_have_as_many_jobs_of_every_class(by: Any) -> None:
+def test_alike_parts_have_as_many_jobs_of_every_class() -> None:
     """Idle nodes of one kind: of each class no part has more than one job more than another."""
     idle = [node(f"n{i}") for i in range(8)]
     waiting = [job(f"j{size}-{i}", gpus=size, value=size) for size, n in ((1, 13), (2, 7), (4, 2)) for i in range(n)]
-    parts = split(instance(idle, waiting, machines=[machine(gpus=4)]), 4, by, seed=3)
+    parts = split(instance(idle, waiting, machines=[machine(gpus=4)]), 4, seed=3)
     assert [len(part.cluster.nodes) for part in parts] == [2] * 4
     for size, most, least in ((1, 4, 3), (2, 2, 1), (4, 1, 0)):
         counts = [sum(one.options[0].demand.gpus == size for one in part.jobs) for part in parts]
@@ -103,7 +102,7 @@ def test_bad_arguments_are_reported_with_what_was_expected() -> None:
     """Before anything is built."""
     with pytest.raises(BadInput, match="parts: 0; expected 1 or more"):
         split(racked(), 0)
-    with pytest.raises(BadInput, match="by: 'colour'; expected one of random, rack, price"):
+    with pytest.raises(BadInput, match="by: 'colour'; expected one of random, rack"):
         split(racked(), 2, "colour")
     with pytest.raises(BadInput, match="jobs: 0"):
         solve_in_parts(racked(), parts=2, jobs=0)

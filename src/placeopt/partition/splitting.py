@@ -1,11 +1,10 @@
 """
-How a round is split: nodes that must stay together, parts of like worth made of them, and waiting jobs over the parts.
+How a round is split: nodes that must stay together, parts of like room made of them, and waiting jobs over the parts.
 """
 
 from __future__ import annotations
 
 import heapq
-from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
@@ -14,7 +13,6 @@ import numpy as np
 
 from placeopt.arguments import checked
 from placeopt.errors import BadInput
-from placeopt.heuristics.scores.prices import prices_of_types
 from placeopt.model import Instance
 from placeopt.model.policy import Changes
 from placeopt.problem import IntArray, Problem, State, compile_problem, in_amounts
@@ -22,44 +20,10 @@ from placeopt.problem import IntArray, Problem, State, compile_problem, in_amoun
 Group = tuple[int, ...]
 """Nodes by number."""
 
-LEAST_WORTH = 1e-9
-"""Of a node without GPUs, so that such nodes are dealt evenly, too."""
+LEAST_ROOM = 1e-9
+"""GPU-milli of a node without free GPUs, so that such nodes are dealt evenly, too."""
 
-
-def groups_of(instance: Instance, *, by_domain: bool) -> list[Group]:
-    """Return the finest groups of nodes that no running job crosses; ``by_domain`` keeps racks whole as well."""
-    # A rack is the domain that a node lies in directly, of whatever level it is.
-    numbers = {node.id: n for n, node in enumerate(instance.cluster.nodes)}
-    ties: Any = nx.utils.UnionFind()  # of nodes that are tied to others
-    for running in instance.running:
-        if len(running.assignments) > 1:
-            ties.union(*(numbers[assignment.node] for assignment in running.assignments))
-    if by_domain:
-        first: dict[str, int] = {}
-        for n, node in enumerate(instance.cluster.nodes):
-            if node.domain is not None:
-                ties.union(first.setdefault(node.domain, n), n)
-    tied = [tuple(sorted(group)) for group in ties.to_sets()]
-    alone = set(numbers.values()).difference(*tied)
-    return sorted([*tied, *((n,) for n in alone)])
-
-
-def deal(groups: Iterable[Group], weight: np.ndarray, parts: int) -> list[list[int]]:
-    """
-    Deal groups one by one to the part that weighs least so far; return the nodes of every part, ascending.
-
-    Large groups should come first. ``weight``, (N,), is of each node; parts that would stay empty are left out.
-    """
-    heap: list[tuple[float, int]] = [(0.0, p) for p in range(parts)]
-    dealt: list[list[int]] = [[] for _ in range(parts)]
-    for group in groups:
-        load, p = heapq.heappop(heap)
-        dealt[p].extend(group)
-        heapq.heappush(heap, (load + float(weight[list(group)].sum()), p))
-    return [sorted(nodes) for nodes in dealt if nodes]
-
-
-Way = Literal["random", "rack", "price"]
+Way = Literal["random", "rack"]
 WAYS: tuple[Way, ...] = get_args(Way)
 
 
@@ -76,10 +40,8 @@ def split(instance: Instance, parts: int, by: Way = "random", seed: int = 0) -> 
     """
     Split a round, policy included, into rounds over disjoint parts of its nodes; every job goes to one of them.
 
-    There are at most ``parts``, fewer where running jobs, or racks, tie nodes together. ``by`` is ``random``: nodes are
-    drawn, by ``seed``, alike ones evenly over the parts; ``rack``: racks stay whole; or ``price``: parts have like
-    priced capacity, the price of a type of GPU being its load if demand spread evenly over all GPUs that it may take
-    (``heuristics.prices``).
+    There are at most ``parts``, fewer where running jobs, or racks, tie nodes together. Nodes are drawn, by ``seed``,
+    alike ones evenly over the parts; with ``by`` ``rack`` racks are, which stay whole.
 
     Running jobs are in the part of their nodes, and stay as they are: no part may change them. Of a class of waiting
     jobs every part gets a number in proportion to what is free there on nodes that these jobs may run on; jobs that may
@@ -104,56 +66,53 @@ def check_split(parts: int, by: str) -> None:
 def deal_parts(problem: Problem, parts: int, by: Way, seed: int) -> list[Part]:
     """Return the parts of a compiled round; see ``split``."""
     rng = np.random.default_rng(seed)
-    price = np.ones(len(problem.type_model))
-    if by == "price":
-        price = np.maximum(prices_of_types(problem, problem.jobs_per_class), LEAST_WORTH)
     state = State(problem)
-    free = _free_worth(state, price)
-    listed = len(problem.given.cluster.nodes)
-    groups = _with_listed(groups_of(problem.instance, by_domain=by == "rack"), listed)
-    dealt = deal(_in_order(groups, state, free, by, rng), free, parts)
-    of_node = np.zeros(problem.num_nodes, dtype=np.int64)
-    for number, nodes in enumerate(dealt):
-        of_node[nodes] = number
-    of_job = _deal_jobs(problem, of_node, len(dealt), free, price, rng)
-    return [
-        Part(np.array(nodes, dtype=np.int64), np.flatnonzero(of_job == number)) for number, nodes in enumerate(dealt)
-    ]
+    free = np.bincount(problem.gpu_node, weights=state.gpu_free_milli, minlength=problem.num_nodes) + LEAST_ROOM
+    of_node = _deal_nodes(groups_of(problem.instance, by_domain=by == "rack"), state, free, parts, rng)
+    of_job = _deal_jobs(problem, of_node, free, rng)
+    return [Part(np.flatnonzero(of_node == p), np.flatnonzero(of_job == p)) for p in range(int(of_node.max()) + 1)]
 
 
-def _with_listed(groups: list[Group], listed: int) -> list[Group]:
-    """Put nodes that jobs run on but the cluster does not list, from number ``listed`` on, beside one that it does."""
-    lone = [node for group in groups if group[0] >= listed for node in group]
-    return [(*groups[0], *lone), *(group for group in groups[1:] if group[0] < listed)]
+def groups_of(instance: Instance, *, by_domain: bool) -> list[Group]:
+    """Return the finest groups of nodes that no running job crosses; ``by_domain`` keeps racks whole as well."""
+    # A rack is the domain that a node lies in directly, of whatever level it is.
+    numbers = {node.id: n for n, node in enumerate(instance.cluster.nodes)}
+    ties: Any = nx.utils.UnionFind()  # of nodes that are tied to others
+    for running in instance.running:
+        if len(running.assignments) > 1:
+            ties.union(*(numbers[assignment.node] for assignment in running.assignments))
+    if by_domain:
+        first: dict[str, int] = {}
+        for n, node in enumerate(instance.cluster.nodes):
+            if node.domain is not None:
+                ties.union(first.setdefault(node.domain, n), n)
+    tied = [tuple(sorted(group)) for group in ties.to_sets()]
+    alone = set(numbers.values()).difference(*tied)
+    return sorted([*tied, *((n,) for n in alone)])
 
 
-def _free_worth(state: State, price: np.ndarray) -> np.ndarray:
-    """Shape (N,): free GPU share of every node, by the price of its type."""
-    problem = state.problem
-    free = state.gpu_free_milli * price[problem.gpu_type]
-    worth: np.ndarray = np.bincount(problem.gpu_node, weights=free, minlength=problem.num_nodes) + LEAST_WORTH
-    return worth
+def _deal_nodes(groups: list[Group], state: State, free: np.ndarray, parts: int, rng: np.random.Generator) -> IntArray:
+    """
+    Shape (N,): the part of every node; parts that would stay empty are left out.
 
-
-def _in_order(
-    groups: list[Group], state: State, free: np.ndarray, by: Way, rng: np.random.Generator
-) -> Iterable[Group]:
-    """Return the groups as they are dealt: large ones first, then the dearest, or alike ones one after the other."""
+    Groups go one by one, large ones first and alike ones one after the other, to the part with least room so far. Nodes
+    that jobs run on but the cluster does not list, which have the last numbers, go to the first part.
+    """
+    listed = len(state.problem.given.cluster.nodes)
+    groups = [group for group in groups if group[0] < listed]
     first = np.array([group[0] for group in groups], dtype=np.int64)
     size = np.array([len(group) for group in groups], dtype=np.int64)
-    drawn = rng.permutation(len(groups))
-    if by == "price":
-        number = np.repeat(np.arange(len(groups)), size)
-        worth = np.bincount(number, weights=free[np.concatenate(groups)], minlength=len(groups))
-        order = np.lexsort((drawn, -worth, -size))
-    else:
-        order = np.lexsort((drawn, *state.node_free[first].T, free[first], state.problem.node_class[first], -size))
-    return (groups[g] for g in order.tolist())
+    alike = (*state.node_free[first].T, free[first], state.problem.node_class[first], -size)
+    of_node = np.zeros(state.problem.num_nodes, dtype=np.int64)
+    loads: list[tuple[float, int]] = [(0.0, p) for p in range(min(parts, len(groups)))]
+    for g in np.lexsort((rng.permutation(len(groups)), *alike)).tolist():
+        nodes = list(groups[g])
+        load, of_node[nodes] = loads[0]
+        heapq.heapreplace(loads, (load + float(free[nodes].sum()), int(of_node[nodes[0]])))
+    return of_node
 
 
-def _deal_jobs(
-    problem: Problem, of_node: IntArray, parts: int, free: np.ndarray, price: np.ndarray, rng: np.random.Generator
-) -> IntArray:
+def _deal_jobs(problem: Problem, of_node: IntArray, free: np.ndarray, rng: np.random.Generator) -> IntArray:
     """
     Shape (J,): the part of every job; running ones where they are.
 
@@ -165,11 +124,13 @@ def _deal_jobs(
     waiting = np.ones(problem.num_jobs, dtype=bool)
     for job, placement in problem.running.items():
         of_job[job], waiting[job] = of_node[placement.nodes[0]], False
-    room, asked = _room_of_classes(problem, of_node, parts, free), _asked_worth(problem, price)
     jobs = rng.permutation(np.flatnonzero(waiting))
     jobs = jobs[np.argsort(problem.job_class[jobs], kind="stable")]
     start = np.searchsorted(problem.job_class[jobs], np.arange(problem.num_classes + 1))
-    whole = np.bincount(of_node, weights=free, minlength=parts)
+    room, asked = _room_of_classes(problem, of_node, free), np.zeros(problem.num_classes)
+    classes, options = problem.first_options
+    asked[classes] = problem.options.total_milli[options]
+    whole = np.bincount(of_node, weights=free)
     left = whole.copy()
     for k in np.argsort(-asked, kind="stable").tolist():
         mine, total = jobs[start[k] : start[k + 1]], room[k].sum()
@@ -183,26 +144,17 @@ def _deal_jobs(
             number[part] += 1
             left[part] -= asked[k]
             open_[part] = False
-        of_job[mine] = np.repeat(np.arange(parts), number)
+        of_job[mine] = np.repeat(np.arange(len(whole)), number)
     return of_job
 
 
-def _asked_worth(problem: Problem, price: np.ndarray) -> np.ndarray:
-    """Shape (K,): GPU share that a job asks for in its first option, by the mean price of the types it may take."""
-    options, (classes, first) = problem.options, problem.first_options
-    types = options.gpu_type_ok[first]
-    worth = np.zeros(problem.num_classes)
-    worth[classes] = options.total_milli[first] * ((types @ price) / np.maximum(types.sum(axis=1), 1))
-    return worth
-
-
-def _room_of_classes(problem: Problem, of_node: IntArray, parts: int, free: np.ndarray) -> np.ndarray:
+def _room_of_classes(problem: Problem, of_node: IntArray, free: np.ndarray) -> np.ndarray:
     """Shape (K, parts): what is free in a part on nodes that a class of jobs may run on in one of its options."""
-    options, kinds = problem.options, int(problem.node_class.max(initial=0)) + 1
-    may = np.zeros((problem.num_classes, kinds), dtype=bool)
+    options, shape = problem.options, (int(problem.node_class.max()) + 1, int(of_node.max()) + 1)
+    may = np.zeros((problem.num_classes, shape[0]), dtype=bool)
     np.logical_or.at(may, options.job_class, options.node_class_ok)
-    cells = np.bincount(problem.node_class * parts + of_node, weights=free, minlength=kinds * parts)
-    room: np.ndarray = may @ cells.reshape(kinds, parts)
+    cells = np.bincount(problem.node_class * shape[1] + of_node, weights=free, minlength=shape[0] * shape[1])
+    room: np.ndarray = may @ cells.reshape(shape)
     return room
 
 

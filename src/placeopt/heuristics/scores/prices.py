@@ -10,7 +10,7 @@ from placeopt.heuristics.scores.cutting_stock import share_prices
 from placeopt.heuristics.scores.fit import Stranding
 from placeopt.heuristics.scores.score import Score
 from placeopt.heuristics.scores.table import Columns, FloatArray
-from placeopt.problem import CPU, MEMORY, BoolArray, IntArray, Problem, State
+from placeopt.problem import CPU, MEMORY, IntArray, Problem, State
 
 MOST_KNOWN = 200_000
 """States of a node's GPUs that are cached; beyond that the cache is cleared."""
@@ -196,30 +196,19 @@ def cpu_of_cpu_only(problem: Problem, counts: IntArray, cpu_per_gpu: float) -> f
 
 
 def prices_of_nodes(problem: Problem, counts: IntArray) -> np.ndarray:
-    """Shape (C,): `_even_load` of each class of nodes, where a kind of job can run while the node is idle."""
-    classes = problem.options.node_class_ok.shape[1]
-    gpus = np.bincount(problem.node_class, weights=np.diff(problem.node_gpu_start), minlength=classes)
-    return _even_load(problem, counts, problem.options.node_class_ok, gpus)
-
-
-def prices_of_types(problem: Problem, counts: IntArray) -> np.ndarray:
-    """Shape (T,): `_even_load` of each type of GPU, which a kind of job may take."""
-    capacity = np.bincount(problem.gpu_type, minlength=len(problem.type_model))
-    return _even_load(problem, counts, problem.options.gpu_type_ok, capacity)
-
-
-def _even_load(problem: Problem, counts: IntArray, may: BoolArray, capacity: np.ndarray) -> np.ndarray:
     """
-    Shape (X,): load of X places if ``counts``, (K,), jobs spread evenly over the GPUs where they ``may``, (O, X), run.
+    Shape (C,): load of each class of nodes if ``counts``, (K,), jobs spread evenly over the GPUs that they may use.
 
-    The sum, over kinds of jobs that may run there, of the kind's demand over the GPUs, ``capacity`` (X,), of all such
-    places. Demand is scaled so that all of it is the capacity of the cluster. A kind that runs anywhere raises all
+    The sum, over kinds of jobs that can run there while the node is idle, of the kind's demand over the GPUs of all
+    such nodes. Demand is scaled so that all of it is the capacity of the cluster. A kind that runs anywhere raises all
     prices alike, so only jobs bound to GPU models, or to nodes that are large enough, make a difference.
     """
+    may = problem.options.node_class_ok
+    gpus = np.bincount(problem.node_class, weights=np.diff(problem.node_gpu_start), minlength=may.shape[1])
     has, first = problem.first_options
     demand = counts[has] * problem.options.total_milli[first]
     runs = may[first] & (demand > 0)[:, None]
-    eligible = runs @ capacity
+    eligible = runs @ gpus
     even = np.where(eligible > 0, demand / np.maximum(eligible, 1), 0)
     prices: np.ndarray = (even @ runs) * problem.num_gpus / max(int(demand.sum()), 1)
     return prices
