@@ -22,8 +22,8 @@ from helpers.live_engine import (
 from helpers.plans import plan_for
 from placeopt import Engine, Instance, Policy, StaleSnapshot, Unsupported
 from placeopt.build import instance, job, machine, node, running
-from placeopt.edits import AddDomains, AddJobs, AddMachines, PutNodes, Start
-from placeopt.model import Changes, Domain, Job, Queue, Split
+from placeopt.edits import AddDomains, AddJobs, AddMachines, Label, PutNodes, Start
+from placeopt.model import Changes, Domain, Flavor, FlavorAllowance, Job, Queue, Split
 
 GANG, SMALL = job("gang", workers=2, gpus=4), job("small", gpus=1)
 FIRST, SECOND, WIDE = job("first", gpus=2), job("second", gpus=2, nodes_allowed=("n2",)), job("wide", gpus=4)
@@ -292,3 +292,14 @@ def test_a_policy_under_which_what_runs_contradicts_itself() -> None:
     policy = Policy(share_mode="overcommit", jobs_per_gpu_max=2)
     with engine_of(1, jobs, running=[running(held, [("n0", [0])]) for held in jobs], policy=policy) as engine:
         refuses(engine, [("running placements", lambda one: set_policy(one, Policy()))])
+
+
+def test_a_label_gives_a_node_another_flavor() -> None:
+    """A job whose queue has the fast flavor alone waits until a node is labelled so."""
+    queue = Queue(id="q", flavors=(FlavorAllowance(flavor="fast"),))
+    policy = Policy(queues=(queue,), flavors=(Flavor(id="fast", node_selector={"pool": "fast"}),))
+    with engine_of(2, [job("a", queue="q")], policy=policy) as engine:
+        assert places(engine.place(["a"])) == {}
+        engine.edit([Label(do="label", labels={"pool": "fast"}, nodes=("n1",))])
+        assert places(engine.place(["a"])) == {"a": [("n1", [0])]}
+        assert_as_if_fresh(engine)

@@ -10,13 +10,14 @@ from itertools import filterfalse
 import numpy as np
 
 from placeopt.errors import BadInput, PlaceoptError
+from placeopt.live_cluster.carry_over import carried_over
 from placeopt.live_cluster.changes import ClusterChanges
 from placeopt.live_cluster.cluster_record import ClusterRecord
 from placeopt.live_cluster.history import History
 from placeopt.live_cluster.incremental_placer import IncrementalPlacer
 from placeopt.live_cluster.parts import Parts
 from placeopt.live_cluster.starts_plan import StartsPlan
-from placeopt.live_cluster.waiting_rounds import load_on, nodes_with_room
+from placeopt.live_cluster.waiting_rounds import nodes_with_room
 from placeopt.model import Instance, Job, Node, Policy, Running
 from placeopt.problem import Placement, Problem, State
 from placeopt.problem.compile import refuse_huge_values
@@ -47,16 +48,21 @@ class ClusterState:
         self.parts = Parts(instance, self.policy)
         classes, problem = self.parts.classes, self.parts.class_problem(self.record.bare())
         refuse_huge_values(problem.options, classes.count, self.policy, len(instance.running))
-        self.node_number = {name: n for n, name in enumerate(problem.node_ids)}
-        self.placed: dict[str, Placement] = {
-            held.job: running_placement(held, problem, classes.number(held.job), self.node_number)
-            for held in instance.running
-        }
-        """Where jobs run, in options of the class problem."""
+        self._number_nodes(problem)
         whole = self.parts.problem(instance, problem, classes.rows, self.placed)
         self._whole = instance, whole
         self.placer = IncrementalPlacer(problem, classes.count, State(whole))
         self.placer.held_value = int(problem.options.value[[held.option for held in self.placed.values()]].sum())
+
+    def _number_nodes(self, problem: Problem) -> None:
+        """Take the numbers of nodes that the class problem has, for names and for what runs."""
+        classes = self.parts.classes
+        self.node_number = {name: n for n, name in enumerate(problem.node_ids)}
+        self.placed: dict[str, Placement] = {
+            job: running_placement(held, problem, classes.number(job), self.node_number)
+            for job, held in self.record.running.items()
+        }
+        """Where jobs run, in options of the class problem."""
 
     @property
     def snapshot(self) -> Instance:
@@ -75,7 +81,8 @@ class ClusterState:
         instance = record.bare(tuple(map(record.jobs.__getitem__, waiting)))
         nodes = nodes_with_room(state, np.unique(parts.classes.columns(waiting)[0]))
         problem = parts.problem(instance, state.problem, waiting, {}, nodes)
-        return replace(problem, base_load=state.base_load() if nodes is None else load_on(nodes, problem, state))
+        load = state if nodes is None else carried_over(state, problem, nodes)
+        return replace(problem, base_load=load.base_load())
 
     def problem(self) -> Problem:
         """Return what ``compile_problem`` makes of the snapshot, from the parts."""
@@ -131,14 +138,19 @@ class ClusterState:
         with self.restored():
             for job_id in stop:
                 self.stop(job_id)
-            keeps_numbers = not nodes or (not self.parts.lost and all(map(self._keeps_numbers, nodes.items())))
+            keeps_machines = not nodes or (not self.parts.lost and all(map(self._keeps_machine, nodes.items())))
+            keeps_nodes = all(node is not None and name in record.nodes for name, node in nodes.items())
             known_holds = record.holds_for_some
             record.put_nodes(nodes)
             other_holds = record.hold(changes.holds, now_ms)
             self._refuse_contradictions("nodes", [name for name, node in nodes.items() if node is not None])
-            if keeps_numbers and record.holds_for_some == known_holds and self.parts.classes.tells_apart(add):
-                self.parts.nodes_changed(record.bare(), other_holds=other_holds)
+            if keeps_machines and record.holds_for_some == known_holds and self.parts.classes.tells_apart(add):
+                # which flavor a node has may hang on its labels
+                other_nodes = not keeps_nodes or bool(nodes and self.policy.flavors)
+                self.parts.nodes_changed(record.bare(), other_nodes=other_nodes, other_holds=other_holds)
                 self._change_jobs(add, remove, (), other_hardware=True)
+                if not keeps_nodes:
+                    self._number_nodes(self.placer.problem)
                 return
             for job_id in remove:
                 del record.jobs[job_id]
@@ -146,13 +158,11 @@ class ClusterState:
             record.look_for_limits(add)
             self._compile(record.bare(tuple(record.jobs.values()), tuple(record.running.values())))
 
-    def _keeps_numbers(self, change: tuple[str, Node | None]) -> bool:
-        """Return whether a change of a node leaves the numbers of nodes and GPUs, and their links, as they are."""
+    def _keeps_machine(self, change: tuple[str, Node | None]) -> bool:
+        """Return whether a node comes or goes, or has the machine type and the domain that it had."""
         name, node = change
         before = self.record.nodes.get(name)
-        if node is None or before is None:
-            return False
-        return (node.machine, node.domain) == (before.machine, before.domain)
+        return node is None or before is None or (node.machine, node.domain) == (before.machine, before.domain)
 
     def _change_jobs(
         self, add: tuple[Job, ...], remove: tuple[str, ...], stop: tuple[str, ...], *, other_hardware: bool = False
@@ -180,7 +190,9 @@ class ClusterState:
         for job, number in zip(add, numbers, strict=True):
             record.jobs[job.id] = classes.add(job, number)
         record.look_for_limits(add)
-        if problem is not placer.problem:
+        if other_hardware:
+            placer.use_hardware(problem, classes.count)
+        elif problem is not placer.problem:
             placer.use_classes(problem, classes.count)
 
     def prioritise(self, priority: Mapping[str, int]) -> None:

@@ -85,9 +85,8 @@ class Edits:
         """
         Carry out steps, in order: one new revision, or none if nothing changes. All of them, or none and an error.
 
-        The cluster is then that of `placeopt.edits.apply` on the snapshot. A single step about jobs, holds, GPUs, the
-        time, or labels, taints and drains of nodes changes what it names; any other, and several together, may take as
-        long as ``load``.
+        The cluster is then that of `placeopt.edits.apply` on the snapshot. A single step about jobs, nodes, holds, GPUs
+        or the time changes what it names; any other, and several together, may take as long as ``load``.
 
         Parameters
         ----------

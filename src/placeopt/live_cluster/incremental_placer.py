@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from placeopt.heuristics import CHOOSERS, Candidates, Chooser, place, score_named
+from placeopt.live_cluster.carry_over import carried_over
 from placeopt.problem import BoolArray, IntArray, Move, Placement, Problem, State
 from placeopt.solving.draft import Recorder
 
@@ -32,9 +33,16 @@ class IncrementalPlacer:
         self._worth: dict[int, int] = {}
         self._recorder: Recorder | None = None
 
+    def use_hardware(self, problem: Problem, counts: IntArray) -> None:
+        """Replace the problem by one of changed hardware, in which nodes that came are the last."""
+        there = set(problem.node_ids)
+        nodes = np.flatnonzero([name in there for name in self.problem.node_ids])
+        self.state = carried_over(self.state, problem, nodes)
+        self.state.relations = []
+        self.use_classes(problem, counts)
+
     def use_classes(self, problem: Problem, counts: IntArray) -> None:
-        """Replace the problem by one of other classes of jobs, or of nodes that offer other amounts."""
-        self.state.node_free += problem.node_capacity - self.problem.node_capacity
+        """Replace the problem by one of more classes of jobs, or another mix of them, on the same hardware."""
         self.state.problem = self.problem = problem
         self.state.placements = [None] * problem.num_jobs
         self._counts = counts

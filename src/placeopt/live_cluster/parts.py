@@ -129,9 +129,11 @@ class Parts:
         self.hardware: Hardware = compile_hardware(with_lost(instance, self.lost), policy)
         self._node_classes: tuple[object, tuple[IntArray, list[int]]] | None = None
 
-    def nodes_changed(self, instance: Instance, *, other_holds: bool) -> None:
-        """Take nodes of other labels, taints or drain, or other holds; machines and domains of nodes are as before."""
-        if other_holds:
+    def nodes_changed(self, instance: Instance, *, other_nodes: bool, other_holds: bool) -> None:
+        """Take nodes of other labels, taints or drain, or others (``other_nodes``), or other holds."""
+        if other_nodes:
+            self.hardware = compile_hardware(instance, self.policy, self.hardware.topology)
+        elif other_holds:
             self.hardware = with_holds(self.hardware, with_lost(instance, self.lost))
         self._node_classes = None
 

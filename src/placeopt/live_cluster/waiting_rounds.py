@@ -8,8 +8,7 @@ import numpy as np
 
 from placeopt.heuristics import SCORES
 from placeopt.model import Policy, Running
-from placeopt.problem import BoolArray, IntArray, Problem, State
-from placeopt.problem.arrays import BaseLoad, Room
+from placeopt.problem import BoolArray, IntArray, State
 from placeopt.problem.compile import options_among
 from placeopt.solving.methods import Method
 
@@ -76,30 +75,3 @@ def _has_gpu(state: State, milli: int, memory_mib: int) -> BoolArray:
         gpu &= state.gpu_jobs < problem.jobs_per_gpu
     has: BoolArray = np.bincount(problem.gpu_node[gpu], minlength=problem.num_nodes) > 0
     return has
-
-
-def load_on(nodes: IntArray, part: Problem, state: State) -> BaseLoad:
-    """Return what is held on some nodes of ``state``; ``part``: the problem with these nodes alone, in this order."""
-    whole = state.problem
-    gpus = np.flatnonzero(np.isin(whole.gpu_node, nodes))
-    links = np.append(nodes, np.arange(whole.num_nodes, len(state.link_load)))
-    free = Room(
-        node_free=state.node_free[nodes],
-        gpu_free_milli=state.gpu_free_milli[gpus],
-        gpu_free_memory=state.gpu_free_memory[gpus],
-        gpu_jobs=state.gpu_jobs[gpus],
-        gpu_utilisation=state.gpu_utilisation[gpus],
-        gpu_slots=state.gpu_slots[gpus],
-        level_free=[],
-        link_load=state.link_load[links],
-        queue_used=state.queue_used.copy(),
-    )
-    for level in part.levels:
-        held = level.gpu_to_domain[free.gpu_jobs > 0]
-        free.level_free.append(level.total - np.bincount(held[held >= 0], minlength=len(level.total)))
-    shifts = (part.node_gpu_start[:-1] - whole.node_gpu_start[nodes]).tolist()
-    tenants = [
-        {(profile, tuple([gpu + by for gpu in held])): count for (profile, held), count in state.tenants[node].items()}
-        for node, by in zip(nodes.tolist() if state.tenants else (), shifts, strict=False)
-    ]
-    return BaseLoad(free, tenants)
