@@ -8,7 +8,17 @@ from helpers.scenarios import two_sockets
 from placeopt import solve
 from placeopt.build import instance, job, running
 from placeopt.explain import Explanation, explain
-from placeopt.model import Communication, Instance, Job, Policy, Postpone
+from placeopt.model import (
+    Communication,
+    Flavor,
+    FlavorAllowance,
+    Instance,
+    Job,
+    Policy,
+    Postpone,
+    Queue,
+    Quota,
+)
 from placeopt.readable import plain
 from placeopt.report.text import explanation_page
 
@@ -69,3 +79,13 @@ def test_other_rules_ignore_minimal_utility(rule: str) -> None:
     found = explained(one_minsky(pair(), on=(0, 1, 2), values=(1, 5, 9), rule=rule))
     assert (found.reason, found.best_place, found.remedies.level) == ("conflict", None, None)
     assert stopped(found) == ["held-0"]
+
+
+def test_in_a_queue_of_flavors() -> None:
+    """GPUs 1 and 3 are free, on a node of the flavor that the job's queue may use."""
+    round_ = one_minsky(pair().model_copy(update={"queue": "q"}))
+    queue = Queue(id="q", flavors=(FlavorAllowance(flavor="f", quota=Quota(gpu_milli=9000)),))
+    policy = round_.policy.model_copy(update={"queues": (queue,), "flavors": (Flavor(id="f"),)})
+    found = explained(round_.model_copy(update={"policy": policy}))
+    assert (found.reason, found.plan_reason, found.proven) == ("postponed", "postponed", True)
+    assert found.detail == "has room beside the plan, at a utility of 253/1000 at best, on n0; it asks for 300/1000"

@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from placeopt.model import (
+    Flavor,
+    FlavorAllowance,
     Fragmentation,
     Horus,
     Interference,
@@ -61,6 +63,7 @@ def make_policy(choice: Choice, **fields: Any) -> Policy:
             memory_thousandths=choice.pick((500, 0, 1000, 123_457)),
             utilisation_thousandths=choice.pick((500, 0, 77_777)),
         ),
+        "flavors": tuple(Flavor(id=name, gpu_models=(name,)) for name in GPU_MODELS),
         "queues": tuple(_queue(choice, name) for name in ("q0", "q1")) if choice.chance(0.3) else (),
     }
     return Policy(**{**drawn, **fields})
@@ -94,7 +97,13 @@ def _queue(choice: Choice, name: str) -> Queue:
         borrow=quota(0.4, 2),
         dominant_share_percent=choice.maybe(0.4, 10, 90),
         borrow_percent=choice.pick((0, 0, 10)),
+        flavors=tuple(_of_flavor(choice, name) for name in choice.some(GPU_MODELS, 0.7)) if choice.chance(0.3) else (),
     )
+
+
+def _of_flavor(choice: Choice, name: str) -> FlavorAllowance:
+    """Draw what a queue may hold on the nodes of a flavor."""
+    return FlavorAllowance(flavor=name, quota=Quota(gpu_milli=choice.maybe(0.7, 0, 4000, 250)))
 
 
 policies = strategy(make_policy)

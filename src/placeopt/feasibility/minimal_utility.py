@@ -85,6 +85,8 @@ def possible_placements(state: State, job: int, among: Container[int] | None = N
         (requirement.option, requirement.flavor): requirement for requirement in requirements_of(problem, record)
     }
     for option in problem.options_of(job):
+        if options.kinds[option] not in requirements:  # only jobs that run on nodes of no flavor have it
+            continue
         requirement, workers = requirements[options.kinds[option]], int(options.workers[option])
         most, usable = room.workers(requirement.resized(workers)), np.flatnonzero(room.usable(requirement))
         nodes = [n for n in np.flatnonzero(most).tolist() if among is None or n in among]

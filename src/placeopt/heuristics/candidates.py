@@ -15,9 +15,6 @@ from placeopt.problem import BoolArray, IntArray, Move, Problem, State
 from placeopt.problem.free_capacity import gpus_with_room, times_by_resources
 from placeopt.problem.gpu_slots import with_room
 
-MANY_CHANGES = 32
-"""Share of the nodes, one in so many, from which changed ones are looked for among all instead of in the journal."""
-
 
 def never() -> bool:
     """Return false: no deadline, and no cancellation."""
@@ -41,9 +38,9 @@ class Candidates:
     """
     Scores of nodes per shape of option, kept up to date as nodes change.
 
-    A journal lists the nodes that changed; when a shape is needed again, only nodes changed since are scored again.
-    So a queue of many jobs of few classes costs one node's worth of work a job, not a cluster's. ``for_many`` jobs a
-    score that computes whole columns keeps them in a table, where that serves the problem.
+    When a shape is needed again, only nodes that changed since are scored again. So a queue of many jobs of few classes
+    costs one node's worth of work a job, not a cluster's. ``for_many`` jobs a score that computes whole columns keeps
+    them in a table, where that serves the problem.
     """
 
     def __init__(self, state: State, score: Score, over: Callable[[], bool] = never, *, for_many: bool = False) -> None:
@@ -59,8 +56,9 @@ class Candidates:
         self._score = score
         self._shape = option_shapes(self.problem, score.option_features(self.problem))
         self._bundles: dict[int, _Bundle] = {}
-        self._journal: list[int] = []
-        self._cache: dict[int, tuple[int, FloatArray, IntArray]] = {}  # per shape: journal read, scores, rooms
+        self._changes = 0
+        self._changed_at = np.full(self.problem.num_nodes, -1, dtype=np.int64)  # number of each node's last change
+        self._known: dict[int, tuple[int, FloatArray, IntArray]] = {}  # by shape: changes taken in, scores, rooms
         start = self.problem.node_gpu_start
         per_node = np.diff(start)
         width = int(per_node.max(initial=0))
@@ -69,7 +67,6 @@ class Candidates:
         self.slot_gpu: IntArray = np.where(self.slot_exists, slots, 0)  # (N, width) global GPU of each slot
         self._equal_nodes = bool((per_node == width).all())  # then the slots of a node are a row of the state's arrays
         self._each_slot = np.ones(width, dtype=np.int64)
-        self._at = np.full(self.problem.num_nodes, -1, dtype=np.int64)  # where the journal last names each node
         columns = score.columns(state) if for_many and isinstance(score, ColumnScore) and serves(self.problem) else None
         self._table = None if columns is None else ScoreTable(columns)
         self.room_is_all = self._table is not None
@@ -83,12 +80,8 @@ class Candidates:
         if self._table is not None:
             self._table.changed(node)
             return
-        self._at[node] = len(self._journal)
-        self._journal.append(node)
-        if len(self._journal) > 4 * self.problem.num_nodes + 1000:  # what fell behind that far is worked out again
-            self._journal.clear()
-            self._cache.clear()
-            self._at.fill(-1)
+        self._changed_at[node] = self._changes
+        self._changes += 1
 
     def apply(self, move: Move) -> Move:
         """Carry out a move in the state, note the nodes that it changes, and return the move that takes it back."""
@@ -121,35 +114,17 @@ class Candidates:
         if self._table is not None:
             row = self._table.row(option)
             return row, (row < np.inf).astype(np.int64)  # of one worker: once or not at all
-        shape = self._shape[option]
-        cached = self._cache.get(shape)
-        if cached is None:
-            nodes = np.flatnonzero(self.problem.node_ok(option))
-            scores = np.full(self.problem.num_nodes, np.inf)
-            rooms = np.zeros(self.problem.num_nodes, dtype=np.int64)
-            if len(nodes):
-                scores[nodes], rooms[nodes] = self.evaluate(option, nodes)
-        else:
-            seen, scores, rooms = cached
-            if seen == len(self._journal):
-                return scores, rooms
-            self._evaluate_again(option, self._changed_since(seen), scores, rooms)
-        self._cache[shape] = (len(self._journal), scores, rooms)
-        return scores, rooms
-
-    def _changed_since(self, seen: int) -> list[int] | IntArray:
-        """Return the nodes that the journal names from ``seen`` on, each once; an array where they may be many."""
-        if (len(self._journal) - seen) * MANY_CHANGES < self.problem.num_nodes:
-            return list(dict.fromkeys(self._journal[seen:]))
-        return (self._at >= seen).nonzero()[0]
-
-    def _evaluate_again(self, option: int, changed: list[int] | IntArray, scores: FloatArray, rooms: IntArray) -> None:
-        """Write scores and rooms of nodes again, as far as the option may run there."""
-        nodes = np.asarray(changed, dtype=np.int64)
+        shape, number = self._shape[option], self.problem.num_nodes
+        seen, scores, rooms = self._known.get(shape) or (-1, np.full(number, np.inf), np.zeros(number, dtype=np.int64))
+        if seen == self._changes:
+            return scores, rooms
+        nodes = np.flatnonzero(self._changed_at >= seen)
         if not self._bundle(option).any_class:
             nodes = nodes[self.problem.options.node_class_ok[option][self.problem.node_class[nodes]]]
         if len(nodes):
             scores[nodes], rooms[nodes] = self.evaluate(option, nodes)
+        self._known[shape] = (self._changes, scores, rooms)
+        return scores, rooms
 
     def _bundle(self, option: int) -> _Bundle:
         bundle = self._bundles.get(option)

@@ -30,7 +30,7 @@ class MachineKind:
         self.levels: list[list[int]] = levels.tolist()
         """Shape (g, g): where two GPUs meet: 0 the same GPU, 1 a switch, 2 a socket, 3 the node."""
         socket, gpus = np.unique(problem.gpu_socket[here], return_inverse=True, return_counts=True)[1:]
-        of_socket = int(np.lcm.reduce(gpus))
+        of_socket = int(np.lcm.reduce(gpus, initial=1))
         self.share: list[int] = (of_socket // gpus[socket]).tolist()
         """Shape (g,): what each GPU counts in eq. 5 in whole numbers, where all sockets count alike."""
         self.whole = of_socket * len(gpus)
