@@ -63,10 +63,11 @@ def make_policy(choice: Choice, **fields: Any) -> Policy:
             memory_thousandths=choice.pick((500, 0, 1000, 123_457)),
             utilisation_thousandths=choice.pick((500, 0, 77_777)),
         ),
-        "flavors": tuple(Flavor(id=name, gpu_models=(name,)) for name in GPU_MODELS),
         "queues": tuple(_queue(choice, name) for name in ("q0", "q1")) if choice.chance(0.3) else (),
     }
-    return Policy(**{**drawn, **fields})
+    has_flavors = any(queue.flavors for queue in {**drawn, **fields}["queues"])
+    flavors = tuple(Flavor(id=name, gpu_models=(name,)) for name in GPU_MODELS if has_flavors)
+    return Policy(**{**drawn, "flavors": flavors, **fields})
 
 
 def _target(choice: Choice) -> TargetWorker:
