@@ -28,6 +28,8 @@ def carried_over(state: State, problem: Problem, nodes: IntArray) -> State:
     out.queue_used[:] = state.queue_used
     shifts = (problem.node_gpu_start[:n] - before.node_gpu_start[nodes]).tolist()
     for there, node, by in zip(out.tenants, nodes.tolist(), shifts, strict=False):
-        for (profile, held), count in state.tenants[node].items():
-            there[profile, tuple([gpu + by for gpu in held])] = count
+        here = state.tenants[node]
+        if by:
+            here = {(profile, tuple([gpu + by for gpu in held])): count for (profile, held), count in here.items()}
+        there.update(here)
     return out

@@ -48,16 +48,18 @@ class ClusterState:
         self.parts = Parts(instance, self.policy)
         classes, problem = self.parts.classes, self.parts.class_problem(self.record.bare())
         refuse_huge_values(problem.options, classes.count, self.policy, len(instance.running))
-        self._number_nodes(problem)
+        self._number_nodes(problem, moved=True)
         whole = self.parts.problem(instance, problem, classes.rows, self.placed)
         self._whole = instance, whole
         self.placer = IncrementalPlacer(problem, classes.count, State(whole))
         self.placer.held_value = int(problem.options.value[[held.option for held in self.placed.values()]].sum())
 
-    def _number_nodes(self, problem: Problem) -> None:
-        """Take the numbers of nodes that the class problem has, for names and for what runs."""
+    def _number_nodes(self, problem: Problem, *, moved: bool) -> None:
+        """Take the numbers of nodes that the class problem has; ``moved``: whether nodes with jobs had others."""
         classes = self.parts.classes
         self.node_number = {name: n for n, name in enumerate(problem.node_ids)}
+        if not moved:
+            return
         self.placed: dict[str, Placement] = {
             job: running_placement(held, problem, classes.number(job), self.node_number)
             for job, held in self.record.running.items()
@@ -149,8 +151,7 @@ class ClusterState:
                 other_nodes = not keeps_nodes or bool(nodes and self.policy.flavors)
                 self.parts.nodes_changed(record.bare(), other_nodes=other_nodes, other_holds=other_holds)
                 self._change_jobs(add, remove, (), other_hardware=True)
-                if not keeps_nodes:
-                    self._number_nodes(self.placer.problem)
+                self._number_nodes(self.placer.problem, moved=None in nodes.values())
                 return
             for job_id in remove:
                 del record.jobs[job_id]
