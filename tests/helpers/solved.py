@@ -16,12 +16,17 @@ def planned(round_: Instance) -> Plan:
 def compare_methods(
     round_: Instance, best: int, methods: Sequence[str], *, exact: Sequence[str], time_limit_s: float = 20
 ) -> list[Plan]:
-    """Return plans of all methods: lawful, worth ``best`` at most, bounded by no less, and proven by ``exact`` ones."""
+    """
+    Return plans of all methods: lawful, worth ``best`` at most, bounded by no less, and proven by ``exact`` ones.
+
+    No stage of any failed.
+    """
     plans = []
     for method in methods:
         plan = solve(round_, method=method, time_limit_s=time_limit_s)
         value, *_ = plan.levels
         assert violations(round_, plan) == [], method
+        assert [stage.detail for stage in plan.stages if stage.outcome == "failed"] == [], method
         assert value.objective <= best, method
         assert value.bound is None or value.bound >= best, method
         if method in exact:

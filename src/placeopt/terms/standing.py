@@ -47,9 +47,10 @@ def relaxed_state(state: State, everything: State | None = None) -> State:
     Returns the same object where no limit is exceeded. Otherwise a copy whose free amounts are larger by the excess, to
     be read only.
     """
-    if not state.problem.running and state.problem.base_load is None:
-        return state
-    excess = excess_of(everything or State(state.problem))
+    problem = state.problem
+    if not problem.running and problem.base_load is None and not problem.policy.queues:
+        return state  # what queues keep may exceed a limit above them, though no job runs
+    excess = excess_of(everything or State(problem))
     out = copy(state) if any(array.any() for array in excess.values()) else state
     for name, more in excess.items() if out is not state else ():
         setattr(out, name, getattr(state, name) + (more if "free" in name else -more))
