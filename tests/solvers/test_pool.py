@@ -182,6 +182,17 @@ def test_worker_that_stays_warm_replaces_a_killed_child_at_once() -> None:
     assert eventually(lambda: not alive(fresh))
 
 
+def test_child_that_has_not_started_yet_is_not_killed_for_that() -> None:
+    """It is given up three times while it imports its solvers, as who loses a race on a small model; then it solves."""
+    with Worker(preload=("highs", "cpsat")) as worker:
+        child = worker.pid
+        for _ in range(3):
+            given_up = worker.solve("highs", hard(), LONG, deadline=within(20), cancel=lambda: True)
+            assert ended(given_up) == ("no_solution", "user")
+        assert solves(worker)
+        assert worker.pid == child
+
+
 def test_closing_a_worker_that_stays_warm_during_a_solve_leaves_nothing() -> None:
     """A solve that lost a race may still be at work when its runner is closed."""
     worker = Worker()

@@ -25,6 +25,7 @@ import subprocess
 import sys
 import tempfile
 import threading
+import time
 from collections.abc import Callable, Sequence
 from types import TracebackType
 from typing import IO, TYPE_CHECKING, BinaryIO, Literal, Self, cast
@@ -32,7 +33,7 @@ from typing import IO, TYPE_CHECKING, BinaryIO, Literal, Self, cast
 from placeopt.solvers.frames import Answer, Request, Stop, read_frames, solve_request, write_frame
 from placeopt.solvers.registry import check_request, require
 from placeopt.solvers.result import Limit, Progress, Solution, SolveOptions
-from placeopt.solvers.supervise import Lost, Supervision
+from placeopt.solvers.supervise import ANSWER_S, Lost, Supervision
 
 if TYPE_CHECKING:
     from placeopt.linear import LinearModel
@@ -40,6 +41,8 @@ if TYPE_CHECKING:
 
 CLOSE_S = 2.0
 """Seconds that threads, and a process that was killed, get for their end."""
+START_S = 10.0
+"""Seconds in which a process that does not answer may be at its imports: they take one, more on a busy machine."""
 
 
 class Worker:
@@ -149,7 +152,7 @@ class Worker:
         except KeyboardInterrupt:
             return supervision.cut("user", "interrupted")
         finally:
-            if child is not None and not answered:
+            if child is not None and not answered and not child.is_starting:
                 child.kill()
                 with self._replacing:
                     if self.stays_warm and self._child is child:  # this runner may have been closed since
@@ -179,7 +182,7 @@ class _Child:
     def __init__(self, preload: Sequence[str]) -> None:
         self.inbox: queue.SimpleQueue[Answer | Lost] = queue.SimpleQueue()
         self.alive = True
-        self._ready = False
+        self._ready, self._starts_until = False, time.monotonic() + START_S
         self._outbox: queue.SimpleQueue[Request | Stop | None] = queue.SimpleQueue()
         self._oom_kills = _oom_kills()
         self._log = tempfile.TemporaryFile()  # noqa: SIM115 - closed by the reader thread
@@ -202,6 +205,11 @@ class _Child:
     @property
     def pid(self) -> int:
         return self._process.pid
+
+    @property
+    def is_starting(self) -> bool:
+        """Whether it imports its solvers, or has just done so: it will answer that what was given up is stopped."""
+        return self.alive and time.monotonic() < self._starts_until
 
     def send(self, frame: Request | Stop) -> None:
         """Queue a message; the writer thread may take its time over a large model, the caller does not."""
@@ -227,7 +235,7 @@ class _Child:
                 if isinstance(frame, Answer):
                     self.inbox.put(frame)
                 else:
-                    self._ready = True
+                    self._ready, self._starts_until = True, time.monotonic() + ANSWER_S
         self.alive = False
         with contextlib.suppress(subprocess.TimeoutExpired):
             self._process.wait(timeout=CLOSE_S)

@@ -52,35 +52,37 @@ def serve(lifeline: int, solvers: Sequence[str]) -> None:
 class _Worker:
     def __init__(self, incoming: BinaryIO, outgoing: BinaryIO) -> None:
         self._incoming, self._outgoing = incoming, outgoing
-        self._requests: queue.SimpleQueue[Request] = queue.SimpleQueue()
-        self._stop = threading.Event()
-        self._current = 0
+        self._requests: queue.SimpleQueue[tuple[Request, threading.Event]] = queue.SimpleQueue()
+        self._stops: dict[int, threading.Event] = {}
         self._writing = threading.Lock()  # solvers report from threads of their own
 
     def listen(self) -> None:
-        """Take messages in while the main thread solves; leave when there will be no more."""
+        """Take messages in while the main thread imports or solves; leave when there will be no more."""
         for frame in read_frames(self._incoming):
-            if isinstance(frame, Request):  # the parent sends none before the last is answered
-                self._stop.clear()
-                self._current = frame.number
-                self._requests.put(frame)
-            elif isinstance(frame, Stop) and frame.number == self._current:
-                self._stop.set()
+            if isinstance(frame, Request):
+                stop = self._stops[frame.number] = threading.Event()
+                self._requests.put((frame, stop))
+            elif isinstance(frame, Stop) and frame.number in self._stops:
+                self._stops[frame.number].set()
         _end_group()
 
     def serve(self) -> None:
         """Answer requests, one after the other."""
         self._write(Ready())
         while True:
-            request = self._requests.get()
-            self._write(Answer(request.number, self._solve(request)))
+            request, stop = self._requests.get()
+            self._write(Answer(request.number, self._solve(request, stop)))
+            del self._stops[request.number]
 
-    def _solve(self, request: Request) -> Solution:
+    def _solve(self, request: Request, stop: threading.Event) -> Solution:
+        if stop.is_set():  # the parent has given it up, maybe for another one
+            return Solution("no_solution", "user", seconds=0.0)
+
         def report(progress: Progress) -> None:
             self._write(Answer(request.number, progress))
 
         limits = memory_limit(request.options.memory_limit_mib, request.options.threads)
-        return solve_request(request, report, self._stop, limits)
+        return solve_request(request, report, stop, limits)
 
     def _write(self, frame: Ready | Answer) -> None:
         with (
