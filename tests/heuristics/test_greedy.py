@@ -7,9 +7,9 @@ import pytest
 
 from helpers.live_engine import engine_of
 from placeopt import generate, solve
-from placeopt.build import instance, job, machine, node
+from placeopt.build import instance, job, machine, node, option
 from placeopt.heuristics import assign_gpus, greedy, order_jobs, waiting_allowances
-from placeopt.model import Flavor, FlavorAllowance, Instance, Link, Policy, Queue, Quota
+from placeopt.model import Domain, Flavor, FlavorAllowance, Group, Instance, Link, Policy, Queue, Quota, Split
 from placeopt.problem import Problem, compile_problem
 from placeopt.terms import value
 
@@ -152,3 +152,23 @@ def test_nor_does_it_in_a_single_decision(of_flavors: Instance) -> None:
     with engine_of(of_flavors) as engine:
         (placement,) = engine.place(["w"]).placements
     assert placement.assignments[0].node == "free"
+
+
+@pytest.mark.parametrize("with_room", FLAVORS)
+def test_groups_that_belong_into_one_rack_are_put_where_their_flavor_has_quota(with_room: str) -> None:
+    """Each flavor is a rack of its own."""
+    allowances = tuple(
+        FlavorAllowance(flavor=name, quota=Quota(gpu_milli=3000 * (name == with_room))) for name in FLAVORS
+    )
+    flavors = tuple(Flavor(id=name, node_selector={"pool": name}) for name in FLAVORS)
+    nodes = [node(name, labels={"pool": name}, domain=f"rack-{name}") for name in FLAVORS]
+    groups = (Group(id="lead"), Group(id="work", workers=2))
+    tree = job("w", queue="q", options=(option(groups=groups, splits=(Split(level="rack", domains=1),), workers=1),))
+    round_ = instance(
+        nodes,
+        [tree],
+        domains=[Domain(id=f"rack-{name}") for name in FLAVORS],
+        policy=Policy(queues=(Queue(id="q", flavors=allowances),), flavors=flavors),
+    )
+    (placement,) = solve(round_, method="stranding").placements
+    assert {one.node for one in placement.assignments} == {with_room}

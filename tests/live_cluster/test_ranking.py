@@ -8,9 +8,9 @@ from hypothesis import given
 
 from helpers.brute_force import placements
 from helpers.live_engine import engine_of, places, refuses
-from placeopt import Engine, Instance, build, violations
+from placeopt import Engine, Instance, Policy, build, violations
 from placeopt.build import instance, job, node, running
-from placeopt.model import Communication, LabelExpression, Relation
+from placeopt.model import Communication, Flavor, FlavorAllowance, LabelExpression, Queue, Quota, Relation
 from placeopt.problem import State, compile_problem
 from placeopt.terms.rules import fits
 from strategies import Choice, choices, rounds
@@ -80,6 +80,21 @@ def test_reasons_are_the_first_true_ones() -> None:
         assert set(engine.rank("useless").refused.values()) == {below}
         asked = engine.rank("wide", ["busy"])
         assert (asked.nodes, set(asked.refused)) == ((), {"busy"})
+
+
+def test_each_node_is_refused_for_its_own_flavor() -> None:
+    """One has no quota left, one too few GPUs, one no flavor that the queue may use."""
+    quotas = {"none": 0, "some": 9000}
+    allowances = tuple(FlavorAllowance(flavor=name, quota=Quota(gpu_milli=most)) for name, most in quotas.items())
+    flavors = tuple(Flavor(id=name, node_selector={"pool": name}) for name in quotas)
+    nodes = [*(node(name, labels={"pool": name}) for name in quotas), node("other")]
+    policy = Policy(queues=(Queue(id="q", flavors=allowances),), flavors=flavors)
+    with engine_of(nodes, [job("wide", gpus=5, queue="q")], policy=policy) as engine:
+        assert engine.rank("wide").refused == {
+            "none": "the queue of the job has no room for it",
+            "some": "4 of 5 GPUs are of a model and size that the job can use",
+            "other": "jobs of its queue run on nodes of other flavors",
+        }
 
 
 def test_what_is_refused() -> None:

@@ -93,10 +93,13 @@ class TreePlacer:
         room = np.zeros(int(domain.max(initial=-1)) + 1, dtype=np.int64)
         enough = np.ones(len(room), dtype=bool)
         for member in members:
-            option = self._options(member, name)[-1]  # the fewest workers
-            per_node = np.where(
-                allowed[member] & np.isfinite(self._candidates.scores(option)), self._candidates.free_rooms(option), 0
-            )
+            rows = self._options(member, name)
+            option = rows[-1]  # the fewest workers; where its queue has flavors, a row for each
+            per_node = np.zeros(self._problem.num_nodes, dtype=np.int64)
+            for row in rows:
+                if self._problem.options.workers[row] == self._problem.options.workers[option]:
+                    fits = allowed[member] & np.isfinite(self._candidates.scores(row))
+                    per_node = np.maximum(per_node, np.where(fits, self._candidates.free_rooms(row), 0))
             inside = np.bincount(domain[domain >= 0], per_node[domain >= 0], len(room)).astype(np.int64)
             enough &= inside >= self._problem.options.bundles[option]
             room += inside

@@ -29,6 +29,10 @@ BARRIER_WORDS = {
 RESOURCE_WORDS = {amount.group: amount.words for amount in NODE_AMOUNTS}
 
 
+OTHER_FLAVOR = "jobs of its queue run on nodes of other flavors"
+"""Why a node takes no job, whatever it has."""
+
+
 class RankedNode(NamedTuple):
     """A node that has room."""
 
@@ -89,7 +93,14 @@ def rank(
         names = map(problem.node_ids.__getitem__, here[best].tolist())
         rows = zip(names, repeat(requirement.option), room[here[best]].tolist(), told, strict=False)
         ranked += map(_ranked, rows)
-    why = _reasons(free, requirements[0], asked[left[asked]], kept_off)
+    why: dict[int, str] = {}
+    refusing = asked[left[asked]]
+    for requirement in requirements:
+        if requirement.option == requirements[0].option:
+            of_flavor = np.full(len(refusing), requirement.flavor < 0)
+            of_flavor |= problem.node_flavor[refusing] == requirement.flavor
+            why |= _reasons(free, requirement, refusing[of_flavor], kept_off)
+    why |= {node: OTHER_FLAVOR for node in refusing.tolist() if node not in why}
     refused = {problem.node_ids[node]: text for node, text in why.items()}
     return Ranking(job=job.id, revision=revision, nodes=tuple(ranked), refused=refused)
 
