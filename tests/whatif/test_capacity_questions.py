@@ -9,11 +9,13 @@ import pytest
 from hypothesis import given, settings
 
 from placeopt import BadInput, Engine
-from placeopt.build import instance, job, machine, node, running
+from placeopt.build import instance, job, machine, node, option, running
 from placeopt.edits import Patch, apply, displaced
 from placeopt.model import (
     Demand,
     Domain,
+    Flavor,
+    FlavorAllowance,
     Gpu,
     Group,
     Instance,
@@ -114,6 +116,25 @@ def test_the_largest_gang_by_hand() -> None:
     assert {gang.level: gang.workers for gang in found.gangs} == {"node": 2, "rack": 3, "cluster": 3}
     base = cluster(0).model_copy(update={"jobs": (job("asked", gpus=4), job("asked-0", gpus=4))})
     assert fit(base, parse_job("4", base), SHORT).found == 1
+
+
+def test_copies_may_run_in_unlike_options() -> None:
+    """Two GPUs of one model and three of another; a job may have one of either."""
+    machines = [machine("two", gpus=2, model="A"), machine("three", gpus=3, model="B")]
+    options = tuple(option(f"on-{model}", gpus=1, gpu_models=(model,)) for model in "AB")
+    found = fit(instance([node("a", "two"), node("b", "three")], machines=machines), job("w", options=options), SHORT)
+    assert (found.found, found.most) == (5, 5)
+
+
+def test_copies_may_run_in_unlike_flavors() -> None:
+    """Each node is of a flavor of its own."""
+    names = ("f", "g")
+    allowances = tuple(FlavorAllowance(flavor=name, quota=Quota(gpu_milli=3000)) for name in names)
+    flavors = tuple(Flavor(id=name, node_selector={"pool": name}) for name in names)
+    policy = Policy(queues=(Queue(id="q", flavors=allowances),), flavors=flavors)
+    base = instance([node(name, labels={"pool": name}) for name in (*names, "other")], policy=policy)
+    found = fit(base, job("w", queue="q"), SHORT)
+    assert (found.found, found.most) == (6, 6)
 
 
 @settings(max_examples=8)

@@ -77,7 +77,7 @@ def fit(instance: Instance, job: Job, limits: Limits | None = None, cancel: thre
         at_most = _most_of_groups(free, copied)
     else:
         requirements = requirements_of(problem, copied)
-        at_most = max((_most_of(free, requirement) for requirement in requirements), default=0)
+        at_most = sum(_most_of(free, one) for one in requirements)  # some copies may run in one, some in another
         if not is_related(problem, problem.job_ids.index(copied.id)):
             gangs = _gangs(free, requirements, instance, deadline)
     count = min(at_most, MOST_COPIES)
