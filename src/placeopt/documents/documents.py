@@ -16,7 +16,6 @@ from typing import Any, TypeVar
 from pydantic import ValidationError
 
 from placeopt.arguments import checked
-from placeopt.collector import collector_paused
 from placeopt.documents.faults import parse_strictly, validation_fault
 from placeopt.documents.files import MAX_BYTES, as_text, check_bounds, file_name, label, read_bytes, write_bytes
 from placeopt.model import Instance, Plan, Record
@@ -50,7 +49,7 @@ def read_document(kind: type[Document], path: str | os.PathLike[str], *, max_byt
         lists up to 20 faults, each with its path in the document, and counts the others.
     """
     source = label(file_name(path))
-    return loads(kind, read_bytes(path, max_bytes=max_bytes), source=source)
+    return as_record(kind, parse_document(read_bytes(path, max_bytes=max_bytes), source), source)
 
 
 def read_instance(path: str | os.PathLike[str], *, max_bytes: int = MAX_BYTES) -> Instance:
@@ -103,8 +102,7 @@ def loads(kind: type[Document], data: bytes | str, *, source: str = "document") 
         If ``data`` is not a valid document of that kind. At most 20 faults are shown, those of the first wrong element
         of each list.
     """
-    with collector_paused():
-        return as_record(kind, parse_document(data, source), source)
+    return as_record(kind, parse_document(data, source), source)
 
 
 def parse_document(data: bytes | str, source: str) -> Any:

@@ -10,7 +10,6 @@ from types import TracebackType
 from typing import Literal, Self, Unpack
 
 from placeopt.arguments import INSTANCE, expect
-from placeopt.collector import collector_paused
 from placeopt.edits import truth, unread_in
 from placeopt.environment import usable_cores
 from placeopt.errors import BadInput, only_documented
@@ -289,8 +288,7 @@ class Solver:
         if method.needs_solver:
             self.start()
         compiling = time.monotonic()
-        with collector_paused():
-            problem = compiled()
+        problem = compiled()
         compile_s = time.monotonic() - compiling
         if not problem.is_plain:
             method = method.for_trees()

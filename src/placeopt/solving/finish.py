@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from placeopt.collector import collector_paused
 from placeopt.edits import unread_in
 from placeopt.errors import InternalFault
 from placeopt.model import Plan
@@ -24,7 +23,6 @@ from placeopt.terms.objective import most_milli
 from placeopt.terms.rules import relaxed
 
 
-@collector_paused()
 def finish(
     context: SolveContext, read_s: float | None, compile_s: float, solve_s: float, *, explain: bool = True
 ) -> Plan:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass
 
-from placeopt.collector import collector_paused
 from placeopt.errors import BadInput, InternalFault
 from placeopt.heuristics import greedy
 from placeopt.heuristics.job_orders import order_jobs
@@ -136,7 +135,6 @@ class Incumbent:
         """Tell whether an objective is strictly better than that of the incumbent."""
         return value_ > self.value or (value_ == self.value and cost < self.cost)
 
-    @collector_paused()
     def offer(self, allocation: Allocation) -> Offer:
         """
         Take ``allocation`` if it is strictly better and the referee accepts it; by strict priorities, if it accepts it.
