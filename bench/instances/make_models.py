@@ -26,7 +26,7 @@ from placeopt.documents.files import write_bytes
 from placeopt.linear import LinearModel
 from placeopt.model import Instance
 from placeopt.problem import compile_problem
-from placeopt.solvers.export import mps
+from placeopt.solvers.export import FORMATS
 from placeopt.solving.budget import Budget
 from placeopt.solving.context import SolveContext
 from placeopt.solving.params import SolveParams
@@ -54,7 +54,7 @@ def main() -> None:
         instance = read_instance(entry.path)
         for level, model in level_models(instance, known.get(entry.name, Known())).items():
             path = entry.path.parent / f"{entry.name}.{level}.mps.gz"
-            write_bytes(path, mps(model))
+            write_bytes(path, FORMATS["mps"](model))
             listed.append(path.relative_to(folder).as_posix())
             size += path.stat().st_size
             print(f"{path.stat().st_size:>9} {model.num_nonzeros:>6} non-zeros  {listed[-1]}")

@@ -73,7 +73,7 @@ def test_every_call_of_a_live_engine_too(monkeypatch: pytest.MonkeyPatch) -> Non
         cause = ZeroDivisionError("by 0")
         below = (
             "LiveCluster._place_jobs",
-            "cluster_record.ClusterRecord.refuse_stale",
+            "history.History.refuse_stale",
             "edits.Edits._edit",
             "edits.Edits._change",
         )
