@@ -288,9 +288,7 @@ def _most_workers_with_room(candidates: Candidates, option: int) -> int:
     """Return the most workers, fewer than those of ``option``, for which the nodes have room; 0 if there are none."""
     kinds, shapes = candidates.problem.options.kinds, candidates.problem.options.shapes
     rows = range(int(candidates.problem.class_option_start[candidates.problem.options.job_class[option]]), option)
-    same = [
-        row for row in rows if kinds[row] == kinds[option]
-    ]  # of one option the flavors of each number follow one another
+    same = [row for row in rows if kinds[row] == kinds[option]]
     fewer = bisect_left(same, True, key=lambda row: not candidates.has_room(row))  # more workers never have more room
     return shapes[same[fewer - 1]][1] if fewer else 0
 

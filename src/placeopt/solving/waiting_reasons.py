@@ -206,17 +206,13 @@ def _full_queue(state: State, job: int, option: int) -> str | None:
     """Return a sentence if the job's queue, or one above it, forbids an option."""
     problem = state.problem
     own, use = int(problem.class_queue[problem.job_class[job]]), problem.queue_use[option]
-    if own < 0:
-        return None
-    rooms = problem.queue_tree.rooms(state.queue_used, own)
-    queue, room = next(((q, room) for q, room in rooms if ((use > room) & (use != 0)).any()), (-1, None))
-    if room is None:
-        return None
     flavors = ("", *(f" of flavor {flavor.id!r}" for flavor in problem.policy.flavors))
     units = [f"{unit}{flavor}" for flavor in flavors for unit in ("GPU-milli", *RESOURCES[:2])]
-    name = problem.policy.queues[queue].id
-    left = ", ".join(f"{int(r)} {unit}" for r, unit in zip(room, units, strict=True) if r < UNLIMITED // 2)
-    return f"queue {name!r} may hold no more than {left} beside what it holds"
+    for queue, room in problem.queue_tree.rooms(state.queue_used, own) if own >= 0 else ():
+        if ((use > room) & (use != 0)).any():
+            left = ", ".join(f"{int(r)} {unit}" for r, unit in zip(room, units, strict=True) if r < UNLIMITED // 2)
+            return f"queue {problem.policy.queues[queue].id!r} may hold no more than {left} beside what it holds"
+    return None
 
 
 def _startable(problem: Problem, job: int) -> list[int]:
