@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import select
 import signal
 import socket
 import subprocess
@@ -47,6 +48,21 @@ def is_at_work(served: Served, name: str) -> bool:
     return ask(served, name, {"level": "node", "time_limit_s": 0.01}).status_code == 503
 
 
+def two_endless(served: Served, name: str) -> list[socket.socket]:
+    """Put two questions to work that take hours; one that was refused, beside a probe at work, is asked again."""
+    asked: list[socket.socket] = []
+
+    def both_are_at_work() -> bool:
+        for answered in select.select(asked, [], [], 0)[0]:
+            answered.close()
+            asked.remove(answered)
+        asked.extend(served.send(name, "/v1/whatif/fail", ENDLESS) for _ in range(2 - len(asked)))
+        return is_at_work(served, name)
+
+    until(both_are_at_work)
+    return asked
+
+
 def test_the_limit_is_that_of_the_whole_answer(served: Served) -> None:
     """And the answer says how many scenarios were not reached; each of them had the limit for itself before."""
     reply = ask(served, "read", {**ENDLESS, "time_limit_s": 1})
@@ -59,8 +75,7 @@ def test_the_limit_is_that_of_the_whole_answer(served: Served) -> None:
 
 def test_other_reads_are_answered_beside_long_questions(served: Served) -> None:
     """Two what-ifs of one token at work: its own explanations and state, and the what-ifs of another token."""
-    long = [served.send("read", "/v1/whatif/fail", ENDLESS) for _ in range(2)]
-    until(lambda: is_at_work(served, "read"))
+    long = two_endless(served, "read")
     with served.client("read") as client:
         assert client.get(f"/v1/explain/{WAITING}").json()["answer"]["status"] == "waiting"
         assert client.get("/v1/cluster").status_code == 200
@@ -72,8 +87,7 @@ def test_other_reads_are_answered_beside_long_questions(served: Served) -> None:
 
 def test_a_question_ends_with_its_client(served: Served) -> None:
     """Its place is free for the next one."""
-    gone = [served.send("decide", "/v1/whatif/fail", ENDLESS) for _ in range(2)]
-    until(lambda: is_at_work(served, "decide"))
+    gone = two_endless(served, "decide")
     for sock in gone:
         sock.close()
     until(lambda: not is_at_work(served, "decide"))
@@ -83,8 +97,7 @@ def test_a_stopped_service_ends_its_questions(tmp_path_factory: pytest.TempPathF
     """SIGTERM in the middle of questions that would take hours."""
     with Served(tmp_path_factory.mktemp("stopped"), "--limit", "stop_s=1") as served:
         served.load(ROUND)
-        long = [served.send("read", "/v1/whatif/fail", ENDLESS) for _ in range(2)]
-        until(lambda: is_at_work(served, "read"))
+        long = two_endless(served, "read")
         served.process.send_signal(signal.SIGTERM)
         until(lambda: served.process.poll() is not None)
         assert served.process.returncode == 143
