@@ -91,3 +91,29 @@ def test_the_clock_ends_a_search_within_a_node(form: str) -> None:
     with pytest.raises(OutOfTime):
         module.fill(node, gpus)
     assert node.steps < 100_000
+
+
+@pytest.mark.parametrize("form", ["source", "product"])
+def test_room_is_kept_for_as_many_items_as_a_node_holds(form: str) -> None:
+    """Not for all of 3,000 different ones: lists of that many items for each of them would take 150 MB."""
+    module = from_source() if form == "source" else packing
+    items, gpus = 3000, 8
+
+    def row(*numbers: int) -> array:
+        return array("q", numbers)
+
+    node = module.Packing(
+        pays=array("q", range(2 * items, items, -1)),
+        wide=row(1) * items,
+        milli=row(500) * items,
+        most=row(1) * items,
+        weight=row(1) * items,
+        need=row(1, 500) * (items - 5) + row(1, 0) * 5,
+        free=row(100_000, 1000 * gpus),
+        left=row(1000) * gpus,
+    )
+    assert len(node.held) == 1 + 16 + 5
+    node.most_steps = 10_000
+    module.fill(node, 21)
+    assert len(node.found[0]) == 1
+    assert max(map(len, node.found)) == 16

@@ -78,7 +78,7 @@ class Packing:
         self.items, self.amounts, self.gpus = len(pays), len(free), len(left)
         self.pays, self.wide, self.milli, self.most, self.weight = pays, wide, milli, most, weight
         self.need, self.free = need, free
-        copies = sum(most)
+        copies = _copies_at_most(most, need, free)
         self.number, self.found = _zeros(self.items), []
         self.left = left + _zeros(self.gpus * copies)
         self.held, self.parts = _zeros(copies + 1), _zeros(copies + 1)
@@ -86,6 +86,16 @@ class Packing:
         self.begins, self.ends = _zeros(copies + 2), _zeros(copies + 2)
         self.best = self.open = self.copies = self.steps = self.most_steps = 0
         self.check_time, self.look = int, LOOK
+
+
+def _copies_at_most(most: array[int], need: array[int], free: array[int]) -> int:
+    """Return how many items a node holds at most: for each amount the least of it each time, and those without any."""
+    copies, amounts = sum(most), len(free)
+    for r in range(amounts):
+        needs = need[r::amounts]
+        without = sum(number for number, each in zip(most, needs, strict=True) if not each)
+        copies = min(copies, without + max(0, free[r]) // min(filter(None, needs), default=1))
+    return copies
 
 
 def _zeros(size: int) -> array[int]:
