@@ -115,7 +115,7 @@ def test_no_filling_of_a_part_pays_more(seed: int) -> None:
     for least in (-3, 0, 7):
         listed = drawn.pricing.within(drawn.pays, nothing + least, drawn.units, 10_000)
         assert listed is not None
-        found = {(u, tuple(counts_of(f, size).tolist())) for u, f in listed}
+        found = {(u, tuple(counts_of(f, size).tolist())) for u, f, _ in listed}
         assert found == {key for key, paid in worth.items() if paid > least}
     assert all(paid <= bound[unit] for (unit, _), paid in worth.items())
 

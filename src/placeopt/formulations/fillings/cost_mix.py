@@ -81,9 +81,9 @@ class CostMix:
         supply = np.zeros(len(self.groups), dtype=np.int64)
         np.add.at(supply, self.starts.bundle_group, self.starts.bundles * self.starts.most)
         parts, self.nodes = parts_of(state, disturbance, self.groups, paths, weight_of(weighted, Fragmentation))
-        self.spreading = Spreading(problem, self.nodes, parts, self.groups, disturbance, paths)
+        self.spreading = Spreading(problem, self.nodes, parts, self.groups, disturbance, paths, lambda: spend(0))
         try:
-            self.spreads: ListedSpreads | PackedSpreads = ListedSpreads(self.spreading, supply, lambda: spend(0))
+            self.spreads: ListedSpreads | PackedSpreads = ListedSpreads(self.spreading, supply)
         except Unsupported:
             self.spreads = PackedSpreads(self.spreading)
         self.parts, self._rows = self.spreads.parts, self.spreads.rows
@@ -223,9 +223,9 @@ class CostMix:
             np.minimum.at(least, units, lacks[rows[kept]])
         units = np.flatnonzero(least[:-1] <= within)
         found = self.pricing.within(prices.bundle, paid[units] - within + least[units] - 1, units, most)
-        if found is None or len(found) > most:
+        if found is None:
             return None
-        return [spread for spread, keep in zip(spreads, kept, strict=True) if keep], [self.column(*f) for f in found]
+        return [spread for spread, keep in zip(spreads, kept, strict=True) if keep], found
 
     def _paid(self, prices: Prices, most: int | None, within: int = 0) -> tuple[IntArray, IntArray, int]:
         """

@@ -16,7 +16,7 @@ import numpy as np
 from placeopt.formulations.fillings.disturbance import Disturbance
 from placeopt.formulations.fillings.groups import BundleGroups
 from placeopt.formulations.fillings.parts import Parts, shares_of
-from placeopt.formulations.fillings.pool import Filling
+from placeopt.formulations.fillings.pool import Column, Filling
 from placeopt.formulations.fillings.pricing import Priced
 from placeopt.problem import BoolArray, IntArray
 
@@ -101,12 +101,16 @@ class MixPricing:
         chosen = best_of(found.at, found.pays, EACH)
         return Priced([(int(units[found.at[s]]), _filling(found.counts[s])) for s in chosen.tolist()], best)
 
-    def within(self, pays: IntArray, least: IntArray, units: IntArray, most: int) -> list[tuple[int, Filling]] | None:
-        """Return all fillings that pay more than ``least``, (n,), beyond their cost; None where there are too many."""
+    def within(self, pays: IntArray, least: IntArray, units: IntArray, most: int) -> list[Column] | None:
+        """Return all fillings that pay more than ``least``, (n,), beyond their cost; None for more than ``most``."""
         found = self._search(pays, least, units, most, every=True)
-        if (found.others > least).any():
+        if (found.others > least).any() or len(found.at) > most:
             return None
-        return [(int(units[at]), _filling(row)) for at, row in zip(found.at.tolist(), found.counts, strict=True)]
+        columns = []
+        for unit, counts in zip(units[found.at].tolist(), found.counts, strict=True):
+            self._spend(0)
+            columns.append(Column(unit, _filling(counts), self.cost(unit, counts)))
+        return columns
 
     def _search(self, pays: IntArray, least: IntArray, units: IntArray, most: int | None, *, every: bool) -> Found:
         items, supply = self._items(pays, units, every=every)

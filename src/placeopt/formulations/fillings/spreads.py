@@ -60,14 +60,15 @@ class Spreading:
         groups: BundleGroups,
         disturbance: Disturbance,
         path_weight: int,
+        check_time: Callable[[], None],
     ) -> None:
         """
-        Take what spreads are made of.
+        Take what spreads are made of; ``check_time`` is called now and then, and may raise.
 
         Raises ``Unsupported`` where bundles of several shares of GPUs may lie in several parts.
         """
         self.nodes, self.parts, self.groups, self.disturbance = nodes, parts, groups, disturbance
-        self._problem = problem
+        self._problem, self.check_time = problem, check_time
         self.traffic: list[int] = (path_weight * groups.traffic).tolist()
         self._known: dict[tuple[int, tuple[tuple[int, ...], ...], tuple[int, ...]], Ways] = {}
         several = np.array([len(units) > 1 for units in nodes.units], dtype=bool)
@@ -105,6 +106,7 @@ class Spreading:
             raise Unsupported(TOO_MANY)
         key = machine, places, split
         if key not in self._known:
+            self.check_time()
             distance = self._problem.topology.distance[machine]
             sets = product(*(combinations(place, gpus) for place, gpus in zip(places, split, strict=True)))
             gpus = np.array([[gpu for part in chosen for gpu in part] for chosen in sets], dtype=np.int64)
@@ -124,6 +126,7 @@ class Spreading:
         best: list[tuple[int, list[frozenset[int]]]] = []
 
         def go_on(i: int, cost: int, taken: frozenset[int], held: list[frozenset[int]]) -> None:
+            self.check_time()
             if best and cost + rest[i] >= best[0][0]:
                 return
             if i == len(spread):
@@ -140,7 +143,7 @@ class Spreading:
 class ListedSpreads:
     """All spreads, each with its exact cost: who meets whom, and which GPUs are idle."""
 
-    def __init__(self, spreading: Spreading, supply: IntArray, check_time: Callable[[], None]) -> None:
+    def __init__(self, spreading: Spreading, supply: IntArray) -> None:
         """
         List them; ``supply``, shape (D,), are the bundles that jobs need.
 
@@ -149,11 +152,11 @@ class ListedSpreads:
         self._spreading, self._supply, nodes = spreading, supply, spreading.nodes
         found: list[tuple[int, tuple[Crossing, ...]]] = [(n, ()) for n in range(len(nodes))]
         for n in range(len(nodes)):
-            for spread in self._sets(n, check_time):
+            for spread in self._sets(n):
                 found.append((n, spread))
                 if len(found) > MOST_SPREADS + len(nodes):
                     raise Unsupported(TOO_MANY)
-            check_time()
+            spreading.check_time()
         self._crossings = [spread for _, spread in found]
         self._uses = np.zeros((len(found), len(supply)), dtype=np.int64)
         self._cost = np.zeros(len(found), dtype=np.int64)  # with each path as short as if its job were alone
@@ -161,8 +164,7 @@ class ListedSpreads:
         left = _Left(spreading)
         units = []
         for s, (n, spread) in enumerate(found):
-            if s % 1000 == 0:
-                check_time()
+            spreading.check_time()
             for d, _ in spread:
                 self._uses[s, d] += 1
             held = tuple(sum(split[r] for _, split in spread) for r in range(len(nodes.units[n])))
@@ -204,7 +206,7 @@ class ListedSpreads:
         at = next(s for s in np.flatnonzero(self.rows.node == n).tolist() if self._crossings[s] == crossings)
         return self.spread(at)
 
-    def _sets(self, n: int, check_time: Callable[[], None]) -> Iterator[tuple[Crossing, ...]]:
+    def _sets(self, n: int) -> Iterator[tuple[Crossing, ...]]:
         """Yield every set of jobs over several parts that the idle GPUs of a node can hold, but for the empty one."""
         free = tuple(len(place) for place in self._spreading.nodes.free[n])
         gpus, supply = self._spreading.groups.gpus, self._supply
@@ -214,7 +216,7 @@ class ListedSpreads:
         def extend(
             group: int, at: int, left: tuple[int, ...], held: tuple[Crossing, ...]
         ) -> Iterator[tuple[Crossing, ...]]:
-            check_time()
+            self._spreading.check_time()
             for g in range(group, len(wide)):
                 d, splits = wide[g]
                 if count[d] == supply[d]:
@@ -265,6 +267,7 @@ class PackedSpreads:
     def gains(self, price: IntArray, scale: int) -> IntArray:
         """Shape (S,): what the bundles of each spread pay beyond its cost, in 1 / ``scale`` of that, at most."""
         for packings in self._packings.values():
+            self._spreading.check_time()
             packings.pack(price, scale)
         most = [self._packing[n].most[held] for n, held in zip(self.rows.node.tolist(), self._held, strict=True)]
         return np.array(most, dtype=np.int64) - scale * self._standing
