@@ -102,6 +102,7 @@ class Handover:
     failed: set[object] = field(default_factory=set)  # stages that raised what nothing foresees
     is_alone: bool = False  # whether nothing but the search can do more
     ranked: int = 0  # number of the plan whose ranks were permuted last
+    made_room: int | None = None  # number of the plan in which all jobs have been tried in the place of running ones
     not_reached: frozenset[int] = frozenset()  # jobs that the first pass of greedy did not reach
     blocks: str = ""
     """Why a job may wait although it would fit, by the rule of the method; empty where there is no such rule."""

@@ -116,7 +116,6 @@ def first_plan(*portfolio: Alternative, searches: bool = False) -> tuple[Stage, 
         *search,
         Greedy(),
         *portfolio,
-        MakeRoom(),
         ReserveTime(),
         PreviousPlan(),
         RankMapping(),
@@ -132,17 +131,17 @@ def greedy_method(
     chooser: str | None = None,
 ) -> Method:
     """Return a method that places jobs by greedy alone, and bounds the value."""
-    return Method(GreedyRule(score, order, strict, shape, chooser), (*first_plan(), Bound()))
+    return Method(GreedyRule(score, order, strict, shape, chooser), (*first_plan(), MakeRoom(), Bound()))
 
 
 def solver_method(*stages: Stage, score: str = "stranding", portfolio: tuple[Alternative, ...] = ()) -> Method:
     """
-    Return a method that goes on from the first plan with ``stages`` in turns, beside the search if that is one of them.
+    Return a method that goes on from the first plan in turns, beside the search if that is one of ``stages``.
 
     Parameters
     ----------
     *stages
-        Stages after the first plan and the bound, in the order of a turn.
+        Stages after the first plan and the bound, in the order of a turn, behind the one that makes room.
     score
         Name of greedy's score.
     portfolio
@@ -155,7 +154,7 @@ def solver_method(*stages: Stage, score: str = "stranding", portfolio: tuple[Alt
     """
     searches = any(isinstance(stage, Annealing) for stage in stages)
     first = (*first_plan(*portfolio, searches=searches), TrivialProof(), *((BeginSearch(),) if searches else ()))
-    return Method(GreedyRule(score), (*first, Bound()), stages)
+    return Method(GreedyRule(score), (*first, Bound()), (MakeRoom(), *stages))
 
 
 def exact_method(formulation: str, solver: str) -> Method:

@@ -23,37 +23,43 @@ from placeopt.terms.rules import fits
 
 @dataclass(frozen=True)
 class MakeRoom:
-    """Goes on from greedy's allocation by preempting, shrinking and moving running jobs, as the policy lets it."""
+    """Goes on from the best plan by preempting, shrinking and moving running jobs, as the policy lets it."""
 
     name: ClassVar[str] = "make-room"
     uses_solver: ClassVar[bool] = False
-    share: float = 0.3
-    """Part of the time left that it may take; later stages find more."""
 
     def skip_reason(self, context: SolveContext) -> str | None:
-        """Only where running jobs may be changed, after a whole pass of greedy by value."""
+        """Only where running jobs may be changed, after a whole pass of greedy by value; once for each plan."""
         if not context.problem.changeable:
             return "no running job may make room"
         if context.handover.first_pass is None:
             return "greedy did not reach all jobs"
-        return None if context.greedy.shape == "value" else "the method chooses options in another way"
+        if context.greedy.shape != "value":
+            return "the method chooses options in another way"
+        if context.value_proven:
+            return "the value is proven already"
+        if context.handover.made_room == context.incumbent.number:
+            return "there is no better plan since"
+        return context.budget.stop_reason()
 
     def run(self, context: SolveContext) -> Iterator[StageReport]:
-        """Offer greedy's allocation with waiting jobs in the place of running ones."""
-        allocation = context.handover.first_pass
-        assert allocation is not None  # noqa: S101 - see `skip_reason`
+        """Offer the best plan with waiting jobs in the place of running ones."""
         rule, budget = context.greedy, context.budget
-        with budget.heuristic(self.share) as deadline:
+        with budget.heuristic() as deadline:
+            deadline = min(deadline, budget.step_ends())
             revised = make_room(
                 context.problem,
-                allocation,
+                context.incumbent.allocation,
                 rule.jobs(context.problem),
                 rule.score,
                 deadline=deadline,
                 cancelled=budget.cancelled,
                 stop_at_first_failure=rule.strict,
             )
+            reached_all = time.monotonic() < deadline
         offer = context.incumbent.offer(revised)
+        if reached_all:
+            context.handover.made_room = context.incumbent.number
         yield StageReport("preempting, shrinking and moving running jobs", offer=offer)
 
 
