@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from placeopt.search import LocalSearch, is_compiled, what_is_judged
 from placeopt.solving.bounds import FAR
-from placeopt.solving.incumbent import Offer, Refused
+from placeopt.solving.incumbent import Accepted, Offer, Refused
 
 if TYPE_CHECKING:
     from placeopt.solving.context import SolveContext
@@ -55,6 +55,7 @@ class Searching:
         self._error: Exception | None = None
         self._deadline: float | None = None  # that of the round, while a stage has an earlier one
         self._offered = time.monotonic()
+        self._accepted: int | None = None  # number of the last plan of the search that became the best one
         self._has_thread = has_thread(context)
         self._begin()
 
@@ -85,11 +86,14 @@ class Searching:
         best = self._context.incumbent
         return not self._failed and best.is_better(self._search.value + self._changes, self._search.cost)
 
+    def is_far_ahead(self, worth: int) -> bool:
+        """Tell whether its plan is worth much more than some other one."""
+        return not self._failed and self._search.value + self._changes - worth > FAR * abs(worth)
+
     @property
-    def is_far_ahead(self) -> bool:
-        """Whether its plan is worth much more than the best one."""
-        best = self._context.incumbent.value
-        return self._search.value + self._changes - best > FAR * abs(best)
+    def holds_best(self) -> bool:
+        """Whether the best plan is the last one that it offered."""
+        return self._accepted == self._context.incumbent.number
 
     @property
     def is_due(self) -> bool:
@@ -123,6 +127,8 @@ class Searching:
         if self.is_better:
             offer = best.offer(search.allocation())
             self._offered = time.monotonic()
+            if isinstance(offer, Accepted):
+                self._accepted = best.number
         if isinstance(offer, Refused):
             self._failed = True
         elif (search.value + self._changes, -search.cost) < (best.value, -best.cost):

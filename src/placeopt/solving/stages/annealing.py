@@ -50,7 +50,7 @@ class BeginSearch:
     def skip_reason(self, context: SolveContext) -> str | None:
         """Only where there is time for it, as the stage itself, which states the reason; before greedy beside it."""
         searching, begun = context.handover.searching, context.handover.begun_bound
-        if searching is not None and searching.is_far_ahead:
+        if searching is not None and (searching.holds_best or searching.is_far_ahead(context.incumbent.value)):
             return "it is far ahead of greedy"
         if context.budget.params.deterministic:
             return "the search runs in its own stage only"

@@ -9,7 +9,8 @@ from typing import ClassVar
 from placeopt.readable import plural
 from placeopt.solving.context import SolveContext
 from placeopt.solving.incumbent import figures
-from placeopt.solving.stage import StageReport, StatedReason
+from placeopt.solving.stage import StageReport, StatedReason, exchange
+from placeopt.terms.objective import value
 
 LEAST_S = 0.05
 """
@@ -36,10 +37,19 @@ class Greedy:
         return context.budget.stop_reason() if self.only_if_far or context.incumbent.number else None
 
     def run(self, context: SolveContext) -> Iterator[StageReport]:
-        """Place the waiting jobs, and note which were not reached."""
+        """
+        Place the waiting jobs, and note which were not reached.
+
+        What the search has found meanwhile is offered first where it is worth much more: reading both takes too long.
+        """
         rule, budget, handover = context.greedy, context.budget, context.handover
         with budget.heuristic(least_s=LEAST_S) as deadline:
             result = rule.place(context.problem, budget, deadline)
+        searching = handover.searching
+        is_behind = searching is not None and searching.is_far_ahead(value(context.problem, result.allocation))
+        if searching is not None and is_behind:
+            searching.alone()
+            exchange(context, searching)
         offer = context.incumbent.offer(result.allocation)
         if rule.strict:
             handover.blocks = "the queue is strict and an earlier job does not fit"
@@ -52,7 +62,7 @@ class Greedy:
         cut = f", {plural(result.by_class, 'job')} placed by class" if result.by_class else ""
         cut += f", {plural(len(result.not_reached), 'job')} not reached" if result.not_reached else ""
         name = "swaf" if rule.shape == "swaf" else rule.chooser or rule.score
-        yield StageReport(f"{name} in order {rule.order}: {figures(offer)}{cut}", "improved", offer=offer)
+        yield StageReport(f"{name} in order {rule.order}: {figures(offer)}{cut}", "kept" if is_behind else "improved", offer=offer)
 
 
 @dataclass(frozen=True)
