@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import heapq
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
 from operator import itemgetter
+from typing import NamedTuple
 
 import numpy as np
 
@@ -77,6 +78,18 @@ class _Victim:
     loss: int
 
 
+class _Step(NamedTuple):
+    """Victims of one more bundle on a node, and what is lost by them."""
+
+    loss: int
+    victims: list[_Victim]
+
+
+NO_VICTIM = _Step(0, [])
+_Target = tuple[int, list[int], list[_Victim]]
+"""Loss, nodes and victims of all bundles of an option."""
+
+
 class _PreemptionSearch:
     """The state of the pass: placements, victims by node, and the cost of bundles there."""
 
@@ -105,7 +118,7 @@ class _PreemptionSearch:
             for node in dict.fromkeys(problem.running[victim.job].nodes):
                 self.on_node.setdefault(node, []).append(victim)
         self._shape = option_shapes(problem)
-        self._steps_of: dict[int, dict[int, list[list[_Victim]]]] = {}  # node -> shape of option -> `_steps` there
+        self._steps_of: dict[int, dict[int, list[_Step]]] = {}  # node -> shape of option -> `_steps` there
 
     def admit(self, job: int) -> bool:
         """Place the job, at the cost of victims if that still gains value."""
@@ -115,7 +128,7 @@ class _PreemptionSearch:
             return True
         value, tried = self.problem.options.value, {frozenset[int]()}  # there is no room without victims
         for option in sorted(self.problem.options_of(job), key=lambda o: -int(value[o])):
-            for loss, victims in self._targets(option)[:TRIES]:
+            for loss, victims in self._targets(option):
                 jobs = frozenset(victim.job for victim in victims)
                 if jobs in tried or not self._pays(loss, int(value[option])):
                     continue
@@ -157,9 +170,9 @@ class _PreemptionSearch:
 
     def _targets(self, option: int) -> list[tuple[int, list[_Victim]]]:
         """
-        Return victims on nodes, or in domains, that could take the option without them, the cheapest first.
+        Return victims on the cheapest nodes, or in the cheapest domains, that could take the option without them.
 
-        With each their loss, in which those on several nodes count on each.
+        With each their loss, in which those on several nodes count on each; the cheapest first.
         """
         problem = self.problem
         bundles = int(problem.options.bundles[option])
@@ -167,28 +180,30 @@ class _PreemptionSearch:
         rooms = self.candidates.rooms(option, nodes)
         useful = (rooms > 0) | np.isin(nodes, list(self.on_node))
         nodes, rooms = nodes[useful], rooms[useful]
-        together = next((split.level for split in problem.options.splits[option] if split.domains == 1), None)
+        steps = {
+            node: self._steps(option, node, room) for node, room in zip(nodes.tolist(), rooms.tolist(), strict=True)
+        }
+        priced: Iterable[_Target]
         if bundles == 1:
-            domain = nodes
-        elif together is not None:
-            domain = problem.split_domain[together][nodes]
+            priced = ((of_node[0].loss, [node], of_node[0].victims) for node, of_node in steps.items() if of_node)
         else:
-            domain = np.zeros(len(nodes), dtype=np.int64)
-        inside: dict[int, dict[int, list[list[_Victim]]]] = {}
-        for node, room, d in zip(nodes.tolist(), rooms.tolist(), domain.tolist(), strict=True):
-            if d >= 0:
-                inside.setdefault(d, {})[node] = self._steps(option, node, room)
-        priced = (_cheapest(steps, bundles) for steps in inside.values())
-        found = sorted((target for target in priced if target is not None), key=itemgetter(0, 1))
+            together = next((split.level for split in problem.options.splits[option] if split.domains == 1), None)
+            domain = problem.split_domain[together][nodes] if together is not None else np.zeros_like(nodes)
+            inside: dict[int, dict[int, list[_Step]]] = {}
+            for node, d in zip(steps, domain.tolist(), strict=True):
+                if d >= 0:
+                    inside.setdefault(d, {})[node] = steps[node]
+            priced = filter(None, (_cheapest(here, bundles) for here in inside.values()))
+        found = heapq.nsmallest(TRIES, priced, key=itemgetter(0, 1))
         targets = ((loss, self._with_later(victims)) for loss, _, victims in found)
         return [(max(loss, sum(victim.loss for victim in victims)), victims) for loss, victims in targets]
 
-    def _steps(self, option: int, node: int, free: int) -> list[list[_Victim]]:
+    def _steps(self, option: int, node: int, free: int) -> list[_Step]:
         """Return whom each further bundle on the node takes, which has room for ``free``, as far as victims go."""
         cached, shape = self._steps_of.setdefault(node, {}), self._shape[option]
         if shape not in cached:
             here, undo, step = np.array([node]), list[Move](), list[_Victim]()
-            steps: list[list[_Victim]] = [[] for _ in range(free)]
+            steps = [NO_VICTIM] * free
             for victim in self.on_node.get(node, ()):
                 if len(steps) >= self.problem.options.bundles[option]:
                     break
@@ -196,7 +211,7 @@ class _PreemptionSearch:
                     undo.append(self.state.apply(Move(victim.job, victim.left)))
                     step.append(victim)
                     if (more := int(self.candidates.rooms(option, here)[0]) - len(steps)) > 0:
-                        steps += [step, *([] for _ in range(more - 1))]
+                        steps += [_Step(sum(victim.loss for victim in step), step), *[NO_VICTIM] * (more - 1)]
                         step = []
             for move in reversed(undo):
                 self.state.apply(move)
@@ -267,9 +282,9 @@ class _PreemptionSearch:
         return undo
 
 
-def _cheapest(steps: dict[int, list[list[_Victim]]], bundles: int) -> tuple[int, list[int], list[_Victim]] | None:
+def _cheapest(steps: dict[int, list[_Step]], bundles: int) -> _Target | None:
     """Return loss, nodes and victims of ``bundles``, one after the other where the next one costs least."""
-    heap = [(sum(victim.loss for victim in of_node[0]), node) for node, of_node in steps.items() if of_node]
+    heap = [(of_node[0].loss, node) for node, of_node in steps.items() if of_node]
     heapq.heapify(heap)
     nodes, victims, total = list[int](), list[_Victim](), 0
     for _ in range(bundles):
@@ -277,8 +292,8 @@ def _cheapest(steps: dict[int, list[list[_Victim]]], bundles: int) -> tuple[int,
             return None
         loss, node = heapq.heappop(heap)
         count, total = nodes.count(node) + 1, total + loss
-        victims += steps[node][count - 1]
+        victims += steps[node][count - 1].victims
         nodes.append(node)
         if count < len(steps[node]):
-            heapq.heappush(heap, (sum(victim.loss for victim in steps[node][count]), node))
+            heapq.heappush(heap, (steps[node][count].loss, node))
     return total, sorted(nodes), victims

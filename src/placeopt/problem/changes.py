@@ -57,7 +57,8 @@ def may_become(problem: Problem, job: int, placement: Placement | None) -> bool:
 
 def keeps_limits(problem: Problem, allocation: Allocation) -> bool:
     """Return whether a whole allocation changes running jobs only as policy and jobs allow, within the limits."""
-    changes = {job: change_of(problem, job, allocation[job]) for job in problem.running}
+    running = problem.running
+    changes = {job: change_of(problem, job, allocation[job]) for job in running if allocation[job] is not running[job]}
     allowed = _allowed(problem)
     if any(change != "kept" and job not in allowed[change] for job, change in changes.items()):
         return False
