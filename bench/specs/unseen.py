@@ -48,7 +48,8 @@ def solve_unseen(spec: str, jobs: int, nodes: int, gpus: int) -> Iterator[Row]:
             faults += [f"{stage.name}: {stage.detail}" for stage in plan.stages if stage.outcome == "failed"]
             value.append(gap_percent(row["value"], row["value_bound"]) or 0.0)
             gap = gap_percent(row["cost"], row["cost_bound"])
-            cost.append(0.0 if not row["cost"] else 100.0 if gap is None else min(gap, 100.0))
+            if row["cost"] is not None:  # some generators have no cost that counts
+                cost.append(0.0 if row["cost"] == 0 else 100.0 if gap is None else min(gap, 100.0))
             count["proven"] += row["status"] == "optimal"
             count["below_greedy"] += objective(plan) < objective(greedy)
             first[best_first(plan)] += 1
@@ -62,7 +63,7 @@ def solve_unseen(spec: str, jobs: int, nodes: int, gpus: int) -> Iterator[Row]:
             **{key: count[key] for key in ("proven", "below_greedy")},
             **{f"first_{name}": first[name] for name in FIRST},
             "value_gap_median": round(statistics.median(value), 4),
-            "cost_gap_median": round(statistics.median(cost), 3),
+            "cost_gap_median": round(statistics.median(cost), 3) if cost else None,
             **({FAILED: faults[0]} if faults else {}),
         }
 
