@@ -16,6 +16,8 @@ ROUNDS = [
     "uniform 12 3 16",
     "gangs-queue 40 8 8",
     "uniform-fgd 10 3 4",
+    "preempt 40 8 8",
+    "defrag 40 8 4",
 ]
 
 

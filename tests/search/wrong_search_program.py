@@ -57,10 +57,11 @@ from helpers.wrong_code import wrongs_of  # noqa: E402
 from placeopt.problem import compile_problem  # noqa: E402
 from placeopt.search import LocalSearch, is_compiled, what_is_judged, what_is_missing  # noqa: E402
 from strategies.choice import seeded  # noqa: E402
-from strategies.search_rounds import make_gangs_round, make_search_round  # noqa: E402
+from strategies.search_rounds import make_changing_round, make_gangs_round, make_search_round  # noqa: E402
 
 FIGURES = {
     "accounts": None,
+    "home": None,
     "costs": None,
     "limits": None,
     "placing": None,
@@ -93,13 +94,14 @@ def put(module: str, function: ast.FunctionDef) -> Callable[[], None]:
 
 def rounds() -> Iterator[tuple[Checks, int]]:
     """Yield rounds that the search handles alone, and how many steps are taken in each."""
+    makers = (make_search_round, make_gangs_round, make_changing_round)
     for seed in range(14):
-        for make in (make_search_round, make_gangs_round) if seed < 10 else (make_search_round,):
+        for make in makers if seed < 10 else (make_search_round,):
             problem = compile_problem(make(seeded(f"wrong {seed}")))
             checks = Checks(problem, seed)
             assert not what_is_missing(problem, checks.weighted)
             assert not what_is_judged(problem, checks.weighted)
-            yield checks, 40 if make is make_gangs_round else 20
+            yield checks, 20 if make is make_search_round else 40
 
 
 def noticed() -> str:

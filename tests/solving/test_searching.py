@@ -1,5 +1,6 @@
 """The local search beside other stages, and in turns with them."""
 
+import re
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
@@ -8,7 +9,9 @@ from typing import Any, ClassVar
 import pytest
 
 from placeopt import generators, solve
+from placeopt.heuristics import GreedyResult
 from placeopt.model import Plan
+from placeopt.problem import State
 from placeopt.search import is_compiled
 from placeopt.solving import METHODS
 
@@ -77,6 +80,32 @@ def test_it_makes_a_plan_beside_greedy_in_large_rounds(threads: int, monkeypatch
     plan = solve(large, method="other", time_limit_s=8.0, isolation="thread", threads=threads)
     assert begun == [threads == 2]
     assert (len(plan.placements) > len(large.running)) == (threads == 2)
+
+
+@NEEDS_COMPILER
+def test_its_plan_is_read_in_the_place_of_greedys_that_is_worth_much_less(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Greedy that time cut short: its figures are stated, the referee does not read it, and the search goes on."""
+    search, large = METHODS["search"], generators.generate("uniform", jobs=1_000, nodes=128, gpus=8, seed=3)
+    greedy = next(number for number, stage in enumerate(search.first) if stage.name == "greedy")
+    seen: list[tuple[int, bool]] = []
+
+    def cut(rule: Any, problem: Any, budget: Any, deadline: float) -> GreedyResult:
+        time.sleep(0.5)
+        return GreedyResult(State(problem).allocation(), tuple(range(problem.num_jobs)))
+
+    def look(context: Any) -> None:
+        seen.append((context.incumbent.number, context.handover.searching.holds_best))
+        assert any("far ahead" in (stage.skip_reason(context) or "") for stage in search.first[greedy:])
+
+    monkeypatch.setattr(type(search.greedy), "place", cut)
+    monkeypatch.setitem(METHODS, "other", replace(search, first=(*search.first[: greedy + 1], Other(look)), turns=()))
+    plan = solve(large, method="other", time_limit_s=8.0, isolation="thread", threads=2)
+    outcomes = {stage.name: (stage.outcome, stage.detail) for stage in plan.stages}
+    assert outcomes["annealing"][0] == "improved"
+    assert outcomes["greedy"][0] == "kept"
+    assert re.search(r"value 0, 1,\d{3} jobs not reached", outcomes["greedy"][1])
+    assert seen == [(1, True)]
+    assert len(plan.placements) > len(large.running)
 
 
 @NEEDS_COMPILER

@@ -95,17 +95,7 @@ def make_round(
     if resources and standing and held and choice.chance(0.5):
         cluster = _with_fewer_resources(choice, cluster)
     if changes or (changes is None and choice.chance(0.67)):
-        rules = rules.model_copy(update={"changes": _changes(choice)})
-        held = tuple(
-            one.model_copy(
-                update={
-                    "movable": choice.chance(0.6),
-                    "shrinkable": choice.chance(0.8),
-                    "preemptible": choice.chance(0.6),
-                }
-            )
-            for one in held
-        )
+        rules, held = with_changes(choice, rules, held)
     if minima or (minima is None and choice.chance(0.25)):
         postpone = Postpone(rule="utility", utility=choice.pick(("sum", "sc17")))
         rules = rules.model_copy(update={"postpone": postpone})
@@ -113,6 +103,14 @@ def make_round(
     return build.instance(
         cluster, waiting, running=held, policy=rules, slowdowns=slowdowns, name="round", now_ms=1_000_000
     )
+
+
+def with_changes(choice: Choice, rules: Policy, held: tuple[Running, ...]) -> tuple[Policy, tuple[Running, ...]]:
+    """Return a policy, and running jobs, that allow some changes of these."""
+    rules = rules.model_copy(update={"changes": _changes(choice)})
+    odds = {"movable": 0.6, "shrinkable": 0.8, "preemptible": 0.6}
+    may = [{name: choice.chance(p) for name, p in odds.items()} for _ in held]
+    return rules, tuple(one.model_copy(update=update) for one, update in zip(held, may, strict=True))
 
 
 def _small(choice: Choice, empty: Instance, style: Style, most: int) -> list[Job]:

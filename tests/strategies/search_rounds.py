@@ -27,14 +27,14 @@ from strategies.clusters import RESOURCES, make_machine
 from strategies.jobs import ODDS, PROFILES, Style, make_job
 from strategies.policies import COSTS as ALL_COSTS
 from strategies.policies import make_cost_weights, make_policy
-from strategies.rounds import make_running, make_slowdowns
+from strategies.rounds import make_running, make_slowdowns, with_changes
 
 COSTS = ("communication", "interference", "fragmentation", "resource")
 ALL = Weights(communication=300, interference=300, fragmentation=300, horus=0, resource=100)
 LEVELS = ("node", "rack", "zone", "socket", "switch")
 
 
-def make_search_round(choice: Choice) -> Instance:
+def make_search_round(choice: Choice, *, running: float = 0.2) -> Instance:
     """Draw up to 6 nodes below racks of two zones with limits, holds, queues, some of what runs there, and 9 jobs."""
     machines = [make_machine(choice, f"m{i}", resources=True) for i in range(2)]
 
@@ -73,8 +73,15 @@ def make_search_round(choice: Choice) -> Instance:
         Hold(id=f"h{i}", node=choice.pick(nodes).id, gpus=(), cpu_millicores=2000, **choice.pick(KINDS))
         for i in range(choice.pick((0, 0, 2, 4)))
     ]
-    held, slowdowns = make_running(choice, bare, 0.2), make_slowdowns(choice, PROFILES)
+    held, slowdowns = make_running(choice, bare, running), make_slowdowns(choice, PROFILES)
     return bare.model_copy(update={"running": held, "slowdowns": slowdowns, "holds": tuple(holds)})
+
+
+def make_changing_round(choice: Choice) -> Instance:
+    """Draw such a round in which half of the jobs run, most of which may be moved, shrunk or preempted."""
+    round_ = make_search_round(choice, running=0.6)
+    policy, held = with_changes(choice, round_.policy, round_.running)
+    return round_.model_copy(update={"running": held, "policy": policy})
 
 
 def make_gangs_round(choice: Choice) -> Instance:

@@ -8,4 +8,5 @@ cpdef long anneal(State s, long steps, double heat, double cooling) noexcept
 @cython.locals(taken=long)
 cdef long _anneal(State s, long steps, double heat, double cooling) noexcept nogil
 cdef void _step(State s, double temperature) noexcept nogil
+@cython.locals(too_many=bint)
 cpdef bint decide(State s, long move, long value, long cost, double temperature) noexcept nogil

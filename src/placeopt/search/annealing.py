@@ -45,8 +45,15 @@ def _step(s: State, temperature: float) -> None:
 def decide(s: State, move: int, value: int, cost: int, temperature: float) -> bool:
     """Keep what a move made of a plan of some value and cost, or take it back where it is too much worse."""
     s.tried[move] += 1
-    if s.value < value or (
-        s.value == value and s.cost > cost and 1.0 * (s.cost - cost) >= temperature * s.quantiles[rng.below(s, 1024)]
+    too_many = s.away_count > s.away_most or s.out_count > s.out_most
+    if (
+        too_many
+        or s.value < value
+        or (
+            s.value == value
+            and s.cost > cost
+            and 1.0 * (s.cost - cost) >= temperature * s.quantiles[rng.below(s, 1024)]
+        )
     ):
         memory.undo(s)
         return False

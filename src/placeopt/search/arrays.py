@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
 
-from placeopt.problem import UNLIMITED, Allocation, IntArray, Placement, Problem
+from placeopt.problem import UNLIMITED, Allocation, IntArray, Placement, Problem, change_of
 from placeopt.problem import State as ProblemState
+from placeopt.problem.changes import change_limits, restarted
 from placeopt.search import memory
 from placeopt.search.account_trees import account_facts
-from placeopt.search.coverage import Judged
+from placeopt.search.coverage import Judged, more_than_all
 from placeopt.search.hardware import INSIDE, MOST_GPUS, TABLE_GPUS, NodeKinds, mask_of, node_kinds, path_of_sets
 from placeopt.search.placing import place
 from placeopt.search.state import State
@@ -39,17 +41,20 @@ def state_of(
     judged: Judged | None = None,
 ) -> State:
     """
-    Return the state of a round with the jobs of ``allocation`` placed; running jobs stay as they are there.
+    Return the state of a round with the jobs of ``allocation`` placed.
 
-    A round may begin with less than nothing free. ``seed`` decides all random numbers. The cost is that of the whole
-    plan; differences leave out what is ``judged``.
+    Running jobs that may be moved or preempted are changed at their price, others stay as they are there. A round may
+    begin with less than nothing free. ``seed`` decides all random numbers. The cost is that of the whole plan;
+    differences leave out what is ``judged``.
     """
     nothing: Allocation = (None,) * problem.num_jobs
     idle = ProblemState(problem, nothing)
+    may_change = jobs_that_may_change(problem, allocation) if judged is None else frozenset[int]()
     facts: dict[str, object] = {
         **_nodes(problem, node_kinds(problem)),
         **_options(problem, node_kinds(problem)),
-        **_jobs(problem, judged),
+        **_jobs(problem, judged, may_change),
+        **_changes(problem, allocation, may_change),
         **_search(problem, seed),
         **_zones(problem, judged),
         **_room(problem, idle),
@@ -59,10 +64,15 @@ def state_of(
         "excess_counts": judged is None or not any(isinstance(w.cost, Interference) for w in judged.weighted),
         "gap_price": weight_of(weighted, Fragmentation),
         "option_price": weight_of(weighted, ResourceCost),
-        "value": 0,
         "cost": cost(problem, nothing, weighted),
     }
     state = State(facts)
+    for job in may_change:
+        first = state.first_slot[job]
+        state.home_entries[job] = write(state, problem, first, problem.running[job])
+        for slot in range(first, first + state.home_entries[job]):
+            state.home_node[slot], state.home_gpus[slot] = state.slot_node[slot], state.slot_gpus[slot]
+            state.home_workers[slot] = state.slot_workers[slot]
     for job, held in enumerate(allocation):
         if held is not None:
             put(state, problem, job, held)
@@ -114,6 +124,9 @@ def allocation_of(state: State, problem: Problem, before: Allocation, made: dict
             continue
         slots = range(first[job], first[job] + entries[job])
         key = option[job], tuple([(node[slot], held[slot], workers[slot]) for slot in slots])
+        if state.home[job] >= 0:
+            found[job] = _changed(state, problem, job, key)
+            continue
         if key not in made:
             made[key] = _placement(problem, key)
         found[job] = made[key]
@@ -126,7 +139,17 @@ def placement_of(state: State, problem: Problem, job: int) -> Placement | None:
         return None
     slots = range(state.first_slot[job], state.first_slot[job] + state.entries[job])
     held = [(state.slot_node[slot], state.slot_gpus[slot], state.slot_workers[slot]) for slot in slots]
-    return _placement(problem, (state.option[job], tuple(held)))
+    key = state.option[job], tuple(held)
+    return _changed(state, problem, job, key) if state.home[job] >= 0 else _placement(problem, key)
+
+
+def _changed(state: State, problem: Problem, job: int, entries: Entries) -> Placement:
+    """Return the placement of a running job that may be changed: the very one that runs where it lies at home."""
+    slots = range(state.first_slot[job], state.first_slot[job] + state.home_entries[job])
+    at_home = tuple([(state.home_node[slot], state.home_gpus[slot], state.home_workers[slot]) for slot in slots])
+    if entries == (state.home[job], at_home):
+        return problem.running[job]
+    return restarted(problem, job, _placement(problem, entries))
 
 
 def _placement(problem: Problem, entries: Entries) -> Placement:
@@ -231,7 +254,7 @@ def _options(problem: Problem, kinds: NodeKinds) -> dict[str, object]:
     }
 
 
-def _jobs(problem: Problem, judged: Judged | None) -> dict[str, object]:
+def _jobs(problem: Problem, judged: Judged | None, may_change: frozenset[int]) -> dict[str, object]:
     """Return what the jobs are, and how many slots for entries each has."""
     k, start, options = problem.job_class, problem.class_option_start, problem.options
     most = problem.most_of_class(options.bundles)[k]
@@ -245,6 +268,7 @@ def _jobs(problem: Problem, judged: Judged | None) -> dict[str, object]:
     fixed[list(problem.running)] = 1
     possible = np.asarray(options.node_class_ok.any(axis=1), dtype=np.int64)
     fixed[problem.most_of_class(possible)[k] == 0] = 1  # it fits nowhere
+    fixed[list(may_change)] = 0
     traffic = np.array([int(communication.weight) for communication in problem.class_communication], dtype=np.int64)
     trials = 2 * (problem.num_nodes + 1)
     return {
@@ -262,6 +286,36 @@ def _jobs(problem: Problem, judged: Judged | None) -> dict[str, object]:
         "next_member": row(_rings(problem)),
         "excess": block(problem.slowdown + problem.slowdown.transpose(0, 2, 1)),
         "most_jobs": UNLIMITED if problem.jobs_per_gpu is None else problem.jobs_per_gpu,
+    }
+
+
+def jobs_that_may_change(problem: Problem, allocation: Allocation) -> frozenset[int]:
+    """Return the running jobs that the search may move or preempt: none that is shrunk in ``allocation``."""
+    preempted = frozenset[int]() if problem.policy.changes.last_submitted_first else problem.may_preempt
+    may = (problem.may_move | preempted) - problem.tree_of.keys()
+    return frozenset(job for job in may if change_of(problem, job, allocation[job]) != "shrunk")
+
+
+def _changes(problem: Problem, allocation: Allocation, may_change: frozenset[int]) -> dict[str, object]:
+    """Return what running jobs cost that may be changed, how many of them may, and the value while none is placed."""
+    prices, most, jobs = problem.policy.changes, change_limits(problem), sorted(may_change)
+    others = Counter(change_of(problem, job, allocation[job]) for job in problem.changeable - may_change)
+    home, out_price = np.full(problem.num_jobs, -1, dtype=np.int64), np.zeros(problem.num_jobs, dtype=np.int64)
+    movable, away_price = np.zeros((2, problem.num_jobs), dtype=np.int64)
+    home[jobs] = [problem.running[job].option for job in jobs]
+    movable[jobs] = [job in problem.may_move for job in jobs]
+    away_price[jobs] = prices.move_price
+    may_end = frozenset() if prices.last_submitted_first else problem.may_preempt
+    out_price[jobs] = [prices.preemption_price if job in may_end else more_than_all(problem) for job in jobs]
+    return {
+        "home": row(home),
+        "movable": row(movable),
+        "away_price": row(away_price),
+        "out_price": row(out_price),
+        "away_most": most["moved"] - others["moved"],
+        "out_most": most["preempted"] - others["preempted"],
+        "out_count": len(jobs),
+        "value": -int(out_price.sum()),
     }
 
 

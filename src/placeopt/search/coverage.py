@@ -37,13 +37,17 @@ def _missing(problem: Problem, weighted: tuple[Weighted, ...]) -> Iterator[str]:
         yield f"nodes of more than {MOST_GPUS} GPUs"
     if problem.policy.priorities != "price":
         yield "strict priorities"
+    sums = more_than_all(problem) * (1 + len(problem.changeable)) + sum(w.weight * w.worst for w in weighted)
+    if sums > MOST_SUM:
+        yield "sums beyond 2^62"
+
+
+def more_than_all(problem: Problem) -> int:
+    """Return a price that is higher than what all jobs together may be worth."""
     held = [problem.options.job_class[placement.option] for placement in problem.running.values()]
     most = problem.most_of_class(problem.options.value)
-    if (
-        int(most[problem.job_class].sum()) + int(most[held].sum()) + sum(w.weight * w.worst for w in weighted)
-        > MOST_SUM
-    ):
-        yield "sums beyond 2^62"
+    changes = len(problem.changeable) * (problem.policy.changes.move_price + problem.policy.changes.preemption_price)
+    return 1 + int(most[problem.job_class].sum()) + int(most[held].sum()) + changes
 
 
 @dataclass(frozen=True, eq=False)

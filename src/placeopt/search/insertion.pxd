@@ -1,8 +1,9 @@
 # C types of `insertion.py`.
 cimport cython
-from placeopt.search cimport accounts, choice, gangs, limits, placing, rng, state
+from placeopt.search cimport accounts, choice, gangs, home, limits, placing, rng, state
 from placeopt.search.state cimport State
 
+@cython.locals(entries=long)
 cdef bint insert(State s, long job, long first, long number) noexcept nogil
 cdef void put(State s, long job, long option, long first, long entries) noexcept nogil
 @cython.locals(at=long, free=long, seen=long)

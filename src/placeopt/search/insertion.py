@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from placeopt.search import accounts, choice, gangs, limits, placing, rng, state
+from placeopt.search import accounts, choice, gangs, home, limits, placing, rng, state
 from placeopt.search.state import State
 
 
@@ -10,9 +10,17 @@ def insert(s: State, job: int, first: int, number: int) -> bool:
     """
     Place a job in its most valuable option, at the least cost, among ``number`` candidates from position ``first`` on.
 
-    Returns whether it found room. At random some candidates are left out (Christiaens and Vanden Berghe 2020), and
-    where many have room the first ``s.look`` of them decide.
+    One that runs returns to where it was if it can, every other time only where it costs nothing to move it. Returns
+    whether the job found room. At random some candidates are left out (Christiaens and Vanden Berghe 2020), and where
+    many have room the first ``s.look`` of them decide.
     """
+    if s.home[job] >= 0:
+        entries = home.find_room(s, job)
+        if entries and (s.movable[job] == 0 or s.away_price[job] or rng.below(s, 2)):
+            put(s, job, s.home[job], s.first_trial, entries)
+            return True
+        if s.movable[job] == 0:
+            return False
     s.best_entries = 0
     for option in range(s.first_option[job], s.end_option[job]):
         if s.best_entries and s.value_of[option] < s.value_of[s.best_option]:

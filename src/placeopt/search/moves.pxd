@@ -1,6 +1,6 @@
 # C types of `moves.py`.
 cimport cython
-from placeopt.search cimport gangs, insertion, limits, memory, placing, rng, state
+from placeopt.search cimport gangs, home, insertion, limits, memory, placing, rng, state
 from placeopt.search.state cimport State
 
 @cython.locals(one=long, other=long)
@@ -12,6 +12,7 @@ cpdef void recreate(State s, long job) noexcept nogil
 cdef void _confine(State s) noexcept nogil
 cdef void _add_candidate(State s, long node) noexcept nogil
 cdef void _remove(State s, long job) noexcept nogil
+@cython.locals(job=long, is_away=bint, slot=long, gpu=long)
 cdef void _one_job(State s) noexcept nogil
 cdef void _two_jobs(State s) noexcept nogil
 cdef void _gpus(State s) noexcept nogil

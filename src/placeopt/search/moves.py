@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from placeopt.search import gangs, insertion, limits, memory, placing, rng, state
+from placeopt.search import gangs, home, insertion, limits, memory, placing, rng, state
 from placeopt.search.state import State
 
 
@@ -93,9 +93,18 @@ def _remove(s: State, job: int) -> None:
 
 
 def _one_job(s: State) -> None:
-    """Take away a job: it is placed where it costs least."""
-    if s.placed_count:
-        _remove(s, s.placed[rng.below(s, s.placed_count)])
+    """Take away a job: it is placed where it costs least; a running one from elsewhere where it has run."""
+    if s.placed_count == 0:
+        return
+    job = s.placed[rng.below(s, s.placed_count)]
+    is_away = s.home[job] >= 0 and not home.is_home(s, job)
+    _remove(s, job)
+    if not is_away:
+        return
+    for slot in range(s.first_slot[job], s.first_slot[job] + s.home_entries[job]):
+        for gpu in range(s.gpus[s.home_node[slot]]):
+            if s.home_gpus[slot] >> gpu & 1:
+                _clear(s, s.home_node[slot], gpu)
 
 
 def _two_jobs(s: State) -> None:
@@ -185,6 +194,8 @@ def _workers(s: State) -> int:
     while slot >= 0 and (s.fixed[s.slot_job[slot]] or s.bundles[s.option[s.slot_job[slot]]] == 1):
         slot = s.next_slot[slot]
     if slot < 0 or source == target or s.closed[target] & s.whole_node:
+        return -1
+    if s.home[s.slot_job[slot]] >= 0 and s.movable[s.slot_job[slot]] == 0:
         return -1
     job, workers = s.slot_job[slot], 1 + rng.below(s, s.slot_workers[slot])
     option = s.option[job]

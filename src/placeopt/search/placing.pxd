@@ -1,6 +1,6 @@
 # C types of `placing.py`.
 cimport cython
-from placeopt.search cimport accounts, costs, limits, state
+from placeopt.search cimport accounts, costs, home, limits, state
 from placeopt.search.state cimport State
 
 cpdef void place(State s, long job, long option) noexcept nogil

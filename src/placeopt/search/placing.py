@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from placeopt.search import accounts, costs, limits, state
+from placeopt.search import accounts, costs, home, limits, state
 from placeopt.search.state import State
 
 
@@ -25,6 +25,8 @@ def place(s: State, job: int, option: int) -> None:
     s.option[job] = option
     s.value += s.value_of[option]
     s.cost += cost
+    if s.home[job] >= 0:
+        home.count(s, job, 1)
     if s.fixed[job] == 0:
         state.begin(s, job)
 
@@ -32,6 +34,8 @@ def place(s: State, job: int, option: int) -> None:
 def take_away(s: State, job: int) -> None:
     """Take away a job that is placed; its entries stay at its slots."""
     first, number, option, gaps = s.first_slot[job], s.entries[job], s.option[job], 0
+    if s.home[job] >= 0:
+        home.count(s, job, -1)
     for slot in range(first, first + number):
         state.leave(s, slot)
     for slot in range(first, first + number):

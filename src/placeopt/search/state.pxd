@@ -67,6 +67,16 @@ cdef class State:
     cdef public long[::1] traffic
     cdef public long[::1] path_counts
     cdef public long[::1] fixed
+    cdef public long[::1] home
+    cdef public long[::1] home_entries
+    cdef public long[::1] home_node
+    cdef public long[::1] home_gpus
+    cdef public long[::1] home_workers
+    cdef public long[::1] movable
+    cdef public long[::1] away_price
+    cdef public long[::1] out_price
+    cdef public long away_most
+    cdef public long out_most
     cdef public long[::1] size
     cdef public long[::1] next_member
     cdef public long[:, :, ::1] excess
@@ -102,6 +112,8 @@ cdef class State:
     cdef public long[::1] position
     cdef public long value
     cdef public long cost
+    cdef public long away_count
+    cdef public long out_count
     cdef public long[::1] words
     cdef public long never
     cdef public long look

@@ -8,7 +8,7 @@ from placeopt.search.tables import Block, Reals, Row, Table, zeros
 
 OF_JOBS = (
     *("option", "entries", "placed", "waiting", "position", "met", "met_level", "queue", "touched", "touched_jobs"),
-    *("old_option", "old_entries", "changed", "changed_jobs", "best_option_of", "best_entries_of"),
+    *("old_option", "old_entries", "changed", "changed_jobs", "best_option_of", "best_entries_of", "home_entries"),
 )
 OF_NODES = (
     *("first_of_node", "candidate_of", "grown_workers", "grown_gpus", "near_cost", "near_gpus", "far_cost", "closed"),
@@ -16,11 +16,12 @@ OF_NODES = (
 OF_SLOTS = (
     *("slot_node", "slot_gpus", "slot_workers", "next_slot", "previous_slot"),
     *("old_node", "old_gpus", "old_workers", "best_node", "best_gpus", "best_workers"),
+    *("home_node", "home_gpus", "home_workers"),
 )
 COUNTS = (
     *("placed_count", "waiting_count", "candidate_count", "touched_count", "changed_count", "searches", "move"),
     *("stopped", "chosen", "everywhere", "shifted", "best_cost", "best_option", "best_entries", "grown_cost"),
-    *("best_value", "best_plan_cost"),
+    *("best_value", "best_plan_cost", "away_count"),
 )
 """Rows by job, by node and by slot, and numbers, that begin with zeros."""
 
@@ -105,6 +106,16 @@ class State:
     traffic: Row  # (J,) weight of paths
     path_counts: Row  # (J,) whether it costs that; else it only guides the choice of GPUs and nodes
     fixed: Row  # (J,) whether it stays where it is
+    home: Row  # (J,) option that it runs in, if it runs and may be changed; -1 otherwise
+    home_entries: Row  # (J,) of those jobs
+    home_node: Row  # by slot
+    home_gpus: Row
+    home_workers: Row
+    movable: Row  # (J,) whether such a job may run elsewhere
+    away_price: Row  # (J,) what that costs
+    out_price: Row  # (J,) and that it runs nowhere: more than all jobs are worth where that is not allowed
+    away_most: int  # such jobs that run elsewhere
+    out_most: int  # that run nowhere
     size: Row  # (J,) GPU share in its first option
     next_member: Row  # (J,) the next job of a ring of those that run only together; of others the job itself
     excess: Block  # (4, P, P) what two jobs suffer together that meet at a GPU, a switch, a socket, a node
@@ -144,6 +155,8 @@ class State:
     position: Row  # (J,) in one of the two lists
     value: int
     cost: int
+    away_count: int  # running jobs that lie elsewhere than they have run
+    out_count: int  # that are not placed
     # The search.
     stopped: int  # whether another thread wants it to end
     words: Row  # (4,) of the random numbers
