@@ -56,6 +56,11 @@ the value is to the proven bound, that of the cost to the bound that holds for a
 *Above greedy*: the value beside that of method `stranding` under the same limit; *below greedy*: rounds in which
 greedy's is greater.
 """
+UNSEEN = """\
+`python bench/run.py unseen`. Rounds of 40, 80, 200 and 400 jobs on 8, 16, 32 and 64 nodes of 4, 8 and 16 GPUs, five
+seeds each, digits of the commit that was measured: nothing was tuned on them. Gaps in percent over all rounds of a row,
+as above; a cost without a bound counts as 100. *Best first*: rounds in which each heuristic made the best first plan.
+"""
 ONLINE = """\
 `python bench/run.py online`. openb's pods come one after the other, none leaves and none is tried twice, until 130 %
 of the GPUs have been asked for: percent of the GPUs allocated, means over orders, beside the means that FGD's authors
@@ -110,6 +115,7 @@ def page(rows: list[Row]) -> str:
         COMMANDS,
         section("Versions", VERSIONS.format(baseline=baseline), rows, COLUMNS, history(rows)),
         rounds_section(results),
+        unseen_section(results.get("unseen", [])),
         online_section(results.get("online", [])),
         proofs_section([row for row in rows if row["spec"] == "proofs"]),
         certificates_section(results.get("certificates", [])),
@@ -183,6 +189,45 @@ def middle_and_worst(gaps: list[float | None]) -> tuple[str, str]:
         return "", ""
     found = (statistics.median_high(known), max(known))
     return tuple("-" if gap == float("inf") else f"{gap:.3g}" for gap in found)  # type: ignore[return-value]
+
+
+def unseen_section(rows: list[Row]) -> str:
+    """Return the distributions of gaps on rounds that nobody chose, by generator, by size and over all."""
+    rows = [row for row in rows if FAILED not in row]
+    groups: dict[tuple[str, float], list[Row]] = {}
+    for row in rows:
+        spec, _, shape = row["round"].partition("-")
+        jobs, nodes, gpus = shape.split("x")
+        for name in (spec, f"{jobs} jobs, {nodes} nodes", f"nodes of {gpus} GPUs", "all"):
+            groups.setdefault((name, row["limit_s"]), []).append(row)
+    lines = []
+    for (name, limit_s), some in sorted(groups.items(), key=lambda one: (one[0][1], one[0][0] == "all")):
+        figures = [spread_of([gap for row in some for gap in row[key]]) for key in GAPS]
+        first = " / ".join(
+            str(sum(row[f"first_{heuristic}"] for row in some)) for heuristic in ("greedy", "drb", "swaf")
+        )
+        counts = [sum(row[key] for row in some) for key in ("rounds", "proven", "below_greedy")]
+        seconds = max(row["seconds_most"] for row in some)
+        lines.append(
+            (name, limit_s, *counts, *figures[0], *figures[1], first, seconds, span([r["load"] for r in some]))
+        )
+    of_gap = ("median", "9 of 10", "worst")
+    columns = ("rounds", "limit s", "number", "proven", "below greedy", *(f"value gap: {name}" for name in of_gap))
+    more = (*(f"cost gap: {name}" for name in of_gap), "best first: greedy / DRB / SWAF", "most seconds", "load")
+    return section("Rounds that nobody chose", UNSEEN, rows, (*columns, *more), lines)
+
+
+GAPS = ("value_gap_percent", "cost_gap_percent")
+
+
+def spread_of(gaps: list[float]) -> tuple[str | None, ...]:
+    """Return the median of gaps, what nine of ten do not exceed, and the worst; nothing of none."""
+    if not gaps:
+        return None, None, None
+    ordered = sorted(gaps)
+    return tuple(
+        f"{gap:.3g}" for gap in (statistics.median(ordered), ordered[(9 * len(ordered) - 1) // 10], ordered[-1])
+    )
 
 
 def online_section(rows: list[Row]) -> str:

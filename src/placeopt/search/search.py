@@ -17,7 +17,9 @@ STEPS_PER_JOB = 100
 
 class LocalSearch:
     """
-    Simulated annealing from ``allocation``, a plan that every rule allows; running jobs stay where it has them.
+    Simulated annealing from ``allocation``, a plan that every rule allows.
+
+    Running jobs that may be moved or preempted are changed at their price, others stay where it has them.
 
     The temperature falls in cycles. Each is twice as long as the one before, and begins hotter: so the search is
     greedy at first, and need not know how many steps there will be. The same ``seed`` and the same calls make the same
@@ -45,7 +47,7 @@ class LocalSearch:
 
     @property
     def value(self) -> int:
-        """Value of the options placed in the best plan; what changes of running jobs cost is not taken off."""
+        """Value of the best plan; the price of changes that the search does not make is not taken off."""
         return self.state.best_value
 
     @property
