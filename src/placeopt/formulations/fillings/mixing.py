@@ -24,6 +24,8 @@ NEVER = -(1 << 55)
 """What cannot be; some dozens of them still fit into 64 bits."""
 EACH = 12
 """Fillings of a unit that are returned at a time."""
+PIECE = 1 << 14
+"""Beginnings that go on at a time: between two looks at the clock."""
 PRICES = 16
 """Prices of a share that are tried."""
 
@@ -122,15 +124,19 @@ class MixPricing:
         for k, d in enumerate(items.tolist()):
             levels, number = [begun], 0
             while len(levels[-1].at) and number < supply[k]:
-                longer = levels[-1].longer(k, bound, self.pair[self.profile[d]], int(self.profile[d]))
-                self._spend(len(longer.at))
-                if not every:  # the best so far of each unit are what the others have to exceed
-                    found.append(longer.some(best_of(longer.at, bound.reached(longer), 1)))
-                    least = least.copy()
-                    np.maximum.at(least, longer.at, bound.reached(longer))
-                levels.append(longer.some(bound.of(k, longer) > least[longer.at]))
+                hopeful = [levels[-1].some(slice(0))]
+                for first in range(0, len(levels[-1].at), PIECE):
+                    piece = levels[-1].some(slice(first, first + PIECE))
+                    longer = piece.longer(k, bound, self.pair[self.profile[d]], int(self.profile[d]))
+                    self._spend(len(longer.at))
+                    if not every:  # the best so far of each unit are what the others have to exceed
+                        found.append(longer.some(best_of(longer.at, bound.reached(longer), 1)))
+                        least = least.copy()
+                        np.maximum.at(least, longer.at, bound.reached(longer))
+                    hopeful.append(longer.some(bound.of(k, longer) > least[longer.at]))
+                levels.append(_joined(hopeful))
                 number += 1
-            begun = _Begun(*map(np.concatenate, zip(*levels, strict=True)))
+            begun = _joined(levels)
             hope = bound.of(k + 1, begun)
             kept = np.flatnonzero(hope > least[begun.at])
             kept = kept if every else kept[begun.some(kept).best()]
@@ -140,7 +146,7 @@ class MixPricing:
                 left = np.setdiff1d(np.arange(len(hope)), chosen)
                 np.maximum.at(others, begun.at[left], hope[left])
                 begun = begun.some(chosen)
-        begun = begun if every else _Begun(*map(np.concatenate, zip(*found, strict=True)))
+        begun = begun if every else _joined(found)
         reached = bound.reached(begun)
         kept = np.flatnonzero((reached > asked[begun.at]) & (begun.counts.sum(axis=1) > 0))
         counts = np.zeros((len(kept), len(pays)), dtype=np.int64)
@@ -193,7 +199,7 @@ class _Begun(NamedTuple):
             np.zeros((len(rows), items), dtype=np.int16),
         )
 
-    def some(self, which: IntArray | BoolArray) -> _Begun:
+    def some(self, which: IntArray | BoolArray | slice) -> _Begun:
         """Return some of them."""
         return _Begun(*(array[which] for array in self))
 
@@ -212,6 +218,11 @@ class _Begun(NamedTuple):
         counts[:, k] += 1
         pays = some.pays + bound.net[some.at, k] - some.beside[:, profile]
         return _Begun(some.at, pays, some.gpus + bound.gpus[k], some.room - bound.takes[k], some.beside + pair, counts)
+
+
+def _joined(parts: list[_Begun]) -> _Begun:
+    """Return all beginnings of several lists, one or more."""
+    return _Begun(*map(np.concatenate, zip(*parts, strict=True)))
 
 
 class _Bound:

@@ -62,7 +62,9 @@ class Greedy:
         cut = f", {plural(result.by_class, 'job')} placed by class" if result.by_class else ""
         cut += f", {plural(len(result.not_reached), 'job')} not reached" if result.not_reached else ""
         name = "swaf" if rule.shape == "swaf" else rule.chooser or rule.score
-        yield StageReport(f"{name} in order {rule.order}: {figures(offer)}{cut}", "kept" if is_behind else "improved", offer=offer)
+        yield StageReport(
+            f"{name} in order {rule.order}: {figures(offer)}{cut}", "kept" if is_behind else "improved", offer=offer
+        )
 
 
 @dataclass(frozen=True)
