@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from placeopt.errors import Unsupported
 from placeopt.formulations.fillings.disturbance import Disturbance
 from placeopt.formulations.fillings.groups import BundleGroups
 from placeopt.formulations.fillings.parts import Parts, shares_of
@@ -104,9 +105,14 @@ class MixPricing:
         return Priced([(int(units[found.at[s]]), _filling(found.counts[s])) for s in chosen.tolist()], best)
 
     def within(self, pays: IntArray, least: IntArray, units: IntArray, most: int) -> list[Column] | None:
-        """Return all fillings that pay more than ``least``, (n,), beyond their cost; None for more than ``most``."""
-        found = self._search(pays, least, units, most, every=True)
-        if (found.others > least).any() or len(found.at) > most:
+        """
+        Return all fillings that pay more than ``least``, (n,), beyond their cost.
+
+        None for more than ``most``, or where more beginnings than that may lead to some.
+        """
+        try:
+            found = self._search(pays, least, units, most, every=True)
+        except Unsupported:
             return None
         columns = []
         for unit, counts in zip(units[found.at].tolist(), found.counts, strict=True):
@@ -115,6 +121,11 @@ class MixPricing:
         return columns
 
     def _search(self, pays: IntArray, least: IntArray, units: IntArray, most: int | None, *, every: bool) -> Found:
+        """
+        Look for fillings that pay more than ``least``: for ``every`` one, or the best.
+
+        Raises ``Unsupported`` where more than ``most`` beginnings lead to every one; else the best of these go on.
+        """
         items, supply = self._items(pays, units, every=every)
         bound = _Bound(self, pays, units, items)
         others = np.full(len(units), NEVER, dtype=np.int64)
@@ -136,12 +147,14 @@ class MixPricing:
                     hopeful.append(longer.some(bound.of(k, longer) > least[longer.at]))
                 levels.append(_joined(hopeful))
                 number += 1
+                if every and most is not None and sum(len(level.at) for level in levels) > most:
+                    raise Unsupported("more fillings may pay as much than a program takes")
             begun = _joined(levels)
             hope = bound.of(k + 1, begun)
             kept = np.flatnonzero(hope > least[begun.at])
             kept = kept if every else kept[begun.some(kept).best()]
             begun, hope = begun.some(kept), hope[kept]
-            if most is not None and len(hope) > most:
+            if most is not None and not every and len(hope) > most:
                 chosen = best_of(begun.at, hope, most)
                 left = np.setdiff1d(np.arange(len(hope)), chosen)
                 np.maximum.at(others, begun.at[left], hope[left])
