@@ -7,6 +7,7 @@ cpdef bint is_compiled() noexcept
 cpdef long anneal(State s, long steps, double heat, double cooling) noexcept
 @cython.locals(taken=long)
 cdef long _anneal(State s, long steps, double heat, double cooling) noexcept nogil
+@cython.locals(changes=long)
 cdef void _step(State s, double temperature) noexcept nogil
-@cython.locals(too_many=bint)
-cpdef bint decide(State s, long move, long value, long cost, double temperature) noexcept nogil
+cpdef bint decide(State s, long move, long value, long cost, long changes, double temperature) noexcept nogil
+cdef bint _is_worse(State s, long value, long cost, long changes, double temperature) noexcept nogil

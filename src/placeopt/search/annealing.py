@@ -37,29 +37,39 @@ def _anneal(s: State, steps: int, heat: float, cooling: float) -> int:
 
 def _step(s: State, temperature: float) -> None:
     """Make a move, and decide on it."""
-    value, cost, move = s.value, s.cost, moves.draw(s)
+    value, cost, changes, move = s.value, s.cost, s.away_count + s.out_count, moves.draw(s)
     moves.change(s, move)
-    decide(s, move, value, cost, temperature)
+    decide(s, move, value, cost, changes, temperature)
 
 
-def decide(s: State, move: int, value: int, cost: int, temperature: float) -> bool:
-    """Keep what a move made of a plan of some value and cost, or take it back where it is too much worse."""
+def decide(s: State, move: int, value: int, cost: int, changes: int, temperature: float) -> bool:
+    """Keep what a move made of a plan of some value, cost and number of changes, or take it back where it is worse."""
     s.tried[move] += 1
-    too_many = s.away_count > s.away_most or s.out_count > s.out_most
-    if (
-        too_many
-        or s.value < value
-        or (
-            s.value == value
-            and s.cost > cost
-            and 1.0 * (s.cost - cost) >= temperature * s.quantiles[rng.below(s, 1024)]
-        )
-    ):
+    if _is_worse(s, value, cost, changes, temperature):
         memory.undo(s)
         return False
     s.kept[move] += 1
     memory.keep(s)
-    if s.value > s.best_value or (s.value == s.best_value and s.cost < s.best_plan_cost):
+    if (
+        s.value > s.best_value
+        or (s.value == s.best_value and s.cost < s.best_plan_cost)
+        or (s.value == s.best_value and s.cost == s.best_plan_cost and s.away_count + s.out_count < s.best_changes)
+    ):
         memory.save(s)
         s.better[move] += 1
     return True
+
+
+def _is_worse(s: State, value: int, cost: int, changes: int, temperature: float) -> bool:
+    """
+    Return whether the plan is worth less, or more running jobs are changed than may be.
+
+    At the same value also whether it costs more, by too much for the temperature, or changes more for the same cost.
+    """
+    if s.away_count > s.away_most or s.out_count > s.out_most or s.value < value:
+        return True
+    if s.value > value or s.cost < cost:
+        return False
+    if s.cost == cost:
+        return s.away_count + s.out_count > changes
+    return 1.0 * (s.cost - cost) >= temperature * s.quantiles[rng.below(s, 1024)]

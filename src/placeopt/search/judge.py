@@ -63,7 +63,7 @@ class Judge:
             memory.undo(state)
         else:
             state.cost += self._extra
-            if annealing.decide(state, move, value, cost, temperature):
+            if annealing.decide(state, move, value, cost, 0, temperature):  # running jobs stay
                 return
         state.cost = cost
         for undo in reversed(self._undo):

@@ -65,4 +65,4 @@ def save(s: State) -> None:
                 s.best_gpus[slot] = s.slot_gpus[slot]
                 s.best_workers[slot] = s.slot_workers[slot]
     s.changed_count = 0
-    s.best_value, s.best_plan_cost = s.value, s.cost
+    s.best_value, s.best_plan_cost, s.best_changes = s.value, s.cost, s.away_count + s.out_count

@@ -170,6 +170,7 @@ cdef class State:
     cdef public long[::1] best_workers
     cdef public long best_value
     cdef public long best_plan_cost
+    cdef public long best_changes
     cdef public long[::1] in_domain
     cdef public long[::1] met
     cdef public long[::1] met_level

@@ -21,7 +21,7 @@ OF_SLOTS = (
 COUNTS = (
     *("placed_count", "waiting_count", "candidate_count", "touched_count", "changed_count", "searches", "move"),
     *("stopped", "chosen", "everywhere", "shifted", "best_cost", "best_option", "best_entries", "grown_cost"),
-    *("best_value", "best_plan_cost", "away_count"),
+    *("best_value", "best_plan_cost", "best_changes", "away_count"),
 )
 """Rows by job, by node and by slot, and numbers, that begin with zeros."""
 
@@ -217,6 +217,7 @@ class State:
     best_workers: Row
     best_value: int
     best_plan_cost: int
+    best_changes: int  # of running jobs
     # Scratch: counts of domains, and where jobs were met.
     in_domain: Row  # (D,)
     met: Row  # (J,) number of the last search for neighbours that met the job
