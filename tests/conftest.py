@@ -16,10 +16,12 @@ from helpers import warm_workers
 from placeopt import Engine
 from placeopt.model import Instance, Plan
 from placeopt.simulation import Scenario
+from placeopt.solving.budget import Budget
 
 signal.signal(signal.SIGINT, signal.default_int_handler)
 """In the background of a shell it is ignored, and would be in all programs that tests start and interrupt."""
 
+HOUR_S = 3600.0
 SLOW = (HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much)
 """How fast the machine draws examples and runs them decides no test."""
 settings.register_profile(
@@ -78,7 +80,14 @@ def unhurried() -> Iterator[None]:
 
     Work in deterministic mode follows the limit that is stated, not the clock.
     """
-    later = SimpleNamespace(monotonic=lambda: time.monotonic() + 3600)
+    later = SimpleNamespace(monotonic=lambda: time.monotonic() + HOUR_S)
+    begin_slices = Budget.begin_slices
+
+    def begin(budget: Budget) -> None:
+        begin_slices(budget)
+        budget.first_slice_s += HOUR_S  # what all has taken so far
+
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("placeopt.solving.api.time", later)
+        patch.setattr(Budget, "begin_slices", begin)
         yield

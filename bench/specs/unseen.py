@@ -95,5 +95,5 @@ SPEC = BenchSpec(
         *("round", "limit_s", "rounds", "seconds_most", "value_gap_median", "cost_gap_median"),
         *("proven", "below_greedy", "first_greedy", "first_drb", "first_swaf", "load"),
     ),
-    minutes=75,
+    minutes=65,
 )

@@ -103,7 +103,7 @@ def test_its_plan_is_read_in_the_place_of_greedys_that_is_worth_much_less(monkey
     outcomes = {stage.name: (stage.outcome, stage.detail) for stage in plan.stages}
     assert outcomes["annealing"][0] == "improved"
     assert outcomes["greedy"][0] == "kept"
-    assert re.search(r"value 0, 1,\d{3} jobs not reached", outcomes["greedy"][1])
+    assert re.search(r"value \d+, 1,\d{3} jobs not reached", outcomes["greedy"][1])
     assert seen == [(1, True)]
     assert len(plan.placements) > len(large.running)
 
