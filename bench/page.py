@@ -192,7 +192,7 @@ def middle_and_worst(gaps: list[float | None]) -> tuple[str, str]:
 
 
 def unseen_section(rows: list[Row]) -> str:
-    """Return the distributions of gaps on rounds that nobody chose, by generator, by size and over all."""
+    """Return the distributions of gaps on unseen rounds, by generator, by size and over all."""
     rows = [row for row in rows if FAILED not in row]
     groups: dict[tuple[str, float], list[Row]] = {}
     for row in rows:
@@ -214,7 +214,7 @@ def unseen_section(rows: list[Row]) -> str:
     of_gap = ("median", "9 of 10", "worst")
     columns = ("rounds", "limit s", "number", "proven", "below greedy", *(f"value gap: {name}" for name in of_gap))
     more = (*(f"cost gap: {name}" for name in of_gap), "best first: greedy / DRB / SWAF", "most seconds", "load")
-    return section("Rounds that nobody chose", UNSEEN, rows, (*columns, *more), lines)
+    return section("Unseen rounds", UNSEEN, rows, (*columns, *more), lines)
 
 
 GAPS = ("value_gap_percent", "cost_gap_percent")

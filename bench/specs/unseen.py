@@ -26,7 +26,7 @@ FIRST = ("greedy", "drb", "swaf")
 
 
 def seeds() -> list[int]:
-    """Return seeds that nobody chose: digits of the commit that is measured; ascending ones where there is none."""
+    """Return seeds from the digits of the commit that is measured; ascending ones where there is none."""
     digits = (commit_of(Path(placeopt.__file__).parent) or "0123456789").rstrip("+")
     return [int(digits[2 * number : 2 * number + 2], 16) for number in range(SEEDS)]
 
@@ -82,7 +82,7 @@ def best_first(plan: Plan) -> str:
 
 SPEC = BenchSpec(
     name="unseen",
-    question="How far are plans of 1 and of 10 s from their bounds on 8 to 64 nodes, on seeds that nobody chose?",
+    question="How far are plans of 1 and of 10 s from their bounds on 8 to 64 nodes, on seeds from the commit?",
     rounds={
         f"{spec}-{jobs}x{nodes}x{gpus}": partial(solve_unseen, spec, jobs, nodes, gpus)
         for jobs, nodes in SIZES
