@@ -291,9 +291,13 @@ def _jobs(problem: Problem, judged: Judged | None, may_change: frozenset[int]) -
 
 def jobs_that_may_change(problem: Problem, allocation: Allocation) -> frozenset[int]:
     """Return the running jobs that the search may move or preempt: none that is shrunk in ``allocation``."""
-    preempted = frozenset[int]() if problem.policy.changes.last_submitted_first else problem.may_preempt
-    may = (problem.may_move | preempted) - problem.tree_of.keys()
+    may = (problem.may_move | may_be_preempted(problem)) - problem.tree_of.keys()
     return frozenset(job for job in may if change_of(problem, job, allocation[job]) != "shrunk")
+
+
+def may_be_preempted(problem: Problem) -> frozenset[int]:
+    """Return the running jobs that the search may preempt: one without regard to others, or none."""
+    return frozenset() if problem.policy.changes.last_submitted_first else problem.may_preempt
 
 
 def _changes(problem: Problem, allocation: Allocation, may_change: frozenset[int]) -> dict[str, object]:
@@ -305,8 +309,8 @@ def _changes(problem: Problem, allocation: Allocation, may_change: frozenset[int
     home[jobs] = [problem.running[job].option for job in jobs]
     movable[jobs] = [job in problem.may_move for job in jobs]
     away_price[jobs] = prices.move_price
-    may_end = frozenset() if prices.last_submitted_first else problem.may_preempt
-    out_price[jobs] = [prices.preemption_price if job in may_end else more_than_all(problem) for job in jobs]
+    may_end, never = may_be_preempted(problem), more_than_all(problem)
+    out_price[jobs] = [prices.preemption_price if job in may_end else never for job in jobs]
     return {
         "home": row(home),
         "movable": row(movable),

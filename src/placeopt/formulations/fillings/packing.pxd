@@ -29,6 +29,8 @@ cdef class Packing:
     cdef public long[::1] begins
     cdef public long[::1] ends
 
+@cython.locals(copies=long, i=long, r=long, without=long, least=long, need=long)
+cdef long _copies_at_most(Packing s) noexcept
 @cython.locals(i=long)
 cpdef fill(Packing s, long room)
 @cython.locals(begin=long, end=long, at=long, to=long, weight=long, pays=long, bound=long, item=long)

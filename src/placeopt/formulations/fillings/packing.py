@@ -78,7 +78,7 @@ class Packing:
         self.items, self.amounts, self.gpus = len(pays), len(free), len(left)
         self.pays, self.wide, self.milli, self.most, self.weight = pays, wide, milli, most, weight
         self.need, self.free = need, free
-        copies = _copies_at_most(most, need, free)
+        copies = _copies_at_most(self)
         self.number, self.found = _zeros(self.items), []
         self.left = left + _zeros(self.gpus * copies)
         self.held, self.parts = _zeros(copies + 1), _zeros(copies + 1)
@@ -88,13 +88,20 @@ class Packing:
         self.check_time, self.look = int, LOOK
 
 
-def _copies_at_most(most: array[int], need: array[int], free: array[int]) -> int:
-    """Return how many items a node holds at most: for each amount the least of it each time, and those without any."""
-    copies, amounts = sum(most), len(free)
-    for r in range(amounts):
-        needs = need[r::amounts]
-        without = sum(number for number, each in zip(most, needs, strict=True) if not each)
-        copies = min(copies, without + max(0, free[r]) // min(filter(None, needs), default=1))
+def _copies_at_most(s: Packing) -> int:
+    """Return how many items the node holds at most: of each amount the least of it each time, and those without any."""
+    copies = 0
+    for i in range(s.items):
+        copies += s.most[i]
+    for r in range(s.amounts):
+        without, least = 0, 0
+        for i in range(s.items):
+            need = s.need[i * s.amounts + r]
+            if need == 0:
+                without += s.most[i]
+            elif least == 0 or need < least:
+                least = need
+        copies = min(copies, without + (max(0, s.free[r]) // least if least else 0))
     return copies
 
 

@@ -6,9 +6,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import ClassVar
 
+from placeopt.model.plan import StageOutcome
 from placeopt.readable import plural
 from placeopt.solving.context import SolveContext
-from placeopt.solving.incumbent import figures
+from placeopt.solving.incumbent import NotBetter, figures
 from placeopt.solving.stage import StageReport, StatedReason, exchange
 from placeopt.terms.objective import value
 
@@ -62,9 +63,8 @@ class Greedy:
         cut = f", {plural(result.by_class, 'job')} placed by class" if result.by_class else ""
         cut += f", {plural(len(result.not_reached), 'job')} not reached" if result.not_reached else ""
         name = "swaf" if rule.shape == "swaf" else rule.chooser or rule.score
-        yield StageReport(
-            f"{name} in order {rule.order}: {figures(offer)}{cut}", "kept" if is_behind else "improved", offer=offer
-        )
+        outcome: StageOutcome = "kept" if is_behind and isinstance(offer, NotBetter) else "improved"
+        yield StageReport(f"{name} in order {rule.order}: {figures(offer)}{cut}", outcome, offer=offer)
 
 
 @dataclass(frozen=True)
