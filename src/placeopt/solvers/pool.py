@@ -55,10 +55,10 @@ class Worker:
 
     stays_warm = False
     """Whether a child that was killed is replaced at once, for callers that soon solve again."""
+    _numbers = itertools.count(1)  # of all workers: an answer that comes late is never taken for another's
 
     def __init__(self, preload: Sequence[str] = (), isolation: Literal["process", "thread"] = "process") -> None:
         self.isolation = isolation
-        self._numbers = itertools.count(1)
         self._turn = threading.Lock()
         self._preload = tuple(preload)
         self._child: _Child | None = None
