@@ -1,6 +1,7 @@
 """Exceptions that nothing foresees: the plan of the other stages stands, or the call ends with ``InternalFault``."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
 from unittest.mock import Mock
 
 import pytest
@@ -13,7 +14,20 @@ from placeopt.live_cluster import ClusterChanges
 from placeopt.model import Weights
 from placeopt.solving import METHODS
 
-STAGES = {type(stage).__name__: type(stage) for stage in METHODS["auto"].stages}
+STAGES = "placeopt.solving.stages."
+BEGIN = ("lookahead.LookAhead", "bound.BeginBound", "annealing.BeginSearch", "trivial_proof.TrivialProof")
+"""What the first plan begins and ends with."""
+
+
+def with_parts(stages: Iterable[Any]) -> Iterator[str]:
+    """Name the classes of stages and of their parts, as they stand below `STAGES`."""
+    for stage in stages:
+        kind = type(stage)
+        yield f"{kind.__module__.rpartition('.')[2]}.{kind.__name__}"
+        yield from with_parts(getattr(stage, "parts", ()))
+        yield from with_parts(getattr(stage, "heuristics", ()))
+
+
 BUG = IndexError("index 4 is out of bounds")
 
 
@@ -31,14 +45,17 @@ def failing(error: Exception) -> Mock:
 @pytest.mark.usefixtures("survived_faults")
 @pytest.mark.parametrize(
     ("name", "error"),
-    [*((name, BUG) for name in STAGES), *(("Bound", e) for e in (SolverFault("a"), OutOfTime("b"), MemoryError()))],
+    [
+        *((name, BUG) for name in (*BEGIN, *with_parts(METHODS["auto"].stages))),
+        *(("bound.Bound", e) for e in (SolverFault("a"), OutOfTime("b"), MemoryError())),
+    ],
     ids=lambda value: value if isinstance(value, str) else type(value).__name__,
 )
 def test_the_best_plan_of_the_other_stages_is_returned(
     name: str, error: Exception, engine: Engine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It is the optimum all the same, and says which stage failed, by what and where; memory is a limit."""
-    monkeypatch.setattr(STAGES[name], "run", failing(error))
+    monkeypatch.setattr(f"{STAGES}{name}.run", failing(error))
     round_ = knapsack(Policy())
     plan = engine.solve(round_, time_limit_s=10)
     assert violations(round_, plan) == []
@@ -51,7 +68,7 @@ def test_the_best_plan_of_the_other_stages_is_returned(
             assert stage.detail.endswith("; what was held is kept")
     if isinstance(error, MemoryError) and plan.status != "optimal":
         assert plan.limit == "memory"
-    if name in ("Greedy", "Bound"):
+    if name in ("first_plan.FirstPlan", "greedy.Greedy", "bound.Bound"):
         assert "failed" in [stage.outcome for stage in plan.stages]
 
 

@@ -37,10 +37,9 @@ class Other:
 
 
 def solve_with(monkeypatch: pytest.MonkeyPatch, act: Callable[[Any], None], **options: Any) -> Plan:
-    """Solve by greedy, the beginning of the search, and one more stage."""
+    """Solve by the first plan, with which the search begins, and one more stage."""
     search = METHODS["search"]
-    begins = max(number for number, stage in enumerate(search.first) if stage.name == "annealing")
-    monkeypatch.setitem(METHODS, "other", replace(search, first=(*search.first[: begins + 1], Other(act)), turns=()))
+    monkeypatch.setitem(METHODS, "other", replace(search, first=(search.first[0], Other(act)), turns=()))
     return solve(ROUND, method="other", time_limit_s=8.0, isolation="thread", **options)
 
 
@@ -69,14 +68,14 @@ def test_it_runs_while_others_wait_or_after_them(threads: int, monkeypatch: pyte
 def test_it_makes_a_plan_beside_greedy_in_large_rounds(threads: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Where a thread is free for it; greedy's own plan is another one."""
     search, large = METHODS["search"], generators.generate("uniform", jobs=1_000, nodes=128, gpus=8, seed=3)
-    greedy = next(number for number, stage in enumerate(search.first) if stage.name == "greedy")
     begun: list[bool] = []
 
     def wait(context: Any) -> None:
         begun.append(context.handover.searching is not None)
         time.sleep(0.5)
 
-    monkeypatch.setitem(METHODS, "other", replace(search, first=(*search.first[:greedy], Other(wait)), turns=()))
+    first = replace(search.first[0], heuristics=(Other(wait),))
+    monkeypatch.setitem(METHODS, "other", replace(search, first=(first,), turns=()))
     plan = solve(large, method="other", time_limit_s=8.0, isolation="thread", threads=threads)
     assert begun == [threads == 2]
     assert (len(plan.placements) > len(large.running)) == (threads == 2)
@@ -86,25 +85,24 @@ def test_it_makes_a_plan_beside_greedy_in_large_rounds(threads: int, monkeypatch
 def test_its_plan_is_read_in_the_place_of_greedys_that_is_worth_much_less(monkeypatch: pytest.MonkeyPatch) -> None:
     """Greedy that time cut short: its figures are stated, the referee does not read it, and the search goes on."""
     search, large = METHODS["search"], generators.generate("uniform", jobs=1_000, nodes=128, gpus=8, seed=3)
-    greedy = next(number for number, stage in enumerate(search.first) if stage.name == "greedy")
-    seen: list[tuple[int, bool]] = []
+    seen: list[tuple[int, bool, int]] = []
 
     def cut(rule: Any, problem: Any, budget: Any, deadline: float) -> GreedyResult:
         time.sleep(0.5)
         return GreedyResult(State(problem).allocation(), tuple(range(problem.num_jobs)))
 
     def look(context: Any) -> None:
-        seen.append((context.incumbent.number, context.handover.searching.holds_best))
-        assert any("far ahead" in (stage.skip_reason(context) or "") for stage in search.first[greedy:])
+        searching = context.handover.searching
+        seen.append((context.incumbent.number, searching.holds_best, searching._before))
 
     monkeypatch.setattr(type(search.greedy), "place", cut)
-    monkeypatch.setitem(METHODS, "other", replace(search, first=(*search.first[: greedy + 1], Other(look)), turns=()))
+    monkeypatch.setitem(METHODS, "other", replace(search, first=(search.first[0], Other(look)), turns=()))
     plan = solve(large, method="other", time_limit_s=8.0, isolation="thread", threads=2)
     outcomes = {stage.name: (stage.outcome, stage.detail) for stage in plan.stages}
     assert outcomes["annealing"][0] == "improved"
     assert outcomes["greedy"][0] == "kept"
     assert re.search(r"value \d+, 1,\d{3} jobs not reached", outcomes["greedy"][1])
-    assert seen == [(1, True)]
+    assert seen == [(1, True, 0)]
     assert len(plan.placements) > len(large.running)
 
 

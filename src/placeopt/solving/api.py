@@ -290,8 +290,6 @@ class Solver:
         compiling = time.monotonic()
         problem = compiled()
         compile_s = time.monotonic() - compiling
-        if not problem.is_plain:
-            method = method.for_trees()
         if problem.policy.priorities == "strict":
             method = method.for_strict_priorities()
         budget = given.budget(params, first_reserve_s(problem.num_jobs, compile_s))

@@ -78,11 +78,12 @@ class GreedyRule:
     chooser: str | None = None
 
     def for_problem(self, problem: Problem) -> GreedyRule:
-        """Return the rule with the score and the order that ``auto`` and None stand for."""
+        """Return the rule with the score and order that ``auto`` and None stand for; trees know no other rule."""
         score = self.score
         if score == "auto":
             score = "share_prices" if has_many_fractions(problem) else "stranding"
-        return replace(self, score=score, order=self.order or problem.policy.order)
+        rule = replace(self, score=score, order=self.order or problem.policy.order)
+        return rule if problem.is_plain else replace(rule, shape="value", chooser=None)
 
     def jobs(self, problem: Problem) -> IntArray:
         """Return the waiting jobs in order."""

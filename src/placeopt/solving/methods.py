@@ -9,22 +9,21 @@ from placeopt.errors import BadInput
 from placeopt.solvers.racing import RACE
 from placeopt.solving.greedy_rule import GreedyRule
 from placeopt.solving.stage import Stage
-from placeopt.solving.stages.annealing import Annealing, BeginSearch
-from placeopt.solving.stages.bound import BeginBound, Bound
+from placeopt.solving.stages.annealing import Annealing
+from placeopt.solving.stages.bound import Bound
 from placeopt.solving.stages.capacity_relaxation import CapacityRelaxationBound
+from placeopt.solving.stages.changes import MakeRoom, RankMapping
 from placeopt.solving.stages.cost_relaxation import CostRelaxationBound
+from placeopt.solving.stages.earlier_plans import JoinedPlan, PreviousPlan
 from placeopt.solving.stages.exact import Exact
 from placeopt.solving.stages.filling_costs import FillingCosts
 from placeopt.solving.stages.fillings import Fillings
-from placeopt.solving.stages.first_plan import MakeRoom, PreviousPlan, RankMapping, ReserveTime
+from placeopt.solving.stages.first_plan import FirstPlan
 from placeopt.solving.stages.gpu_patterns import GpuPatternPlan
-from placeopt.solving.stages.greedy import Greedy, LeftOut
-from placeopt.solving.stages.joined_plan import JoinedPlan
-from placeopt.solving.stages.lookahead import LookAhead
+from placeopt.solving.stages.greedy import Greedy, StrictPriority
 from placeopt.solving.stages.portfolio import Alternative, DrbPlan, SwafPlan
+from placeopt.solving.stages.relaxations import Relaxations
 from placeopt.solving.stages.rounding import RoundRelaxations
-from placeopt.solving.stages.strict_priority import StrictPriority
-from placeopt.solving.stages.trivial_proof import TrivialProof
 
 
 @dataclass(frozen=True)
@@ -37,13 +36,13 @@ class Method:
     greedy
         How greedy places jobs; later stages fill up plans the same way.
     first
-        The stages that make the first plan and begin its bound, in their order.
+        The stage that makes the first plan, and those that run once after it.
     turns
         Those that go on from there, in turns.
     """
 
     greedy: GreedyRule
-    first: tuple[Stage, ...]
+    first: tuple[FirstPlan, *tuple[Stage, ...]]
     turns: tuple[Stage, ...] = ()
 
     @property
@@ -67,59 +66,18 @@ class Method:
         return not self.without_bound().needs_solver
 
     def without_bound(self) -> Method:
-        """Return the method without the stages that only bound the value."""
-        return replace(self, first=_without(self.first, BeginBound, Bound))
-
-    def for_trees(self) -> Method:
-        """
-        Return the method for rounds that are not plain: with trees, spread, relations, or slots of GPUs.
-
-        Only greedy and exact models support them. What other stages find is mended when it is offered: jobs that they
-        place against these rules are taken out, and greedy fills up.
-        """
-        others = dict.fromkeys(stage.name for stage in self.stages if isinstance(stage, LEAVE_TREES_OUT))
-        rule = GreedyRule(self.greedy.score, self.greedy.order, self.greedy.strict)
-        first, turns = (_without(stages, *LEAVE_TREES_OUT) for stages in (self.first, self.turns))
-        return Method(rule, (*first, LeftOut(tuple(others))) if others else first, turns)
+        """Return the method without the stage that only bounds the value."""
+        first, *others = self.first
+        stages = (stage for stage in others if not isinstance(stage, Bound))
+        return replace(self, first=(replace(first, bounds=False), *stages))
 
     def for_strict_priorities(self) -> Method:
         """Return the method for rounds in which priorities are strict: one after the other, by the method's score."""
-        return Method(GreedyRule(self.greedy.score), (StrictPriority(), ReserveTime()))
+        return Method(GreedyRule(self.greedy.score), (FirstPlan((StrictPriority(),), bounds=False),))
 
     def from_start(self) -> Method:
         """Return the method that goes on from given placements, with greedy only if they are far from the bound."""
-        stages: list[Stage] = []
-        for stage in self.first:
-            if isinstance(stage, Greedy):
-                stages.append(JoinedPlan())
-            elif not isinstance(stage, DrbPlan | SwafPlan) and stage != BeginSearch(before_greedy=True):
-                stages.append(stage)
-            if isinstance(stage, Bound):
-                stages.append(Greedy(only_if_far=True))
-        return replace(self, first=tuple(stages))
-
-
-LEAVE_TREES_OUT = (LookAhead, PreviousPlan, TrivialProof, RankMapping, JoinedPlan)
-"""Kinds of stages that look at jobs one by one, so that they may prove or compare what is not true of trees."""
-
-
-def _without(stages: tuple[Stage, ...], *kinds: type[Stage]) -> tuple[Stage, ...]:
-    return tuple(stage for stage in stages if not isinstance(stage, kinds))
-
-
-def first_plan(*portfolio: Alternative, searches: bool = False) -> tuple[Stage, ...]:
-    """Return the stages that make and check the first plan of every method, with what competes with greedy."""
-    search = (BeginSearch(before_greedy=True),) if searches else ()
-    return (
-        LookAhead(),
-        BeginBound(),
-        *search,
-        Greedy(),
-        *portfolio,
-        ReserveTime(),
-        PreviousPlan(),
-        RankMapping(),
-    )
+        return replace(self, first=(*self.first, Greedy(only_if_far=True)))
 
 
 def greedy_method(
@@ -131,7 +89,8 @@ def greedy_method(
     chooser: str | None = None,
 ) -> Method:
     """Return a method that places jobs by greedy alone, and bounds the value."""
-    return Method(GreedyRule(score, order, strict, shape, chooser), (*first_plan(), MakeRoom(), Bound()))
+    first = FirstPlan((JoinedPlan(), Greedy(), PreviousPlan()))
+    return Method(GreedyRule(score, order, strict, shape, chooser), (first, RankMapping(), MakeRoom(), Bound()))
 
 
 def solver_method(*stages: Stage, score: str = "stranding", portfolio: tuple[Alternative, ...] = ()) -> Method:
@@ -141,7 +100,7 @@ def solver_method(*stages: Stage, score: str = "stranding", portfolio: tuple[Alt
     Parameters
     ----------
     *stages
-        Stages after the first plan and the bound, in the order of a turn, behind the one that makes room.
+        Stages after the first plan and the bound, in their order, behind those that permute ranks and make room.
     score
         Name of greedy's score.
     portfolio
@@ -153,33 +112,29 @@ def solver_method(*stages: Stage, score: str = "stranding", portfolio: tuple[Alt
         To be entered in ``METHODS``.
     """
     searches = any(isinstance(stage, Annealing) for stage in stages)
-    first = (*first_plan(*portfolio, searches=searches), TrivialProof(), *((BeginSearch(),) if searches else ()))
-    return Method(GreedyRule(score), (*first, Bound()), (MakeRoom(), *stages))
+    heuristics: tuple[Stage, ...] = (JoinedPlan(), Greedy(), *portfolio, PreviousPlan())
+    first = FirstPlan(heuristics, goes_on=True, searches=searches)
+    return Method(GreedyRule(score), (first, Bound()), (RankMapping(), MakeRoom(), *stages))
 
 
 def exact_method(formulation: str, solver: str) -> Method:
     """Return a method that goes on from greedy's plan with one exact model."""
-    return solver_method(Exact(formulation, solver), RankMapping())
+    return solver_method(Exact(formulation, solver))
 
 
 METHODS: dict[str, Method] = {
     "auto": solver_method(
-        GpuPatternPlan(),
-        CapacityRelaxationBound(),
-        Fillings(beside_patterns=True),
-        CostRelaxationBound(),
-        RoundRelaxations(),
-        FillingCosts(),
+        Relaxations("value", (GpuPatternPlan(), CapacityRelaxationBound(), Fillings(beside_patterns=True))),
+        Relaxations("cost", (CostRelaxationBound(), RoundRelaxations(), FillingCosts())),
         Annealing(),
         Exact("counts", RACE),
-        RankMapping(),
         score="auto",
         portfolio=(DrbPlan(), SwafPlan()),
     ),
     "counts": exact_method("counts", "highs"),
     "counts-cpsat": exact_method("counts", "cpsat"),
     "counts-cbc": exact_method("counts", "pulp-cbc"),
-    "filling-costs": solver_method(FillingCosts()),
+    "filling-costs": solver_method(Relaxations("cost", (FillingCosts(),))),
     "assignment": exact_method("assignment", "cpsat"),
     "assignment-highs": exact_method("assignment", "highs"),
     "fcfs": greedy_method("first_fit"),
@@ -199,18 +154,16 @@ METHODS: dict[str, Method] = {
     "sc17-fcfs": greedy_method("sc17_fcfs", strict=True),
     "sc17-bf": greedy_method("sc17_bf"),
     "swaf": greedy_method("best_fit", "swaf", shape="swaf"),
-    "gpu-patterns": solver_method(GpuPatternPlan(), score="auto"),
+    "gpu-patterns": solver_method(Relaxations("value", (GpuPatternPlan(),)), score="auto"),
     "stranding": greedy_method("stranding", None),
     "search": solver_method(
-        CapacityRelaxationBound(),
-        CostRelaxationBound(),
-        RoundRelaxations(),
-        FillingCosts(),
+        Relaxations("value", (CapacityRelaxationBound(),)),
+        Relaxations("cost", (CostRelaxationBound(), RoundRelaxations(), FillingCosts())),
         Annealing(),
     ),
     "annealing": solver_method(Annealing()),
     "prices": greedy_method("prices"),
-    "fillings": solver_method(Fillings()),
+    "fillings": solver_method(Relaxations("value", (Fillings(),))),
 }
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 import traceback
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
@@ -27,6 +27,13 @@ LevelName = Literal["value", "cost"]
 
 class StatedReason(str):
     """A reason for skipping a stage that the plan states; others stand in ``SolveContext.skipped`` only."""
+
+
+def reason_of_binding(context: SolveContext) -> StatedReason | None:
+    """Return why a stage that looks at jobs one by one does not run: what it finds is not true of trees."""
+    if context.whole.is_plain:
+        return None
+    return StatedReason("groups, spread and relations of jobs, and slots of GPUs are not supported")
 
 
 @dataclass(frozen=True)
@@ -86,7 +93,7 @@ MOST_DETAIL = 200
 """Characters of an exception's message that stand in a stage's detail."""
 
 
-def run_stages(context: SolveContext, stages: tuple[Stage, ...]) -> None:
+def run_stages(context: SolveContext, stages: Sequence[Stage]) -> None:
     """Run stages in their order, until one leaves nothing to decide."""
     for stage in stages:
         if context.handover.is_decided:
@@ -106,9 +113,9 @@ def take_turns(context: SolveContext, stages: tuple[Stage, ...]) -> None:
     budget.begin_slices()
     while not handover.is_decided:
         handover.is_alone = False
-        can_do_more = [stage for stage in stages if _skip_reason(context, stage) is None]
+        can_do_more = [stage for stage in stages if reason_to_skip(context, stage) is None]
         budget.has_one_stage, handover.is_alone = len(can_do_more) == 1, not can_do_more
-        if handover.is_alone and not any(_skip_reason(context, stage) is None for stage in stages):
+        if handover.is_alone and not any(reason_to_skip(context, stage) is None for stage in stages):
             run_stages(context, stages)  # for their reasons
             return
         run_stages(context, stages)
@@ -116,7 +123,8 @@ def take_turns(context: SolveContext, stages: tuple[Stage, ...]) -> None:
             return
 
 
-def _skip_reason(context: SolveContext, stage: Stage) -> str | None:
+def reason_to_skip(context: SolveContext, stage: Stage) -> str | None:
+    """Return why a stage does not run at this point, None if it does."""
     return "it has failed" if stage in context.handover.failed else stage.skip_reason(context)
 
 
@@ -131,11 +139,12 @@ def run_stage(context: SolveContext, stage: Stage) -> None:
     started, before = time.monotonic(), dict(vars(context))
     has_improved = _watch(context)
     try:
-        reason = _skip_reason(context, stage)
+        reason = reason_to_skip(context, stage)
         if reason is not None:
             is_new = (stage.name, reason) not in context.skipped
             context.skipped += [(stage.name, reason)] * is_new
-            if is_new and isinstance(reason, StatedReason):
+            has_run = any(record.name == stage.name for record in context.stages)
+            if is_new and not has_run and isinstance(reason, StatedReason):
                 _record(context, stage.name, StageReport(reason, "skipped"), started, improved=False)
             return
         since = started

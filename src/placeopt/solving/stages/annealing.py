@@ -81,7 +81,7 @@ class Annealing:
         """Only while anything is open, in rounds that the search handles; by the clock it runs beside other stages."""
         if reason := _skip_reason(context):
             return reason
-        if context.budget.params.deterministic or context.handover.is_alone:
+        if context.budget.params.deterministic or context.handover.is_alone or context.handover.searching is None:
             return None
         return "it runs beside other stages"
 

@@ -26,11 +26,7 @@ class CapacityRelaxationBound:
     uses_solver: ClassVar[bool] = True
 
     def skip_reason(self, context: SolveContext) -> str | None:
-        """Only while anything is open, where GPU shares bind and running jobs stay as they are."""
-        if reason := context.budget.stop_reason():
-            return reason
-        if context.is_closed:
-            return "the round is proven, or within the gap"
+        """Only where GPU shares bind and running jobs stay as they are."""
         if not context.problem.shares_bind or context.problem.changeable:
             return "GPU shares do not bind, or running jobs may be changed"
         return "it is solved" if context.has_finished(self.name) else None

@@ -43,13 +43,9 @@ class CostRelaxationBound:
         """Only where costs count and are open, and it was not solved at the value of the best plan."""
         if context.has_cost_bound:
             return "the bound is at the value of the best plan"
-        if context.is_closed:
-            return "the round is proven, or within the gap"
         if context.has_finished(self.name, context.incumbent.value):
             return "it cannot be solved at the value of the best plan"
-        if reason := context.budget.stop_reason():
-            return reason
-        return "no cost counts, or all is proven" if not context.weighted or context.proven else None
+        return None if context.weighted else "no cost counts"
 
     def run(self, context: SolveContext) -> Iterator[StageReport]:
         """Solve the relaxation, and sharpen its prices."""

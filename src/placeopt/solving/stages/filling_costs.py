@@ -28,10 +28,8 @@ class FillingCosts:
 
     def skip_reason(self, context: SolveContext) -> str | None:
         """Only where costs are open, and where running jobs stay as they are."""
-        if reason := context.budget.stop_reason():
-            return reason
-        if not context.weighted or context.is_closed:
-            return "no cost counts, or the round is proven, or within the gap"
+        if not context.weighted:
+            return "no cost counts"
         if context.has_finished(self.name, _begins_with(context)):
             return "more work proves no more"
         if context.problem.changeable:

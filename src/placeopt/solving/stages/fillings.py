@@ -30,14 +30,10 @@ class Fillings:
 
     def skip_reason(self, context: SolveContext) -> str | None:
         """Only while the value is open, and where running jobs stay as they are."""
-        if reason := context.budget.stop_reason():
-            return reason
         if self.beside_patterns and has_many_fractions(context.problem):
             return "patterns of single GPUs bound rounds of many fractions"
         if context.value_proven:
-            return StatedReason("the value is proven already")
-        if context.is_closed:
-            return "the value is within the gap"
+            return "the value is proven already"
         if context.has_finished(self.name):
             return "fillings do not support the round"
         search = context.handover.fillings

@@ -35,15 +35,13 @@ class GpuPatternPlan:
 
     def skip_reason(self, context: SolveContext) -> str | None:
         """Only with a relaxation, in rounds of many fractions, while the value is open; once."""
-        if reason := context.budget.stop_reason():
-            return reason
         if context.handover.gpu_patterns is None or not has_many_fractions(context.problem):
             return "the round has no relaxation over many fractions"
         if not len(context.handover.gpu_patterns.gpu_pattern):
             return "the relaxation only sums shares up"
         if context.has_finished(self.name):
             return "it has run"
-        return "the value is proven, or within the gap" if context.value_proven or context.is_closed else None
+        return "the value is proven" if context.value_proven else None
 
     def run(self, context: SolveContext) -> Iterator[StageReport]:
         """Solve, round, place, offer."""

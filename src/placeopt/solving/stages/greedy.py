@@ -1,4 +1,8 @@
-"""Stage ``greedy``: greedy. Nearly always runs, so that there is a plan to fall back on before it is needed."""
+"""
+Stages ``greedy`` and ``strict-priority``: one job after the other.
+
+One of both runs nearly always, so that there is a plan to fall back on before it is needed.
+"""
 
 from __future__ import annotations
 
@@ -6,11 +10,16 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import ClassVar
 
+import numpy as np
+
+from placeopt.heuristics import greedy
+from placeopt.heuristics.preemption import make_room
 from placeopt.model.plan import StageOutcome
+from placeopt.problem import State
 from placeopt.readable import plural
 from placeopt.solving.context import SolveContext
 from placeopt.solving.incumbent import NotBetter, figures
-from placeopt.solving.stage import StageReport, StatedReason, exchange
+from placeopt.solving.stage import StageReport, exchange
 from placeopt.terms.objective import value
 
 LEAST_S = 0.05
@@ -33,6 +42,8 @@ class Greedy:
         """Only where a plan is there, and its value is the greatest or time is over: a plan comes first in any case."""
         if self.only_if_far and not context.is_far:
             return "the plan is close to the bound"
+        if context.handover.start is not None and not self.only_if_far:
+            return "there is a plan of parts of the round"
         if context.incumbent.number and context.value_proven:
             return "the value is proven"
         return context.budget.stop_reason() if self.only_if_far or context.incumbent.number else None
@@ -68,22 +79,48 @@ class Greedy:
 
 
 @dataclass(frozen=True)
-class LeftOut:
-    """Names the stages of a method that do not support what binds jobs in a round (``Problem.is_plain``)."""
+class StrictPriority:
+    """
+    Places the waiting jobs of one priority after those of all higher ones, where ``policy.priorities`` is strict.
 
-    stages: tuple[str, ...]
-    name: ClassVar[str] = "left-out"
+    Within a priority jobs go by the policy's order. Those that do not fit, and may preempt, then take the room of
+    running jobs of lower priority. What a job is worth decides between places and between victims only.
+    """
+
+    name: ClassVar[str] = "strict-priority"
     uses_solver: ClassVar[bool] = False
 
-    def skip_reason(self, context: SolveContext) -> str:
-        """Always: there is nothing to do."""
-        del context
-        names = ", ".join(self.stages)
-        return StatedReason(
-            f"stages without support for groups, spread and relations of jobs, and slots of GPUs: {names}"
-        )
+    def skip_reason(self, context: SolveContext) -> str | None:
+        """Only where a plan is there: it comes first in any case."""
+        return "there is a plan" if context.incumbent.number else None
 
     def run(self, context: SolveContext) -> Iterator[StageReport]:
-        """Do nothing."""
-        del context
-        yield from ()
+        """Place one priority after the other, and note which jobs were not reached."""
+        problem, rule, budget = context.problem, context.greedy, context.budget
+        jobs, allocation = rule.jobs(problem), State(problem).allocation()
+        now_ms, wait_min_ms = problem.instance.now_ms, problem.policy.changes.wait_min_ms
+        preempts = np.array([job.may_preempt(now_ms, wait_min_ms) for job in problem.instance.jobs], dtype=bool)
+        levels = np.unique(problem.job_priority[jobs])[::-1].tolist()
+        not_reached: list[int] = []
+        with budget.heuristic(least_s=LEAST_S) as deadline:
+            for level in levels:
+                mine = jobs[problem.job_priority[jobs] == level]
+                placed = greedy(
+                    problem, mine, rule.score, deadline=deadline, cancelled=budget.cancelled, start=allocation
+                )
+                not_reached += placed.not_reached
+                allocation = make_room(
+                    problem,
+                    placed.allocation,
+                    mine[preempts[mine]],
+                    rule.score,
+                    deadline=deadline,
+                    cancelled=budget.cancelled,
+                    spared=[job for job in problem.changeable if problem.job_priority[job] >= level],
+                    at_any_price=True,
+                )
+        if not_reached:
+            budget.note_limit("time")
+            context.handover.not_reached = frozenset(not_reached)
+        offer = context.incumbent.offer(allocation)
+        yield StageReport(f"jobs of {plural(len(levels), 'level')} of priority", "improved", offer=offer)

@@ -18,7 +18,7 @@ from placeopt.solving.budget import Budget
 from placeopt.solving.context import SolveContext
 from placeopt.solving.greedy_rule import GreedyRule
 from placeopt.solving.incumbent import Offer, Refused
-from placeopt.solving.stage import StageReport
+from placeopt.solving.stage import StageReport, reason_of_binding
 
 FOREVER = np.iinfo(np.int64).max
 
@@ -199,7 +199,8 @@ class LookAhead:
 
     def skip_reason(self, context: SolveContext) -> str | None:
         """Only under a policy with look-ahead."""
-        return None if context.problem.policy.postpone.rule == "lookahead" else "the policy does not look ahead"
+        looks_ahead = context.problem.policy.postpone.rule == "lookahead"
+        return reason_of_binding(context) if looks_ahead else "the policy does not look ahead"
 
     def run(self, context: SolveContext) -> Iterator[StageReport]:
         """Decide, unless that was done before on this very problem; narrow the round, and offer what starts."""

@@ -52,6 +52,8 @@ class Alternative(ABC):
     def skip_reason(self, context: SolveContext) -> str | None:
         """Only after a whole pass of greedy, where a better plan may be found; the plan states why not."""
         budget, handover = context.budget, context.handover
+        if handover.start is not None:
+            return "there is a plan of parts of the round"
         if handover.first_pass is None:
             return StatedReason("greedy did not reach all jobs")
         if context.proven:

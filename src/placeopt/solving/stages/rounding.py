@@ -33,11 +33,7 @@ class RoundRelaxations:
     uses_solver: ClassVar[bool] = True
 
     def skip_reason(self, context: SolveContext) -> str | None:
-        """Only while anything is open, where running jobs stay as they are, once for the same prices."""
-        if reason := context.budget.stop_reason():
-            return reason
-        if context.is_closed:
-            return "the round is proven, or within the gap"
+        """Only where running jobs stay as they are, once for the same prices."""
         if context.problem.changeable:
             return "running jobs may be changed"
         return (

@@ -68,6 +68,8 @@ class TrivialProof:
             return reason
         if context.proven:
             return "both levels are proven"
+        if not context.problem.is_plain:
+            return "jobs are bound to each other"
         return "running jobs may be changed" if context.problem.changeable else None
 
     def run(self, context: SolveContext) -> Iterator[StageReport]:

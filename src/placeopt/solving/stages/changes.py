@@ -1,0 +1,106 @@
+"""Stages ``make-room`` and ``ranks``: running jobs make room, and placed jobs permute their ranks, without a solver."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import ClassVar
+
+from placeopt.heuristics import make_room
+from placeopt.solving.context import SolveContext
+from placeopt.solving.stage import StageReport, reason_of_binding
+from placeopt.terms.costs.communication import Communication
+
+
+@dataclass(frozen=True)
+class MakeRoom:
+    """Goes on from the best plan by preempting, shrinking and moving running jobs, as the policy lets it."""
+
+    name: ClassVar[str] = "make-room"
+    uses_solver: ClassVar[bool] = False
+
+    def skip_reason(self, context: SolveContext) -> str | None:
+        """Only where running jobs may be changed, after a whole pass of greedy by value; once for each plan."""
+        if not context.problem.changeable:
+            return "no running job may make room"
+        if context.handover.first_pass is None:
+            return "greedy did not reach all jobs"
+        if context.greedy.shape != "value":
+            return "the method chooses options in another way"
+        if context.value_proven:
+            return "the value is proven already"
+        if context.handover.made_room == context.incumbent.number:
+            return "there is no better plan since"
+        return context.budget.stop_reason()
+
+    def run(self, context: SolveContext) -> Iterator[StageReport]:
+        """Offer the best plan with waiting jobs in the place of running ones."""
+        rule, budget = context.greedy, context.budget
+        with budget.heuristic() as deadline:
+            deadline = min(deadline, budget.step_ends())
+            revised = make_room(
+                context.problem,
+                context.incumbent.allocation,
+                rule.jobs(context.problem),
+                rule.score,
+                deadline=deadline,
+                cancelled=budget.cancelled,
+                stop_at_first_failure=rule.strict,
+            )
+            reached_all = time.monotonic() < deadline
+        offer = context.incumbent.offer(revised)
+        if reached_all:
+            context.handover.made_room = context.incumbent.number
+        yield StageReport("preempting, shrinking and moving running jobs", offer=offer)
+
+
+@dataclass(frozen=True)
+class RankMapping:
+    """Permutes the ranks of placed jobs with a traffic graph on the GPUs that the best plan gives them."""
+
+    name: ClassVar[str] = "ranks"
+    uses_solver: ClassVar[bool] = False
+    share: float = 0.25
+    """Part of the time left that permuting may take; the rest is for choosing GPUs."""
+
+    def skip_reason(self, context: SolveContext) -> str | None:
+        """Only where traffic costs, and jobs that state theirs are placed; once for each plan."""
+        if context.handover.ranked == context.incumbent.number:
+            return "there is no better plan since"
+        if reason := context.budget.stop_reason():
+            return reason
+        if all(w.cost.name != Communication.name for w in context.weighted):
+            return "communication costs nothing"
+        return reason_of_binding(context) if _placed_with_traffic(context) else "no job with a traffic graph is placed"
+
+    def run(self, context: SolveContext) -> Iterator[StageReport]:
+        """Improve the ranks of one job after the other, and offer the result."""
+        from placeopt.rank_mapping import improve_ranks  # only here: few rounds have traffic graphs
+
+        budget, jobs = context.budget, _placed_with_traffic(context)
+        allocation = list(context.incumbent.allocation)
+        gained = 0
+        with budget.heuristic(self.share) as deadline:
+            for job in jobs:
+                placement = allocation[job]
+                if placement is None or time.monotonic() >= deadline:
+                    continue
+                allocation[job] = improve_ranks(context.problem, job, placement, deadline, seed=budget.params.seed)
+                gained += allocation[job] is not placement
+        offer = context.incumbent.offer(tuple(allocation)) if gained else None
+        context.handover.ranked = context.incumbent.number
+        detail = f"{gained} of {len(jobs)} jobs with a traffic graph gained"
+        yield StageReport(detail, "improved" if gained else "kept", level="cost", offer=offer)
+
+
+def _placed_with_traffic(context: SolveContext) -> list[int]:
+    """Return the jobs that start and state a traffic graph."""
+    problem = context.problem
+    return [
+        job
+        for job, placement in enumerate(context.incumbent.allocation)
+        if placement is not None
+        and job not in problem.running
+        and problem.class_communication[problem.job_class[job]].edges
+    ]
