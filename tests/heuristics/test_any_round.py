@@ -1,5 +1,6 @@
 """What every heuristic promises of any round: lawful, repeatable, and decided as if all nodes were looked at anew."""
 
+import math
 import time
 from collections.abc import Callable
 from itertools import combinations
@@ -22,11 +23,12 @@ from placeopt.heuristics import (
     make_room,
     order_jobs,
     place,
+    place_again,
     score_named,
 )
 from placeopt.problem import CPU, MEMORY, Allocation, IntArray, Placement, Problem, State, compile_problem
 from placeopt.solving import METHODS
-from placeopt.terms import value
+from placeopt.terms import cost, value, weighted_costs
 from placeopt.terms.rules import fits
 from strategies import make_round, rounds, seeded
 from strategies.choice import Choice
@@ -39,6 +41,7 @@ HEURISTICS: dict[str, Callable[[Problem, IntArray], Allocation]] = {
         name: lambda p, o, name=name: greedy(p, o, name, seed=7).allocation for name in SCORES if name not in OF_METHODS
     },
     "room": lambda p, o: make_room(p, greedy(p, o).allocation, o),
+    "again": lambda p, o: place_again(p, greedy(p, o).allocation, weighted_costs(p), 3, deadline=math.inf)[0],
     "by class": lambda p, o: greedy(p, o, deadline=time.monotonic(), fill=True, grace_s=60.0).allocation,
 }
 
@@ -52,7 +55,10 @@ def test_lawful_and_repeatable(round_: Instance) -> None:
     for name, allocation in found.items():
         assert violations(round_, plan_of(problem, allocation)) == [], name
         assert HEURISTICS[name](problem, order) == allocation, name
-    assert value(problem, found["room"]) >= value(problem, greedy(problem, order).allocation)
+    first, weighted = greedy(problem, order).allocation, weighted_costs(problem)
+    assert value(problem, found["room"]) >= value(problem, first)
+    assert value(problem, found["again"]) >= value(problem, first)
+    assert cost(problem, found["again"], weighted) + (found["again"] != first) <= cost(problem, first, weighted)
 
 
 def assert_plain(problem: Problem, score: str, order: str = "value_density") -> None:

@@ -38,3 +38,6 @@ def test_ranks_follow_their_traffic(engine: Engine) -> None:
     plan = engine.solve(round_, method="stranding", time_limit_s=5)
     assert plan.costs["communication"].raw == 88
     assert any(stage.name == "ranks" and stage.outcome == "improved" for stage in plan.stages)
+    whole = engine.solve(round_, method="annealing", deterministic=True)
+    assert whole.costs["communication"].raw == 88
+    assert any(stage.name == "drb-again" and stage.outcome == "improved" for stage in whole.stages)

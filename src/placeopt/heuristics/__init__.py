@@ -2,7 +2,7 @@
 
 from placeopt.heuristics.bundles import assign_gpus
 from placeopt.heuristics.candidates import Candidates
-from placeopt.heuristics.drb import CHOOSERS, BipartitionOfCommunicating, communicating_jobs
+from placeopt.heuristics.drb import CHOOSERS, BipartitionOfCommunicating, communicating_jobs, place_again
 from placeopt.heuristics.greedy_pass import Chooser, GreedyResult, greedy, place, places
 from placeopt.heuristics.job_orders import order_jobs, waiting_allowances
 from placeopt.heuristics.preemption import make_room
@@ -25,6 +25,7 @@ __all__ = [
     "make_room",
     "order_jobs",
     "place",
+    "place_again",
     "places",
     "score_named",
     "waiting_allowances",

@@ -101,7 +101,7 @@ class Handover:
     """Stages -> what they began with when they did all that they can, whatever the time."""
     failed: set[object] = field(default_factory=set)  # stages that raised what nothing foresees
     is_alone: bool = False  # whether nothing but the search can do more
-    ranked: int = 0  # number of the plan whose ranks were permuted last
+    ranked: int | None = 0  # number of the plan in which communicating jobs were improved last, all of them
     made_room: int | None = None  # number of the plan in which all jobs have been tried in the place of running ones
     not_reached: frozenset[int] = frozenset()  # jobs that the first pass of greedy did not reach
     blocks: str = ""

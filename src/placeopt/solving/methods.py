@@ -114,7 +114,7 @@ def solver_method(*stages: Stage, score: str = "stranding", portfolio: tuple[Alt
     searches = any(isinstance(stage, Annealing) for stage in stages)
     heuristics: tuple[Stage, ...] = (JoinedPlan(), Greedy(), *portfolio, PreviousPlan())
     first = FirstPlan(heuristics, goes_on=True, searches=searches)
-    return Method(GreedyRule(score), (first, Bound()), (RankMapping(), MakeRoom(), *stages))
+    return Method(GreedyRule(score), (first, Bound()), (RankMapping(places_again=searches), MakeRoom(), *stages))
 
 
 def exact_method(formulation: str, solver: str) -> Method:

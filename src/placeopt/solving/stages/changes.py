@@ -7,7 +7,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import ClassVar
 
-from placeopt.heuristics import make_room
+from placeopt.heuristics import make_room, place_again
+from placeopt.readable import plural
 from placeopt.solving.context import SolveContext
 from placeopt.solving.stage import StageReport, reason_of_binding
 from placeopt.terms.costs.communication import Communication
@@ -55,31 +56,60 @@ class MakeRoom:
         yield StageReport("preempting, shrinking and moving running jobs", offer=offer)
 
 
+GANGS_PER_SECOND = 64
+"""Jobs that are placed again in deterministic mode, per second of the time limit; by the clock they are some 500."""
+
+
 @dataclass(frozen=True)
 class RankMapping:
-    """Permutes the ranks of placed jobs with a traffic graph on the GPUs that the best plan gives them."""
+    """
+    Places jobs that communicate again, and permutes the ranks of those with a traffic graph on their GPUs.
+
+    Bi-partitioning alone knows graphs: other stages choose GPUs as if each rank talked to all others alike.
+    """
 
     name: ClassVar[str] = "ranks"
     uses_solver: ClassVar[bool] = False
+    places_again: bool = False
     share: float = 0.25
-    """Part of the time left that permuting may take; the rest is for choosing GPUs."""
+    """Part of the time left that it may take; the rest is for choosing GPUs."""
 
     def skip_reason(self, context: SolveContext) -> str | None:
-        """Only where traffic costs, and jobs that state theirs are placed; once for each plan."""
+        """Only where traffic costs, and jobs that it may improve are placed; once for each plan."""
         if context.handover.ranked == context.incumbent.number:
             return "there is no better plan since"
         if reason := context.budget.stop_reason():
             return reason
         if all(w.cost.name != Communication.name for w in context.weighted):
             return "communication costs nothing"
-        return reason_of_binding(context) if _placed_with_traffic(context) else "no job with a traffic graph is placed"
+        if context.proven or not (self.places_again or _placed_with_traffic(context)):
+            return "no job with a traffic graph is placed, or the round is proven"
+        return reason_of_binding(context)
 
     def run(self, context: SolveContext) -> Iterator[StageReport]:
-        """Improve the ranks of one job after the other, and offer the result."""
+        """Improve one job after the other, and offer the result."""
+        reached_all = True
+        if self.places_again:
+            with context.budget.heuristic(self.share) as deadline:
+                allocation, moved, reached_all = place_again(
+                    context.problem,
+                    context.incumbent.allocation,
+                    context.weighted,
+                    context.budget.steps(GANGS_PER_SECOND),
+                    deadline=min(deadline, context.budget.step_ends()),
+                    cancelled=context.budget.cancelled,
+                )
+            offer = context.incumbent.offer(allocation) if moved else None
+            detail = f"{plural(moved, 'job')} placed again by bi-partitioning"
+            yield StageReport(detail, level="cost", step="drb-again", offer=offer)
+        if jobs := _placed_with_traffic(context):
+            yield self._permute(context, jobs)
+        context.handover.ranked = context.incumbent.number if reached_all else None
+
+    def _permute(self, context: SolveContext, jobs: list[int]) -> StageReport:
         from placeopt.rank_mapping import improve_ranks  # only here: few rounds have traffic graphs
 
-        budget, jobs = context.budget, _placed_with_traffic(context)
-        allocation = list(context.incumbent.allocation)
+        budget, allocation = context.budget, list(context.incumbent.allocation)
         gained = 0
         with budget.heuristic(self.share) as deadline:
             for job in jobs:
@@ -89,9 +119,8 @@ class RankMapping:
                 allocation[job] = improve_ranks(context.problem, job, placement, deadline, seed=budget.params.seed)
                 gained += allocation[job] is not placement
         offer = context.incumbent.offer(tuple(allocation)) if gained else None
-        context.handover.ranked = context.incumbent.number
         detail = f"{gained} of {len(jobs)} jobs with a traffic graph gained"
-        yield StageReport(detail, "improved" if gained else "kept", level="cost", offer=offer)
+        return StageReport(detail, "improved" if gained else "kept", level="cost", offer=offer)
 
 
 def _placed_with_traffic(context: SolveContext) -> list[int]:
