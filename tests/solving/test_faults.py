@@ -14,16 +14,19 @@ from placeopt.live_cluster import ClusterChanges
 from placeopt.model import Weights
 from placeopt.solving import METHODS
 
-STAGES = "placeopt.solving.stages."
-BEGIN = ("lookahead.LookAhead", "bound.BeginBound", "annealing.BeginSearch", "trivial_proof.TrivialProof")
+SOLVING = "placeopt.solving."
+BEGIN = [
+    f"stages.{name}"
+    for name in ("lookahead.LookAhead", "bound.BeginBound", "annealing.BeginSearch", "first_plan.TrivialProof")
+]
 """What the first plan begins and ends with."""
 
 
 def with_parts(stages: Iterable[Any]) -> Iterator[str]:
-    """Name the classes of stages and of their parts, as they stand below `STAGES`."""
+    """Name the classes of stages and of their parts, as they stand below `SOLVING`."""
     for stage in stages:
         kind = type(stage)
-        yield f"{kind.__module__.rpartition('.')[2]}.{kind.__name__}"
+        yield f"{kind.__module__.removeprefix(SOLVING)}.{kind.__name__}"
         yield from with_parts(getattr(stage, "parts", ()))
         yield from with_parts(getattr(stage, "heuristics", ()))
 
@@ -46,8 +49,8 @@ def failing(error: Exception) -> Mock:
 @pytest.mark.parametrize(
     ("name", "error"),
     [
-        *((name, BUG) for name in (*BEGIN, *with_parts(METHODS["auto"].stages))),
-        *(("bound.Bound", e) for e in (SolverFault("a"), OutOfTime("b"), MemoryError())),
+        *((name, BUG) for name in dict.fromkeys((*BEGIN, *with_parts(METHODS["auto"].stages)))),
+        *(("stages.bound.Bound", e) for e in (SolverFault("a"), OutOfTime("b"), MemoryError())),
     ],
     ids=lambda value: value if isinstance(value, str) else type(value).__name__,
 )
@@ -55,7 +58,7 @@ def test_the_best_plan_of_the_other_stages_is_returned(
     name: str, error: Exception, engine: Engine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It is the optimum all the same, and says which stage failed, by what and where; memory is a limit."""
-    monkeypatch.setattr(f"{STAGES}{name}.run", failing(error))
+    monkeypatch.setattr(f"{SOLVING}{name}.run", failing(error))
     round_ = knapsack(Policy())
     plan = engine.solve(round_, time_limit_s=10)
     assert violations(round_, plan) == []
@@ -68,7 +71,7 @@ def test_the_best_plan_of_the_other_stages_is_returned(
             assert stage.detail.endswith("; what was held is kept")
     if isinstance(error, MemoryError) and plan.status != "optimal":
         assert plan.limit == "memory"
-    if name in ("first_plan.FirstPlan", "greedy.Greedy", "bound.Bound"):
+    if name in ("stages.first_plan.FirstPlan", "stages.greedy.Greedy", "stages.bound.Bound"):
         assert "failed" in [stage.outcome for stage in plan.stages]
 
 

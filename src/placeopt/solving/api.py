@@ -24,10 +24,10 @@ from placeopt.solvers.registry import check_extra
 from placeopt.solving.bounds import Progress
 from placeopt.solving.budget import Budget, solver_of
 from placeopt.solving.context import Handover, SolveContext
+from placeopt.solving.draft import PlanForm
 from placeopt.solving.finish import finish
 from placeopt.solving.methods import Method, method_of
 from placeopt.solving.params import SolveOptions, SolveParams, check_call
-from placeopt.solving.plan_form import PlanForm
 from placeopt.solving.runners import SolverRunners
 from placeopt.solving.stage import exchange, run_stages, take_turns
 from placeopt.solving.stages.first_plan import first_reserve_s

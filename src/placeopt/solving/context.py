@@ -27,9 +27,9 @@ from placeopt.solvers.result import Progress, Solution
 from placeopt.solving.bounds import FAR, Bounds, relative_gap
 from placeopt.solving.bounds import Progress as RoundProgress
 from placeopt.solving.budget import Budget
+from placeopt.solving.draft import PlanForm, WholePlan
 from placeopt.solving.greedy_rule import GreedyRule
 from placeopt.solving.incumbent import Incumbent
-from placeopt.solving.plan_form import PlanForm, WholePlan
 from placeopt.solving.runners import SolverRunners
 from placeopt.solving.searching import Searching
 from placeopt.terms.objective import Weighted, trivial_gpu_milli_bound, trivial_value_bound, weighted_costs

@@ -1,11 +1,11 @@
-"""Allocation -> Plan: placements, waiting jobs and changes to running ones in the file's terms."""
+"""Allocation -> Plan in the terms of files, and how plans are written and judged: whole, or by who keeps a cluster."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, ClassVar, Protocol
 
-from placeopt.check import Violation
+from placeopt.check import Judgement, Referee, Violation
 from placeopt.check.case import Reference
 from placeopt.environment import versions
 from placeopt.model import Assignment, Instance, Placement, Plan, Policy, WorkerGpus
@@ -297,3 +297,51 @@ class Recorder:
             "memory_mib": len(ranks) * memory,
             "workers": tuple(workers),
         }
+
+
+class PlanForm(Protocol):
+    """Writes an allocation as a plan, and has it judged."""
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether plans are for all jobs: then they state the costs, which are optimised below the value."""
+        ...
+
+    @property
+    def beside(self) -> int:
+        """Value of the round that plans do not state: the gap to stop at is one of the whole round."""
+        ...
+
+    def prepare(self) -> None:
+        """Do what the first draft needs and later ones do not."""
+        ...
+
+    def draft(self, problem: Problem, allocation: Allocation, recorder: Recorder) -> Plan:
+        """Return the plan, without reasons, objective and the rest."""
+        ...
+
+    def judge(self, plan: Plan, since: Plan | None = None) -> Judgement:
+        """Return what the referee finds; ``since``: a draft without faults of which ``plan`` is a copy."""
+        ...
+
+
+class WholePlan:
+    """Plans that list every job of an instance; the referee reads all of it."""
+
+    is_whole: ClassVar[bool] = True
+    beside: ClassVar[int] = 0
+
+    def __init__(self, referee: Referee) -> None:
+        self._referee = referee
+
+    def prepare(self) -> None:
+        """Work out the digest, which a plan names."""
+        _ = self._referee.instance.digest
+
+    def draft(self, problem: Problem, allocation: Allocation, recorder: Recorder) -> Plan:
+        """Return the plan, without reasons, objective and the rest."""
+        return draft_plan(self._referee.instance, problem, allocation, recorder)
+
+    def judge(self, plan: Plan, since: Plan | None = None) -> Judgement:
+        """Return what the referee finds; ``since``: a draft without faults of which ``plan`` is a copy."""
+        return self._referee.judge(plan, since=since)

@@ -10,6 +10,7 @@ import numpy as np
 from placeopt.errors import OutOfTime
 from placeopt.formulations.capacity_cut import CapacityCut
 from placeopt.formulations.fillings import (
+    CHARGES,
     RELAXES,
     Column,
     GridBound,
@@ -31,9 +32,8 @@ from placeopt.solvers.diving import rounded_down
 from placeopt.solvers.result import Basis
 from placeopt.solving.budget import OF_SLICE
 from placeopt.solving.context import SolveContext
-from placeopt.solving.filling_charges import charges_of
 from placeopt.terms.costs.fragmentation import Fragmentation
-from placeopt.terms.objective import value, weight_of
+from placeopt.terms.objective import cost_alone, value, weight_of
 
 FIRST_STEPS, MORE_STEPS = 1 << 19, 8
 """Branches of a pricing at first, some half a second, and how many times as many where so many find nothing."""
@@ -217,3 +217,21 @@ class FillingSearch:
             f"{self.programs} linear programs; "
             f"mix worth {self.mixed}"
         )
+
+
+COST_SHARE = 1e-4
+"""Part of the value that may be lost for jobs that cost less."""
+
+
+def charges_of(context: SolveContext) -> IntArray:
+    """
+    Return what a job is charged in each option for its least cost, shape (O,), in 1 / CHARGES of a value.
+
+    All jobs of the best plan together, as close as they may be, are charged ``COST_SHARE`` of its value.
+    """
+    problem, best = context.problem, context.incumbent
+    cost = cost_alone(problem, context.weighted)
+    options = [p.option for job, p in enumerate(best.allocation) if p is not None and job not in problem.running]
+    total = max(int(cost[options].sum()), 1)
+    charges: IntArray = np.floor(cost * (COST_SHARE * CHARGES * max(best.value, 0) / total)).astype(np.int64)
+    return charges

@@ -13,8 +13,7 @@ from placeopt.problem import Allocation, Problem, State
 from placeopt.solving.audit import below_minimum
 from placeopt.solving.bounds import Bounds
 from placeopt.solving.budget import Budget
-from placeopt.solving.draft import Recorder, standing_records
-from placeopt.solving.plan_form import PlanForm
+from placeopt.solving.draft import PlanForm, Recorder, standing_records
 from placeopt.terms.objective import Weighted, raw_costs, value
 from placeopt.terms.rules import without_broken
 

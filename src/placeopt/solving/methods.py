@@ -8,7 +8,7 @@ from typing import Literal
 from placeopt.errors import BadInput
 from placeopt.solvers.racing import RACE
 from placeopt.solving.greedy_rule import GreedyRule
-from placeopt.solving.stage import Stage
+from placeopt.solving.stage import Relaxations, Stage
 from placeopt.solving.stages.annealing import Annealing
 from placeopt.solving.stages.bound import Bound
 from placeopt.solving.stages.capacity_relaxation import CapacityRelaxationBound
@@ -16,13 +16,11 @@ from placeopt.solving.stages.changes import MakeRoom, RankMapping
 from placeopt.solving.stages.cost_relaxation import CostRelaxationBound
 from placeopt.solving.stages.earlier_plans import JoinedPlan, PreviousPlan
 from placeopt.solving.stages.exact import Exact
-from placeopt.solving.stages.filling_costs import FillingCosts
-from placeopt.solving.stages.fillings import Fillings
+from placeopt.solving.stages.fillings import FillingCosts, Fillings
 from placeopt.solving.stages.first_plan import FirstPlan
 from placeopt.solving.stages.gpu_patterns import GpuPatternPlan
 from placeopt.solving.stages.greedy import Greedy, StrictPriority
 from placeopt.solving.stages.portfolio import Alternative, DrbPlan, SwafPlan
-from placeopt.solving.stages.relaxations import Relaxations
 from placeopt.solving.stages.rounding import RoundRelaxations
 
 

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal, Protocol
+from typing import ClassVar, Literal, Protocol
 
 from placeopt.errors import BadInput, InternalFault, Unsupported
 from placeopt.model.plan import Stage as StageRecord
@@ -233,3 +233,42 @@ def _outcome(report: StageReport, *, improved: bool) -> StageOutcome:
     if report.outcome is not None:
         return report.outcome
     return "improved" if improved else "proved" if report.proved else "kept"
+
+
+@dataclass(frozen=True)
+class Relaxations:
+    """
+    Runs relaxations of a level, each of which hands prices and plans on to the next, and to the search.
+
+    They run while anything is open and there is time. A plan states them by their own names.
+    """
+
+    level: LevelName
+    parts: tuple[Stage, ...]
+    uses_solver: ClassVar[bool] = True
+
+    @property
+    def name(self) -> str:
+        """The name that plans state where all of them are skipped."""
+        return f"{self.level}-relaxations"
+
+    def skip_reason(self, context: SolveContext) -> str | None:
+        """Only while anything is open, and one of them can do more; stated is what one of them states."""
+        if reason := context.budget.stop_reason():
+            return reason
+        if context.is_closed:
+            return "the round is proven, or within the gap"
+        reasons = [reason_to_skip(context, part) for part in self.parts]
+        found = [reason for reason in reasons if reason is not None]
+        if len(found) < len(reasons):
+            return None
+        return next((reason for reason in found if isinstance(reason, StatedReason)), found[-1])
+
+    def run(self, context: SolveContext) -> Iterator[StageReport]:
+        """Run them in their order, each beside the search by itself."""
+        for part in self.parts:
+            if context.handover.searching is not None:
+                context.handover.searching.alone()
+            if not (context.is_closed or context.budget.stopped()):
+                run_stage(context, part)
+        yield from ()

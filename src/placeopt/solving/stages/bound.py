@@ -1,4 +1,6 @@
-"""Stage ``bound``: the relaxation over patterns of single GPUs, which bounds rounds of any size."""
+"""
+Stage ``bound``: the relaxation over patterns of single GPUs, which bounds rounds of any size; how it is made integer.
+"""
 
 from __future__ import annotations
 
@@ -7,16 +9,20 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
+import numpy as np
+
 from placeopt.errors import PlaceoptError
 from placeopt.formulations.gpu_patterns import GpuPatterns, build_gpu_patterns, gpu_milli_objective
+from placeopt.formulations.node_rows import price_full_nodes
+from placeopt.heuristics.bundles import BundleQuota
+from placeopt.linear import IntArray
 from placeopt.model.plan import StageOutcome
-from placeopt.problem import State, open_state
+from placeopt.problem import Problem, State, open_state
 from placeopt.solvers.certify import dual_bound
-from placeopt.solvers.result import Solution, SolveOptions
+from placeopt.solvers.result import Rounding, Solution, SolveOptions
 from placeopt.solving import sizes
 from placeopt.solving.context import BegunBound, SolveContext
 from placeopt.solving.greedy_rule import has_many_fractions
-from placeopt.solving.pattern_rounding import rounding_of
 from placeopt.solving.stage import StageReport, StatedReason, outcome_without_proof
 from placeopt.terms.standing import relaxed_state
 
@@ -151,3 +157,33 @@ def _prove(context: SolveContext, patterns: GpuPatterns, solution: Solution) -> 
     context.bounds.prove_value(solution.bound, patterns.relaxes, of_whole=True)
     if solution.duals is not None:
         context.bounds.prove_gpu_milli(dual_bound(gpu_milli_objective(patterns), solution.duals))
+
+
+def rounding_of(problem: Problem, patterns: GpuPatterns) -> Rounding:
+    """Return how the relaxation is rounded: jobs of several GPUs first, then patterns, then the rest."""
+    options = problem.options
+    several = (options.gpus * options.bundle_workers)[patterns.start_option[patterns.bundle_start]] > 1
+    return Rounding(
+        objective=price_full_nodes(patterns.model, patterns.loads, problem),
+        groups=(patterns.bundle[several], patterns.gpu_pattern, patterns.bundle[~several]),
+    )
+
+
+def quotas(patterns: GpuPatterns, values: IntArray) -> list[BundleQuota]:
+    """Return what each class of nodes takes by ``values``: jobs in the order of the file, and patterns of its GPUs."""
+    jobs: dict[int, list[tuple[int, tuple[int, ...]]]] = {}
+    filled: dict[int, list[tuple[int, int, tuple[int, ...]]]] = {}
+    used: dict[int, int] = {}
+    for i in np.flatnonzero(values[patterns.bundle]).tolist():
+        s, count = int(patterns.bundle_start[i]), int(values[patterns.bundle[i]])
+        jobs_of_group = patterns.start_jobs[s]
+        first = used.get(jobs_of_group[0], 0)
+        used[jobs_of_group[0]] = first + count
+        entry = (int(patterns.start_option[s]), jobs_of_group[first : first + count])
+        jobs.setdefault(int(patterns.bundle_class[i]), []).append(entry)
+    shares = patterns.sizes.tolist()
+    for i in np.flatnonzero(values[patterns.gpu_pattern]).tolist():
+        slots = tuple(size for size, n in zip(shares, patterns.slots[i].tolist(), strict=True) for _ in range(n))
+        filling = (int(values[patterns.gpu_pattern[i]]), int(patterns.pattern_share[i]), slots)
+        filled.setdefault(int(patterns.pattern_class[i]), []).append(filling)
+    return [BundleQuota(c, tuple(jobs[c]), tuple(filled.get(c, ()))) for c in sorted(jobs)]

@@ -20,8 +20,8 @@ from placeopt.solvers.diving import rounded_down
 from placeopt.solvers.result import Solution
 from placeopt.solving.context import SolveContext
 from placeopt.solving.greedy_rule import has_many_fractions
-from placeopt.solving.pattern_rounding import quotas, rounding_of
 from placeopt.solving.stage import StageReport
+from placeopt.solving.stages.bound import quotas, rounding_of
 from placeopt.solving.stages.greedy import LEAST_S
 from placeopt.terms.rules import fits
 
