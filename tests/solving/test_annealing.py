@@ -53,7 +53,7 @@ def test_the_same_work_makes_the_same_plan(engine: Engine) -> None:
         with counted_clock(0):
             plans.append(engine.solve(round_, **fields))
     assert plans[0] == plans[1]
-    assert stage(plans[0])[1].startswith("1500 steps")
+    assert stage(plans[0])[1].startswith("1228 steps")
 
 
 def test_a_cancel_ends_it_and_keeps_what_it_found() -> None:

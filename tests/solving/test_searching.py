@@ -67,7 +67,7 @@ def test_it_runs_while_others_wait_or_after_them(threads: int, monkeypatch: pyte
 @pytest.mark.parametrize("threads", [1, 2])
 def test_it_makes_a_plan_beside_greedy_in_large_rounds(threads: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Where a thread is free for it; greedy's own plan is another one."""
-    search, large = METHODS["search"], generators.generate("uniform", jobs=1_000, nodes=128, gpus=8, seed=3)
+    search, large = METHODS["search"], generators.generate("uniform", jobs=1_200, nodes=128, gpus=8, seed=3)
     begun: list[bool] = []
 
     def wait(context: Any) -> None:
@@ -84,7 +84,7 @@ def test_it_makes_a_plan_beside_greedy_in_large_rounds(threads: int, monkeypatch
 @NEEDS_COMPILER
 def test_its_plan_is_read_in_the_place_of_greedys_that_is_worth_much_less(monkeypatch: pytest.MonkeyPatch) -> None:
     """Greedy that time cut short: its figures are stated, the referee does not read it, and the search goes on."""
-    search, large = METHODS["search"], generators.generate("uniform", jobs=1_000, nodes=128, gpus=8, seed=3)
+    search, large = METHODS["search"], generators.generate("uniform", jobs=1_200, nodes=128, gpus=8, seed=3)
     seen: list[tuple[int, bool, int]] = []
 
     def cut(rule: Any, problem: Any, budget: Any, deadline: float) -> GreedyResult:

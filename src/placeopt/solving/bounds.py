@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-FAR = 0.01
+FAR = 1 / 128
 """Gap of value from which on a plan is far from its bound, or from another plan."""
 
 

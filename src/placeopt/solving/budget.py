@@ -29,9 +29,9 @@ every limit works off a prefix of one sequence. Slices of twice the length each 
 """
 
 
-STEP_WORK = 0.1
+STEP_WORK = 1 / 8
 """Deterministic work of a step, per second that its slice stands for: so that work, not the clock, ends the stages."""
-WHOLE_WORK = 60.0
+WHOLE_WORK = 64.0
 """Deterministic work of a solve that loses all by an end, in units of roughly a second: a guard, hardly one takes 1."""
 
 

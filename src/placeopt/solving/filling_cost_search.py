@@ -14,11 +14,11 @@ from placeopt.solving.context import SolveContext
 from placeopt.solving.incumbent import Accepted, Offer
 from placeopt.terms.objective import Weighted, last_name_first, raw_costs
 
-MOST_COLUMNS = 40_000
+MOST_COLUMNS = 1 << 15
 """Spreads and fillings up to which an integer program is tried."""
 FEWER = 4
 """Part of the gap that columns are taken for where there are too many of them."""
-QUICK_GAP = 3e-4
+QUICK_GAP = 1 / 4096
 """Relative gap at which the search for a good plan among known columns ends."""
 BEGINNINGS_PER_S = 1 << 20
 """Work of pricing in deterministic mode per second of the time limit, in beginnings of fillings."""

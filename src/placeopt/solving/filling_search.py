@@ -39,7 +39,7 @@ FIRST_STEPS, MORE_STEPS = 1 << 19, 8
 """Branches of a pricing at first, some half a second, and how many times as many where so many find nothing."""
 FEW_STEPS = 1 << 8
 """Branches for a unit at first where tables over a grid bound all units anyway."""
-INTEGER_GAP = 5e-6
+INTEGER_GAP = 1 / (1 << 18)
 """The gap at which an integer program may end."""
 STEPS_PER_S = 1 << 14
 """Branches of pricing in deterministic mode per second of the time limit."""
@@ -219,7 +219,7 @@ class FillingSearch:
         )
 
 
-COST_SHARE = 1e-4
+COST_SHARE = 1 / 8192
 """Part of the value that may be lost for jobs that cost less."""
 
 

@@ -16,13 +16,13 @@ from placeopt.solving.incumbent import Accepted, Offer, Refused
 if TYPE_CHECKING:
     from placeopt.solving.context import SolveContext
 
-CALL_S = 0.01
+CALL_S = 1 / 128
 """Seconds that a call is to take: compiled, nothing interrupts it. It takes at most twice as long as the one before."""
 MOST_STEPS = 1_000
 """Steps of a call at most: compiled they take milliseconds, whatever the clock says."""
-OFFERS = 0.1
+OFFERS = 1 / 8
 """Part of the time that offers may take while the round goes on."""
-LAST_OFFER = 1.5
+LAST_OFFER = 2
 """
 Time for the offer of its last plan, after all stages, in multiples of what the latest offer took: on openb and rounds
 of 10,000 jobs it takes 0.6 to 1.8 offers, and the end of the round less than is reserved for it.

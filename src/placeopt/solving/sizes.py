@@ -12,12 +12,12 @@ if TYPE_CHECKING:
     from placeopt.solving.budget import Budget
     from placeopt.solving.context import SolveContext
 
-MOST_COLUMNS = 500_000
+MOST_COLUMNS = 1 << 19
 """Columns of an exact model at most: each takes some 500 bytes here, and 1 KB in every solver process of a race."""
-DETERMINISTIC_COLUMNS = 20_000
+DETERMINISTIC_COLUMNS = 1 << 14
 """The same in deterministic mode: building is work that no clock ends, and is done again in every slice."""
 
-LARGE_PRODUCT = 1_000_000
+LARGE_PRODUCT = 1 << 20
 """Waiting jobs x GPUs from which greedy takes a while: relaxation and search then begin beside it."""
 
 

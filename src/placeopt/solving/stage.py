@@ -89,7 +89,7 @@ class Stage(Protocol):
 
 OUTCOMES: tuple[StageOutcome, ...] = ("failed", "improved", "proved", "kept", "skipped")
 """What a stage that ran several times achieved is the first of these."""
-MOST_DETAIL = 200
+MOST_DETAIL = 256
 """Characters of an exception's message that stand in a stage's detail."""
 
 

@@ -14,11 +14,11 @@ from placeopt.solving.incumbent import Offer, Refused
 from placeopt.solving.searching import Searching, has_thread
 from placeopt.solving.stage import StageReport, StatedReason
 
-STEPS_PER_SECOND = 5_000
+STEPS_PER_SECOND = 4096
 """Steps in deterministic mode, per second of the time limit; compiled, they take a part of it."""
-JUDGED_STEPS_PER_SECOND = 500
+JUDGED_STEPS_PER_SECOND = 512
 """The same where every placement is judged by rules that the search has no differences of: some 1,000 a second."""
-STEPS_PER_CALL = 20
+STEPS_PER_CALL = 16
 """Steps of a call in deterministic mode: so few that uncompiled, too, it ends soon after a cancel."""
 OFFER_EVERY = 1_000
 """Steps between two offers of better plans."""

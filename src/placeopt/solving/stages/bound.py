@@ -26,7 +26,7 @@ from placeopt.solving.greedy_rule import has_many_fractions
 from placeopt.solving.stage import StageReport, StatedReason, outcome_without_proof
 from placeopt.terms.standing import relaxed_state
 
-BUILD_SHARE = 0.1
+BUILD_SHARE = 1 / 8
 """Part of the time left in which the relaxation has to be built before greedy; otherwise it comes later."""
 NO_PRESOLVE = (("presolve", "off"),)
 """Presolve takes longer than the simplex method does without it: 0.2 to 0.3 s against 0.1 on the openb trace."""

@@ -23,7 +23,7 @@ from placeopt.solving.stage import StageReport, StatedReason
 from placeopt.terms.costs.fragmentation import Fragmentation
 from placeopt.terms.objective import Weighted
 
-CLOSE = 1e-4
+CLOSE = 1 / 8192
 """The mix is good enough for a plan when prices bound the value within this part of it."""
 
 

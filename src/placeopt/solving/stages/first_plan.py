@@ -1,8 +1,8 @@
 """
 The first plan of a round: what several heuristics find, the best of it checked, with time reserved for the end.
 
-Stage ``trivial-proof`` proves it, without a solver, in rounds without a choice: a waiting job has no place, one place, or a
-choice; look-ahead may have chosen the place.
+Stage ``trivial-proof`` proves it, without a solver, in rounds without a choice: a waiting job has no place, one place,
+or a choice; look-ahead may have chosen the place.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ from placeopt.solving.stages.annealing import BeginSearch
 from placeopt.solving.stages.bound import BeginBound
 from placeopt.solving.stages.lookahead import LookAhead
 
-RESERVE_S = 0.02
-RESERVE_PER_JOB_S = 12e-6
+RESERVE_S = 1 / 64
+RESERVE_PER_JOB_S = 1 / 65_536
 """Seconds reserved for a first plan, reasons, the final check and the audit, fixed and per job; measured, generous."""
-RESERVE_PER_COMPILE = 3.5
+RESERVE_PER_COMPILE = 4
 """The same as a multiple of what compiling took in this round: it holds where the machine is busy with other work."""
-RESERVE_PER_PLACED, RESERVE_PER_WAITING = 0.75, 0.5
+RESERVE_PER_PLACED, RESERVE_PER_WAITING = 1.0, 0.5
 """
 Shares of what a placed job took in the last offer that are reserved for every job that is placed, and for each that
 waits, up to as much as all placed ones took. The end takes 0.3 to 0.6 offers where it has little to explain, 1.1 to 1.3

@@ -163,7 +163,7 @@ def _with_room(state: State, jobs: Sequence[int]) -> list[int]:
     return [job for job in jobs if has_room[int(problem.job_class[job])]]
 
 
-SHARE_OF_TIME = 0.3
+SHARE_OF_TIME = 1 / 4
 """Part of a round's time that schedules may take; ours: most is left to the stages that prove something."""
 
 

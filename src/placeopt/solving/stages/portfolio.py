@@ -34,7 +34,7 @@ class Alternative(ABC):
     """
 
     uses_solver: ClassVar[bool] = False
-    share: float = 0.1
+    share: float = 1 / 8
 
     @property
     @abstractmethod
