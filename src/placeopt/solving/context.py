@@ -97,6 +97,7 @@ class Handover:
     cost_bound_s: float = 0.0  # seconds that the latest bound on cost took
     bound_guide: CostGuide | None = None  # the same at the bound on value, while that is open
     searching: Searching | None = None  # the local search, which runs beside stages
+    other_start: Allocation | None = None  # a plan that the search may begin with beside the best one
     finished: dict[str, Hashable] = field(default_factory=dict)
     """Stages -> what they began with when they did all that they can, whatever the time."""
     failed: set[object] = field(default_factory=set)  # stages that raised what nothing foresees

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import sys
 import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+from placeopt.problem import Allocation
 from placeopt.search import LocalSearch, is_compiled, what_is_judged
 from placeopt.solving.bounds import FAR
 from placeopt.solving.incumbent import Accepted, Offer, Refused
@@ -42,6 +42,10 @@ class Searching:
     While a stage runs, the search runs in a thread of its own. Where the round has one thread only, or every step holds
     Python's lock (not compiled, or judged), the stage has half of the time that is left, and then the search as much as
     the stage took. Between stages the better plan of both goes on. In deterministic mode it runs in its own stage only.
+
+    Where it has stalled, half of its steps go to another search, from the plan that was made of the relaxations, be
+    that worth less: jobs that cost little together are not found one by one. The better one of both goes on; another
+    one that stalls begins again with other random numbers.
     """
 
     def __init__(self, context: SolveContext) -> None:
@@ -50,7 +54,9 @@ class Searching:
         context.budget.reserve(context.budget.reserve_s + LAST_OFFER * context.budget.offer_s)
         self._before = 0  # steps of searches before this one
         self._calls = 1  # steps of the next call
-        self._failed = False
+        self._failed = self._stopped = False
+        self._other: LocalSearch | None = None
+        self._better_at = self._others = 0  # steps until the best plan, and how many others have stalled since
         self._thread: threading.Thread | None = None
         self._error: Exception | None = None
         self._deadline: float | None = None  # that of the round, while a stage has an earlier one
@@ -66,14 +72,22 @@ class Searching:
         self._begin()
 
     def _begin(self) -> None:
-        context, best = self._context, self._context.incumbent
-        self._search = LocalSearch(context.problem, best.allocation, context.weighted, seed=context.draw_seed())
+        best = self._context.incumbent
+        self._search = self._new(best.allocation)
         self._changes = best.value - self._search.value  # what changes of running jobs cost
+
+    def _new(self, start: Allocation) -> LocalSearch:
+        context = self._context
+        return LocalSearch(context.problem, start, context.weighted, seed=context.draw_seed())
+
+    @staticmethod
+    def _objective(search: LocalSearch) -> tuple[int, int]:
+        return search.value, -search.cost
 
     @property
     def steps(self) -> int:
         """Number of all steps."""
-        return self._before + self._search.steps
+        return self._before + self._search.steps + (0 if self._other is None else self._other.steps)
 
     @property
     def is_judged(self) -> bool:
@@ -106,17 +120,34 @@ class Searching:
 
     @property
     def has_stalled(self) -> bool:
-        """Whether half of its steps or more, the latest, found nothing better."""
-        return self._search.has_stalled
+        """Whether half of its steps or more, the latest, found nothing better, also from the other plan if any."""
+        tried = self._context.handover.other_start is None or self._others > 0
+        return self._search.has_stalled and tried and 2 * self._better_at <= self.steps
 
     def advance(self, steps: int) -> None:
         """Take some steps."""
-        self._search.advance(steps)
+        start, best = self._context.handover.other_start, self._objective(self._search)
+        if self._other is None and start is not None and self._search.has_stalled:
+            self._other = self._new(start)
+        other = self._other
+        if other is None:
+            self._search.advance(steps)
+        else:
+            self._search.advance(steps - steps // 2)
+            other.advance(steps // 2)
+            if self._objective(other) > self._objective(self._search):
+                self._before += self._search.steps
+                self._search, self._other = other, None
+            elif other.has_stalled:
+                self._before += other.steps
+                self._other, self._others = None, self._others + 1
+        if self._objective(self._search) > best:
+            self._better_at, self._others = self.steps, 0
 
     def call(self) -> None:
         """Take steps for some ``CALL_S``."""
         began = time.monotonic()
-        self._search.advance(self._calls)
+        self.advance(self._calls)
         took_s = time.monotonic() - began
         self._calls = min(MOST_STEPS, max(1, int(self._calls * min(2.0, CALL_S / max(took_s, CALL_S / 2)))))
 
@@ -163,16 +194,23 @@ class Searching:
         if self._deadline is not None:
             self._context.budget.deadline, self._deadline = self._deadline, None
         if self._thread is not None:
-            thread, self._thread = self._thread, None
-            self._search.stop()
+            thread, self._thread, self._stopped = self._thread, None, True
+            self._stop_both(True)
             thread.join()
-            self._search.stop(False)
+            self._stopped = False
+            self._stop_both(False)
             if self._error is not None:
                 self._failed = True
                 raise self._error
 
+    def _stop_both(self, stopped: bool) -> None:
+        for search in (self._search, self._other):
+            if search is not None:
+                search.stop(stopped)
+
     def _run(self) -> None:
         try:
-            self._search.advance(sys.maxsize)
+            while not self._stopped:
+                self.call()
         except Exception as error:  # noqa: BLE001 - it is raised in the thread of the round
             self._error = error

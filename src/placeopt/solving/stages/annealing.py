@@ -78,10 +78,17 @@ class Annealing:
     uses_solver: ClassVar[bool] = False
 
     def skip_reason(self, context: SolveContext) -> str | None:
-        """Only while anything is open, in rounds that the search handles; by the clock it runs beside other stages."""
+        """
+        Only while anything is open, in rounds that the search handles; by the clock it runs beside other stages.
+
+        It takes turns with the exact stage, which does not run beside it, where it can begin again.
+        """
         if reason := _skip_reason(context):
             return reason
-        if context.budget.params.deterministic or context.handover.is_alone or context.handover.searching is None:
+        handover = context.handover
+        if context.budget.params.deterministic or handover.is_alone or handover.searching is None:
+            return None
+        if handover.searching.has_stalled and handover.other_start is not None:
             return None
         return "it runs beside other stages"
 

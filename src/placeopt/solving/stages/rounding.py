@@ -60,6 +60,7 @@ class RoundRelaxations:
             )
         if not result.not_reached:
             context.finish(self.name, begins_with)
+            context.handover.other_start = result.allocation
         level: LevelName = "cost" if context.value_proven else "value"
         yield StageReport("nodes by close fit", level=level, offer=best.offer(result.allocation))
 
