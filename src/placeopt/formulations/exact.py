@@ -23,6 +23,11 @@ from placeopt.terms.rules.minimal_utility import MinimalUtility
 from placeopt.terms.rules.spread import Spread
 from placeopt.terms.variables import MOVE, NEW, SHRINK, STAY, Variables
 
+START = ("unit", "option", "kind", "value", "most")
+BUNDLE = ("start", "node", "most")
+GRANT = ("bundle", "cell", "most", "milli")
+"""What stands in a row of each kind of column."""
+
 FoldGuard = Cost | MinimalUtility | Spread
 """What states that jobs, or GPUs, are not alike."""
 
@@ -56,9 +61,9 @@ def add_columns(
             for option in problem.options_of(jobs[0]):
                 columns.add_anywhere(u, len(jobs), option, NEW, int(problem.options.value[option]))
     must_run = [jobs[0] in problem.running and jobs[0] not in problem.may_preempt for jobs in units]
-    start_unit, start_option, start_kind, start_value, start_most = _rows(columns.starts, 5)
-    bundle_start, bundle_node, bundle_most = _rows(columns.bundles, 3)
-    grant_bundle, grant_cell, grant_most, grant_milli = _rows(columns.grants, 4)
+    start_unit, start_option, start_kind, start_value, start_most = _rows(columns.starts, len(START))
+    bundle_start, bundle_node, bundle_most = _rows(columns.bundles, len(BUNDLE))
+    grant_bundle, grant_cell, grant_most, grant_milli = _rows(columns.grants, len(GRANT))
     variables = Variables(
         problem=problem,
         state=state,
@@ -87,11 +92,7 @@ def add_columns(
 
 
 class _Columns:
-    """
-    What the columns stand for, in blocks of rows.
-
-    Starts: (unit, option, kind, value, most). Bundles: (start, node, most). Grants: (bundle, cell, most, milli).
-    """
+    """What the columns stand for, in blocks of rows: of ``START``, of ``BUNDLE`` and of ``GRANT``."""
 
     def __init__(self, state: State, cells: Sequence[tuple[int, ...]], gpu_to_cell: IntArray) -> None:
         self.state = state

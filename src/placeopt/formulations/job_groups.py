@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -51,8 +52,8 @@ def draft_starts(state: State, check_time: Callable[[], None]) -> Starts:
         else:
             for option in state.problem.options_of(jobs[0]):
                 draft.add_anywhere(c, option, NEW, int(state.problem.options.value[option]))
-    starts = np.array(draft.starts, dtype=np.int64).reshape(-1, 6)
-    bundles = np.array(draft.bundles, dtype=np.int64).reshape(-1, 3)
+    starts = np.array(draft.starts, dtype=np.int64).reshape(-1, len(_Start._fields))
+    bundles = np.array(draft.bundles, dtype=np.int64).reshape(-1, len(_Bundle._fields))
     return Starts(groups, *starts.T.copy(), *bundles.T.copy())
 
 
@@ -76,8 +77,27 @@ def _job_groups(state: State) -> list[list[int]]:
     return list(out.values())
 
 
+class _Start(NamedTuple):
+    """One of `Starts`, its fields in their order."""
+
+    job_group: int
+    option: int
+    kind: int
+    value: int
+    milli: int
+    most: int
+
+
+class _Bundle(NamedTuple):
+    """The same of a bundle."""
+
+    start: int
+    node_class: int
+    most: int
+
+
 class _Draft:
-    """Collects starts (job group, option, kind, value, milli, most) and bundles (start, class of nodes, most)."""
+    """Collects starts and bundles."""
 
     def __init__(self, state: State, groups: list[list[int]]) -> None:
         self._state, self._problem, self._groups = state, state.problem, groups
@@ -88,8 +108,8 @@ class _Draft:
         self._asked = np.column_stack(
             (options.bundle_workers, *gpus, options.demand, options.gpu_type_ok, options.node_class_ok)
         )
-        self.starts: list[tuple[int, ...]] = []
-        self.bundles: list[tuple[int, int, int]] = []
+        self.starts: list[_Start] = []
+        self.bundles: list[_Bundle] = []
 
     def add_running(self, c: int) -> None:
         """Let running jobs stay or shrink on nodes of their classes, whatever the masks say, or move anywhere."""
@@ -101,13 +121,13 @@ class _Draft:
             on = nodes[:1] if options.bundles[held.option] == 1 else nodes
             here.update(int(problem.node_class[node]) for node in on)
         milli = int(options.total_milli[held.option])
-        self._add((c, held.option, STAY, start_value(problem, first, held), milli, len(jobs)), here)
+        self._add(_Start(c, held.option, STAY, start_value(problem, first, held), milli, len(jobs)), here)
         for o in problem.options_of(first):
             workers = int(options.workers[o])
             fewer = options.kinds[o] == options.kinds[held.option] and workers < len(held.nodes)
             if fewer and first in problem.may_shrink:
                 worth = start_value(problem, first, part_of(problem, first, o, tuple(range(workers))))
-                self._add((c, o, SHRINK, worth, milli, len(jobs)), here)
+                self._add(_Start(c, o, SHRINK, worth, milli, len(jobs)), here)
             if first in problem.may_move:
                 self.add_anywhere(c, o, MOVE, int(options.value[o]) - changes.move_price + changes.preemption_price)
 
@@ -118,11 +138,11 @@ class _Draft:
         fit = min(len(self._groups[c]), sum(room.values()) // bundles)
         if fit:
             most = {k: min(count, fit * bundles) for k, count in room.items()}
-            self._add((c, option, kind, worth, int(options.total_milli[option]), fit), most)
+            self._add(_Start(c, option, kind, worth, int(options.total_milli[option]), fit), most)
 
-    def _add(self, start: tuple[int, ...], room: dict[int, int]) -> None:
+    def _add(self, start: _Start, room: dict[int, int]) -> None:
         """Add a start with its bundles, at most ``room`` of them by node class."""
-        self.bundles.extend((len(self.starts), node_class, most) for node_class, most in room.items())
+        self.bundles.extend(_Bundle(len(self.starts), node_class, most) for node_class, most in room.items())
         self.starts.append(start)
 
     def _room(self, option: int) -> dict[int, int]:

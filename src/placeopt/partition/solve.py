@@ -62,7 +62,7 @@ def solve_in_parts(
     policy: Policy | None = None,
     method: str = "auto",
     mend: str = "auto",
-    time_limit_s: float = 3.0,
+    time_limit_s: float = SolveParams.time_limit_s,
     seed: int = 0,
     deterministic: bool = False,
 ) -> Plan:

@@ -20,7 +20,7 @@ from placeopt.problem import IntArray, Problem, State, compile_problem, in_amoun
 Group = tuple[int, ...]
 """Nodes by number."""
 
-LEAST_ROOM = 1e-9
+LEAST_ROOM = 2.0**-30
 """GPU-milli of a node without free GPUs, so that such nodes are dealt evenly, too."""
 
 Way = Literal["random", "rack"]

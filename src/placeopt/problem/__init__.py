@@ -2,6 +2,7 @@
 
 from placeopt.problem.arrays import (
     CPU,
+    GPU_MILLI,
     MEMORY,
     RESOURCES,
     UNLIMITED,
@@ -20,6 +21,7 @@ from placeopt.problem.state import Move, State, hose_loads
 
 __all__ = [
     "CPU",
+    "GPU_MILLI",
     "MEMORY",
     "RESOURCES",
     "UNLIMITED",

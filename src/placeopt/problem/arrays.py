@@ -27,6 +27,9 @@ states.
 
 CPU, MEMORY = RESOURCES.index("cpu_millicores"), RESOURCES.index("memory_mib")
 
+GPU_MILLI = 1000
+"""Thousandths of a GPU."""
+
 UNLIMITED = 1 << 50
 """Capacity of what is never a limit. Above any sum that the model's bounds admit, far below 2^63."""
 

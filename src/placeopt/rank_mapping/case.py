@@ -15,7 +15,7 @@ from placeopt.problem import IntArray
 FloatArray = NDArray[np.float64]
 BoolArray = NDArray[np.bool_]
 
-MAX_COST = MAX_EXACT >> 6
+MAX_COST = MAX_EXACT // 64
 """2^47: six bits below where float64 counts every integer, for sums and differences of costs."""
 
 

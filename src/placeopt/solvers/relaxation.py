@@ -24,8 +24,8 @@ from placeopt.solvers.highs import INFEASIBLE, REFUSED, Session
 from placeopt.solvers.reading import Reading
 from placeopt.solvers.result import Basis, Rounding, Solution, Status
 
-LARGEST_COST = 10**6
-"""Beyond such coefficients HiGHS warns of excessive costs."""
+LARGEST_COST = 1 << 19
+"""Coefficients to which costs are scaled down: HiGHS warns of excessive ones, beyond 10^6."""
 DUAL_SIMPLEX, PRIMAL_SIMPLEX = 1, 4
 """HiGHS's numbers: dual to begin with and where bounds changed, primal where the objective changed."""
 

@@ -4,7 +4,7 @@ Cost relaxation as a linear model: jobs chosen, bundles of bundle groups to clas
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 import numpy as np
 
@@ -170,7 +170,7 @@ def _add_bundles(
         bundle_columns.append(BundleColumns(bundle_group, chosen[selected], column, place, int(row[0])))
         alike = (np.full(len(place), number) for number in (bundle_group.gpus, bundle_group.milli))
         parts.append((column, lower_bound.cost[place] * path_price, place, *alike))
-    empty = (np.zeros(0, dtype=np.int64),) * 5
+    empty = (np.zeros(0, dtype=np.int64),) * len(fields(_Bundles))
     return _Bundles(
         *(np.concatenate(part).astype(np.int64) for part in zip(empty, *parts, strict=True))
     ), bundle_columns

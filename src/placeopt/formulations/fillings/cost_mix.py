@@ -11,7 +11,7 @@ from placeopt.errors import Unsupported
 from placeopt.formulations.capacity_cut import CapacityCut
 from placeopt.formulations.fillings.disturbance import disturbance_of
 from placeopt.formulations.fillings.gangs import gang_paths
-from placeopt.formulations.fillings.groups import WHOLE, bundle_groups_of, starts_of
+from placeopt.formulations.fillings.groups import bundle_groups_of, starts_of
 from placeopt.formulations.fillings.master import SCALE, Master, Prices
 from placeopt.formulations.fillings.mixing import EACH, NEVER, MixPricing, best_of
 from placeopt.formulations.fillings.parts import parts_of
@@ -19,7 +19,7 @@ from placeopt.formulations.fillings.pool import Column, Pool
 from placeopt.formulations.fillings.spreads import Crossing, ListedSpreads, PackedSpreads, Spread, Spreading
 from placeopt.formulations.fillings.tables import TablePricing
 from placeopt.linear import LinearModel
-from placeopt.problem import Allocation, IntArray, State
+from placeopt.problem import GPU_MILLI, Allocation, IntArray, State
 from placeopt.terms.costs.communication import Communication
 from placeopt.terms.costs.fragmentation import Fragmentation
 from placeopt.terms.costs.interference import Interference
@@ -88,7 +88,7 @@ class CostMix:
             self.spreads = PackedSpreads(self.spreading)
         self.parts, self._rows = self.spreads.parts, self.spreads.rows
         self.pricing = MixPricing(self.parts, self.groups, disturbance, supply, SCALE, spend)
-        shared = bool((self.groups.milli < WHOLE).any() and self.parts.saves.any())  # then tables say too little
+        shared = bool((self.groups.milli < GPU_MILLI).any() and self.parts.saves.any())  # then tables say too little
         self._tables = None if shared else TablePricing(self.pricing, spend)
         self.pool = Pool(len(self.parts), len(self.groups))
         self.program = dict.fromkeys(self.spreads.of(n, ()) for n in range(len(self.nodes)))
@@ -174,7 +174,7 @@ class CostMix:
         own = (
             parts.own[unit, item]
             + pricing.beside[unit, item]
-            - parts.saves[unit] * (self.groups.gpus * self.groups.milli)[item] // WHOLE
+            - parts.saves[unit] * (self.groups.gpus * self.groups.milli)[item] // GPU_MILLI
         )
         own += parts.opening[unit] * takes[item] // np.maximum(room[unit], 1)
         fillings = [

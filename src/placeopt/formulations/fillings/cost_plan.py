@@ -7,10 +7,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from placeopt.formulations.fillings.cost_mix import CostMix
-from placeopt.formulations.fillings.groups import WHOLE
 from placeopt.formulations.fillings.pool import Column
 from placeopt.formulations.fillings.spreads import Spread
-from placeopt.problem import Allocation, IntArray, Placement, State
+from placeopt.problem import GPU_MILLI, Allocation, IntArray, Placement, State
 from placeopt.problem.free_capacity import gpu_milli_left
 from placeopt.terms.rules import fits
 
@@ -88,7 +87,7 @@ def _taken(state: State, room: dict[int, int], gpus: int, milli: int) -> tuple[i
 
     Shares divide each other, so any GPU that takes one leaves as many slots to the smaller ones as any other.
     """
-    order = sorted(room, key=lambda gpu: (room[gpu] < WHOLE or bool(state.gpu_jobs[gpu]), gpu))
+    order = sorted(room, key=lambda gpu: (room[gpu] < GPU_MILLI or bool(state.gpu_jobs[gpu]), gpu))
     held = tuple(gpu for gpu in order if room[gpu] >= milli)[:gpus]
     for gpu in held:
         room[gpu] -= milli

@@ -8,11 +8,8 @@ from itertools import pairwise
 
 import numpy as np
 
-from placeopt.problem import BoolArray, IntArray, Problem, State
+from placeopt.problem import GPU_MILLI, BoolArray, IntArray, Problem, State
 from placeopt.problem.classes import group_by_key
-
-WHOLE = 1000
-"""Thousandths of a GPU."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,20 +55,21 @@ def bundle_groups_of(
     """
     options = problem.options
     gpus = options.bundle_gpus
-    milli = options.milli if problem.shares_bind and problem.jobs_per_gpu != 1 else np.full(len(options), WHOLE)
+    milli = options.milli if problem.shares_bind and problem.jobs_per_gpu != 1 else np.full(len(options), GPU_MILLI)
     takes = options.demand * options.bundle_workers[:, None] * demand
     profile = np.full(len(options), -1) if profile is None else profile
     traffic = np.zeros(len(options), dtype=np.int64) if traffic is None else np.where(gpus > 1, traffic, 0)
     rows = np.column_stack((gpus, np.where(gpus > 0, milli, 0), profile, traffic, takes, options.node_class_ok))
     distinct, of_option = np.unique(rows, axis=0, return_inverse=True)
     ends = 4 + takes.shape[1]
+    gpus, milli, profile, traffic = distinct[:, :4].T
     return BundleGroups(
-        gpus=distinct[:, 0],
-        milli=distinct[:, 1],
+        gpus=gpus,
+        milli=milli,
         demand=distinct[:, 4:ends],
         allowed=distinct[:, ends:].astype(bool),
-        profile=distinct[:, 2],
-        traffic=distinct[:, 3],
+        profile=profile,
+        traffic=traffic,
         of_option=of_option.reshape(-1),
     )
 

@@ -14,8 +14,8 @@ from placeopt.formulations.fillings.spreads import Spread
 from placeopt.linear import NO_LOWER, NO_UPPER, LinearModel, ModelBuilder
 from placeopt.problem import BoolArray, IntArray
 
-PRICE_BITS, SUM_BITS = 20, 61
-"""Binary digits of prices of a value behind the point, where sums of them fit into 64 bits."""
+FINEST, MOST_SUM = 1 << 20, 1 << 61
+"""Parts of a unit of value in which prices are whole numbers, where their sums stay within what 64 bits hold."""
 SCALE = 1 << 10
 """Parts of a unit of cost in which prices are whole numbers."""
 LARGEST = 2.0**50
@@ -149,7 +149,7 @@ class Master:
         most = np.zeros(len(self._starts.jobs), dtype=np.int64)
         np.maximum.at(most, self._starts.job_group, self._starts.value)
         total = sum(m * n for m, n in zip(most.tolist(), self._starts.size.tolist(), strict=True))
-        return 1 << max(0, min(PRICE_BITS, SUM_BITS - int(total).bit_length()))
+        return max(1, min(FINEST, MOST_SUM >> int(total).bit_length()))
 
     def amount_prices(self, model: LinearModel, duals: NDArray[np.float64], amounts: int) -> NDArray[np.float64]:
         """Return the prices of so many amounts by the duals of the capacity model, in 1 / ``scale`` of a value."""
@@ -165,7 +165,7 @@ class Master:
 
     def whole_prices(self, exact: NDArray[np.float64]) -> IntArray:
         """Return prices of bundles, (D,), in 1 / ``scale`` of a value, as whole numbers."""
-        price = np.rint(np.clip(exact, 0, 2.0**SUM_BITS)).astype(np.int64)
+        price = np.rint(np.clip(exact, 0, float(MOST_SUM))).astype(np.int64)
         return np.where(self._lies, price, 0)
 
     def cost_prices(self, model: LinearModel, duals: NDArray[np.float64]) -> Prices:
@@ -214,9 +214,8 @@ class Master:
 
 def _held(fillings: Sequence[Column], filled: IntArray) -> tuple[IntArray, IntArray, IntArray]:
     """Return rows, columns and coefficients of what fillings hold of each bundle group."""
-    entries = [(c, d, n) for c, column in enumerate(fillings) for d, n in column.filling]
-    at, item, number = np.array(entries, dtype=np.int64).reshape(len(entries), 3).T
-    return item, filled[at], -number
+    item, number = _pairs(held for column in fillings for held in column.filling)
+    return item, np.repeat(filled, [len(column.filling) for column in fillings]), -number
 
 
 def _ints(values: Iterable[int]) -> IntArray:

@@ -9,8 +9,8 @@ import numpy as np
 from placeopt.errors import Unsupported
 from placeopt.formulations.cost_relaxation.node_classes import LeastPaths
 from placeopt.formulations.fillings.disturbance import Disturbance
-from placeopt.formulations.fillings.groups import WHOLE, BundleGroups, nest
-from placeopt.problem import UNLIMITED, BoolArray, FragmentationLevel, IntArray, Problem, State
+from placeopt.formulations.fillings.groups import BundleGroups, nest
+from placeopt.problem import GPU_MILLI, UNLIMITED, BoolArray, FragmentationLevel, IntArray, Problem, State
 from placeopt.problem.classes import group_by_key
 from placeopt.problem.free_capacity import gpu_milli_left
 
@@ -51,9 +51,9 @@ class Parts:
         ``gpus``, shape (n,), are those that these take, ``beside``, shape (n, Q), what they cost a job of each profile.
         """
         now, shares = self.take(units), shares_of(groups)
-        room = now.room - gpus[:, None] * (WHOLE // shares)
-        whole = room[:, -1] * shares[-1] // WHOLE
-        fits = np.where(groups.milli == WHOLE, whole[:, None] >= groups.gpus, room[:, :1] > 0)
+        room = now.room - gpus[:, None] * (GPU_MILLI // shares)
+        whole = room[:, -1] * shares[-1] // GPU_MILLI
+        fits = np.where(groups.milli == GPU_MILLI, whole[:, None] >= groups.gpus, room[:, :1] > 0)
         opening = np.where(gpus > 0, 0, now.opening)
         saved = np.maximum(now.most_saved - now.saves * gpus, 0)
         return Parts(room, now.saves, saved, opening, now.allowed & fits, now.own, now.beside + beside)
@@ -84,7 +84,7 @@ class Nodes:
 
 def shares_of(groups: BundleGroups) -> IntArray:
     """Shares of a GPU that bundles ask for, ascending, the whole one among them. Each divides the next, or is one."""
-    shares = np.unique(np.append(groups.milli[groups.gpus > 0], WHOLE))
+    shares = np.unique(np.append(groups.milli[groups.gpus > 0], GPU_MILLI))
     return shares if nest(shares) else np.array([np.gcd.reduce(shares)])
 
 
@@ -126,7 +126,7 @@ def parts_of(
     _, representative, unit = np.unique(keys, axis=0, return_index=True, return_inverse=True)
     paths_count = bool(path_weight * groups.traffic.any())
     return parts.take(representative), _nodes_of(
-        state, disturbance, part_of, unit.reshape(-1), idle & (left == WHOLE), able, node_opening, paths_count
+        state, disturbance, part_of, unit.reshape(-1), idle & (left == GPU_MILLI), able, node_opening, paths_count
     )
 
 
@@ -157,9 +157,7 @@ def _nodes_of(
         apart = free if len(parts) > 1 and paths_count else ()
         keys.append((row[0], row[1], apart, row[4], int(opening[n]), able[n].tobytes()))
     group, first = group_by_key(keys)
-    machine, units, places_of, free_of, residents_of = (
-        zip(*(rows[n] for n in first), strict=True) if first else ((),) * 5
-    )
+    machine, units, places_of, free_of, residents_of = zip(*(rows[n] for n in first), strict=True)
     of_node = np.array(group, dtype=np.int64)
     return Nodes(
         nodes=tuple(np.flatnonzero(of_node == g) for g in range(len(first))),
@@ -185,7 +183,7 @@ def _fragmentation(
     size, node_size = np.bincount(part_of), np.diff(problem.node_gpu_start)
     node_of = np.zeros(len(size), dtype=np.int64)
     node_of[part_of] = problem.gpu_node
-    saves, most_saved, opening = np.zeros((3, len(size)), dtype=np.int64)
+    saves, most_saved, opening = np.zeros_like(size), np.zeros_like(size), np.zeros_like(size)
     node_opening = np.zeros(problem.num_nodes, dtype=np.int64)
     for level, free in zip(problem.levels, state.level_free, strict=True):
         price, domain, fresh = weight * level.weight, level.gpu_to_domain, free == level.total

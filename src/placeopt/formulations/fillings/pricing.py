@@ -10,17 +10,17 @@ from typing import NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from placeopt.formulations.fillings.groups import WHOLE, BundleGroups, Starts
+from placeopt.formulations.fillings.groups import BundleGroups, Starts
 from placeopt.formulations.fillings.packing import Packing, fill
 from placeopt.formulations.fillings.pool import Filling
 from placeopt.formulations.fillings.units import Units
-from placeopt.problem import IntArray
+from placeopt.problem import GPU_MILLI, IntArray
 
 Amounts = NDArray[np.float64]
-SUM_BITS = 62
-"""Binary digits of sums in 64 bits."""
-WEIGHT_BITS = 20
-"""Binary digits of the room of a unit, in which weights are whole numbers."""
+MOST_SUM = 1 << 62
+"""Sums up to this fit into 64 bits."""
+FINEST = 1 << 20
+"""Parts of the room of a unit in which weights are whole numbers, at most."""
 TURNS = 20
 """Steps, from those of the last pricing on, towards the prices of amounts at which the knapsack proves least."""
 
@@ -69,10 +69,10 @@ class NodePricing:
         self.steps = 0
         """Branches of all searches so far."""
         demand = bundle_groups.demand[:, units.amounts]
-        large = np.where(2 * bundle_groups.milli > WHOLE, bundle_groups.gpus, 0)
+        large = np.where(2 * bundle_groups.milli > GPU_MILLI, bundle_groups.gpus, 0)
         self.takes: IntArray = np.column_stack((demand, bundle_groups.gpus * bundle_groups.milli, large))
         """Shape (D, R + 2): of node amounts, of GPU shares, and of GPUs that it takes more than half of."""
-        most_large = (units.left // (WHOLE // 2 + 1)).sum(axis=1)  # more than one of a GPU that is overcommitted
+        most_large = (units.left // (GPU_MILLI // 2 + 1)).sum(axis=1)  # more than one of a GPU that is overcommitted
         room = np.column_stack((units.free, units.left.sum(axis=1), most_large))
         self.room: IntArray = room
         """Shape (U, R + 2): what a unit has of the same."""
@@ -142,11 +142,11 @@ class NodePricing:
         knapsacks = _Knapsacks(paid, self.takes.astype(np.float64), self.room / used, most, used)
         prices = knapsacks.prices(np.where(wanted > 0, start, 0.0), least) / used
         self._prices = prices
-        bits = np.minimum(WEIGHT_BITS, SUM_BITS - np.frexp(most @ paid)[1])
+        parts = np.minimum(FINEST, np.ldexp(float(MOST_SUM), -np.frexp(most @ paid)[1]))
         each = np.where(most > 0, prices @ knapsacks.takes.T, 0).max(axis=1, initial=1e-9)
-        scale = np.ldexp(1.0, bits) / np.maximum((prices * self.room).sum(axis=1), each)
-        whole = np.floor(scale[:, None] * prices * (1 << WEIGHT_BITS)).astype(np.int64)
-        return whole @ self.takes.T >> WEIGHT_BITS, -(-(whole * self.room).sum(axis=1) >> WEIGHT_BITS)
+        scale = parts / np.maximum((prices * self.room).sum(axis=1), each)
+        whole = np.floor(scale[:, None] * prices * FINEST).astype(np.int64)
+        return whole @ self.takes.T // FINEST, -(-(whole * self.room).sum(axis=1) // FINEST)
 
 
 def _row(values: IntArray) -> array[int]:

@@ -12,9 +12,9 @@ import numpy as np
 
 from placeopt.errors import Unsupported
 from placeopt.formulations.fillings.disturbance import Disturbance
-from placeopt.formulations.fillings.groups import WHOLE, BundleGroups
+from placeopt.formulations.fillings.groups import BundleGroups
 from placeopt.formulations.fillings.parts import Nodes, Parts
-from placeopt.problem import IntArray, Problem
+from placeopt.problem import GPU_MILLI, IntArray, Problem
 
 MOST_SPREADS = 30_000
 """Spreads of all states of nodes up to which they are listed."""
@@ -72,7 +72,7 @@ class Spreading:
         self.traffic: list[int] = (path_weight * groups.traffic).tolist()
         self._known: dict[tuple[int, tuple[tuple[int, ...], ...], tuple[int, ...]], Ways] = {}
         several = np.array([len(units) > 1 for units in nodes.units], dtype=bool)
-        if (nodes.able[several] & (groups.gpus > 1) & (groups.milli < WHOLE)).any():
+        if (nodes.able[several] & (groups.gpus > 1) & (groups.milli < GPU_MILLI)).any():
             raise Unsupported("bundles of several shares of GPUs may lie in several sockets")
 
     def wide(self, n: int) -> list[int]:

@@ -8,8 +8,8 @@ from itertools import count
 
 import numpy as np
 
-from placeopt.formulations.fillings.groups import WHOLE, BundleGroups, Starts
-from placeopt.problem import BoolArray, IntArray, State
+from placeopt.formulations.fillings.groups import BundleGroups, Starts
+from placeopt.problem import GPU_MILLI, BoolArray, IntArray, State
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,7 +98,7 @@ def merged(units: Units, most: int = MOST_UNITS) -> Units:
         large = amount > np.clip(mean, amount.min(), np.nextafter(amount.max(), 0))  # both parts hold a unit
         add(members[~large])
         add(members[large])
-    groups = [members for *_, members in sorted(heap, key=lambda entry: int(entry[3][0]))]
+    groups = sorted((members for *_, members in heap), key=lambda members: int(members[0]))
     return replace(
         units,
         nodes=tuple(np.sort(np.concatenate([units.nodes[u] for u in members.tolist()])) for members in groups),
@@ -136,7 +136,7 @@ def _left(state: State) -> IntArray:
         if most is not None:
             free = np.where(state.gpu_jobs < most, free, 0)
     else:
-        free = WHOLE * np.maximum((most or 1) - state.gpu_jobs, 0)
+        free = GPU_MILLI * np.maximum((most or 1) - state.gpu_jobs, 0)
     size = np.diff(problem.node_gpu_start)
     left = np.zeros((problem.num_nodes, int(size.max(initial=0))), dtype=np.int64)
     index = np.arange(problem.num_gpus) - problem.node_gpu_start[problem.gpu_node]

@@ -32,7 +32,7 @@ def insertion_order(problem: Problem, free: int, surplus: np.ndarray, chosen: In
     taken = milli.cumsum() <= free if chosen is None else np.isin(jobs, chosen)
     at, o, milli = jobs[taken], option[taken], milli[taken]
     weight = np.array([int(c.weight) for c in problem.class_communication], dtype=np.int64)
-    traffic, half = (weight[options.job_class] * problem.best_path)[o], 500 * largest_domain(problem)
+    traffic, half = (weight[options.job_class] * problem.best_path)[o], 1000 * largest_domain(problem) // 2
     bundle = (options.gpus * options.bundle_workers * options.milli)[o]
     parts = np.array([min((s.domains for s in splits), default=0) for splits in options.splits], dtype=np.int64)[o]
     together = np.where(parts > 0, milli // np.maximum(parts, 1), 0)

@@ -6,14 +6,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from placeopt.problem import IntArray
+from placeopt.problem import GPU_MILLI, IntArray
 
 FloatArray = np.ndarray
 
 MOST_PATTERNS = 400
 """Patterns tried; prices are valid after any number of them, and best when no pattern is left to try."""
 
-MOST_SIZES, GRID = 40, 25
+GRID = 25
+MOST_SIZES = GPU_MILLI // GRID
 """
 Where there are more sizes, they are rounded up to multiples of ``GRID`` thousandths first; prices are then valid for
 sets that fit when rounded up.
@@ -55,12 +56,12 @@ def share_prices(sizes: IntArray, demand: FloatArray) -> SharePrices:
         coarse, which = np.unique(-(-sizes // GRID) * GRID, return_inverse=True)
         rough = share_prices(coarse, np.bincount(which, weights=demand))
         return SharePrices(sizes, rough.worth[which], rough.level)
-    unit = int(np.gcd.reduce(np.append(sizes, 1000)))
+    unit = int(np.gcd.reduce(np.append(sizes, GPU_MILLI)))
     small = (sizes // unit).tolist()
-    worth = _duals(small, demand, 1000 // unit)
-    best = _dearest(small, worth, 1000 // unit)
+    worth = _duals(small, demand, GPU_MILLI // unit)
+    best = _dearest(small, worth, GPU_MILLI // unit)
     scale = max(float(best[-1]), 1.0)
-    return SharePrices(sizes, worth / scale, (best / scale)[np.arange(1001) // unit])
+    return SharePrices(sizes, worth / scale, (best / scale)[np.arange(GPU_MILLI + 1) // unit])
 
 
 def _duals(small: list[int], demand: FloatArray, room: int) -> FloatArray:

@@ -7,13 +7,10 @@ import numpy as np
 from placeopt.heuristics.candidates import Candidates
 from placeopt.heuristics.scores.score import Score
 from placeopt.heuristics.scores.table import Columns
-from placeopt.problem import CPU, MEMORY, IntArray, Problem, State
+from placeopt.problem import CPU, GPU_MILLI, MEMORY, IntArray, Problem, State
 
 RATED = slice(CPU, MEMORY + 1)
 """The resources that every GPU needs its part of, in the last axis of resource arrays."""
-
-WHOLE = 1000
-"""Thousandths of a GPU."""
 
 SOFTPLUS_WIDTH = 0.3
 STRANDING_WEIGHT = 3.0
@@ -78,7 +75,7 @@ class Stranding(Score):
         left = candidates.free_milli(nodes)
         idle, untouched, over = left.sum(axis=1), (left >= 1000).sum(axis=1), np.zeros(len(nodes), dtype=np.int64)
         if gpus and milli < 1000:
-            smallest = np.where(candidates.usable(option, nodes), left, WHOLE).min(axis=1)
+            smallest = np.where(candidates.usable(option, nodes), left, GPU_MILLI).min(axis=1)
             over, gpus_opened = smallest - milli, smallest >= 1000
         else:
             gpus_opened = gpus
@@ -130,8 +127,8 @@ class StrandingColumns(Columns):
     def column(self, node_class: int, cpu: int, memory: int, left: tuple[int, ...]) -> np.ndarray:
         """See ``Columns``."""
         del node_class
-        at, free = np.array((*left, WHOLE), dtype=np.int64), np.array([cpu, memory], dtype=np.int64)
-        smallest = np.where(self._shared, at[at.searchsorted(self.milli)], WHOLE)
+        at, free = np.array((*left, GPU_MILLI), dtype=np.int64), np.array([cpu, memory], dtype=np.int64)
+        smallest = np.where(self._shared, at[at.searchsorted(self.milli)], GPU_MILLI)
         over = np.where(self._shared, smallest - self.milli, 0)
         opened = np.where(self._shared, smallest >= 1000, self.gpus)
         untouched = sum(milli >= 1000 for milli in left) - opened

@@ -9,7 +9,7 @@ import numpy as np
 from placeopt.heuristics.candidates import Candidates
 from placeopt.heuristics.scores.score import Score
 from placeopt.heuristics.scores.table import Columns, FloatArray
-from placeopt.problem import CPU, IntArray, Problem, State
+from placeopt.problem import CPU, GPU_MILLI, IntArray, Problem, State
 from placeopt.problem.target import Target, weigh
 from placeopt.terms.costs.fgd import changes_if_placed
 
@@ -120,7 +120,7 @@ def _wanted(target: Target, gpu_type: int, demands: IntArray) -> _Wanted:
     groups, group = np.unique(np.column_stack((target.gpus, target.milli))[mine], axis=0, return_inverse=True)
     by_demand = np.zeros((len(groups), len(demands) + 1))
     np.add.at(by_demand, (group.reshape(-1), np.searchsorted(demands, target.cpu[mine]) + 1), target.parts[mine])
-    level = np.arange(1001)[:, None]
+    level = np.arange(GPU_MILLI + 1)[:, None]
     enough = (level >= groups[:, 1]).astype(np.int64)
     return _Wanted(groups[:, 0], by_demand.cumsum(axis=1), (enough * level).astype(float), enough)
 

@@ -10,7 +10,7 @@ from placeopt.heuristics.scores.cutting_stock import share_prices
 from placeopt.heuristics.scores.fit import Stranding
 from placeopt.heuristics.scores.score import Score
 from placeopt.heuristics.scores.table import Columns, FloatArray
-from placeopt.problem import CPU, MEMORY, IntArray, Problem, State
+from placeopt.problem import CPU, GPU_MILLI, MEMORY, IntArray, Problem, State
 
 MOST_KNOWN = 200_000
 """States of a node's GPUs that are cached; beyond that the cache is cleared."""
@@ -48,8 +48,8 @@ class PriceColumns(Columns):
         kinds, kind = np.unique(np.column_stack((self.gpus, self.milli)), axis=0, return_inverse=True)
         self._kind: IntArray = kind.reshape(-1)
         self._kind_gpus, shares = kinds.T
-        rows = prices.loss[np.searchsorted(prices.shares, shares)].reshape(len(kinds), 1001)
-        self._paid: IntArray = np.where(np.arange(1001) < shares[:, None], FULL, rows).T.copy()
+        rows = prices.loss[np.searchsorted(prices.shares, shares)]
+        self._paid: IntArray = np.where(np.arange(rows.shape[1]) < shares[:, None], FULL, rows).T.copy()
         """(1001, kinds) by the free share of the GPU."""
         first = {c: n for n, c in enumerate(self.problem.node_class.tolist())}
         self._by_class = {c: asked * prices.node_price[n] for c, n in first.items()}
@@ -163,14 +163,14 @@ def losses(problem: Problem, counts: IntArray) -> tuple[IntArray, IntArray]:
     demand = np.bincount(np.searchsorted(shares, options.milli[first]), weights=wanted, minlength=len(shares))
     priced = (demand > 0) & (shares > 0) & (shares < 1000)
     prices = share_prices(shares[priced], demand[priced])
-    level = np.arange(1001)
+    level = np.arange(GPU_MILLI + 1)
     rows = []
     for share in shares.tolist():
-        lost = (
-            np.zeros(1001) if share >= 1000 else prices.loss(share) + LEFT_WEIGHT * np.maximum(level - share, 0) / 1000
-        )
-        rows.append(_micro(lost - UNTOUCHED_WEIGHT * (level >= 1000)))
-    return shares, np.array(rows, dtype=np.int64).reshape(len(shares), 1001)
+        lost = np.zeros(len(level))
+        if share < GPU_MILLI:
+            lost = prices.loss(share) + LEFT_WEIGHT * np.maximum(level - share, 0) / GPU_MILLI
+        rows.append(_micro(lost - UNTOUCHED_WEIGHT * (level == GPU_MILLI)))
+    return shares, np.array(rows, dtype=np.int64).reshape(len(shares), len(level))
 
 
 def cpu_of_cpu_only(problem: Problem, counts: IntArray, cpu_per_gpu: float) -> float:
