@@ -10,7 +10,7 @@ import numpy as np
 
 from placeopt.problem import IntArray, Problem
 
-MOST_GPUS = 62
+MOST_GPUS = np.iinfo(np.int64).bits - 2
 """GPUs of a node whose sets are bits of a signed integer of 64 bits, with room for one bit more."""
 TABLE_GPUS = 8
 """GPUs of a node up to which facts of each of their sets stand in tables, 256 sets."""

@@ -6,7 +6,8 @@ from placeopt.search.state cimport State
 @cython.locals(one=long, other=long)
 cpdef long draw(State s) noexcept nogil
 cdef void change(State s, long move) noexcept nogil
-@cython.locals(first=long)
+cdef long _any(State s) noexcept nogil
+@cython.locals(first=long, refills=bint)
 cpdef long ruin(State s, long move) noexcept nogil
 cpdef void recreate(State s, long job) noexcept nogil
 cdef void _confine(State s) noexcept nogil
@@ -27,8 +28,7 @@ cdef long _workers(State s) noexcept nogil
 cdef long _make_room(State s, long node, long option, long workers) noexcept nogil
 cdef void _clear(State s, long node, long gpu) noexcept nogil
 cdef long _near(State s, long node) noexcept nogil
-@cython.locals(many=long)
-cdef long _jobs_to_place(State s, long move, long first) noexcept nogil
+cdef long _jobs_to_place(State s, long many, long first) noexcept nogil
 cdef void _want(State s, long job) noexcept nogil
 @cython.locals(at=long, shaken=double, key=double)
 cdef void _sort(State s, long jobs, long first, long rule) noexcept nogil

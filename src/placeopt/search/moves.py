@@ -15,13 +15,18 @@ def change(s: State, move: int) -> None:
 
 def draw(s: State) -> int:
     """Return a move: of two that are drawn the one by which more of its steps led to a new best plan."""
-    one, other = rng.below(s, 7), rng.below(s, 7)
+    one, other = _any(s), _any(s)
     return one if (s.better[one] + 1) * (s.tried[other] + 1) >= (s.better[other] + 1) * (s.tried[one] + 1) else other
+
+
+def _any(s: State) -> int:
+    """Return a move, each with the same chance."""
+    return rng.below(s, 7)
 
 
 def ruin(s: State, move: int) -> int:
     """Take jobs away by a move; queue them, and some that wait, in an order. Returns how many there are."""
-    s.candidate_count, s.shifted, first = 0, 0, -1
+    s.candidate_count, s.shifted, first, refills = 0, 0, -1, move == 5
     s.move += 1
     if move == 0:
         _one_job(s)
@@ -33,14 +38,14 @@ def ruin(s: State, move: int) -> int:
         _nodes(s)
     elif move == 4:
         first = _for_one_that_waits(s)
-    elif move == 5:
+    elif refills:
         _refill(s)
     else:
         first = _workers(s)
-    jobs = _jobs_to_place(s, move, first)
-    _sort(s, jobs, first, 3 if move == 5 else rng.below(s, 4))
-    s.everywhere = move == 0 or (move != 5 and (s.nodes <= s.few or rng.below(s, 8) == 0))
-    if move != 5 and not s.everywhere:
+    jobs = _jobs_to_place(s, 128 if refills else 4 if move > 0 else 0, first)
+    _sort(s, jobs, first, 3 if refills else rng.below(s, 4))
+    s.everywhere = move == 0 or (not refills and (s.nodes <= s.few or rng.below(s, 8) == 0))
+    if not refills and not s.everywhere:
         for _ in range(4):
             _add_candidate(s, rng.below(s, s.nodes))
     if s.zones and rng.below(s, 2):
@@ -251,14 +256,12 @@ def _near(s: State, node: int) -> int:
     return rng.below(s, s.nodes)
 
 
-def _jobs_to_place(s: State, move: int, first: int) -> int:
-    """Queue what was taken away, ``first``, and four that wait, or 128 for nodes that are refilled; return how many."""
+def _jobs_to_place(s: State, many: int, first: int) -> int:
+    """Queue what was taken away, ``first``, and so many that wait, some more than once; return how many."""
     if first >= 0:
         _want(s, first)
-    if move > 0:
-        many = 128 if move == 5 else 4
-        for _ in range(many if s.waiting_count > many else s.waiting_count):
-            _want(s, s.waiting[rng.below(s, s.waiting_count)])
+    for _ in range(many if s.waiting_count > many else s.waiting_count):
+        _want(s, s.waiting[rng.below(s, s.waiting_count)])
     for i in range(s.touched_count):
         s.queue[i] = s.touched_jobs[i]
     return s.touched_count
@@ -282,7 +285,7 @@ def _sort(s: State, jobs: int, first: int, rule: int) -> None:
         job, shaken = s.queue[i], 0.8 + rng.below(s, 1024) / 2560.0
         option = s.first_option[job]
         if job == first:
-            s.key[i] = -1e300
+            s.key[i] = -(2.0**1000)
         elif rule == 0:
             s.key[i] = shaken
         elif rule == 1:

@@ -249,8 +249,7 @@ class State:
 
 def count(s: State, gpus: int) -> int:
     """Return the number of GPUs of a set."""
-    number = s.ones[gpus & 255]
-    gpus >>= 8
+    number = 0
     while gpus:
         number += s.ones[gpus & 255]
         gpus >>= 8

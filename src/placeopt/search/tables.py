@@ -59,12 +59,13 @@ def row(values: ArrayLike) -> Row:
 
 def table(values: ArrayLike) -> Table:
     """Return a copy of ``values``, shape (n, m), with a row and a column of zeros more."""
-    return cast("Table", _padded(values, 2).data)
+    array = np.asarray(values, dtype=np.int64, order="C")
+    return cast("Table", np.pad(array if array.ndim == 2 else array.reshape(0, 0), (0, 1)).data)
 
 
-def block(values: ArrayLike) -> Block:
+def block(values: np.ndarray) -> Block:
     """Return a copy of ``values``, shape (n, m, k), with a layer of zeros more at the end of each axis."""
-    return cast("Block", _padded(values, 3).data)
+    return cast("Block", np.pad(np.asarray(values, dtype=np.int64, order="C"), (0, 1)).data)
 
 
 def reals(values: ArrayLike) -> Reals:
@@ -75,10 +76,3 @@ def reals(values: ArrayLike) -> Reals:
 def zeros(size: int) -> Row:
     """Return ``size`` zeros and one more."""
     return row(np.zeros(size, dtype=np.int64))
-
-
-def _padded(values: ArrayLike, axes: int) -> np.ndarray:
-    array = np.asarray(values, dtype=np.int64, order="C")
-    if array.ndim != axes:
-        array = array.reshape((0,) * axes)
-    return np.pad(array, [(0, 1)] * axes)
