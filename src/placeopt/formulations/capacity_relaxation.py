@@ -11,14 +11,14 @@ from placeopt.model import Split
 from placeopt.problem import BoolArray, IntArray, Problem, State
 from placeopt.problem.free_capacity import startable_options
 
-MOST_SIZES = 24
+MOST_SIZES = 32
 """Sizes of bundles that get a row of their own, the largest first."""
 RELAXES = (
     "which nodes and GPUs jobs have: only how many bundles of each size there is room for, in all and in domains",
     "node resources but for their sums, and GPU memory, queues and uplinks",
 )
 """What a bound on value by a capacity relaxation leaves out."""
-FINE = 10**6
+FINE = 1 << 20
 """Units that the largest of the second level's prices is cut into."""
 
 
@@ -72,7 +72,8 @@ class CapacityRelaxation:
             return builder.build()
         builder.add_row(columns, value, least_value, int((value * self.jobs).clip(0).sum()))
         price = option_cost[self.option]
-        scaled = np.rint(price * (fine / max(float(np.abs(price).max(initial=0.0)), 1e-9))).astype(np.int64)
+        largest = float(np.abs(price).max(initial=0.0)) or 1.0
+        scaled = np.rint(price / largest * fine).astype(np.int64)
         builder.set_objective(columns, scaled, "min")
         return builder.build()
 

@@ -21,7 +21,7 @@ from placeopt.terms.objective import value
 from placeopt.terms.rules.changes import add_change_limits
 from placeopt.terms.rules.queue_share import add_queue_limits
 
-MAX_PATTERNS = 20_000
+MAX_PATTERNS = 1 << 14
 """Columns of a class of nodes; where there would be more (openb needs 1,872 on idle GPUs), one row of summed shares."""
 RELAXES = (
     "CPU, memory and bandwidth are summed over alike nodes",

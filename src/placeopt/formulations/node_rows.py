@@ -33,7 +33,7 @@ SCARCE = 0.9
 """Of a resource of all nodes: where jobs ask for less, 0.68 on openb, the rows gain nothing and delay first plans."""
 DUAL_FEASIBLE = (1, 2, 3, 4, 5)
 """Parameters k of these functions: 1 is about bundles of more than half of a node."""
-RANGE = 10.0**7
+RANGE = 2.0**23
 """Largest coefficient of the objective with prices: enough for them to count, far from where float tolerances hurt."""
 
 

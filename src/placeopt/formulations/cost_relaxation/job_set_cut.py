@@ -14,7 +14,7 @@ from placeopt.formulations.cost_relaxation.whole_jobs import WholeJobs
 from placeopt.linear import NO_UPPER, LinearModel
 from placeopt.problem import IntArray
 
-FINE = 10**7
+FINE = 1 << 24
 """Units that the largest cost of a job is cut into."""
 
 
@@ -74,7 +74,7 @@ def make_job_set_model(
     price[relaxation.option] = paid[:jobs]
     column = np.full(len(price), -1, dtype=np.int64)
     column[relaxation.option] = np.arange(jobs)
-    unit = max(float(np.abs(price[capacity.option]).max(initial=0.0)) / FINE, 1e-9)
+    unit = float(np.abs(price[capacity.option]).max(initial=0.0)) / FINE
     job_set = capacity.model(price, least_value, deadline, fine=FINE)
     return JobSetModel(job_set, column[capacity.option], unit, whole)
 

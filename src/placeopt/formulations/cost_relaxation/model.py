@@ -26,7 +26,7 @@ from placeopt.terms.costs.resource import ResourceCost
 from placeopt.terms.objective import Weighted, fixed_cost, last_name_first, value, weight_of
 from placeopt.terms.protocols import Cost
 
-MOST_COLUMNS = 60_000
+MOST_COLUMNS = 1 << 16
 """Columns of bundles beyond which the relaxation is no longer a matter of a second."""
 OMITTED: dict[type[Cost], str | None] = {
     Communication: None,

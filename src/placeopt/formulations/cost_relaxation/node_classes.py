@@ -12,7 +12,7 @@ from placeopt.problem import UNLIMITED, BoolArray, FragmentationLevel, IntArray,
 from placeopt.problem.classes import group_by_key
 from placeopt.problem.free_capacity import gpu_milli_left, gpus_with_room
 
-MOST_CLASSES = 400
+MOST_CLASSES = 512
 """Most classes; where there would be more, domains no longer distinguish nodes, then sockets."""
 
 
@@ -159,15 +159,15 @@ def used_idle(state: State, level: FragmentationLevel, free: IntArray) -> IntArr
     return np.bincount(state.problem.gpu_node[used], minlength=state.problem.num_nodes)
 
 
-MOST_GPUS = 12
-"""GPUs of a machine up to which all its subsets are looked at (4,096 of them); beyond, pairs are bounded one by one."""
+MOST_SUBSETS = 1 << 12
+"""Subsets of a machine's GPUs, up to which all are looked at; where there are more, pairs are bounded one by one."""
 
 
 class LeastPaths:
     """
     Least sum of distances over all pairs of k usable GPUs of one machine, for every k and any usable set.
 
-    Exact up to ``MOST_GPUS`` GPUs. Beyond, a lower bound: each of the k has at least the distances to its k - 1
+    Exact up to ``MOST_SUBSETS`` subsets. Beyond, a lower bound: each of the k has at least the distances to its k - 1
     closest, and the k GPUs with the least of these sums count, each pair half for either end.
 
     ``distance``: Shape (g, g), between the machine's GPUs.
@@ -177,7 +177,8 @@ class LeastPaths:
         self._distance = distance
         self._cache: dict[bytes, IntArray] = {}
         size = len(distance)
-        if size <= MOST_GPUS:
+        self._is_exact = 1 << size <= MOST_SUBSETS
+        if self._is_exact:
             self._masks = np.arange(1 << size, dtype=np.int64)
             member = (self._masks[:, None] >> np.arange(size)) & 1  # (2^g, g)
             self._count: IntArray = member.sum(axis=1)
@@ -187,8 +188,7 @@ class LeastPaths:
         """Shape (g + 1,): by k, of the GPUs where ``usable``, (g,), is true; ``UNLIMITED`` where there are fewer."""
         key = usable.tobytes()
         if key not in self._cache:
-            exact = len(self._distance) <= MOST_GPUS
-            self._cache[key] = self._least(usable) if exact else self._bounded(usable)
+            self._cache[key] = self._least(usable) if self._is_exact else self._bounded(usable)
         return self._cache[key]
 
     def _least(self, usable: BoolArray) -> IntArray:

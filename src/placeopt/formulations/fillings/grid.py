@@ -25,7 +25,7 @@ SPLITS = (0.5, 0.7, 1.0, 1.4, 2.0)
 """Parts of the grid tried for the first resource where two bind, beside those of the second."""
 RESOURCES = 2
 """Resources that are counted: those that bind on most nodes."""
-MOST_STEPS = 4000
+MOST_STEPS = 1 << 12
 """Lengths of a cell that are tried."""
 TIER_BITS = 2
 """

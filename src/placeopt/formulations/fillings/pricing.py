@@ -143,7 +143,7 @@ class NodePricing:
         prices = knapsacks.prices(np.where(wanted > 0, start, 0.0), least) / used
         self._prices = prices
         parts = np.minimum(FINEST, np.ldexp(float(MOST_SUM), -np.frexp(most @ paid)[1]))
-        each = np.where(most > 0, prices @ knapsacks.takes.T, 0).max(axis=1, initial=1e-9)
+        each = np.where(most > 0, prices @ knapsacks.takes.T, 0).max(axis=1, initial=2.0**-30)
         scale = parts / np.maximum((prices * self.room).sum(axis=1), each)
         whole = np.floor(scale[:, None] * prices * FINEST).astype(np.int64)
         return whole @ self.takes.T // FINEST, -(-(whole * self.room).sum(axis=1) // FINEST)

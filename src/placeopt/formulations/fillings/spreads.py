@@ -16,11 +16,12 @@ from placeopt.formulations.fillings.groups import BundleGroups
 from placeopt.formulations.fillings.parts import Nodes, Parts
 from placeopt.problem import GPU_MILLI, IntArray, Problem
 
-MOST_SPREADS = 30_000
-"""Spreads of all states of nodes up to which they are listed."""
-MOST_WAYS = 30_000
-"""The same of the splits of a job over the parts of a node, and of the sets of GPUs for one."""
-MOST_HELD = 100_000
+MOST_SPREADS = MOST_WAYS = 1 << 15
+"""
+Spreads of all states of nodes up to which they are listed; the same of the splits of a job over the parts of a node,
+and of the sets of GPUs for one.
+"""
+MOST_HELD = 1 << 17
 """Numbers of GPUs that jobs of several parts take of each, of all states of nodes."""
 TOO_MANY = "jobs can lie in too many ways over the sockets of nodes"
 NEVER = -(1 << 58)
@@ -377,7 +378,7 @@ def _padded(units: list[list[int]]) -> IntArray:
     return np.array([row + [-1] * (widest - len(row)) for row in units], dtype=np.int64).reshape(len(units), widest)
 
 
-@lru_cache(maxsize=10_000)
+@lru_cache(maxsize=1 << 13)
 def _splits(gpus: int, most: tuple[int, ...]) -> tuple[tuple[int, ...], ...]:
     """
     Return every way to split GPUs over two or more parts that hold up to ``most`` each.

@@ -61,7 +61,7 @@ def units_of(state: State, bundle_groups: BundleGroups, starts: Starts) -> Units
     )
 
 
-MOST_UNITS = 500
+MOST_UNITS = 512
 """
 Units that programs tell apart; ours. With 60, programs are smaller, but twice as many are needed and rounding loses
 more; with 1000 they take twice as long.
