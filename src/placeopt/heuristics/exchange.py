@@ -15,11 +15,11 @@ import numpy as np
 from placeopt.heuristics.candidates import never
 from placeopt.problem import IntArray
 
-MAX_STEPS = 600
+MAX_STEPS = 512
 """Swaps and moves of a call, some 2 ms each: rounds of 10,000 jobs on which CPU binds take 100 to 500 that help."""
-MAX_REPAIRS = 12
+MAX_REPAIRS = 16
 """Steps for one item that enters late; most need one or two."""
-LEAST_GAIN = 1e-7
+LEAST_GAIN = 2.0**-23
 """Of a step, in units: less is rounding."""
 NO_GPU, SEVERAL = 0, -1
 """Kinds of items beside the free share of their one GPU: those without GPUs go anywhere, those of several stay."""

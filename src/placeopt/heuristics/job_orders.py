@@ -139,7 +139,7 @@ def value_density(problem: Problem, jobs: IntArray) -> IntArray:
     """
     options, classes = problem.options, problem.num_classes
     value, milli = problem.most_of_class(options.value), problem.most_of_class(options.total_milli)
-    density = np.where(milli > 0, np.round(value / np.maximum(milli, 1), 9), np.inf)
+    density = np.where(milli > 0, value / np.maximum(milli, 1), np.inf)
     whole = np.where(milli >= 1000, milli, 0)
     k = problem.job_class[jobs]
     by_class = np.lexsort((problem.job_arrival_ms[jobs], k))

@@ -16,7 +16,7 @@ SCHEDULED = 12
 """Jobs that are scheduled together, the first of the order."""
 SCHEDULES = 24
 """Orders of them that are tried."""
-SCALE = 10**6
+SCALE = 1 << 20
 """Keeps the digits of a value per GPU-milli."""
 
 

@@ -14,7 +14,7 @@ from placeopt.problem.growth import paths_inside, ways_out
 
 FAR = 1 << 60
 """More than any cost; two of them still fit."""
-SPARE = 6
+SPARE = 8
 """Domains tried beyond those that are needed where no domain takes the whole job."""
 DOMAINS = 4
 """Domains of a higher level tried, the tightest first."""

@@ -10,7 +10,7 @@ from placeopt.problem import GPU_MILLI, IntArray
 
 FloatArray = np.ndarray
 
-MOST_PATTERNS = 400
+MOST_PATTERNS = 512
 """Patterns tried; prices are valid after any number of them, and best when no pattern is left to try."""
 
 GRID = 25
@@ -20,8 +20,7 @@ Where there are more sizes, they are rounded up to multiples of ``GRID`` thousan
 sets that fit when rounded up.
 """
 
-EPSILON = 1e-9
-NUDGE = 1e-7
+EPSILON, NUDGE = 2.0**-30, 2.0**-23
 """Relative change of demands, each by another multiple: no two patterns run out at once and nothing cycles."""
 
 

@@ -12,6 +12,9 @@ from placeopt.problem import CPU, GPU_MILLI, MEMORY, IntArray, Problem, State
 RATED = slice(CPU, MEMORY + 1)
 """The resources that every GPU needs its part of, in the last axis of resource arrays."""
 
+LEAST = 2.0**-30
+"""GPUs, and CPU and memory for one, where the jobs ask for none: what is divided by."""
+
 SOFTPLUS_WIDTH = 0.3
 STRANDING_WEIGHT = 3.0
 UNTOUCHED_WEIGHT = 0.1 / 8
@@ -61,11 +64,11 @@ class Stranding(Score):
         """Take the workload's mean over the problem's jobs, or over ``counts`` jobs of each class, (K,)."""
         classes, o = problem.first_options
         options, weight = problem.options, (problem.jobs_per_class if counts is None else counts)[classes]
-        gpus = max(float((weight * options.total_milli[o]).sum()) / 1000, 1e-9)
+        gpus = max(float((weight * options.total_milli[o]).sum()) / 1000, LEAST)
         with_gpus = options.gpus[o] > 0
         demand = (weight * options.workers[o] * with_gpus)[:, None] * options.demand[o]
-        self.cpu_per_gpu = max(float(demand[:, CPU].sum()) / gpus, 1e-9)
-        self.memory_per_gpu = max(float(demand[:, MEMORY].sum()) / gpus, 1e-9)
+        self.cpu_per_gpu = max(float(demand[:, CPU].sum()) / gpus, LEAST)
+        self.memory_per_gpu = max(float(demand[:, MEMORY].sum()) / gpus, LEAST)
         self._per_gpu = np.array([self.cpu_per_gpu, self.memory_per_gpu])
 
     def __call__(self, candidates: Candidates, option: int, nodes: IntArray) -> np.ndarray:

@@ -8,13 +8,10 @@ import numpy as np
 
 from placeopt.heuristics.candidates import Candidates
 from placeopt.heuristics.scores.score import Score
-from placeopt.heuristics.scores.table import Columns, FloatArray
+from placeopt.heuristics.scores.table import MOST_STATES, Columns, FloatArray
 from placeopt.problem import CPU, GPU_MILLI, IntArray, Problem, State
 from placeopt.problem.target import Target, weigh
 from placeopt.terms.costs.fgd import changes_if_placed
-
-MOST_KNOWN = 50_000
-"""States of a node's GPUs that are cached; beyond that the cache is cleared."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,7 +54,7 @@ class GradientColumns(Columns):
         key = (node_class, left)
         cached = self._cache.get(key)
         if cached is None:
-            if len(self._cache) >= MOST_KNOWN:
+            if len(self._cache) >= MOST_STATES:
                 self._cache.clear()
             cached = self._cache[key] = self._of_gpus(node_class, left)
         now, after = cached

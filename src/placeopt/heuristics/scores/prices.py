@@ -9,11 +9,8 @@ from placeopt.heuristics.gpu_choice import cheapest, closest
 from placeopt.heuristics.scores.cutting_stock import share_prices
 from placeopt.heuristics.scores.fit import Stranding
 from placeopt.heuristics.scores.score import Score
-from placeopt.heuristics.scores.table import Columns, FloatArray
+from placeopt.heuristics.scores.table import MOST_STATES, Columns, FloatArray
 from placeopt.problem import CPU, GPU_MILLI, MEMORY, IntArray, Problem, State
-
-MOST_KNOWN = 200_000
-"""States of a node's GPUs that are cached; beyond that the cache is cleared."""
 
 FULL = 1 << 50
 """Price of a share on a GPU that has too little left for it; more than any other."""
@@ -27,8 +24,8 @@ LEFT_WEIGHT, UNTOUCHED_WEIGHT, NODE_WEIGHT = 0.1, 0.005, 0.5
 WIDTH = 0.2
 """Of the softplus function sp, in GPUs: the width over which it bends from 0 to the number of stranded GPUs."""
 
-LOWEST = -5000
-"""Thousandths below which ``stranded`` is 0."""
+LOWEST = -4096
+"""Thousandths from which on ``stranded`` is listed: it is 0 millionths up to -2,600."""
 
 
 class PriceColumns(Columns):
@@ -60,7 +57,7 @@ class PriceColumns(Columns):
         key = (node_class, left)
         cached = self._cache.get(key)
         if cached is None:
-            if len(self._cache) >= MOST_KNOWN:
+            if len(self._cache) >= MOST_STATES:
                 self._cache.clear()
             cached = self._cache[key] = sum(left), self._of_gpus(left) + self._by_class[node_class]
         idle, part = cached

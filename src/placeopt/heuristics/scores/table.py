@@ -13,10 +13,12 @@ from placeopt.problem.free_capacity import room_decides
 
 FloatArray = np.ndarray
 
-MOST_CELLS = 20_000_000
+MOST_CELLS = 1 << 24
 """Shapes x nodes beyond which there is no table: eight bytes each."""
-MOST_KNOWN = 4_000_000
+MOST_KNOWN = 1 << 22
 """Scores in the columns that are cached, and GPUs in the choices; beyond that the cache is cleared."""
+MOST_STATES = 1 << 16
+"""States of a node's GPUs of which a score caches what depends on them alone; beyond that the cache is cleared."""
 
 
 class Columns(ABC):
