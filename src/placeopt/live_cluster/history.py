@@ -9,10 +9,10 @@ from dataclasses import dataclass, field
 
 from placeopt.errors import BadInput, StaleSnapshot
 
-MOST_CHANGES_LISTED = 5
+MOST_CHANGES_LISTED = 4
 """Changes that the message of ``StaleSnapshot`` describes; it has the ids of all."""
 
-MOST_CHANGES_KEPT = 10_000
+MOST_CHANGES_KEPT = 1 << 13
 """Changes that are kept to say what made a plan stale; of older ones only the number is known."""
 
 

@@ -19,6 +19,9 @@ from placeopt.problem.compile import assemble, classes_among, compile_classes, m
 from placeopt.problem.hardware import Hardware, compile_hardware, find_lost, node_domains, with_holds, with_lost
 from placeopt.problem.problem import Jobs
 
+ROW = ("number", "arrival_ms", "priority")
+"""What is kept of each job: the number of its class, and what the job states."""
+
 
 class JobClasses:
     """
@@ -37,7 +40,7 @@ class JobClasses:
         self.rows: dict[str, tuple[int, int, int]] = {
             job.id: (k, job.arrival_ms, job.priority) for job, k in zip(jobs, job_class.tolist(), strict=True)
         }
-        """Number of the class, arrival and priority of each job, in their order."""
+        """What ``ROW`` names of each job, in their order."""
         self._label_keys = label_keys(members)
         self._numbers = {self._key(job): k for k, job in enumerate(members)}
         self._count: list[int] = np.bincount(job_class, minlength=len(members)).tolist()
@@ -108,7 +111,7 @@ class JobClasses:
     def columns(self, job_ids: Iterable[str]) -> tuple[IntArray, IntArray, IntArray]:
         """Return the numbers of the classes of some jobs, their arrivals and their priorities."""
         rows = np.fromiter(chain.from_iterable(map(self.rows.__getitem__, job_ids)), dtype=np.int64)
-        number, arrival, priority = np.ascontiguousarray(rows.reshape(-1, 3).T)
+        number, arrival, priority = np.ascontiguousarray(rows.reshape(-1, len(ROW)).T)
         return number, arrival, priority
 
 

@@ -10,7 +10,7 @@ from placeopt.problem import IntArray
 from placeopt.rank_mapping.case import FloatArray, MappingProblem
 from placeopt.rank_mapping.tree import Block, Tree
 
-SLACK = 1e-6
+SLACK = 2.0**-20
 """What a bound computed in floating point gives away before it is rounded up."""
 
 
