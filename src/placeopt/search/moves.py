@@ -282,7 +282,7 @@ def _sort(s: State, jobs: int, first: int, rule: int) -> None:
     for r in range(s.resources + 1):
         s.price[r] = s.scarcity[r] * s.quantiles[rng.below(s, 1024)]
     for i in range(jobs):
-        job, shaken = s.queue[i], 0.8 + rng.below(s, 1024) / 2560.0
+        job, shaken = s.queue[i], 1.0 + (rng.below(s, 1024) - 512) / 2560.0
         option = s.first_option[job]
         if job == first:
             s.key[i] = -(2.0**1000)
@@ -304,7 +304,7 @@ def _sort(s: State, jobs: int, first: int, rule: int) -> None:
 
 def _rent(s: State, job: int, option: int) -> float:
     """Return what a job needs, at the prices of the move."""
-    rent = s.price[s.resources] * s.size[job] + 1e-9
+    rent = s.price[s.resources] * s.size[job] + 2.0**-30
     for r in range(s.resources):
         rent += s.price[r] * s.demand[option, r] * s.workers[option]
     return rent

@@ -11,7 +11,7 @@ from placeopt.terms import Weighted
 
 DECADES = 2
 """The temperature falls from at most a tenth of the mean cost of a job, to a tenth of so many powers of ten less."""
-STEPS_PER_JOB = 100
+STEPS_PER_JOB = 128
 """Steps a placed job that it takes to fall by a power of ten: a shorter cycle begins colder."""
 
 
