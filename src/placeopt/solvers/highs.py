@@ -25,7 +25,7 @@ from placeopt.solvers.reading import EXACT, LOOSE, Reading, integer_tolerance
 from placeopt.solvers.result import Limit, Solution, SolveOptions
 
 POINTS_PER_WORK = 400
-ITERATIONS_PER_WORK = 10_000
+ITERATIONS_PER_WORK = 1 << 13
 """Of an integer model and of an LP, in a unit of ``SolveOptions.work_limit``, which is roughly a second."""
 
 LIMITS: dict[Any, Limit] = {

@@ -28,7 +28,7 @@ LOOSE = 1e-6
 EXACT = 1e-9
 """The same for numbers that are integers but for their way through a float64: the least tolerance that solvers take."""
 
-MAX_PROVEN = 10**14
+MAX_PROVEN = 1 << 46
 """Objectives up to which HiGHS and CBC see a unit more or less: not so in 1 of 60 random models near 1e15."""
 
 

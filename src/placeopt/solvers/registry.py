@@ -81,7 +81,7 @@ def _through_pulp(
     return Entry("placeopt.solvers.pulp_packages", package, capability, f"gapRel 1e-15{settings}", name, apart=True)
 
 
-DISTINCT = 10**9
+DISTINCT = 1 << 30
 """Numbers up to which solvers of floats tell a unit from none: SCIP calls 2e12 + 1 optimal where 2e12 + 3 is."""
 HIGHS = (
     "mip_feasibility_tolerance 1e-9 to 1e-6, by the heaviest row; integers: mip_abs_gap 0.999999; models with "
