@@ -33,7 +33,7 @@ COST_RELAXES = (
     "domains above nodes that are idle now",
     "CPU, memory, bandwidths and queues",
 )
-BEGINNINGS = (60, 1000, 16_000)
+BEGINNINGS = (1 << 6, 1 << 10, 1 << 14)
 """Beginnings of fillings of a unit that are followed: more where fewer find nothing."""
 
 

@@ -23,7 +23,7 @@ from placeopt.problem import BoolArray, IntArray
 
 NEVER = -(1 << 55)
 """What cannot be; some dozens of them still fit into 64 bits."""
-EACH = 12
+EACH = 16
 """Fillings of a unit that are returned at a time."""
 PIECE = 1 << 14
 """Beginnings that go on at a time: between two looks at the clock."""
