@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from itertools import combinations
 from math import comb
 
@@ -35,37 +34,37 @@ class ArtifactUtility(NodeUtility):
     assign it twice a round); jobs on several nodes, which it does not support, are placed as by ``NodeUtility``.
     """
 
-    def _best(self, node: NodeNow) -> Offer:
-        found = super()._best(node)
-        if node.problem.options.bundles[node.option] > 1:
+    def _best(self, nodes: NodeNow) -> list[Offer]:
+        found = super()._best(nodes)
+        if nodes.problem.options.bundles[nodes.option] > 1:
             return found
-        sets, usable = np.array([found[0]]), np.flatnonzero(node.usable).tolist()
-        if comb(len(usable), len(found[0])) <= MOST_SETS:
-            sets = np.array(list(combinations(usable, len(found[0]))))
-        utility = system_utility(node, sets)
-        best = int(utility.argmax())
-        return tuple(sets[best].tolist()), float(utility[best])
+        for row, ((gpus, _), can) in enumerate(zip(found, nodes.usable, strict=True)):
+            sets, usable = np.array([gpus]), np.flatnonzero(can).tolist()
+            if comb(len(usable), len(gpus)) <= MOST_SETS:
+                sets = np.array(list(combinations(usable, len(gpus))))
+            utility = system_utility(nodes, sets, row)
+            best = int(utility.argmax())
+            found[row] = tuple(sets[best].tolist()), float(utility[best])
+        return found
 
 
-def system_utility(node: NodeNow, sets: IntArray) -> np.ndarray:
-    """Return U_s, shape (S,), of a whole job on sets of a node's GPUs, by index: (S, k)."""
-    problem, option, n = node.problem, node.option, sets.shape[1]
+def system_utility(nodes: NodeNow, sets: IntArray, row: int = 0) -> np.ndarray:
+    """Return U_s, shape (S,), of a whole job on sets of the GPUs of one of some nodes, by index: (S, k)."""
+    problem, option, n, beside = nodes.problem, nodes.option, sets.shape[1], nodes.co_runners
     far = max(1, problem.topology.max_machine_distance) * max(n, n * (n - 1) // 2)
-    path = node.kind.distances[sets[:, :, None], sets[:, None, :]].sum(axis=(1, 2)) // 2
+    path = nodes.kind.distances[sets[:, :, None], sets[:, None, :]].sum(axis=(1, 2)) // 2
     more = (path - int(problem.best_path[option])) * talks(problem, option)
-    felt, slowed, slowing = (np.zeros(len(sets)) for _ in range(3))
-    for meeting, suffered, caused in node.co_runners:
-        nearest = np.array(meeting)[sets].min(axis=1)
-        felt += _speeds(suffered)[nearest]
-        slowed += _speeds(caused)[nearest]
-        slowing += np.array(caused)[nearest] > 0
-    disturbed = (felt / max(1, len(node.co_runners)) + slowed / np.maximum(1, slowing)) / 2
-    free = (sum(node.share) - np.array(node.share)[sets].sum(axis=1)) / node.kind.whole
+    mine = np.flatnonzero(beside.row == row)[:, None]
+    nearest = beside.meeting[mine[:, :, None], sets].min(axis=2)  # (co-runners, S)
+    suffered, caused = beside.suffered[mine, nearest], beside.caused[mine, nearest]
+    slowed = _speeds(caused).sum(axis=0) / np.maximum(1, (caused > 0).sum(axis=0))
+    disturbed = (_speeds(suffered).sum(axis=0) / max(1, len(mine)) + slowed) / 2
+    free = nodes.free_without(sets)[row]
     terms = more / far, disturbed, np.where(free == 1, 0, free)
     share: np.ndarray = len(terms) * np.cbrt(FLOOR) / sum(np.cbrt(np.maximum(FLOOR, term)) for term in terms)
     return share
 
 
-def _speeds(excess: Sequence[int]) -> np.ndarray:
+def _speeds(excess: IntArray) -> np.ndarray:
     """Return solo over collocated time where jobs disturb each other, else 0."""
-    return np.array([1000 / (1000 + more) if more else 0.0 for more in excess])
+    return np.where(excess != 0, 1000 / (1000 + excess), 0.0)

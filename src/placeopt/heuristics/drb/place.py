@@ -32,7 +32,11 @@ class Bipartition:
         self._utility = utility(state.problem)
         self._candidates = Candidates(state, self._utility)
         self._tree = cluster_tree(state.problem.topology)
-        self.changed = self._candidates.changed
+
+    def changed(self, node: int) -> None:
+        """See ``Chooser``."""
+        self._candidates.changed(node)
+        self._utility.changed(node)
 
     def place(self, job: int) -> Placement | None:
         """See ``Chooser``: the most valuable option first."""

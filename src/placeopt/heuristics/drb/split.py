@@ -9,7 +9,7 @@ import numpy as np
 
 from placeopt.heuristics.drb.fiduccia_mattheyses import grown, least_cut
 from placeopt.heuristics.drb.hardware_tree import HalvingTree
-from placeopt.problem import IntArray, Problem
+from placeopt.problem import BoolArray, IntArray, Problem
 from placeopt.terms.costs.communication import rank_traffic
 
 
@@ -118,6 +118,45 @@ def _deal(count: int, table: IntArray | None, halves: list[_Half], across: float
     starts = [np.array([side]), *([] if 0 in held else [grown(table, (held[0], held[1]))])]
     refined: list[int] = least_cut(table, (halves[0].room, halves[1].room), np.concatenate(starts)).tolist()
     return refined
+
+
+def assign_alike(count: int, tree: HalvingTree, usable: BoolArray, worth: np.ndarray, path_weight: float) -> IntArray:
+    """
+    Shape (R, count): what ``assign`` finds where all pairs communicate alike, on R machines of one kind side by side.
+
+    ``usable``, (R, n), tells the leaves that can take a task, ``count`` of them at least on every machine, and
+    ``worth``, (R, n), is theirs. The parts of one depth are dealt to at once, task by task.
+    """
+    usable, worth = usable[:, tree.order], np.where(usable, worth, -np.inf)[:, tree.order]
+    place, part, row = np.arange(len(tree.order)), np.arange(len(tree.second)), np.arange(len(usable))[:, None]
+    inside = (tree.first[:, None] <= place) & (place < tree.end[:, None])  # (parts, places)
+    below = (part[:, None] <= part) & (tree.first < tree.end[:, None])  # (parts, parts)
+    halves = np.column_stack((part + 1, tree.second))
+    room, before = usable @ inside.T.astype(np.int64), usable @ (place[:, None] < tree.first).astype(np.int64)
+    held, at = np.zeros_like(room), np.zeros((len(usable), count), dtype=np.int64)
+    held[:, 0] = count
+    rank = np.tile(np.arange(count), (len(usable), 1))  # of a task among those of its part
+    while (dealt := held[row, at] < room[row, at]).any():  # where tasks need all there is, none is dealt any more
+        turn = np.where(dealt, rank, -1)
+        for step in range(int(turn.max()) + 1):
+            here, task = (turn == step).nonzero()  # a task of every part
+            whole, each = at[here, task], here[:, None]
+            pair, one = halves[whole], np.arange(len(here))
+            has, total = held[each, pair], held[here, whole][:, None]
+            most = np.minimum(total - has[:, ::-1], room[each, pair])  # tasks of a half if those to come follow
+            near, fits = np.maximum(most - 1, 0), below[pair] & (room[here][:, None] >= most[:, :, None])
+            inner = np.where(fits, tree.height, np.inf).min(axis=2)
+            path = near * inner + (total - 1 - near) * tree.height[whole][:, None]
+            least = path.min(axis=1, keepdims=True)
+            ratio = np.divide(least, path, out=np.ones_like(path), where=path > least)
+            ranked = np.sort(np.where(inside[pair], -worth[here][:, None], np.inf), axis=2)
+            utility = path_weight * ratio - ranked[one[:, None], [0, 1], has]  # of a full half -inf
+            winner = (utility[:, 1] > utility[:, 0]).astype(np.int64)
+            at[here, task], rank[here, task] = pair[one, winner], has[one, winner]
+            held[here, pair[one, winner]] += 1
+    places = np.argsort(~usable, axis=1, kind="stable")
+    found: IntArray = tree.order[places[row, before[row, at] + rank]]
+    return found
 
 
 def _by_ties(table: IntArray) -> list[int]:
