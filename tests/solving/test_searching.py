@@ -147,6 +147,37 @@ def test_it_goes_on_from_a_better_plan(monkeypatch: pytest.MonkeyPatch) -> None:
     assert solve_with(monkeypatch, exchange, threads=2).levels is not None
 
 
+@NEEDS_COMPILER
+def test_where_it_has_stalled_another_begins_from_another_plan(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The better one of both goes on, and all steps count; one has to stall before exact stages begin."""
+
+    def look(context: Any) -> None:
+        searching, handover = context.handover.searching, context.handover
+        searching.alone()
+        searching.exchange()
+        other = type(searching)(context)
+        while not other.is_better:
+            other.advance(100)
+        first = searching._search
+        for start, goes_on in ((other._search.allocation(), True), (State(context.problem).allocation(), False)):
+            handover.other_start, searching._search.has_stalled, before = start, True, searching.steps
+            assert not searching.has_stalled
+            searching.advance(2)
+            assert (searching._search is not first, searching._other is None) == (goes_on, goes_on)
+            assert searching.steps == before + 2
+            assert searching.is_better == goes_on
+            searching.exchange()
+            first = searching._search
+        steps = 0
+        while searching._others == 0 and steps < 200_000:
+            searching.advance(100)
+            steps += 100
+        assert searching._others
+        assert searching.steps == before + 2 + steps
+
+    solve_with(monkeypatch, look, threads=2)
+
+
 @pytest.mark.parametrize("threads", [1, 2])
 def test_it_has_no_turns_in_deterministic_mode(threads: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """The clock would decide how many steps it takes."""

@@ -55,6 +55,11 @@ class LocalSearch:
         """Cost level of the best plan."""
         return self.state.best_plan_cost
 
+    @property
+    def cooling_steps(self) -> int:
+        """Steps in which the temperature falls all the way."""
+        return DECADES * STEPS_PER_JOB * max(1, self.state.placed_count)
+
     def advance(self, steps: int) -> None:
         """
         Take some steps, fewer where another thread calls `stop` meanwhile.

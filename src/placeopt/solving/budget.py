@@ -79,6 +79,8 @@ class Budget:
     """Number of the slice, from 0."""
     first_slice_s: float = math.inf
     """Seconds that a step of a stage takes at most in slice 0; in each later one twice as many."""
+    slices_began: float = 0.0
+    """When slice 0 did."""
     has_one_stage: bool = False
     """Whether one stage is left that can do more: then its steps may take all of the time."""
     lasting: PlanLimit = "none"
@@ -125,13 +127,19 @@ class Budget:
 
     def begin_slices(self) -> None:
         """Begin slice 0: its steps are as long as all has taken so far, so the scale is that of the round itself."""
-        self.first_slice_s, self.lasting = time.monotonic() - self.started, self.limit
+        self.slices_began, self.lasting = time.monotonic(), self.limit
+        self.first_slice_s = self.slices_began - self.started
 
     def next_slice(self) -> bool:
-        """Begin the next slice; whether there is time for it, and room for all its work in deterministic mode."""
+        """
+        Begin the next slice; whether there is time for it, and room for all its work in deterministic mode.
+
+        By the clock it is no longer than the one before where that was not used up.
+        """
         if self.stopped() or (self.params.deterministic and slice_end_s(self.slice + 1) > self.params.time_limit_s):
             return False
-        self.slice += 1
+        used_s = time.monotonic() - self.slices_began
+        self.slice += self.params.deterministic or used_s >= math.ldexp(self.first_slice_s, self.slice)
         self.limit = self.lasting
         return True
 

@@ -89,6 +89,7 @@ class FillingSearch:
         most = self._pricing.steps + budget.steps(STEPS_PER_S)
         while not self._closed and (price := self._program()) is not None:
             if self._least is not None and self._least <= self.mixed + int(close * abs(self.mixed)):
+                self.is_done = self._least <= self.mixed
                 return
             if self._pricing.steps >= most:
                 raise OutOfTime("the work ended before all units were priced")

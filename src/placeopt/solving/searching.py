@@ -29,6 +29,14 @@ of 10,000 jobs it takes 0.6 to 1.8 offers, and the end of the round less than is
 """
 
 
+def _luby() -> Iterator[int]:
+    """Yield 1, 1, 2, 1, 1, 2, 4, ...: restarts of these lengths are nearly as good as those of the best one."""
+    turn, length = 1, 1
+    while True:
+        yield length
+        turn, length = (turn + 1, 1) if turn & -turn == length else (turn, 2 * length)
+
+
 def has_thread(context: SolveContext) -> bool:
     """Tell whether the search runs beside stages: where a thread is free, and no step of it holds Python's lock."""
     is_free = context.budget.threads > 1 and is_compiled()
@@ -44,8 +52,8 @@ class Searching:
     the stage took. Between stages the better plan of both goes on. In deterministic mode it runs in its own stage only.
 
     Where it has stalled, half of its steps go to another search, from the plan that was made of the relaxations, be
-    that worth less: jobs that cost little together are not found one by one. The better one of both goes on; another
-    one that stalls begins again with other random numbers.
+    that worth less: jobs that cost little together are not found one by one. The better one of both goes on. The other
+    one begins again with other random numbers, after some coolings (Luby et al. 1993).
     """
 
     def __init__(self, context: SolveContext) -> None:
@@ -56,7 +64,9 @@ class Searching:
         self._calls = 1  # steps of the next call
         self._failed = self._stopped = False
         self._other: LocalSearch | None = None
-        self._better_at = self._others = 0  # steps until the best plan, and how many others have stalled since
+        self._better_at = self._others = 0  # steps until the best plan, and how many others have ended since
+        self._lengths = _luby()
+        self._other_ends = 0  # steps of the other search
         self._thread: threading.Thread | None = None
         self._error: Exception | None = None
         self._deadline: float | None = None  # that of the round, while a stage has an earlier one
@@ -129,6 +139,7 @@ class Searching:
         start, best = self._context.handover.other_start, self._objective(self._search)
         if self._other is None and start is not None and self._search.has_stalled:
             self._other = self._new(start)
+            self._other_ends = next(self._lengths) * self._other.cooling_steps
         other = self._other
         if other is None:
             self._search.advance(steps)
@@ -138,7 +149,7 @@ class Searching:
             if self._objective(other) > self._objective(self._search):
                 self._before += self._search.steps
                 self._search, self._other = other, None
-            elif other.has_stalled:
+            elif other.steps >= self._other_ends:
                 self._before += other.steps
                 self._other, self._others = None, self._others + 1
         if self._objective(self._search) > best:

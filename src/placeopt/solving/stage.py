@@ -118,7 +118,7 @@ def take_turns(context: SolveContext, stages: tuple[Stage, ...]) -> None:
         if handover.is_alone and not any(reason_to_skip(context, stage) is None for stage in stages):
             run_stages(context, stages)  # for their reasons
             return
-        run_stages(context, stages)
+        run_stages(context, can_do_more if budget.has_one_stage else stages)
         if not budget.next_slice():
             return
 
