@@ -7,8 +7,8 @@ from hashlib import sha256
 
 from placeopt.errors import BadInput, Unsupported
 from placeopt.live_cluster.changes import changes_between, keep_prices
+from placeopt.live_cluster.cluster_record import without_groups
 from placeopt.live_cluster.engine import Engine
-from placeopt.live_cluster.groups import without_groups
 from placeopt.model import Instance, Plan
 from placeopt.solving.bounds import relative_gap
 from placeopt.solving.held_room import hold_room

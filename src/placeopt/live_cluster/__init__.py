@@ -6,8 +6,8 @@ what it returns.
 """
 
 from placeopt.live_cluster.changes import FLAGS, ClusterChanges, changes_between, keep_prices
+from placeopt.live_cluster.cluster_record import without_groups
 from placeopt.live_cluster.engine import Engine
-from placeopt.live_cluster.groups import without_groups
 from placeopt.live_cluster.live_cluster import LiveCluster
 from placeopt.live_cluster.rebase import Committed
 

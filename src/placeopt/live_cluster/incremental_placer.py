@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from placeopt.heuristics import CHOOSERS, Candidates, Chooser, place, score_named
-from placeopt.live_cluster.carry_over import carried_over
+from placeopt.live_cluster.cluster_state import carried_over
 from placeopt.problem import BoolArray, IntArray, Move, Placement, Problem, State
 from placeopt.solving.draft import Recorder
 

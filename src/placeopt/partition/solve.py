@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
@@ -15,8 +15,7 @@ from placeopt.model import Instance, Plan, Policy
 from placeopt.model.plan import PlanLimit
 from placeopt.parallel import run_parallel
 from placeopt.partition.splitting import Part, Way, check_split, deal_parts, part_instance
-from placeopt.partition.transfer import Place, joined, places_of
-from placeopt.problem import Problem, compile_problem
+from placeopt.problem import Allocation, Placement, Problem, compile_problem
 from placeopt.solving.api import Interrupted, RoundInput, Solver
 from placeopt.solving.budget import Budget
 from placeopt.solving.methods import method_of
@@ -199,3 +198,30 @@ def _solve_part(task: _Task) -> tuple[int, list[Place], PlanLimit]:
     context = run.context
     places = places_of(context.problem, context.incumbent.allocation)
     return task.number, places, context.budget.limit
+
+
+Place = tuple[int, int, tuple[int, ...], tuple[int, ...]]
+"""Where a job of a part starts: the job, its option counted from its first one, nodes of its workers, and GPUs."""
+
+
+def places_of(problem: Problem, allocation: Allocation) -> list[Place]:
+    """Return the places of the jobs that start."""
+    first = problem.class_option_start[problem.job_class].tolist()
+    return [
+        (job, held.option - first[job], held.nodes, held.gpus)
+        for job, held in enumerate(allocation)
+        if held is not None and job not in problem.running
+    ]
+
+
+def joined(problem: Problem, parts: Sequence[Part], places: Iterable[tuple[int, list[Place]]]) -> Allocation:
+    """Return the allocation of the whole from the places of parts by number; running jobs stay as they are."""
+    allocation = [problem.running.get(job) for job in range(problem.num_jobs)]
+    first, start = problem.class_option_start[problem.job_class].tolist(), problem.node_gpu_start.tolist()
+    for number, here in places:
+        jobs, nodes = parts[number].jobs.tolist(), parts[number].nodes.tolist()
+        gpus = [gpu for node in nodes for gpu in range(start[node], start[node + 1])]
+        for job, option, on, held in here:
+            where = tuple([nodes[node] for node in on])
+            allocation[jobs[job]] = Placement(first[jobs[job]] + option, where, tuple([gpus[gpu] for gpu in held]))
+    return tuple(allocation)

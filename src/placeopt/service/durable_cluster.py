@@ -18,8 +18,8 @@ from pydantic import BaseModel
 from placeopt.documents.documents import dumps, loads
 from placeopt.edits import ChangeQueue, SetPolicy, Step
 from placeopt.errors import BadInput, PlaceoptError
+from placeopt.live_cluster.cluster_record import without_groups
 from placeopt.live_cluster.engine import Engine
-from placeopt.live_cluster.groups import without_groups
 from placeopt.model import Instance, Policy, ReadingNote
 from placeopt.service.intact import WAY_OUT
 from placeopt.service.issued_actions import Settled, action_row

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from placeopt.check import Referee
 from placeopt.errors import CallerRaised
-from placeopt.formulations.capacity_cut import CapacityCut
 from placeopt.formulations.capacity_relaxation import CapacityRelaxation
+from placeopt.formulations.cost_relaxation.model import CapacityCut
 from placeopt.formulations.fillings import CarriedPrices
 from placeopt.formulations.gpu_patterns import GpuPatterns
 from placeopt.heuristics.lookahead import LookaheadDecision

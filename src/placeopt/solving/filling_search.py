@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from placeopt.errors import OutOfTime
-from placeopt.formulations.capacity_cut import CapacityCut
+from placeopt.formulations.cost_relaxation.model import CapacityCut
 from placeopt.formulations.fillings import (
     CHARGES,
     RELAXES,

@@ -64,7 +64,7 @@ class Searching:
         self._calls = 1  # steps of the next call
         self._failed = self._stopped = False
         self._other: LocalSearch | None = None
-        self._better_at = self._others = 0  # steps until the best plan, and how many others have ended since
+        self._better_at = 0  # steps until the best plan
         self._lengths = _luby()
         self._other_ends = 0  # steps of the other search
         self._thread: threading.Thread | None = None
@@ -130,9 +130,8 @@ class Searching:
 
     @property
     def has_stalled(self) -> bool:
-        """Whether half of its steps or more, the latest, found nothing better, also from the other plan if any."""
-        tried = self._context.handover.other_start is None or self._others > 0
-        return self._search.has_stalled and tried and 2 * self._better_at <= self.steps
+        """Whether half of all steps or more, the latest, found nothing better."""
+        return self._search.has_stalled and 2 * self._better_at <= self.steps
 
     def advance(self, steps: int) -> None:
         """Take some steps."""
@@ -151,9 +150,9 @@ class Searching:
                 self._search, self._other = other, None
             elif other.steps >= self._other_ends:
                 self._before += other.steps
-                self._other, self._others = None, self._others + 1
+                self._other = None
         if self._objective(self._search) > best:
-            self._better_at, self._others = self.steps, 0
+            self._better_at = self.steps
 
     def call(self) -> None:
         """Take steps for some ``CALL_S``."""

@@ -37,7 +37,7 @@ def actions(
     check_sources({"INSTANCE": instance, "PLAN": plan})
     check_target(out, [instance, plan])
     from placeopt.actions import plan_actions
-    from placeopt.actions.forms import as_bindings, as_scontrol
+    from placeopt.actions.action import as_bindings, as_scontrol
     from placeopt.documents.documents import read_instance, read_plan
 
     found = plan_actions(read_instance(instance), read_plan(plan))

@@ -9,7 +9,6 @@ For the value a unit is a node, and pricing counts all its amounts. For the cost
 a node in which jobs disturb each other, and pricing counts what they cost each other there.
 """
 
-from placeopt.formulations.fillings.carried_prices import CarriedPrices
 from placeopt.formulations.fillings.cost_mix import COST_RELAXES, COUNTED, CostMix
 from placeopt.formulations.fillings.cost_plan import plan_of
 from placeopt.formulations.fillings.disturbance import Disturbance, disturbance_of
@@ -23,12 +22,11 @@ from placeopt.formulations.fillings.groups import (
     shares_nest,
     starts_of,
 )
-from placeopt.formulations.fillings.master import CHARGES, RELAXES, SCALE, Master, Prices
+from placeopt.formulations.fillings.master import CHARGES, RELAXES, SCALE, CarriedPrices, Master, Prices
 from placeopt.formulations.fillings.mixing import MixPricing
 from placeopt.formulations.fillings.parts import Nodes, Parts, parts_of
-from placeopt.formulations.fillings.pool import Column, Filling, Pool, columns_of
+from placeopt.formulations.fillings.pool import Column, Filling, Pool, columns_of, requests_of
 from placeopt.formulations.fillings.pricing import NodePricing, Priced, Pricing
-from placeopt.formulations.fillings.realise import requests_of
 from placeopt.formulations.fillings.spreads import Spread, Spreading
 from placeopt.formulations.fillings.units import Units, merged, units_of
 

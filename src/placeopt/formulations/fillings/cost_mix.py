@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from placeopt.errors import Unsupported
-from placeopt.formulations.capacity_cut import CapacityCut
+from placeopt.formulations.cost_relaxation.model import CapacityCut
 from placeopt.formulations.fillings.disturbance import disturbance_of
 from placeopt.formulations.fillings.gangs import gang_paths
 from placeopt.formulations.fillings.groups import bundle_groups_of, starts_of

@@ -1,4 +1,4 @@
-"""The master: which mix of known fillings is worth most, or costs least, and what its prices prove."""
+"""The master: the mix of known fillings that is worth most, or costs least; what its prices prove, and what is kept."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from placeopt.formulations.fillings.groups import Starts
+from placeopt.formulations.fillings.groups import BundleGroups, Starts
 from placeopt.formulations.fillings.pool import Column
 from placeopt.formulations.fillings.spreads import Spread
 from placeopt.linear import NO_LOWER, NO_UPPER, LinearModel, ModelBuilder
@@ -227,3 +227,34 @@ def _pairs(pairs: Iterable[tuple[int, int]]) -> tuple[IntArray, IntArray]:
     listed = list(pairs)
     first, second = np.array(listed, dtype=np.int64).reshape(len(listed), 2).T
     return first, second
+
+
+class CarriedPrices:
+    """
+    Prices of bundle groups from earlier rounds, by what a bundle asks for.
+
+    Any prices prove a bound, so these need no check: after few changes they are close to the best ones.
+    """
+
+    def __init__(self) -> None:
+        self._worth: dict[tuple[int, ...], float] = {}
+
+    def keep(self, bundle_groups: BundleGroups, price: IntArray, scale: int) -> None:
+        """Keep prices, (D,), in 1 / ``scale`` of a value, in the place of all earlier ones."""
+        self._worth = dict(zip(_keys(bundle_groups), (price / scale).tolist(), strict=True))
+
+    def put_into(self, bundle_groups: BundleGroups, price: IntArray, scale: int) -> int:
+        """Replace prices, (D,), by those that are kept; returns how many bundle groups have one."""
+        known = 0
+        for k, key in enumerate(_keys(bundle_groups)):
+            worth = self._worth.get(key)
+            if worth is not None:
+                price[k] = round(min(worth * scale, 2.0**61))
+                known += 1
+        return known
+
+
+def _keys(bundle_groups: BundleGroups) -> list[tuple[int, ...]]:
+    """Share, number of GPUs and demand of each bundle group."""
+    rows = zip(bundle_groups.milli.tolist(), bundle_groups.gpus.tolist(), bundle_groups.demand.tolist(), strict=True)
+    return [(milli, gpus, *demand) for milli, gpus, demand in rows]

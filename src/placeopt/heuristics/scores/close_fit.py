@@ -5,9 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from placeopt.heuristics.candidates import Candidates
-from placeopt.heuristics.gpu_choice import closest
 from placeopt.heuristics.scores.fit import BestFit
-from placeopt.heuristics.scores.score import Score
+from placeopt.heuristics.scores.score import Score, closest
 from placeopt.problem import IntArray, Problem
 
 BEYOND_FIT = 4.0

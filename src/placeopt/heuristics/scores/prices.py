@@ -5,10 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from placeopt.heuristics.candidates import Candidates
-from placeopt.heuristics.gpu_choice import cheapest, closest
 from placeopt.heuristics.scores.cutting_stock import share_prices
 from placeopt.heuristics.scores.fit import Stranding
-from placeopt.heuristics.scores.score import Score
+from placeopt.heuristics.scores.score import Score, cheapest, closest
 from placeopt.heuristics.scores.table import MOST_STATES, Columns, FloatArray
 from placeopt.problem import CPU, GPU_MILLI, MEMORY, IntArray, Problem, State
 

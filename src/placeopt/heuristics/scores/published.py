@@ -7,8 +7,7 @@ from abc import abstractmethod
 import numpy as np
 
 from placeopt.heuristics.candidates import Candidates
-from placeopt.heuristics.gpu_choice import cheapest
-from placeopt.heuristics.scores.score import Score
+from placeopt.heuristics.scores.score import Score, cheapest
 from placeopt.problem import CPU, IntArray, Problem
 from placeopt.terms.costs.horus import decision_costs
 

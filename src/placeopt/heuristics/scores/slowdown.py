@@ -7,10 +7,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from placeopt.heuristics.candidates import Candidates
-from placeopt.heuristics.gpu_choice import closest
 from placeopt.heuristics.run_times import path_excess
 from placeopt.heuristics.scores.fit import BestFit
-from placeopt.heuristics.scores.score import Score
+from placeopt.heuristics.scores.score import Score, closest
 from placeopt.problem import IntArray, Placement, Problem, State
 from placeopt.terms.costs.horus import excess_table
 from placeopt.terms.costs.interference import meeting_level
