@@ -1,7 +1,7 @@
 """
 Whole plans from the running jobs on, of the jobs and by the prices of a relaxation.
 
-``construct`` takes jobs, the hardest first, and nodes for those of several bundles from ``gang_placer``.
+``construct`` takes jobs in the order of ``job_order``, and nodes for those of several bundles from ``gang_placer``.
 """
 
 from placeopt.heuristics.construction.construct import construct

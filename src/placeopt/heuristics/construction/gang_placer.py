@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from placeopt.heuristics.candidates import Candidates
-from placeopt.heuristics.construction.construct import largest_domain
+from placeopt.heuristics.construction.job_order import largest_domain
 from placeopt.heuristics.node_selection import nodes_for_bundles
 from placeopt.problem import IntArray
 from placeopt.problem.growth import paths_inside, ways_out
