@@ -53,6 +53,8 @@ def solve_unseen(spec: str, jobs: int, nodes: int, gpus: int) -> Iterator[Row]:
             count["proven"] += row["status"] == "optimal"
             count["below_greedy"] += objective(plan) < objective(greedy)
             first[best_first(plan)] += 1
+            count["placed_again"] += any(s.name == "drb-again" and s.outcome == "improved" for s in plan.stages)
+            count["drb_cut"] += any(s.name == "drb" and "not reached" in s.detail for s in plan.stages)
         yield {
             "limit_s": limit_s,
             "rounds": len(rounds),
@@ -60,7 +62,7 @@ def solve_unseen(spec: str, jobs: int, nodes: int, gpus: int) -> Iterator[Row]:
             "seconds_most": round(max(seconds), 3),
             "value_gap_percent": [round(gap, 4) for gap in value],
             "cost_gap_percent": [round(gap, 3) for gap in cost],
-            **{key: count[key] for key in ("proven", "below_greedy")},
+            **{key: count[key] for key in ("proven", "below_greedy", "placed_again", "drb_cut")},
             **{f"first_{name}": first[name] for name in FIRST},
             "value_gap_median": round(statistics.median(value), 4),
             "cost_gap_median": round(statistics.median(cost), 3) if cost else None,
