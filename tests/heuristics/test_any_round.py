@@ -36,12 +36,20 @@ from strategies.search_rounds import make_search_round
 
 UNDRAWN = [name for name, spec in SCORES.items() if not spec.needs_seed]
 OF_METHODS = {method.greedy.score for method in METHODS.values()}
+
+
+def placed_again(problem: Problem, allocation: Allocation) -> Allocation:
+    """Place three of all jobs again that have started."""
+    jobs = [job for job, held in enumerate(allocation) if held is not None and job not in problem.running]
+    return place_again(problem, allocation, jobs, weighted_costs(problem), 3, deadline=math.inf)[0]
+
+
 HEURISTICS: dict[str, Callable[[Problem, IntArray], Allocation]] = {
     **{
         name: lambda p, o, name=name: greedy(p, o, name, seed=7).allocation for name in SCORES if name not in OF_METHODS
     },
     "room": lambda p, o: make_room(p, greedy(p, o).allocation, o),
-    "again": lambda p, o: place_again(p, greedy(p, o).allocation, weighted_costs(p), 3, deadline=math.inf)[0],
+    "again": lambda p, o: placed_again(p, greedy(p, o).allocation),
     "by class": lambda p, o: greedy(p, o, deadline=time.monotonic(), fill=True, grace_s=60.0).allocation,
 }
 

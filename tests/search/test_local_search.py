@@ -148,3 +148,17 @@ def test_more_steps_are_no_worse() -> None:
         assert (search.value, -search.cost) >= before
         before = (search.value, -search.cost)
     assert search.steps == 400
+
+
+def test_no_step_raises_the_cost_above_its_limit() -> None:
+    """Not for more value either; without a limit it goes on to more value."""
+    problem = compile_problem(generate("uniform", jobs=40, nodes=8, gpus=8, seed=3))
+    found: list[int] = []
+    for limit in (0, None):
+        search = LocalSearch(problem, running_alone(problem), weighted_costs(problem), seed=3)
+        began = search.cost
+        search.limit_cost(None if limit is None else began)
+        search.advance(2_000)
+        assert limit is None or search.cost <= began
+        found.append(search.value)
+    assert found[0] < found[1]

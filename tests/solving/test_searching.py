@@ -4,6 +4,7 @@ import re
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from types import SimpleNamespace
 from typing import Any, ClassVar
 
 import pytest
@@ -14,6 +15,7 @@ from placeopt.model import Plan
 from placeopt.problem import State
 from placeopt.search import is_compiled
 from placeopt.solving import METHODS
+from placeopt.terms import cost
 
 ROUND = generators.generate("gangs", jobs=40, nodes=8, gpus=8, seed=3)
 NEEDS_COMPILER = pytest.mark.skipif(not is_compiled(), reason="the search runs in its own stage only")
@@ -160,7 +162,9 @@ def test_where_it_has_stalled_another_begins_from_another_plan(monkeypatch: pyte
             other.advance(100)
         first = searching._search
         for start, goes_on in ((other._search.allocation(), True), (State(context.problem).allocation(), False)):
-            handover.other_start, searching._search.has_stalled, before = start, True, searching.steps
+            price = cost(context.problem, start, context.weighted)
+            handover.other_start, searching._search.has_stalled = SimpleNamespace(allocation=start, cost=price), True
+            before = searching.steps
             searching.advance(2)
             assert (searching._search is not first, searching._other is None) == (goes_on, goes_on)
             assert searching.steps == before + 2

@@ -62,11 +62,13 @@ def decide(s: State, move: int, value: int, cost: int, changes: int, temperature
 
 def _is_worse(s: State, value: int, cost: int, changes: int, temperature: float) -> bool:
     """
-    Return whether the plan is worth less, or more running jobs are changed than may be.
+    Return whether the plan is worth less, costs more than it may, or more running jobs are changed than may be.
 
     At the same value also whether it costs more, by too much for the temperature, or changes more for the same cost.
     """
     if s.away_count > s.away_most or s.out_count > s.out_most or s.value < value:
+        return True
+    if s.cost > cost and s.cost > s.most_cost:
         return True
     if s.value > value or s.cost < cost:
         return False

@@ -28,6 +28,8 @@ from placeopt.terms.objective import weight_of
 
 LOOK = 64
 """Nodes with room that decide where a job goes, and nodes all of which are looked at: work, not quality, ends there."""
+NEVER = 1 << 62
+"""More than any cost."""
 BLINKS = 50
 """
 One of so many candidates is left out: 2 %, near the rate of 1 % of Christiaens and Vanden Berghe (2020). With one of 64
@@ -349,7 +351,8 @@ def _search(problem: Problem, seed: int) -> dict[str, object]:
     steps = (np.arange(QUANTILES) + 0.5) / QUANTILES
     return {
         "words": row(np.random.SeedSequence(seed).generate_state(4)),
-        "never": 1 << 62,
+        "never": NEVER,
+        "most_cost": NEVER,
         "look": LOOK,
         "few": LOOK,
         "blinks": BLINKS,

@@ -55,6 +55,10 @@ class LocalSearch:
         """Cost level of the best plan."""
         return self.state.best_plan_cost
 
+    def limit_cost(self, most: int | None) -> None:
+        """Let no step raise the cost above so much, whatever it gains; None: steps may cost anything."""
+        self.state.most_cost = self.state.never if most is None else min(most, self.state.never)
+
     @property
     def cooling_steps(self) -> int:
         """Steps in which the temperature falls all the way."""

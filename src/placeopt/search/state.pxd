@@ -77,6 +77,7 @@ cdef class State:
     cdef public long[::1] out_price
     cdef public long away_most
     cdef public long out_most
+    cdef public long most_cost
     cdef public long[::1] size
     cdef public long[::1] next_member
     cdef public long[:, :, ::1] excess

@@ -116,6 +116,7 @@ class State:
     out_price: Row  # (J,) and that it runs nowhere: more than all jobs are worth where that is not allowed
     away_most: int  # such jobs that run elsewhere
     out_most: int  # that run nowhere
+    most_cost: int  # above which no step raises the cost, not for more value either
     size: Row  # (J,) GPU share in its first option
     next_member: Row  # (J,) the next job of a ring of those that run only together; of others the job itself
     excess: Block  # (4, P, P) what two jobs suffer together that meet at a GPU, a switch, a socket, a node

@@ -31,7 +31,7 @@ from placeopt.solving.draft import PlanForm, WholePlan
 from placeopt.solving.greedy_rule import GreedyRule
 from placeopt.solving.incumbent import Incumbent
 from placeopt.solving.runners import SolverRunners
-from placeopt.solving.searching import Searching
+from placeopt.solving.searching import OtherStart, Searching
 from placeopt.terms.objective import Weighted, trivial_gpu_milli_bound, trivial_value_bound, weighted_costs
 from placeopt.terms.standing import relaxed_state
 
@@ -97,7 +97,7 @@ class Handover:
     cost_bound_s: float = 0.0  # seconds that the latest bound on cost took
     bound_guide: CostGuide | None = None  # the same at the bound on value, while that is open
     searching: Searching | None = None  # the local search, which runs beside stages
-    other_start: Allocation | None = None  # a plan that the search may begin with beside the best one
+    other_start: OtherStart | None = None  # a plan that the search may begin with beside the best one
     finished: dict[str, Hashable] = field(default_factory=dict)
     """Stages -> what they began with when they did all that they can, whatever the time."""
     failed: set[object] = field(default_factory=set)  # stages that raised what nothing foresees

@@ -6,6 +6,7 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from placeopt.problem import Allocation
@@ -27,6 +28,18 @@ LAST_OFFER = 2
 Time for the offer of its last plan, after all stages, in multiples of what the latest offer took: on openb and rounds
 of 10,000 jobs it takes 0.6 to 1.8 offers, and the end of the round less than is reserved for it.
 """
+
+
+DEAR = 2
+"""How many times as much as the plan of the relaxations one costs that is far from it, and one from there may cost."""
+
+
+@dataclass(frozen=True)
+class OtherStart:
+    """A plan that a search begins with beside the best one, and its cost."""
+
+    allocation: Allocation
+    cost: int
 
 
 def _luby() -> Iterator[int]:
@@ -51,9 +64,10 @@ class Searching:
     Python's lock (not compiled, or judged), the stage has half of the time that is left, and then the search as much as
     the stage took. Between stages the better plan of both goes on. In deterministic mode it runs in its own stage only.
 
-    Where it has stalled, half of its steps go to another search, from the plan that was made of the relaxations, be
-    that worth less: jobs that cost little together are not found one by one. The better one of both goes on. The other
-    one begins again with other random numbers, after some coolings (Luby et al. 1993).
+    Where it has stalled, or costs `DEAR` times as much, half of its steps go to another search, from the plan that was
+    made of the relaxations, be that worth less: jobs that cost little together are not found one by one. Its cost stays
+    near that of its start. The better one of both goes on. The other one begins again with other random numbers, after
+    some coolings (Luby et al. 1993).
     """
 
     def __init__(self, context: SolveContext) -> None:
@@ -136,9 +150,11 @@ class Searching:
     def advance(self, steps: int) -> None:
         """Take some steps."""
         start, best = self._context.handover.other_start, self._objective(self._search)
-        if self._other is None and start is not None and self._search.has_stalled:
-            self._other = self._new(start)
+        is_worth_it = start is not None and (self._search.has_stalled or DEAR * start.cost < self._search.cost)
+        if self._other is None and start is not None and is_worth_it:
+            self._other = self._new(start.allocation)
             self._other_ends = next(self._lengths) * self._other.cooling_steps
+            self._other.limit_cost(DEAR * start.cost)
         other = self._other
         if other is None:
             self._search.advance(steps)
@@ -148,7 +164,8 @@ class Searching:
             if self._objective(other) > self._objective(self._search):
                 self._before += self._search.steps
                 self._search, self._other = other, None
-            elif other.steps >= self._other_ends:
+                other.limit_cost(None)
+            elif other.has_stalled and other.steps >= self._other_ends:
                 self._before += other.steps
                 self._other = None
         if self._objective(self._search) > best:

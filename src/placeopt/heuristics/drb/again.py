@@ -1,11 +1,11 @@
-"""Jobs that communicate, taken out of a plan and placed again by bi-partitioning, where that costs less."""
+"""Jobs with a traffic graph, taken out of a plan and placed again by bi-partitioning, where that costs less."""
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
-from placeopt.heuristics.drb.place import Bipartition, communicating_jobs
+from placeopt.heuristics.drb.place import Bipartition
+from placeopt.heuristics.greedy_pass import stop_at
 from placeopt.problem import Allocation, Move, Problem, State
 from placeopt.terms.objective import Weighted, cost_delta
 
@@ -13,6 +13,7 @@ from placeopt.terms.objective import Weighted, cost_delta
 def place_again(
     problem: Problem,
     allocation: Allocation,
+    jobs: Sequence[int],
     weighted: tuple[Weighted, ...],
     most: int,
     *,
@@ -20,11 +21,10 @@ def place_again(
     cancelled: Callable[[], bool] | None = None,
 ) -> tuple[Allocation, int, bool]:
     """
-    Place the jobs that communicate again, at most so many, those first that cost most.
+    Place ``jobs`` again, which are placed and do not run yet: at most so many, those first that cost most.
 
-    Each is placed beside all others, and stays where it was unless it is worth as much for less.
-
-    Returns the allocation, how many jobs have moved, and whether all were tried.
+    Each is placed beside all others, and stays where it was unless it is worth as much for less. Returns the
+    allocation, how many jobs have moved, and whether all were tried.
     """
     state = State(problem, allocation)
     chooser = Bipartition(state)
@@ -37,12 +37,13 @@ def place_again(
                 chooser.changed(node)
         return back, raises
 
-    talks = communicating_jobs(problem)
-    jobs = [job for job, held in enumerate(allocation) if held and talks[job] and job not in problem.running]
-    saved = {job: cost_delta(state, Move(job, None), weighted) for job in jobs}
-    moved = 0
+    over, saved, moved = stop_at(deadline, cancelled), dict[int, int](), 0
+    for job in jobs:
+        if over():
+            return allocation, 0, False
+        saved[job] = cost_delta(state, Move(job, None), weighted)
     for tried, job in enumerate(sorted(jobs, key=saved.__getitem__)):
-        if tried >= most or time.monotonic() >= deadline or (cancelled is not None and cancelled()):
+        if tried >= most or over():
             return state.allocation(), moved, False
         back, removed = change(Move(job, None))
         held, found = back.placement, chooser.place(job)

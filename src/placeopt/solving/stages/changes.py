@@ -63,28 +63,26 @@ GANGS_PER_SECOND = 64
 @dataclass(frozen=True)
 class RankMapping:
     """
-    Places jobs that communicate again, and permutes the ranks of those with a traffic graph on their GPUs.
+    Places jobs with a traffic graph again, by bi-partitioning, and permutes their ranks on the GPUs that they have.
 
-    Bi-partitioning alone knows graphs: other stages choose GPUs as if each rank talked to all others alike.
+    These alone know graphs: other stages choose GPUs as if each rank talked to all others alike.
     """
 
     name: ClassVar[str] = "ranks"
     uses_solver: ClassVar[bool] = False
     places_again: bool = False
     share: float = 0.25
-    """Part of the time left that it may take; the rest is for choosing GPUs."""
+    """Part of the time left that each of both may take; the rest is for choosing GPUs."""
 
     def skip_reason(self, context: SolveContext) -> str | None:
-        """Only where traffic costs, and jobs that it may improve are placed; once for each plan."""
+        """Only where traffic costs, and jobs that state theirs are placed; once for each plan."""
         if context.handover.ranked == context.incumbent.number:
             return "there is no better plan since"
         if reason := context.budget.stop_reason():
             return reason
         if all(w.cost.name != Communication.name for w in context.weighted):
             return "communication costs nothing"
-        if context.proven or not (self.places_again or _placed_with_traffic(context)):
-            return "no job with a traffic graph is placed, or the round is proven"
-        return reason_of_binding(context)
+        return reason_of_binding(context) if _placed_with_traffic(context) else "no job with a traffic graph is placed"
 
     def run(self, context: SolveContext) -> Iterator[StageReport]:
         """Improve one job after the other, and offer the result."""
@@ -94,6 +92,7 @@ class RankMapping:
                 allocation, moved, reached_all = place_again(
                     context.problem,
                     context.incumbent.allocation,
+                    _placed_with_traffic(context),
                     context.weighted,
                     context.budget.steps(GANGS_PER_SECOND),
                     deadline=min(deadline, context.budget.step_ends()),
@@ -102,8 +101,7 @@ class RankMapping:
             offer = context.incumbent.offer(allocation) if moved else None
             detail = f"{plural(moved, 'job')} placed again by bi-partitioning"
             yield StageReport(detail, level="cost", step="drb-again", offer=offer)
-        if jobs := _placed_with_traffic(context):
-            yield self._permute(context, jobs)
+        yield self._permute(context, _placed_with_traffic(context))
         context.handover.ranked = context.incumbent.number if reached_all else None
 
     def _permute(self, context: SolveContext, jobs: list[int]) -> StageReport:

@@ -10,10 +10,11 @@ import numpy as np
 
 from placeopt.heuristics.construction import construct
 from placeopt.solving.context import SolveContext
+from placeopt.solving.searching import OtherStart
 from placeopt.solving.stage import LevelName, StageReport
 from placeopt.solving.stages.capacity_relaxation import choose_jobs
 from placeopt.solving.stages.cost_relaxation import surplus_at_best_value
-from placeopt.terms.objective import cost_alone
+from placeopt.terms.objective import cost, cost_alone
 
 CHECKS = 2.0
 """Time left for the offer, in multiples of what the last one took."""
@@ -60,7 +61,8 @@ class RoundRelaxations:
             )
         if not result.not_reached:
             context.finish(self.name, begins_with)
-            context.handover.other_start = result.allocation
+            price = cost(problem, result.allocation, context.weighted)
+            context.handover.other_start = OtherStart(result.allocation, price)
         level: LevelName = "cost" if context.value_proven else "value"
         yield StageReport("nodes by close fit", level=level, offer=best.offer(result.allocation))
 
