@@ -103,7 +103,7 @@ class Handover:
     failed: set[object] = field(default_factory=set)  # stages that raised what nothing foresees
     is_alone: bool = False  # whether nothing but the search can do more
     ranked: int | None = 0  # number of the plan in which communicating jobs were improved last, all of them
-    made_room: int | None = None  # number of the plan in which all jobs have been tried in the place of running ones
+    made_room: int | None = None  # number of the plan in which all jobs were tried in the place of others; 0: none
     not_reached: frozenset[int] = frozenset()  # jobs that the first pass of greedy did not reach
     blocks: str = ""
     """Why a job may wait although it would fit, by the rule of the method; empty where there is no such rule."""

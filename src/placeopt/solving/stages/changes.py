@@ -10,6 +10,7 @@ from typing import ClassVar
 from placeopt.heuristics import make_room, place_again
 from placeopt.readable import plural
 from placeopt.solving.context import SolveContext
+from placeopt.solving.incumbent import Accepted
 from placeopt.solving.stage import StageReport, reason_of_binding
 from placeopt.terms.costs.communication import Communication
 
@@ -36,13 +37,19 @@ class MakeRoom:
         return context.budget.stop_reason()
 
     def run(self, context: SolveContext) -> Iterator[StageReport]:
-        """Offer the best plan with waiting jobs in the place of running ones."""
-        rule, budget = context.greedy, context.budget
+        """
+        Offer a plan with waiting jobs in the place of running ones: the first one made so, then the best one.
+
+        The search may have spent the changes that are allowed on less than these find from greedy's plan.
+        """
+        rule, budget, handover = context.greedy, context.budget, context.handover
+        start = context.incumbent.allocation if handover.made_room is not None else handover.first_pass
+        assert start is not None  # noqa: S101 - see `skip_reason`
         with budget.heuristic() as deadline:
             deadline = min(deadline, budget.step_ends())
             revised = make_room(
                 context.problem,
-                context.incumbent.allocation,
+                start,
                 rule.jobs(context.problem),
                 rule.score,
                 deadline=deadline,
@@ -50,9 +57,10 @@ class MakeRoom:
                 stop_at_first_failure=rule.strict,
             )
             reached_all = time.monotonic() < deadline
+        is_best = start == context.incumbent.allocation
         offer = context.incumbent.offer(revised)
         if reached_all:
-            context.handover.made_room = context.incumbent.number
+            handover.made_room = context.incumbent.number if is_best or isinstance(offer, Accepted) else 0
         yield StageReport("preempting, shrinking and moving running jobs", offer=offer)
 
 
