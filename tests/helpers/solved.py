@@ -1,5 +1,6 @@
 """Rounds solved for what a test looks at."""
 
+import threading
 from collections.abc import Sequence
 
 from helpers.plans import NO_COSTS
@@ -33,3 +34,17 @@ def compare_methods(
             assert value.objective == value.bound == best, method
         plans.append(plan)
     return plans
+
+
+def solve_until_worth(round_: Instance, worth: int) -> Plan:
+    """Solve a round until a plan is worth so much, for a minute at most; it is."""
+    cancel = threading.Event()
+    plan = solve(
+        round_,
+        time_limit_s=60,
+        isolation="thread",
+        cancel=cancel,
+        on_progress=lambda news: cancel.set() if (news.value or 0) >= worth else None,
+    )
+    assert plan.levels[0].objective >= worth
+    return plan

@@ -1,7 +1,6 @@
 """The local search beside other stages, and in turns with them."""
 
 import re
-import threading
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
@@ -10,6 +9,7 @@ from typing import Any, ClassVar
 
 import pytest
 
+from helpers.solved import solve_until_worth
 from placeopt import generators, solve
 from placeopt.heuristics import GreedyResult
 from placeopt.model import Plan
@@ -112,16 +112,9 @@ def test_its_plan_is_read_in_the_place_of_greedys_that_is_worth_much_less(monkey
 @NEEDS_COMPILER
 def test_room_is_made_from_greedys_plan_whatever_the_search_has_found() -> None:
     """The search stops running jobs but shrinks none, and its plan was 5 % behind."""
-    round_, cancel = generators.generate("preempt", jobs=368, nodes=184, gpus=16, seed=566316450), threading.Event()
+    round_ = generators.generate("preempt", jobs=368, nodes=184, gpus=16, seed=566316450)
     alone = solve(round_, method="stranding", time_limit_s=60)
-    plan = solve(
-        round_,
-        time_limit_s=60,
-        isolation="thread",
-        cancel=cancel,
-        on_progress=lambda news: cancel.set() if (news.value or 0) >= alone.levels[0].objective else None,
-    )
-    assert plan.levels[0].objective >= alone.levels[0].objective
+    plan = solve_until_worth(round_, alone.levels[0].objective)
     assert plan.shrunk or plan.preempted
 
 

@@ -14,7 +14,7 @@ from placeopt.problem import State as ProblemState
 from placeopt.problem.changes import change_limits, restarted
 from placeopt.search import memory
 from placeopt.search.account_trees import account_facts
-from placeopt.search.coverage import Judged, more_than_all
+from placeopt.search.coverage import MOST_SUM, Judged, more_than_all
 from placeopt.search.hardware import INSIDE, MOST_GPUS, TABLE_GPUS, NodeKinds, mask_of, node_kinds, path_of_sets
 from placeopt.search.placing import place
 from placeopt.search.state import State
@@ -28,8 +28,6 @@ from placeopt.terms.objective import weight_of
 
 LOOK = 64
 """Nodes with room that decide where a job goes, and nodes all of which are looked at: work, not quality, ends there."""
-NEVER = 1 << 62
-"""More than any cost."""
 BLINKS = 50
 """
 One of so many candidates is left out: 2 %, near the rate of 1 % of Christiaens and Vanden Berghe (2020). With one of 64
@@ -351,8 +349,7 @@ def _search(problem: Problem, seed: int) -> dict[str, object]:
     steps = (np.arange(QUANTILES) + 0.5) / QUANTILES
     return {
         "words": row(np.random.SeedSequence(seed).generate_state(4)),
-        "never": NEVER,
-        "most_cost": NEVER,
+        **dict.fromkeys(("never", "most_cost"), MOST_SUM),
         "look": LOOK,
         "few": LOOK,
         "blinks": BLINKS,

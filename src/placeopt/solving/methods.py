@@ -74,8 +74,9 @@ class Method:
         return Method(GreedyRule(self.greedy.score), (FirstPlan((StrictPriority(),), bounds=False),))
 
     def from_start(self) -> Method:
-        """Return the method that goes on from given placements, with greedy only if they are far from the bound."""
-        return replace(self, first=(*self.first, Greedy(only_if_far=True)))
+        """Return the method that goes on from given placements, with greedy only if they are far from a bound."""
+        has_bound = any(isinstance(stage, Bound) for stage in self.first)
+        return replace(self, first=(*self.first, Greedy(only_if_far=True))) if has_bound else self
 
 
 def greedy_method(

@@ -28,8 +28,6 @@ LAST_OFFER = 2
 Time for the offer of its last plan, after all stages, in multiples of what the latest offer took: on openb and rounds
 of 10,000 jobs it takes 0.6 to 1.8 offers, and the end of the round less than is reserved for it.
 """
-
-
 DEAR = 2
 """How many times as much as the plan of the relaxations one costs that is far from it, and one from there may cost."""
 
@@ -150,8 +148,7 @@ class Searching:
     def advance(self, steps: int) -> None:
         """Take some steps."""
         start, best = self._context.handover.other_start, self._objective(self._search)
-        is_worth_it = start is not None and (self._search.has_stalled or DEAR * start.cost < self._search.cost)
-        if self._other is None and start is not None and is_worth_it:
+        if start is not None and self._other is None and self._is_stuck(start):
             self._other = self._new(start.allocation)
             self._other_ends = next(self._lengths) * self._other.cooling_steps
             self._other.limit_cost(DEAR * start.cost)
@@ -170,6 +167,10 @@ class Searching:
                 self._other = None
         if self._objective(self._search) > best:
             self._better_at = self.steps
+
+    def _is_stuck(self, start: OtherStart) -> bool:
+        """Tell whether it finds nothing better, or costs far more than a plan of the relaxations."""
+        return self._search.has_stalled or DEAR * start.cost < self._search.cost
 
     def call(self) -> None:
         """Take steps for some ``CALL_S``."""
@@ -222,15 +223,15 @@ class Searching:
             self._context.budget.deadline, self._deadline = self._deadline, None
         if self._thread is not None:
             thread, self._thread, self._stopped = self._thread, None, True
-            self._stop_both(True)
+            self._stop_both(stopped=True)
             thread.join()
             self._stopped = False
-            self._stop_both(False)
+            self._stop_both(stopped=False)
             if self._error is not None:
                 self._failed = True
                 raise self._error
 
-    def _stop_both(self, stopped: bool) -> None:
+    def _stop_both(self, *, stopped: bool) -> None:
         for search in (self._search, self._other):
             if search is not None:
                 search.stop(stopped)
