@@ -1,5 +1,6 @@
 """One suite for every solver: what one can do, all must do alike."""
 
+import subprocess
 import threading
 from pathlib import Path
 
@@ -111,13 +112,22 @@ def test_no_time_at_all(solver: str) -> None:
 
 @each_solver
 def test_stop_event_ends_the_solve(solver: str) -> None:
-    """How the parent asks: the answer is what there is; the limit of ten minutes would be named otherwise."""
+    """
+    How the parent asks: the answer is what there is; the limit of ten minutes would be named otherwise.
+
+    What else this thread has started is not ended with the solver's program.
+    """
     stop = threading.Event()
+    bystander = subprocess.Popen(["sleep", "600"])
     if solver not in STREAMING:
         threading.Timer(2.0, stop.set).start()
     solution = load(solver)(
         hard(), SolveOptions(600.0), lambda news: stop.set() if news.values is not None else None, stop=stop
     )
+    ended = bystander.poll()
+    bystander.kill()
+    bystander.wait()
+    assert ended is None
     assert solution.limit == "user"
     # One that does not stream and has to be killed, in the midst of a root node, leaves nothing.
     assert solution.status == "feasible" or (solver not in STREAMING and solution.status == "no_solution")

@@ -18,7 +18,7 @@ import signal
 import threading
 import time
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -165,7 +165,8 @@ def _solve(name: str, reading: Reading, stop: threading.Event) -> Solution:
         what = f"pulp-{name} returns values of {interface.digits} digits, a variable may be larger"
         raise Unsupported(f"{what}; use solver 'highs' or 'cpsat'")
     ends = time.monotonic() + reading.seconds_left
-    with Stopper(stop, partial(_interrupt, threading.get_native_id())):
+    thread = threading.get_native_id()
+    with Stopper(stop, partial(_interrupt, thread, frozenset(_children(thread)))):
         found = run(name, model, [True] * model.num_variables, reading.options, ends)
     kept = found.values is None or reading.offer(found.values)
     # beyond `DISTINCT` SCIP calls 2e12 + 1 optimal where 2e12 + 3 is
@@ -188,11 +189,20 @@ def _solve(name: str, reading: Reading, stop: threading.Event) -> Solution:
     return reading.conclude(claim, message=found.message)
 
 
-def _interrupt(thread: int) -> None:
-    """Send SIGINT to the programs that a thread of this process has started; they end with what they have."""
-    with contextlib.suppress(OSError):  # it has just ended
-        for program in Path(f"/proc/self/task/{thread}/children").read_text("ascii").split():
-            os.kill(int(program), signal.SIGINT)
+def _interrupt(thread: int, others: Collection[int]) -> None:
+    """Send SIGINT to the programs that a thread has started, but for ``others``; they end with what they have."""
+    for program in _children(thread):
+        if program not in others:
+            with contextlib.suppress(OSError):  # it has just ended
+                os.kill(program, signal.SIGINT)
+
+
+def _children(thread: int) -> list[int]:
+    """Return the processes that a thread of this process has started; none where the system does not tell."""
+    try:
+        return [int(child) for child in Path(f"/proc/self/task/{thread}/children").read_text("ascii").split()]
+    except OSError:
+        return []
 
 
 def run(name: str, model: Any, integer: Sequence[bool], options: SolveOptions, ends: float) -> Outcome:
