@@ -65,7 +65,7 @@ def _swap_gpus(case: MappingProblem, order: IntArray, rng: np.random.Generator, 
 def _between(case: MappingProblem, slots: IntArray) -> FloatArray:
     """Shape (k, k): sum of distances between the GPUs of two slots, zero diagonal."""
     k, g = slots.shape
-    out = case.distances[np.ix_(slots.ravel(), slots.ravel())].reshape(k, g, k, g).sum(axis=(1, -1))
+    out = case.distances[np.ix_(slots.ravel(), slots.ravel())].reshape(k, g, k, g).sum(axis=(1, 3))
     np.fill_diagonal(out, 0)
     return np.asarray(out)
 

@@ -81,7 +81,7 @@ class GpuClustering(Score):
             if mine in here:
                 tier[i] = 0 if len(here) == 1 else 1
             else:
-                tier[i] = 2 + bool(here)
+                tier[i] = 3 if here else 2
         free = candidates.free_milli(nodes)
         score: np.ndarray = tier + free.sum(axis=1) / (1000 * free.shape[1] + 1)
         return score
