@@ -1,6 +1,7 @@
 """One suite for every solver: what one can do, all must do alike."""
 
 import subprocess
+import sys
 import threading
 from pathlib import Path
 
@@ -118,7 +119,7 @@ def test_stop_event_ends_the_solve(solver: str) -> None:
     What else this thread has started is not ended with the solver's program.
     """
     stop = threading.Event()
-    bystander = subprocess.Popen(["sleep", "600"])
+    bystander = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"])
     if solver not in STREAMING:
         threading.Timer(2.0, stop.set).start()
     solution = load(solver)(
