@@ -11,7 +11,7 @@ from placeopt.arguments import expect
 from placeopt.errors import BadInput, Unsupported
 from placeopt.heuristics import Candidates, place
 from placeopt.heuristics.scores.prices import PriceScore
-from placeopt.heuristics.scores.table import serves
+from placeopt.heuristics.scores.table import served
 from placeopt.problem import IntArray, Placement, Problem, State
 
 
@@ -148,7 +148,7 @@ class OnlinePlacer:
         self, problem: Problem, *, quota: DemandQuota | None = None, moves: Moves | None = None, seed: int = 0
     ) -> None:
         classes = problem.num_classes
-        if not serves(problem):
+        if not served(problem).all():
             raise Unsupported(
                 "one by one: only for jobs of one worker where GPU shares, CPU and memory alone decide what fits; "
                 "use placeopt.heuristics.greedy or an Engine, method prices"

@@ -10,7 +10,7 @@ import numpy as np
 from placeopt.errors import OutOfTime
 from placeopt.heuristics.option_shapes import option_shapes
 from placeopt.heuristics.scores.score import FloatArray, Score
-from placeopt.heuristics.scores.table import ColumnScore, ScoreTable, serves
+from placeopt.heuristics.scores.table import table_of
 from placeopt.problem import BoolArray, IntArray, Move, Problem, State
 from placeopt.problem.free_capacity import gpus_with_room, times_by_resources
 from placeopt.problem.gpu_slots import with_room
@@ -40,7 +40,7 @@ class Candidates:
 
     When a shape is needed again, only nodes that changed since are scored again. So a queue of many jobs of few classes
     costs one node's worth of work a job, not a cluster's. ``for_many`` jobs a score that computes whole columns keeps
-    them in a table, where that serves the problem.
+    them in a table, for the options that it serves.
     """
 
     def __init__(self, state: State, score: Score, over: Callable[[], bool] = never, *, for_many: bool = False) -> None:
@@ -67,10 +67,7 @@ class Candidates:
         self.slot_gpu: IntArray = np.where(self.slot_exists, slots, 0)  # (N, width) global GPU of each slot
         self._equal_nodes = bool((per_node == width).all())  # then the slots of a node are a row of the state's arrays
         self._each_slot = np.ones(width, dtype=np.int64)
-        columns = score.columns(state) if for_many and isinstance(score, ColumnScore) and serves(self.problem) else None
-        self._table = None if columns is None else ScoreTable(columns)
-        self.room_is_all = self._table is not None
-        """Whether it is known that no rule looks beyond room."""
+        self._table = table_of(score, state) if for_many else None
         self.restricted_to: BoolArray | None = None
         """Shape (N,): the only nodes that have finite scores for now; None: all."""
         self._usable_of: tuple[int, IntArray, FloatArray] | None = None
@@ -79,7 +76,6 @@ class Candidates:
         """Note that the free capacity of ``node`` changed."""
         if self._table is not None:
             self._table.changed(node)
-            return
         self._changed_at[node] = self._changes
         self._changes += 1
 
@@ -93,10 +89,15 @@ class Candidates:
 
     def scores(self, option: int) -> FloatArray:
         """Shape (N,): the lower the better, infinite where a bundle of ``option`` does not fit now."""
-        scores = self._up_to_date(option)[0] if self._table is None else self._table.row(option)
+        row = self._row(option)
+        scores = self._up_to_date(option)[0] if row is None else row
         if self.restricted_to is not None:
             scores = np.where(self.restricted_to, scores, np.inf)
         return self._score.randomize(scores)
+
+    def room_is_all(self, option: int) -> bool:
+        """Return whether it is known that no rule for ``option`` looks beyond room."""
+        return self._table is not None and self._table.has(option)
 
     def free_rooms(self, option: int) -> IntArray:
         """Shape (N,): ``rooms`` of every node; 0 where the job may not run."""
@@ -111,8 +112,8 @@ class Candidates:
         return int(self._shape[option])
 
     def _up_to_date(self, option: int) -> tuple[FloatArray, IntArray]:
-        if self._table is not None:
-            row = self._table.row(option)
+        row = self._row(option)
+        if row is not None:
             return row, (row < np.inf).astype(np.int64)  # of one worker: once or not at all
         shape, number = self._shape[option], self.problem.num_nodes
         seen, scores, rooms = self._known.get(shape) or (-1, np.full(number, np.inf), np.zeros(number, dtype=np.int64))
@@ -125,6 +126,9 @@ class Candidates:
             scores[nodes], rooms[nodes] = self.evaluate(option, nodes)
         self._known[shape] = (self._changes, scores, rooms)
         return scores, rooms
+
+    def _row(self, option: int) -> FloatArray | None:
+        return None if self._table is None else self._table.row(option)
 
     def _bundle(self, option: int) -> _Bundle:
         bundle = self._bundles.get(option)

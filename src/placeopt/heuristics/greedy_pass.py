@@ -278,8 +278,9 @@ def place(
         if len(options) > 1 and not candidates.has_room(option):  # of an elastic range, each number is an option
             most[kind] = _most_workers_with_room(candidates, option)
             continue
+        by_room = candidates.room_is_all(option)
         for placement in (offered or places)(candidates, option):
-            if candidates.room_is_all or fits(candidates.state, job, placement):
+            if by_room or fits(candidates.state, job, placement):
                 return placement
     return None
 

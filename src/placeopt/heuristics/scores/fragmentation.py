@@ -91,7 +91,7 @@ class GradientColumns(Columns):
 
     def pick(self, option: int, node: int, gpus: list[int], need: int) -> tuple[int, ...]:
         """Return the GPU of a node where a share changes F_n least, ties by number, or the first whole ones."""
-        shape = self.shape[option]
+        shape = self.row[option]
         share = int(self.milli[shape])
         if share >= 1000:
             return tuple(gpus[:need])
@@ -153,7 +153,7 @@ class FragmentationGradient(Score):
     def pick(self, candidates: Candidates, option: int, gpus: list[int], need: int) -> tuple[int, ...]:
         """Return the GPU with the smallest increase and the next usable ones; ties by number."""
         node = int(candidates.problem.gpu_node[gpus[0]])
-        if self._columns is not None:
+        if self._columns is not None and option in self._columns.row:
             return self._columns.pick(option, node, gpus, need)
         first = candidates.problem.first_gpu[node]
         usable = np.zeros((1, candidates.slot_gpu.shape[1]), dtype=bool)

@@ -22,12 +22,16 @@ MOST_STATES = 1 << 16
 
 
 class Columns(ABC):
-    """What a job costs on a node, for all shapes of jobs at once, each represented by its first option."""
+    """What a job costs on a node, for all shapes of jobs at once that `served` has, each by its first option."""
 
     def __init__(self, state: State) -> None:
         self.state, self.problem, options = state, state.problem, state.problem.options
-        self.shape = option_shapes(self.problem)
-        of = self.of = np.unique(self.shape, return_index=True)[1]
+        options_of_table = np.flatnonzero(served(self.problem))
+        shapes = np.array(option_shapes(self.problem), dtype=np.int64)[options_of_table]
+        _, first, row = np.unique(shapes, return_index=True, return_inverse=True)
+        self.row: dict[int, int] = dict(zip(options_of_table.tolist(), row.tolist(), strict=True))
+        """Option -> row of its shape; others are not in the table."""
+        of = self.of = options_of_table[first]
         self.cpu, self.memory = options.demand[of, CPU], options.demand[of, MEMORY]  # (S,)
         self.gpus, self.milli = options.gpus[of], np.where(options.gpus[of] > 0, options.milli[of], 0)  # (S,)
         self.node_class_ok: BoolArray = options.node_class_ok[of]  # (S, classes of nodes)
@@ -57,23 +61,27 @@ class ColumnScore(Protocol):
         """Prepare for all shapes of jobs; None where scoring one shape at a time is quicker."""
 
 
-def serves(problem: Problem) -> bool:
-    """Return whether a table decides the problem as candidates would: one worker a job, and nothing but room binds."""
+def served(problem: Problem) -> BoolArray:
+    """Shape (O,): options that a table decides as candidates would: of one worker, for which nothing but room binds."""
     options = problem.options
-    return bool(
-        room_decides(problem)
-        and problem.jobs_per_gpu is None
-        and (options.workers == 1).all()
-        and not np.delete(options.demand, (CPU, MEMORY), axis=1).any()
-        and not any(options.splits)
-        and not problem.changeable
-        and len(set(option_shapes(problem))) * problem.num_nodes <= MOST_CELLS
-    )
+    if not room_decides(problem) or problem.jobs_per_gpu is not None or problem.changeable:
+        return np.zeros(len(options), dtype=bool)
+    splits = np.array([bool(rules) for rules in options.splits], dtype=bool)
+    beyond = np.count_nonzero(np.delete(options.demand, (CPU, MEMORY), axis=1), axis=1)
+    by_room: BoolArray = (options.workers == 1) & (beyond == 0) & ~splits
+    return by_room
+
+
+def table_of(score: object, state: State) -> ScoreTable | None:
+    """Return the table of a score, where it computes whole columns, these serve some options, and memory holds them."""
+    columns = score.columns(state) if isinstance(score, ColumnScore) and served(state.problem).any() else None
+    small = columns is not None and len(columns.of) * state.problem.num_nodes <= MOST_CELLS
+    return ScoreTable(columns) if columns is not None and small else None
 
 
 class ScoreTable:
     """
-    Every score at hand, where ``serves`` holds: a decision is the smallest of a row, a change is one column.
+    Every score at hand of what `served` has: a decision is the smallest of a row, a change is one column.
 
     Columns are computed for all shapes at once, so their number hardly matters; a node's column again only when it is
     needed. They are kept, since nodes alike are filled alike: of those that the openb trace asks for three in five
@@ -110,9 +118,19 @@ class ScoreTable:
         """Note that the free capacity of ``node`` changed."""
         self._stale[node] = None
 
-    def row(self, option: int) -> FloatArray:
-        """Shape (N,): score of every node for a job in an option now, infinite without room; not to be changed."""
+    def has(self, option: int) -> bool:
+        """Return whether there is a row for an option."""
+        return option in self._columns.row
+
+    def row(self, option: int) -> FloatArray | None:
+        """
+        Shape (N,): score of every node for a job in an option now, infinite without room; not to be changed.
+
+        None for an option that the table does not have.
+        """
+        if not self.has(option):
+            return None
         for node in self._stale:
             self._scores[:, node] = self._column(node)
         self._stale.clear()
-        return self._rows[self._columns.shape[option]]
+        return self._rows[self._columns.row[option]]
