@@ -44,6 +44,7 @@ class JobClasses:
         self._label_keys = label_keys(members)
         self._numbers = {self._key(job): k for k, job in enumerate(members)}
         self._count: list[int] = np.bincount(job_class, minlength=len(members)).tolist()
+        self._related = [k for k, job in enumerate(members) if job.relations]
 
     @property
     def count(self) -> IntArray:
@@ -53,7 +54,7 @@ class JobClasses:
     @property
     def has_relations(self) -> bool:
         """Whether any job has relations to others."""
-        return any(job.relations and count for job, count in zip(self.members, self._count, strict=True))
+        return any(self._count[number] for number in self._related)
 
     @property
     def is_stale(self) -> bool:
@@ -73,6 +74,7 @@ class JobClasses:
             if number == len(self.members):
                 self.members.append(job)
                 self._count.append(0)
+                self._related += [number] if job.relations else []
             numbers.append(number)
         return numbers
 
