@@ -100,31 +100,46 @@ def requests_of(
     Yield (job, option, one node a bundle) of a mix, those with large bundles first, which fit worst later.
 
     ``number``, shape (W,), is how many jobs run in each start; ``used`` is on how many nodes each column lies. Nodes
-    of a unit take their fillings rack by rack, so equal ones lie together, and with them the bundles of a job.
+    of a unit take their fillings rack by rack, so equal ones lie together, and with them the bundles of a job: it takes
+    those of a rack that has no more of them than it has to, or else of those that have most.
     Jobs that take nothing that binds are left out: they lie in no filling.
     """
     slots = _slots(problem, units, used)
     left = [iter(jobs.tolist()) for jobs in starts.jobs]
     size = (bundle_groups.gpus * bundle_groups.milli)[starts.bundle_group]
     for start in np.lexsort((-starts.bundles, -size)).tolist():
-        nodes, bundles = slots.get(int(starts.bundle_group[start]), []), int(starts.bundles[start])
+        racks, bundles = slots.get(int(starts.bundle_group[start]), {}), int(starts.bundles[start])
         for _ in range(int(number[start])):
             job = next(left[int(starts.job_group[start])])
-            chosen, nodes[:bundles] = tuple(nodes[:bundles]), []
+            chosen = _taken(racks, bundles)
             if len(chosen) == bundles:
                 yield job, problem.options_of(job)[int(starts.place[start])], chosen
 
 
-def _slots(problem: Problem, units: Units, used: Iterable[tuple[Column, int]]) -> dict[int, list[int]]:
-    """Nodes by bundle group, one entry a bundle, by rack."""
+def _slots(problem: Problem, units: Units, used: Iterable[tuple[Column, int]]) -> dict[int, dict[int, list[int]]]:
+    """Nodes by bundle group and rack, one entry a bundle, in order."""
     rack = problem.topology.node_domain
     nodes = [iter(of_unit[np.argsort(rack[of_unit], kind="stable")].tolist()) for of_unit in units.nodes]
-    out: dict[int, list[int]] = {}
+    out: dict[int, dict[int, list[int]]] = {}
     for column, times in used:
         for _ in range(times):
             node = next(nodes[column.unit])
             for group, bundles in column.filling:
-                out.setdefault(group, []).extend([node] * bundles)
-    for slots in out.values():
-        slots.sort(key=lambda node: (int(rack[node]), node))
+                out.setdefault(group, {}).setdefault(int(rack[node]), []).extend([node] * bundles)
+    for racks in out.values():
+        for slots in racks.values():
+            slots.sort(reverse=True)  # they are taken from the end
     return out
+
+
+def _taken(racks: dict[int, list[int]], bundles: int) -> tuple[int, ...]:
+    """Take slots for a job, fewer where there are no more."""
+    free = {rack: len(slots) for rack, slots in racks.items()}
+    enough = [rack for rack in racks if free[rack] >= bundles]
+    chosen: list[int] = []
+    for rack in [min(enough, key=lambda r: (free[r], r))] if enough else sorted(free, key=lambda r: (-free[r], r)):
+        while racks[rack] and len(chosen) < bundles:
+            chosen.append(racks[rack].pop())
+        if not racks[rack]:
+            del racks[rack]
+    return tuple(chosen)
