@@ -83,9 +83,13 @@ def check_form(case: CheckCase) -> None:
             case.of_job("option", job.id, f"option {option.id!r} has {what}", held=True)
     for _, option, placement in case.known:
         _check_workers(case, option, placement)
+    right: set[tuple[int, ...]] = set()  # what was found right, by the records that alike assignments share
     for held in case.held:
-        for assignment in held.placement.assignments:
-            _check_assignment(case, held, assignment)
+        for at in held.placement.assignments:
+            of = (held.option, at.gpus, at.workers, case.machine_of.get(at.node))
+            alike = (*map(id, of), at.cpu_millicores, at.memory_mib)
+            if alike not in right and _check_assignment(case, held, at):
+                right.add(alike)
 
 
 def _check_workers(case: CheckCase, option: Option, placement: Placement) -> None:
@@ -131,7 +135,9 @@ def _missing(group: Group, counts: Mapping[str | None, int]) -> Iterator[str]:
             yield from _missing(part, counts)
 
 
-def _check_assignment(case: CheckCase, held: PlacedJob, assignment: Assignment) -> None:
+def _check_assignment(case: CheckCase, held: PlacedJob, assignment: Assignment) -> bool:
+    """Return whether nothing is wrong with an assignment."""
+    before = len(case.found) + len(case.standing)
     demand, workers, shares = held.option.demand, assignment.workers, assignment.gpus
 
     def fault(rule: str, what: str, *, stands: bool = False) -> None:
@@ -170,3 +176,4 @@ def _check_assignment(case: CheckCase, held: PlacedJob, assignment: Assignment) 
     ):
         if stated != len(workers) * each:
             fault("amounts", f"{field} is {stated}, expected {len(workers)} workers x {each} = {len(workers) * each}")
+    return before == len(case.found) + len(case.standing)

@@ -231,7 +231,12 @@ class Candidates:
         need = self._bundle(option).gpus
         if not need:
             return ()
-        gpus = self.slot_gpu[node][self.usable(option, np.array([node]))[0]].tolist()
+        if self.room_is_all(option):
+            start, end = self.problem.first_gpu[node], self.problem.first_gpu[node + 1]
+            left, milli = self.state.gpu_free_milli[start:end].tolist(), self._bundle(option).milli
+            gpus = [gpu for gpu, free in enumerate(left, start) if free >= milli]
+        else:
+            gpus = self.slot_gpu[node][self.usable(option, np.array([node]))[0]].tolist()
         if held:
             gpus = [gpu for gpu in gpus if gpu not in held]
         return tuple(gpus) if len(gpus) <= need else self._score.pick(self, option, gpus, need)
