@@ -7,6 +7,8 @@ from helpers.brute_force import Enumeration, all_places, running_outcomes
 from helpers.plan_records import plan_of
 from helpers.utilities import below_minimum
 from placeopt import Instance, Plan, violations
+from placeopt.check import Referee
+from placeopt.model import Placement
 from placeopt.problem import Allocation, Problem, compile_problem
 from strategies import Choice, odd_rounds, plans, rounds, strategy
 
@@ -47,3 +49,21 @@ def test_accepts_plans_made_job_by_job(round_: Instance, data: st.DataObject) ->
     """What fits beside what is placed already is lawful, changes of running jobs included."""
     plan: Plan = data.draw(plans(round_))
     assert violations(round_, plan) == []
+
+
+@settings(max_examples=settings().max_examples * 2)
+@given(round_=any_round, data=st.data())
+def test_a_referee_of_several_plans_finds_what_one_of_each_finds(round_: Instance, data: st.DataObject) -> None:
+    """Plans that share the records of jobs with the same place, as those of a round do, lawful and not."""
+    problem = compile_problem(round_)
+    everything, referee, records = Enumeration(problem), Referee(round_), dict[str, Placement]()
+    policy = None
+    for _ in range(4):
+        plan = plan_of(problem, data.draw(strategy(any_allocation)(problem, everything)))
+        policy = policy or plan.policy
+        shared = [known if (known := records.get(one.job)) == one else one for one in plan.placements]
+        records |= {one.job: one for one in shared}
+        plan = plan.model_copy(update={"placements": tuple(shared), "policy": policy})
+        found = referee.judge(plan)
+        event("clean" if not any(found) else "not clean")
+        assert found == Referee(round_).judge(plan)

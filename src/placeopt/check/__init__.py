@@ -47,11 +47,11 @@ running jobs hold together of one GPU never stands beyond the whole of it: such 
 from functools import cached_property
 from typing import NamedTuple
 
-from placeopt.check.case import CheckCase, Violation
+from placeopt.check.case import CheckCase, Clean, Violation
 from placeopt.check.directory import Directory
 from placeopt.check.ledger import Ledger
-from placeopt.check.rules import rules_since
-from placeopt.model import Instance, Plan
+from placeopt.check.rules import RULES, rules_since
+from placeopt.model import Instance, Plan, Policy
 
 __all__ = ["Judgement", "Ledger", "Referee", "Violation", "judge", "violations"]
 
@@ -102,10 +102,16 @@ def judge(instance: Instance, plan: Plan) -> Judgement:
 
 
 class Referee:
-    """The referee of several plans of one instance, which it reads once."""
+    """
+    The referee of several plans of one instance, which it reads once.
+
+    Of the last plan in which nothing was found it keeps the records, and what they take: where the next one has the
+    same records, only the others are read.
+    """
 
     def __init__(self, instance: Instance) -> None:
         self.instance = instance
+        self._clean: tuple[Policy, Clean] | None = None
 
     @cached_property
     def _directory(self) -> Directory:
@@ -118,6 +124,16 @@ class Referee:
             named = {placement.job for placement in placements}
             placements += tuple(running for running in self.instance.running if running.job not in named)
         case = CheckCase(plan, self.instance, self._directory, placements, self._directory.running)
-        for check in rules_since(plan, since):
+        policy, rules = plan.policy.values, rules_since(plan, since)
+        if rules is RULES:
+            known, self._clean = self._clean, None
+            if known is not None and known[0] is policy:
+                case.clean = known[1]
+        for check in rules:
             check(case)
+        nothing = not case.found and not case.standing
+        if rules is RULES and nothing:
+            self._clean = policy, Clean(case.keys, case.amounts[0])
+        if case.clean is not None and not nothing:
+            return self.judge(plan, since=since)  # all of it, and so in the order of the plan
         return Judgement(case.found, case.standing)

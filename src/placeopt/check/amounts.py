@@ -30,6 +30,8 @@ RULES = (*UNITS, "gpu_slots", "resource", "hold", "uplink", "queue_quota", "queu
 """In the order in which they complain."""
 
 OF_GPUS = frozenset({"gpu_share", "gpu_exclusive", "gpu_jobs", "gpu_memory"})
+OF_QUEUES = frozenset({"queue_quota", "queue_share"})
+"""What one leaves to others also depends on what those below it take."""
 NEVER_EXCEEDED = frozenset({"gpu_share", "gpu_slots"})
 """Running jobs may exceed all others and stay; no GPU can hold more than the whole of it."""
 

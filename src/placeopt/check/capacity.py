@@ -13,16 +13,13 @@ def check_amounts(case: CheckCase) -> None:
 
     Of a plan for some jobs the resources of which these take something are judged.
     """
-    used: Amounts = {}
-    limits, elsewhere = case.limits, case.elsewhere
+    (used, raised), limits, elsewhere = case.amounts, case.limits, case.elsewhere
 
     def taken(resource: Resource) -> int:
         return used.get(resource, 0) + elsewhere.get(resource, 0)
 
-    for held in case.held:
-        limits.add(used, held)
     over: Amounts = {}
-    for resource in used:
+    for resource in raised:
         most, amount = limits.limit(resource), taken(resource)
         if most is not None and amount + limits.queues.kept(resource, taken) > most:
             over[resource] = amount
@@ -75,7 +72,7 @@ def check_slots(case: CheckCase) -> None:
     """
     machines = case.directory.machines.values()
     with_profiles = {machine.id for machine in machines if any(gpu.profiles for gpu in machine.gpus)}
-    for held in case.held:
+    for held in case.fresh_held:
         for assignment in held.placement.assignments:
             node = case.nodes.get(assignment.node)
             plain = held.option.demand.gpu_profile is None and not assignment.starts

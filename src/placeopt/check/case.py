@@ -1,16 +1,19 @@
 """What all rules of the referee look at: instance and plan, resolved by name."""
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Literal, Protocol
 
-from placeopt.check.amounts import Limits, Resource
+from placeopt.check.amounts import OF_QUEUES, Amounts, Limits, Resource
 from placeopt.check.directory import Directory, PlacedJob, leaves_of, option_of, workers_by_node
 from placeopt.model import Assignment, Job, Option, Placement, Plan, Running
 
 Relation = Literal["same", "shrunk", "grown", "other"]
+
+Key = tuple[int, Relation | None, bool]
+"""Of a placement: which record it is, how it compares with what runs, and whether the plan says that it was moved."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +50,15 @@ class Reference(Protocol):
         """Digest of its content; None where it is not known."""
 
 
+@dataclass(frozen=True, eq=False)
+class Clean:
+    """A plan in which nothing was found, not even what stands: what another one has of it needs no second look."""
+
+    placements: Mapping[Key, Placement]
+    used: Amounts
+    """What these take, all together."""
+
+
 @dataclass(eq=False)
 class CheckCase:
     """One plan before the referee."""
@@ -62,6 +74,8 @@ class CheckCase:
     """Running jobs that the plan must leave alone or say what it does to them."""
     elsewhere: Mapping[Resource, int] = field(default_factory=dict)
     """What jobs hold that are not in ``held``."""
+    clean: Clean | None = None
+    """An earlier plan of the same instance under the same policy, of which some records may stand here again."""
     found: list[Violation] = field(default_factory=list)
     """The violations so far."""
     standing: list[Violation] = field(default_factory=list)
@@ -99,6 +113,45 @@ class CheckCase:
             if job is not None and option is not None:
                 found.append((job, option, placement))
         return found
+
+    @cached_property
+    def keys(self) -> dict[Key, Placement]:
+        """Placements of `known` by their keys, each once."""
+        moved, relation = self._moved, self.relation
+        return {(id(at), relation.get(at.job), at.job in moved): at for _, _, at in self.known}
+
+    @cached_property
+    def fresh(self) -> list[tuple[Job, Option, Placement]]:
+        """Of `known` what is not in the clean plan."""
+        if self.clean is None or len(self.keys) < len(self.known):
+            return self.known
+        there = self.clean.placements
+        return [entry for entry, key in zip(self.known, self.keys, strict=True) if key not in there]
+
+    @cached_property
+    def fresh_held(self) -> list[PlacedJob]:
+        """Of `held` the same."""
+        known = self.fresh is self.known
+        return self.held if known else [held for entry in self.fresh for held in leaves_of(*entry)]
+
+    @cached_property
+    def amounts(self) -> tuple[Amounts, Collection[Resource]]:
+        """What is taken of each resource, and those of which more may be taken than there is."""
+        limits, used = self.limits, Amounts()
+        if self.fresh is self.known or self.clean is None:
+            for held in self.held:
+                limits.add(used, held)
+            return used, used
+        used, more = self.clean.used, Amounts()
+        for key, placement in self.clean.placements.items():
+            if key not in self.keys:
+                job = self.jobs[placement.job]
+                option = option_of(job, placement.option)
+                for held in leaves_of(job, option, placement) if option is not None else ():
+                    limits.add(used, held, -1)
+        for held in self.fresh_held:
+            limits.add(limits.add(used, held) and more, held)
+        return used, [*more, *(resource for resource in used if resource[0] in OF_QUEUES and resource not in more)]
 
     @cached_property
     def on_node(self) -> dict[str, list[tuple[PlacedJob, Assignment]]]:

@@ -77,14 +77,14 @@ def check_form(case: CheckCase) -> None:
         if job is not None and option_of(job, placement.option) is None:
             known = ", ".join(repr(option.id) for option in job.options)
             case.of_job("option", job.id, f"has no option {placement.option!r}; it has {known}")
-    for job, option, _ in case.known:
+    for job, option, _ in case.fresh:
         if job.is_below_minimum(option):
             what = f"utility {option.utility_thousandths} of at least {job.utility_min_thousandths} thousandths"
             case.of_job("option", job.id, f"option {option.id!r} has {what}", held=True)
-    for _, option, placement in case.known:
+    for _, option, placement in case.fresh:
         _check_workers(case, option, placement)
     right: set[tuple[int, ...]] = set()  # what was found right, by the records that alike assignments share
-    for held in case.held:
+    for held in case.fresh_held:
         for at in held.placement.assignments:
             of = (held.option, at.gpus, at.workers, case.machine_of.get(at.node))
             alike = (*map(id, of), at.cpu_millicores, at.memory_mib)

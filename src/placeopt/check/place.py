@@ -20,7 +20,7 @@ def check_where(case: CheckCase) -> None:
     the drained flag say where work may start. A moved job starts again, even on a part of its own GPUs.
     """
     marked = case.directory.some_marked
-    for held in case.held:
+    for held in case.fresh_held:
         job = held.job
         models, flavors = held.option.demand.gpu_models, case.limits.queues.flavors(job.queue)
         if flavors and not case.stays(job.id):
@@ -63,7 +63,7 @@ def check_shape(case: CheckCase) -> None:
     plan that states the preferred levels that groups have reached states them truly.
     """
     asks: dict[int, bool] = {}  # options that jobs share are looked at once
-    for job, option, placement in case.known:
+    for job, option, placement in case.fresh:
         key = id(option)
         if key not in asks:
             asks[key] = bool(case.directory.splits_of(option)) or _asks(option)

@@ -111,11 +111,7 @@ Entries = tuple[int, tuple[tuple[int, int, int], ...]]
 
 
 def allocation_of(state: State, problem: Problem, before: Allocation, made: dict[Entries, Placement]) -> Allocation:
-    """
-    Return the best placements; fixed jobs as in ``before``.
-
-    ``made``: Those of earlier calls, and of this one afterwards: a placement that comes again is the same object.
-    """
+    """Return the best placements, of fixed jobs those ``before``; what was there, or is in ``made``, is that object."""
     option, entries, first = state.best_option_of, state.best_entries_of, state.first_slot
     node, held, workers = state.best_node, state.best_gpus, state.best_workers
     found: list[Placement | None] = list(before)
@@ -131,7 +127,8 @@ def allocation_of(state: State, problem: Problem, before: Allocation, made: dict
             found[job] = _changed(state, problem, job, key)
             continue
         if key not in made:
-            made[key] = _placement(problem, key)
+            former, placed = before[job], _placement(problem, key)
+            made[key] = placed if former is None or former != placed else former
         found[job] = made[key]
     return tuple(found)
 

@@ -23,10 +23,10 @@ MOST_STEPS = 1_000
 """Steps of a call at most: compiled they take milliseconds, whatever the clock says."""
 OFFERS = 1 / 8
 """Part of the time that offers may take while the round goes on."""
-LAST_OFFER = 2
+LAST_OFFER = 1
 """
-Time for the offer of its last plan, after all stages, in multiples of what the latest offer took: on openb and rounds
-of 10,000 jobs it takes 0.6 to 1.8 offers, and the end of the round less than is reserved for it.
+Time for the offer of its last plan, after all stages, in multiples of what the first offer took: on openb and rounds
+of 1,000 to 10,000 jobs it takes 0.45 to 1.2 of these, and the end of the round less than is reserved for it.
 """
 DEAR = 2
 """How many times as much as the plan of the relaxations one costs that is far from it, and one from there may cost."""
