@@ -93,8 +93,9 @@ def test_nothing_remembered_changes_a_decision(round_: Instance, score: str) -> 
 
 @pytest.mark.parametrize("spec", SPECS)
 @pytest.mark.parametrize(("jobs", "nodes"), [(40, 3), (150, 80)])
-def test_nor_on_few_nodes_or_many(spec: str, jobs: int, nodes: int) -> None:
-    assert_plain(compile_problem(generate(spec, jobs=jobs, nodes=nodes, gpus=8, seed=1)), "stranding")
+@pytest.mark.parametrize("score", ["stranding", "close_fit"])
+def test_nor_on_few_nodes_or_many(spec: str, jobs: int, nodes: int, score: str) -> None:
+    assert_plain(compile_problem(generate(spec, jobs=jobs, nodes=nodes, gpus=8, seed=1)), score)
 
 
 def uneven(seed: int) -> Problem:

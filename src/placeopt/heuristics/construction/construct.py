@@ -37,7 +37,8 @@ def construct(
     queue, weight = insertion_order(problem, free, surplus, chosen), weight_of(weighted, Communication)
 
     def chooser(begun: State) -> GangsByCost:
-        return GangsByCost(Candidates(begun, score_named("close_fit", problem), over), weight)
+        by = score_named("close_fit", problem)
+        return GangsByCost(Candidates(begun, by, over, for_many=problem.lies_freely), weight)
 
     return greedy(problem, queue, deadline=deadline, cancelled=cancelled, chooser=chooser)
 

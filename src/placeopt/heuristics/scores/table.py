@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import Protocol, runtime_checkable
+from typing import ClassVar, Protocol, runtime_checkable
 
 import numpy as np
 
@@ -24,6 +24,9 @@ MOST_STATES = 1 << 16
 class Columns(ABC):
     """What a job costs on a node, for all shapes of jobs at once that `served` has, each by its first option."""
 
+    in_place: ClassVar[bool] = False
+    """Whether it matters which of the GPUs of a node are free, and not only how many."""
+
     def __init__(self, state: State) -> None:
         self.state, self.problem, options = state, state.problem, state.problem.options
         options_of_table = np.flatnonzero(served(self.problem))
@@ -41,12 +44,13 @@ class Columns(ABC):
         """
         Return the score of every shape on a node, (S,), whatever it is where the shape does not fit.
 
-        ``cpu`` and ``memory`` are free on the node, ``left`` are the thousandths left of each of its GPUs, ascending.
+        ``cpu`` and ``memory`` are free on the node, ``left`` are the thousandths left of each of its GPUs, ascending;
+        in the order of the GPUs where the columns are `in_place`.
         """
 
     def fits(self, node_class: int, cpu: int, memory: int, left: tuple[int, ...]) -> BoolArray:
         """Shape (S,): whether a job of each shape has room on a node; the rest as in ``column``."""
-        enough = len(left) - np.array(left, dtype=np.int64).searchsorted(self.milli) >= self.gpus
+        enough = len(left) - np.array(sorted(left), dtype=np.int64).searchsorted(self.milli) >= self.gpus
         enough &= self.cpu <= cpu
         enough &= self.memory <= memory
         enough &= self.node_class_ok[:, node_class]
@@ -102,10 +106,11 @@ class ScoreTable:
 
     def _column(self, node: int) -> FloatArray:
         """Return the score of every shape on a node, infinite where it has no room; not to be changed."""
-        free = self._free[node].tolist()
-        left = sorted(self._left[node].tolist())
-        if left and left[0] < 0:
+        free, left = self._free[node].tolist(), self._left[node].tolist()
+        if min(left, default=0) < 0:
             left = [max(milli, 0) for milli in left]
+        if not self._columns.in_place:
+            left.sort()
         seen = (self._class[node], free[CPU], free[MEMORY], tuple(left))
         column = self._known.get(seen)
         if column is None:
