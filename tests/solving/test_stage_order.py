@@ -30,7 +30,7 @@ def _search_in_its_own_stage_only(monkeypatch: pytest.MonkeyPatch) -> None:
 def solved(name: str) -> Plan:
     """Solve until what comes after greedy and its bound has found something; the clock ends nothing."""
     cancel = threading.Event()
-    ends = ("fillings", "gpu-patterns", "filling-costs", "rounding")
+    ends = ("fillings", "gpu-patterns", "filling-costs")
     return solve(
         ROUNDS[name],
         time_limit_s=60,

@@ -123,7 +123,15 @@ def exact_method(formulation: str, solver: str) -> Method:
 
 METHODS: dict[str, Method] = {
     "auto": solver_method(
-        Relaxations("value", (GpuPatternPlan(), CapacityRelaxationBound(), Fillings(beside_patterns=True))),
+        Relaxations(
+            "value",
+            (
+                GpuPatternPlan(),
+                CapacityRelaxationBound(),
+                RoundRelaxations(for_value=True),
+                Fillings(beside_patterns=True),
+            ),
+        ),
         Relaxations("cost", (CostRelaxationBound(), RoundRelaxations(), FillingCosts())),
         Annealing(),
         Exact("counts", RACE),

@@ -14,7 +14,7 @@ from placeopt.solving.searching import OtherStart
 from placeopt.solving.stage import LevelName, StageReport
 from placeopt.solving.stages.capacity_relaxation import choose_jobs
 from placeopt.solving.stages.cost_relaxation import surplus_at_best_value
-from placeopt.terms.objective import cost, cost_alone
+from placeopt.terms.objective import cost, cost_alone, value
 
 CHECKS = 2.0
 """Time left for the offer, in multiples of what the last one took."""
@@ -32,11 +32,15 @@ class RoundRelaxations:
 
     name: ClassVar[str] = "rounding"
     uses_solver: ClassVar[bool] = True
+    for_value: bool = False
+    """Whether it comes before the prices, and so only where the jobs of the capacity relaxation are worth more."""
 
     def skip_reason(self, context: SolveContext) -> str | None:
         """Only where running jobs stay as they are, once for the same prices."""
         if context.problem.changeable:
             return "running jobs may be changed"
+        if self.for_value and not _is_worth_more(context):
+            return "the jobs of the capacity relaxation are worth no more"
         return (
             "it has run with the same jobs and prices"
             if context.has_finished(self.name, _begins_with(context))
@@ -65,6 +69,11 @@ class RoundRelaxations:
             context.handover.other_start = OtherStart(result.allocation, price)
         level: LevelName = "cost" if context.value_proven else "value"
         yield StageReport("nodes by close fit", level=level, offer=best.offer(result.allocation))
+
+
+def _is_worth_more(context: SolveContext) -> bool:
+    plan, best = context.handover.capacity_plan, context.incumbent.value
+    return plan is not None and plan.value + value(context.problem, context.open.allocation()) > best
 
 
 def _begins_with(context: SolveContext) -> tuple[int | None, ...]:
