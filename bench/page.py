@@ -43,12 +43,12 @@ gaps are means over the rounds, of the value to its bound and of the cost to its
 
     python bench/run.py baseline --against bench/baseline.jsonl
 
-A version is kept runnable as a work tree of its commit, with its own environment. The specs of `baseline` use names
-that 9be9233c has, too:
+A version is kept runnable as a work tree of its commit, with its own environment. The specs of aa40a89d use names that
+9be9233c has, too; so in a work tree of that:
 
     git worktree add ../placeopt-9be9233c 9be9233c
     make -C ../placeopt-9be9233c .venv/.installed
-    ../placeopt-9be9233c/.venv/bin/python bench/run.py baseline --out bench/baseline.jsonl
+    ../placeopt-9be9233c/.venv/bin/python bench/run.py baseline --out baseline.jsonl
 """
 ROUNDS = """\
 `python bench/run.py library middle large openb`. Plans of method `auto`; medians over the rounds of a row. The gap of
