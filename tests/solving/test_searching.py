@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 import pytest
 
 from helpers.solved import solve_until_worth
+from made_rounds import generate
 from placeopt import generators, solve
 from placeopt.heuristics import GreedyResult
 from placeopt.model import Plan
@@ -69,8 +70,8 @@ def test_it_runs_while_others_wait_or_after_them(threads: int, monkeypatch: pyte
 @NEEDS_COMPILER
 @pytest.mark.parametrize("threads", [1, 2])
 def test_it_makes_a_plan_beside_greedy_in_large_rounds(threads: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where a thread is free for it; greedy's own plan is another one."""
-    search, large = METHODS["search"], generators.generate("uniform", jobs=1_200, nodes=128, gpus=8, seed=3)
+    """Where a thread is free for it, and few jobs are alike; greedy's own plan is another one."""
+    search, large = METHODS["search"], generate("resources", jobs=1_200, nodes=128, gpus=8, seed=3)
     begun: list[bool] = []
 
     def wait(context: Any) -> None:
@@ -85,9 +86,22 @@ def test_it_makes_a_plan_beside_greedy_in_large_rounds(threads: int, monkeypatch
 
 
 @NEEDS_COMPILER
+def test_it_makes_none_beside_greedy_where_jobs_repeat(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Greedy is quick there, and slower beside it."""
+    search, large = METHODS["search"], generators.generate("uniform", jobs=1_200, nodes=128, gpus=8, seed=3)
+    begun: list[bool] = []
+    look = Other(lambda context: begun.append(context.handover.searching is not None))
+    monkeypatch.setitem(
+        METHODS, "other", replace(search, first=(replace(search.first[0], heuristics=(look,)),), turns=())
+    )
+    solve(large, method="other", time_limit_s=8.0, isolation="thread", threads=2)
+    assert begun == [False]
+
+
+@NEEDS_COMPILER
 def test_its_plan_is_read_in_the_place_of_greedys_that_is_worth_much_less(monkeypatch: pytest.MonkeyPatch) -> None:
     """Greedy that time cut short: its figures are stated, the referee does not read it, and the search goes on."""
-    search, large = METHODS["search"], generators.generate("uniform", jobs=1_200, nodes=128, gpus=8, seed=3)
+    search, large = METHODS["search"], generate("resources", jobs=1_200, nodes=128, gpus=8, seed=3)
     seen: list[tuple[int, bool, int]] = []
 
     def cut(rule: Any, problem: Any, budget: Any, deadline: float) -> GreedyResult:

@@ -22,6 +22,12 @@ JOBS_PER_KIND = 2
 """Jobs of a kind, in the mean, from which they repeat."""
 
 
+def jobs_repeat(problem: Problem) -> bool:
+    """Tell whether waiting jobs are of few kinds: then greedy knows the score of most places before it asks."""
+    waiting = [job for job in range(problem.num_jobs) if job not in problem.running]
+    return len(waiting) >= JOBS_PER_KIND * len(np.unique(problem.job_class[waiting]))
+
+
 def has_many_fractions(problem: Problem) -> bool:
     """
     Tell whether jobs of few kinds ask for many fractions of GPUs, and running jobs stay where they are.
@@ -30,14 +36,12 @@ def has_many_fractions(problem: Problem) -> bool:
     of a kind of their own: patterns count how many jobs of a kind there are, and say nothing where that is one.
     """
     options = problem.options
-    waiting = [job for job in range(problem.num_jobs) if job not in problem.running]
-    kinds = len(np.unique(problem.job_class[waiting]))
     sizes = np.unique(options.milli[options.gpus > 0])
     return (
         problem.shares_bind
         and problem.jobs_per_gpu != 1
         and len(sizes) >= MIN_SIZES
-        and len(waiting) >= JOBS_PER_KIND * kinds
+        and jobs_repeat(problem)
         and not problem.changeable
         and not shares_nest(problem)
     )

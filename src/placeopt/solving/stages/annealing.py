@@ -10,6 +10,7 @@ from typing import ClassVar
 from placeopt.search import is_compiled, what_is_missing
 from placeopt.solving import sizes
 from placeopt.solving.context import SolveContext
+from placeopt.solving.greedy_rule import jobs_repeat
 from placeopt.solving.incumbent import Offer, Refused
 from placeopt.solving.searching import Searching, has_thread
 from placeopt.solving.stage import StageReport, StatedReason
@@ -54,8 +55,8 @@ class BeginSearch:
             return "it is far ahead of greedy"
         if context.budget.params.deterministic:
             return "the search runs in its own stage only"
-        if self.before_greedy and sizes.product(context) < sizes.LARGE_PRODUCT:
-            return "greedy takes as long as it takes to begin"
+        if self.before_greedy and (sizes.product(context) < sizes.LARGE_PRODUCT or jobs_repeat(context.problem)):
+            return "greedy takes as long as it takes to begin, or jobs repeat, and it is quick"
         if self.before_greedy and (not has_thread(context) or (begun is not None and begun.rounds)):
             return "no thread is free for it"
         reason = _skip_reason(context)

@@ -22,13 +22,13 @@ from placeopt.solving.stages.bound import BeginBound
 from placeopt.solving.stages.lookahead import LookAhead
 
 RESERVE_S = 1 / 64
-RESERVE_PER_JOB_S = 1 / 65_536
-"""Seconds reserved for a first plan, reasons, the final check and the audit, fixed and per job; measured, generous."""
-RESERVE_PER_COMPILE = 8
+RESERVE_PER_JOB_S = 1 / 32_768
 """
-The same as a multiple of what compiling took in this round: it holds where the machine is busy with other work. An
-offer and the end took 5.6 times as long at 100,000 uniform jobs, 9 times at as many varied ones, 11 times on openb.
+Seconds reserved for a first plan, reasons, the final check and the audit, fixed and per job: they took 40 millionths of
+a second a job on openb, 45 at 100,000 uniform jobs, 60 at as many varied ones. More would cost openb jobs at 1 s.
 """
+RESERVE_PER_COMPILE = 4
+"""The same as a multiple of what compiling took in this round: it holds where the machine is busy with other work."""
 RESERVE_PER_PLACED, RESERVE_PER_WAITING = 1.0, 0.5
 """
 Shares of what a placed job took in the last offer that are reserved for every job that is placed, and for each that
