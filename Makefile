@@ -14,7 +14,7 @@ QUICK := tests/check tests/problem tests/terms tests/model tests/feasibility \
 	--ignore=tests/check/test_mutated_plans.py
 export NO_MKDOCS_2_WARNING := 1
 
-.PHONY: demo test types lint pages quick cover night site lock clean
+.PHONY: demo test types lint pages quick cover night sanitized wheels site lock clean
 
 demo: $(STAMP)
 	@mkdir -p out
@@ -52,7 +52,29 @@ cover: $(STAMP)
 # bench/results/campaigns.jsonl. NAMES="referee bombs" runs these alone, MINUTES=5 is the most for each.
 night: $(STAMP)
 	$(if $(NAMES),,$(BIN)/pytest -n $(WORKERS) -m night)
+	$(if $(NAMES),,$(MAKE) --no-print-directory sanitized wheels)
 	PYTHONPATH=tests $(BIN)/python -m campaigns $(or $(NAMES),all) --workers $(WORKERS) $(if $(MINUTES),--minutes $(MINUTES))
+
+# What is compiled, with a check of every address and of arithmetic that C leaves undefined: the first mistake ends the tests.
+SANITIZE := -fsanitize=address,undefined -fno-sanitize-recover=all
+sanitized: $(STAMP)
+	CFLAGS="$(SANITIZE)" LDFLAGS="$(SANITIZE)" $(BIN)/python -m pip install --quiet --disable-pip-version-check \
+		--no-build-isolation --no-deps --upgrade --target out/sanitized .
+	LD_PRELOAD="$$(cc -print-file-name=libasan.so) $$(cc -print-file-name=libubsan.so)" ASAN_OPTIONS=detect_leaks=0 \
+		PYTHONPATH=out/sanitized $(BIN)/pytest -n $(WORKERS) tests/search tests/formulations/test_compiled_packing.py
+
+# Wheels for both processors, whatever this one is: zig has a C compiler and the C library of each.
+WHEELS := out/wheels
+wheels: $(STAMP)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --upgrade --target $(WHEELS)/tools ziglang wheel
+	for processor in x86_64 aarch64; do \
+		zig="$(abspath $(BIN))/python -m ziglang cc -target $$processor-linux-gnu.2.17"; \
+		CC="$$zig" LDSHARED="$$zig -shared" PYTHONPATH=$(abspath $(WHEELS))/tools \
+		SETUPTOOLS_EXT_SUFFIX=.$$($(BIN)/python -c 'import sys; print(sys.implementation.cache_tag)')-$$processor-linux-gnu.so \
+		$(BIN)/python -m pip wheel --quiet --disable-pip-version-check --no-build-isolation --no-deps --wheel-dir $(WHEELS)/$$processor . && \
+		PYTHONPATH=$(WHEELS)/tools $(BIN)/python -m wheel tags --remove --platform-tag manylinux_2_17_$$processor $(WHEELS)/$$processor/*.whl \
+		|| exit 1; \
+	done
 
 # The documentation as a site: open site/index.html, no network needed.
 site: $(STAMP)
