@@ -25,6 +25,7 @@ from pathlib import Path
 
 from campaigns.harness import RESULTS, ROOT, Campaign, Case, run, write_down
 
+sys.path.append(str(ROOT / "bench"))  # `made_rounds`, as under pytest
 HERE = Path(__file__).parent
 PROPERTIES = {path.stem.removeprefix("test_"): path for path in sorted((HERE.parent / "properties").glob("test_*.py"))}
 CAMPAIGNS = sorted(path.stem for path in HERE.glob("*.py") if path.stem not in ("__main__", "harness"))
