@@ -6,11 +6,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from helpers.live_engine import engine_of, places, release, update
+from helpers.machines import sockets
 from helpers.plan_records import plan_of
 from placeopt import Instance, Plan, Policy
-from placeopt.build import job, machine, node
+from placeopt.build import instance, job, machine, node, running
 from placeopt.heuristics import CHOOSERS, greedy
-from placeopt.model import Communication, Interference, Job, Slowdown, Weights
+from placeopt.model import Communication, Interference, Job, Relation, Slowdown, Split, Weights
+from placeopt.model.conditions import LabelExpression
 from placeopt.problem import compile_problem
 from placeopt.topology import dgx1, minsky
 from strategies import rounds
@@ -45,6 +47,22 @@ def test_any_round(round_: Instance, method: str) -> None:
             assert bool(where(plan, name)) == bool(expected)
             assert where(plan, name) == expected or round_.policy.postpone.rule != "none"
             engine.commit(plan)
+
+
+@pytest.mark.parametrize("method", SCORES)
+def test_what_looks_beyond_room(method: str) -> None:
+    """GPUs of one socket, a node without jobs of a label: scores that know all places at once ask for these, too."""
+    crosswise, label = job("r", gpus=2), {"app": "db"}
+    apart = Relation(kind="apart", level="node", selector=(LabelExpression(key="app", operator="In", values=("db",)),))
+    whole = job("whole", gpus=2, splits=(Split(level="socket", domains=1),))
+    db, web = job("db", labels=label), job("web", relations=(apart,))
+    held = [running(crosswise, [("n0", [0, 2])])]
+    with engine_of(instance(2, [crosswise, whole], machines=[sockets(2, 2)], running=held)) as engine:
+        (at,) = where(engine.place(["whole"], method=method, explain=False), "whole")
+        assert at in [("n1", [0, 1]), ("n1", [2, 3])]
+    held = [running(db, [("n0", [0])])]
+    with engine_of(instance(2, [db, web], machines=[sockets(2, 2)], running=held)) as engine:
+        assert [node for node, _ in where(engine.place(["web"], method=method, explain=False), "web")] == ["n1"]
 
 
 def newcomer(name: str, rng: np.random.Generator, *, shares: bool) -> Job:

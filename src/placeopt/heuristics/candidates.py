@@ -97,7 +97,7 @@ class Candidates:
 
     def room_is_all(self, option: int) -> bool:
         """Return whether it is known that no rule for ``option`` looks beyond room."""
-        return self._table is not None and self._table.has(option)
+        return self._table is not None and self._table.has(option) and not self.problem.relations.hard
 
     def free_rooms(self, option: int) -> IntArray:
         """Shape (N,): ``rooms`` of every node; 0 where the job may not run."""

@@ -70,9 +70,10 @@ def served(problem: Problem) -> BoolArray:
     options = problem.options
     if not room_decides(problem) or problem.jobs_per_gpu is not None or problem.changeable:
         return np.zeros(len(options), dtype=bool)
-    splits = np.array([bool(rules) for rules in options.splits], dtype=bool)
+    laid = zip(options.splits, options.spread, options.part_level, strict=True)
+    lies = np.array([bool(splits or spread or part) for splits, spread, part in laid], dtype=bool)
     beyond = np.count_nonzero(np.delete(options.demand, (CPU, MEMORY), axis=1), axis=1)
-    by_room: BoolArray = (options.workers == 1) & (beyond == 0) & ~splits
+    by_room: BoolArray = (options.workers == 1) & (beyond == 0) & ~lies
     return by_room
 
 
