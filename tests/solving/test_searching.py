@@ -68,10 +68,14 @@ def test_it_runs_while_others_wait_or_after_them(threads: int, monkeypatch: pyte
 
 
 @NEEDS_COMPILER
-@pytest.mark.parametrize("threads", [1, 2])
-def test_it_makes_a_plan_beside_greedy_in_large_rounds(threads: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where a thread is free for it, and few jobs are alike; greedy's own plan is another one."""
-    search, large = METHODS["search"], generate("resources", jobs=1_200, nodes=128, gpus=8, seed=3)
+@pytest.mark.parametrize(
+    ("spec", "threads", "begins"), [("resources", 1, False), ("resources", 2, True), ("uniform", 2, False)]
+)
+def test_it_makes_a_plan_beside_greedy_in_large_rounds(
+    spec: str, threads: int, begins: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where a thread is free for it, and few jobs are alike, or greedy is quick; greedy's own plan is another one."""
+    search, large = METHODS["search"], generate(spec, jobs=1_200, nodes=128, gpus=8, seed=3)
     begun: list[bool] = []
 
     def wait(context: Any) -> None:
@@ -81,21 +85,8 @@ def test_it_makes_a_plan_beside_greedy_in_large_rounds(threads: int, monkeypatch
     first = replace(search.first[0], heuristics=(Other(wait),))
     monkeypatch.setitem(METHODS, "other", replace(search, first=(first,), turns=()))
     plan = solve(large, method="other", time_limit_s=8.0, isolation="thread", threads=threads)
-    assert begun == [threads == 2]
-    assert (len(plan.placements) > len(large.running)) == (threads == 2)
-
-
-@NEEDS_COMPILER
-def test_it_makes_none_beside_greedy_where_jobs_repeat(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Greedy is quick there, and slower beside it."""
-    search, large = METHODS["search"], generators.generate("uniform", jobs=1_200, nodes=128, gpus=8, seed=3)
-    begun: list[bool] = []
-    look = Other(lambda context: begun.append(context.handover.searching is not None))
-    monkeypatch.setitem(
-        METHODS, "other", replace(search, first=(replace(search.first[0], heuristics=(look,)),), turns=())
-    )
-    solve(large, method="other", time_limit_s=8.0, isolation="thread", threads=2)
-    assert begun == [False]
+    assert begun == [begins]
+    assert (len(plan.placements) > len(large.running)) == begins
 
 
 @NEEDS_COMPILER

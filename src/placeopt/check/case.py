@@ -150,7 +150,8 @@ class CheckCase:
                 for held in leaves_of(job, option, placement) if option is not None else ():
                     limits.add(used, held, -1)
         for held in self.fresh_held:
-            limits.add(limits.add(used, held) and more, held)
+            limits.add(used, held)
+            limits.add(more, held)
         return used, [*more, *(resource for resource in used if resource[0] in OF_QUEUES and resource not in more)]
 
     @cached_property

@@ -74,7 +74,8 @@ class JobClasses:
             if number == len(self.members):
                 self.members.append(job)
                 self._count.append(0)
-                self._related += [number] if job.relations else []
+                if job.relations:
+                    self._related.append(number)
             numbers.append(number)
         return numbers
 

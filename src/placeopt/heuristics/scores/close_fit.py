@@ -8,7 +8,7 @@ from placeopt.heuristics.candidates import Candidates
 from placeopt.heuristics.scores.fit import BestFit
 from placeopt.heuristics.scores.score import FloatArray, Score, closest
 from placeopt.heuristics.scores.table import Columns
-from placeopt.problem import CPU, GPU_MILLI, MEMORY, BoolArray, IntArray, Problem, State
+from placeopt.problem import BoolArray, IntArray, Problem, State
 
 BEYOND_FIT = 4.0
 """More than two scores of `BestFit` differ by: it adds shares of the largest node's GPUs, CPU and memory."""
@@ -53,16 +53,15 @@ class CloseFit(Score):
             key = (need, int(self._machine[node]), row.tobytes())
             known = self._known.get(key)
             if known is None:
-                chosen = closest(candidates.state, candidates.slot_gpu[node][usable[i]].tolist(), need)
-                distances = problem.topology.node_distances(np.array(chosen, dtype=np.int64))
-                known = self._known[key] = int(distances.sum()) // 2
+                gpus = candidates.slot_gpu[node][usable[i]].tolist()
+                known = self._known[key] = closest_path(candidates.state, gpus, need)
             path[i] = known
         score: np.ndarray = fit + BEYOND_FIT * path
         return score
 
     def columns(self, state: State) -> CloseFitColumns | None:
         """Prepare the same score for a table, where jobs of a shape repeat."""
-        made = CloseFitColumns(state, self.option_features(state.problem)[:, 0] > 0)
+        made = CloseFitColumns(state, self._fit, self.option_features(state.problem)[:, 0] > 0)
         return made if 2 * len(made.of) <= state.problem.num_jobs else None
 
 
@@ -71,13 +70,11 @@ class CloseFitColumns(Columns):
 
     in_place = True
 
-    def __init__(self, state: State, has_traffic: BoolArray) -> None:
+    def __init__(self, state: State, fit: BestFit, has_traffic: BoolArray) -> None:
         """``has_traffic``, (O,): options whose bundles have traffic between GPUs of a node."""
         super().__init__(state)
-        problem = self.problem
-        self._width = int(np.diff(problem.node_gpu_start).max(initial=0)) * GPU_MILLI or 1
-        self._largest = np.maximum(problem.node_capacity.max(axis=0, initial=0), 1)
-        self._node: dict[int, int] = {c: n for n, c in enumerate(problem.node_class.tolist())}
+        self._fit, self._demand = fit, np.column_stack((self.cpu, self.memory))
+        self._node: dict[int, int] = {c: n for n, c in enumerate(self.problem.node_class.tolist())}
         talking = np.flatnonzero(has_traffic[self.of])
         kinds, kind = np.unique(np.column_stack((self.gpus, self.milli))[talking], axis=0, return_inverse=True)
         self._kinds = [(gpus, milli, talking[kind.ravel() == k]) for k, (gpus, milli) in enumerate(kinds.tolist())]
@@ -85,9 +82,8 @@ class CloseFitColumns(Columns):
 
     def column(self, node_class: int, cpu: int, memory: int, left: tuple[int, ...]) -> FloatArray:
         """See ``Columns``."""
-        score: FloatArray = (sum(left) - self.gpus * self.milli) / self._width
-        score += 0.5 * ((cpu - self.cpu) / self._largest[CPU])
-        score += 0.5 * ((memory - self.memory) / self._largest[MEMORY])
+        free = np.array([cpu, memory], dtype=np.int64)
+        score = self._fit.score(sum(left) - self.gpus * self.milli, free - self._demand)
         for need, milli, shapes in self._kinds:
             usable = tuple([gpu for gpu, free in enumerate(left) if free >= milli])
             if len(usable) >= need:
@@ -99,7 +95,12 @@ class CloseFitColumns(Columns):
         path = self._paths.get((node_class, need, usable))
         if path is None:
             first = self.problem.first_gpu[self._node[node_class]]
-            chosen = closest(self.state, [first + gpu for gpu in usable], need)
-            distances = self.problem.topology.node_distances(np.array(chosen, dtype=np.int64))
-            path = self._paths[node_class, need, usable] = int(distances.sum()) // 2
+            path = closest_path(self.state, [first + gpu for gpu in usable], need)
+            self._paths[node_class, need, usable] = path
         return path
+
+
+def closest_path(state: State, gpus: list[int], need: int) -> int:
+    """Return the path between the ``need`` closest of some GPUs of a node."""
+    chosen = np.array(closest(state, gpus, need), dtype=np.int64)
+    return int(state.problem.topology.node_distances(chosen).sum()) // 2

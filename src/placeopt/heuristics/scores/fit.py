@@ -38,7 +38,8 @@ class BestFit(Score):
 
     def __init__(self, problem: Problem) -> None:
         """Look up the largest node."""
-        self._largest = np.maximum(problem.node_capacity.max(axis=0, initial=0), 1)
+        self._largest = np.maximum(problem.node_capacity[:, RATED].max(axis=0, initial=0), 1)
+        self._milli = GPU_MILLI * int(np.diff(problem.node_gpu_start).max(initial=0)) or 1
 
     def __call__(self, candidates: Candidates, option: int, nodes: IntArray) -> np.ndarray:
         """Score ``nodes``, on all of which a bundle of ``option`` fits."""
@@ -46,9 +47,13 @@ class BestFit(Score):
         workers = int(options.bundle_workers[option])
         gpus = np.where(candidates.slot_exists[nodes], state.gpu_free_milli[candidates.slot_gpu[nodes]], 0)
         held = workers * options.gpus[option] * options.milli[option]
-        share = (gpus.sum(axis=1) - held) / (1000 * gpus.shape[1] or 1)
-        left = (state.node_free[nodes] - workers * options.demand[option]) / self._largest
-        score: np.ndarray = share + 0.5 * left[:, CPU] + 0.5 * left[:, MEMORY]
+        left = state.node_free[nodes][:, RATED] - workers * options.demand[option, RATED]
+        return self.score(gpus.sum(axis=1) - held, left)
+
+    def score(self, milli: IntArray, left: IntArray) -> np.ndarray:
+        """Return scores of nodes where so many thousandths of GPUs, and so much CPU and memory, (..., 2), are left."""
+        parts = left / self._largest
+        score: np.ndarray = milli / self._milli + 0.5 * parts[..., 0] + 0.5 * parts[..., 1]
         return score
 
 

@@ -55,8 +55,10 @@ class BeginSearch:
             return "it is far ahead of greedy"
         if context.budget.params.deterministic:
             return "the search runs in its own stage only"
-        if self.before_greedy and (sizes.product(context) < sizes.LARGE_PRODUCT or jobs_repeat(context.problem)):
-            return "greedy takes as long as it takes to begin, or jobs repeat, and it is quick"
+        if self.before_greedy and sizes.product(context) < sizes.LARGE_PRODUCT:
+            return "greedy takes as long as it takes to begin"
+        if self.before_greedy and jobs_repeat(context.problem):
+            return "jobs repeat, so greedy is quick, and slower beside it"
         if self.before_greedy and (not has_thread(context) or (begun is not None and begun.rounds)):
             return "no thread is free for it"
         reason = _skip_reason(context)
