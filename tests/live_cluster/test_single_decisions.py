@@ -11,8 +11,7 @@ from helpers.plan_records import plan_of
 from placeopt import Instance, Plan, Policy
 from placeopt.build import instance, job, machine, node, running
 from placeopt.heuristics import CHOOSERS, greedy
-from placeopt.model import Communication, Interference, Job, Relation, Slowdown, Split, Weights
-from placeopt.model.conditions import LabelExpression
+from placeopt.model import Communication, Interference, Job, LabelExpression, Relation, Slowdown, Split, Weights
 from placeopt.problem import compile_problem
 from placeopt.topology import dgx1, minsky
 from strategies import rounds
