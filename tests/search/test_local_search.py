@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from functools import cache
 
+import numpy as np
 import pytest
 
 from helpers.brute_force import optimum
@@ -80,6 +81,30 @@ def test_plans_are_lawful_and_cost_what_is_said(kind: str) -> None:
         assert without_broken(problem, allocation) == allocation, seed
 
 
+@pytest.mark.parametrize("kind", KINDS)
+def test_nodes_of_more_gpus_than_a_set_holds(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each search sees some GPUs of a node, beside each other; jobs on others stay, and cost what they cost."""
+    monkeypatch.setattr("placeopt.search.hardware.MOST_GPUS", 1)
+    stayed = 0
+    for seed, _, problem in rounds_of(kind):
+        weighted = weighted_costs(problem)
+        if not np.diff(problem.node_gpu_start).max() > 1:
+            continue
+        before = running_alone(problem)
+        for turn in range(3):
+            search = LocalSearch(problem, before, weighted, seed=seed + turn)
+            search.advance(STEPS)
+            allocation = search.allocation()
+            assert search.cost == cost(problem, allocation, weighted), (seed, turn)
+            assert without_broken(problem, allocation) == allocation, (seed, turn)
+            assert figures(problem, allocation)[0] >= figures(problem, before)[0], (seed, turn)
+            stays = [job for job in range(problem.num_jobs) if search.state.fixed[job] and before[job] is not None]
+            assert [allocation[job] for job in stays] == [before[job] for job in stays]
+            stayed += len(stays)
+            before = allocation
+    assert stayed
+
+
 @pytest.mark.parametrize("kind", ["relations", "trees"])
 def test_the_best_value_is_found(kind: str) -> None:
     """In nearly all rounds of up to four jobs that must be near, apart, or together; trees have one option each."""
@@ -117,6 +142,7 @@ LARGER = [
     generate("gangs", jobs=30, nodes=6, gpus=8, seed=2),
     generate("fractions", jobs=30, nodes=6, gpus=4, seed=3),
     generate("uniform", jobs=12, nodes=3, gpus=16, seed=4),
+    generate("uniform", jobs=90, nodes=2, gpus=64, seed=5),
 ]
 
 

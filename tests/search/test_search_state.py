@@ -2,7 +2,6 @@
 
 from helpers.brute_force import placements
 from placeopt import build, search
-from placeopt.generators import generate
 from placeopt.model import Domain
 from placeopt.problem import compile_problem
 from placeopt.terms import cost, weighted_costs
@@ -22,13 +21,6 @@ def test_what_has_no_differences_is_named() -> None:
         if not missing:
             return
     raise AssertionError(missing)
-
-
-def test_nodes_of_more_gpus_than_bits_are_named() -> None:
-    """A set of 63 GPUs has no room for a bit more in a signed integer of 64 bits."""
-    for gpus, reason in ((62, None), (63, "nodes of more than 62 GPUs")):
-        problem = compile_problem(generate("uniform", jobs=1, nodes=1, gpus=gpus, seed=1))
-        assert search.what_is_missing(problem, weighted_costs(problem)) == reason
 
 
 def test_a_node_outside_of_all_racks_leaves_others_inside() -> None:

@@ -3,8 +3,9 @@
 from placeopt.search.account_trees import account_facts
 from placeopt.search.accounts import have_room
 from placeopt.search.annealing import is_compiled
-from placeopt.search.arrays import placement_of, put, state_of, write
+from placeopt.search.arrays import state_of
 from placeopt.search.coverage import what_is_judged, what_is_missing
+from placeopt.search.entries import placement_of, put, write
 from placeopt.search.limits import has_room, load_links, may_hold, open_gpus
 from placeopt.search.search import LocalSearch
 from placeopt.search.state import State

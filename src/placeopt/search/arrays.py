@@ -1,22 +1,30 @@
-"""A compiled problem as the state of the local search, and placements as entries and back."""
+"""A compiled problem as the state of the local search."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
-from itertools import pairwise
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
-from placeopt.problem import UNLIMITED, Allocation, IntArray, Placement, Problem, change_of
+from placeopt.problem import UNLIMITED, Allocation, IntArray, Problem, change_of
 from placeopt.problem import State as ProblemState
-from placeopt.problem.changes import change_limits, restarted
+from placeopt.problem.changes import change_limits
 from placeopt.search import memory
 from placeopt.search.account_trees import account_facts
-from placeopt.search.coverage import MOST_SUM, Judged, more_than_all
-from placeopt.search.hardware import INSIDE, MOST_GPUS, TABLE_GPUS, NodeKinds, mask_of, node_kinds, path_of_sets
-from placeopt.search.placing import place
+from placeopt.search.coverage import MOST_SUM, Judged, more_than_all, out_of_sight
+from placeopt.search.entries import put, write
+from placeopt.search.hardware import (
+    INSIDE,
+    MOST_GPUS,
+    TABLE_GPUS,
+    NodeKinds,
+    in_sight,
+    mask_of,
+    node_kinds,
+    path_of_sets,
+)
 from placeopt.search.state import State
 from placeopt.search.tables import block, reals, row, table
 from placeopt.terms import Weighted, cost
@@ -25,6 +33,7 @@ from placeopt.terms.costs.fragmentation import Fragmentation
 from placeopt.terms.costs.interference import Interference
 from placeopt.terms.costs.resource import ResourceCost
 from placeopt.terms.objective import weight_of
+from placeopt.terms.protocols import Cost
 
 LOOK = 64
 """Nodes with room that decide where a job goes, and nodes all of which are looked at: work, not quality, ends there."""
@@ -52,20 +61,22 @@ def state_of(
     """
     nothing: Allocation = (None,) * problem.num_jobs
     idle = ProblemState(problem, nothing)
-    may_change = jobs_that_may_change(problem, allocation) if judged is None else frozenset[int]()
+    seen = in_sight(problem, seed)
+    kinds, hidden = node_kinds(problem, seen), out_of_sight(problem, allocation, seen)
+    may_change = jobs_that_may_change(problem, allocation) - hidden if judged is None else frozenset[int]()
     facts: dict[str, object] = {
-        **_nodes(problem, node_kinds(problem)),
-        **_options(problem, node_kinds(problem)),
-        **_jobs(problem, judged, may_change),
+        **_nodes(problem, kinds, seen),
+        **_options(problem, kinds),
+        **_jobs(problem, judged, may_change, hidden),
         **_changes(problem, allocation, may_change),
         **_search(problem, seed),
         **_zones(problem, judged),
-        **_room(problem, idle),
+        **_room(problem, idle, seen),
         **account_facts(problem, idle),
         "path_price": weight_of(weighted, Communication),
         "excess_price": weight_of(weighted, Interference) if problem.slowdown.any() else 0,
-        "excess_counts": judged is None or not any(isinstance(w.cost, Interference) for w in judged.weighted),
-        "gap_price": weight_of(weighted, Fragmentation),
+        "excess_counts": not _asks(judged, Interference),
+        "gap_price": 0 if _asks(judged, Fragmentation) else weight_of(weighted, Fragmentation),
         "option_price": weight_of(weighted, ResourceCost),
         "cost": cost(problem, nothing, weighted),
     }
@@ -81,87 +92,18 @@ def state_of(
             put(state, problem, job, held)
             memory.note(state, job)
     memory.keep(state)
-    if judged is not None:
+    if judged is not None or hidden:
         state.cost = cost(problem, allocation, weighted)
     memory.save(state)
     return state
 
 
-def put(state: State, problem: Problem, job: int, placement: Placement) -> None:
-    """Place a job as ``placement`` says."""
-    state.entries[job] = write(state, problem, state.first_slot[job], placement)
-    place(state, job, placement.option)
+def _asks(judged: Judged | None, kind: type[Cost]) -> bool:
+    """Tell whether a cost is asked for by its definition alone."""
+    return judged is not None and any(isinstance(w.cost, kind) for w in judged.weighted)
 
 
-def write(state: State, problem: Problem, first: int, placement: Placement) -> int:
-    """Write the entries of a placement to slots from ``first`` on; return how many there are."""
-    gpus, first_gpu = int(problem.options.gpus[placement.option]), problem.first_gpu
-    held: dict[int, list[int]] = {}
-    for rank, node in enumerate(placement.nodes):
-        of_node = held.setdefault(node, [0, 0])
-        of_node[0] |= mask_of(gpu - first_gpu[node] for gpu in placement.gpus[rank * gpus : (rank + 1) * gpus])
-        of_node[1] += 1
-    for slot, (node, (mask, workers)) in enumerate(held.items(), first):
-        state.slot_node[slot], state.slot_gpus[slot], state.slot_workers[slot] = node, mask, workers
-    return len(held)
-
-
-Entries = tuple[int, tuple[tuple[int, int, int], ...]]
-"""A placement as the search holds it: its option, then node, GPUs and workers of each slot."""
-
-
-def allocation_of(state: State, problem: Problem, before: Allocation, made: dict[Entries, Placement]) -> Allocation:
-    """Return the best placements, of fixed jobs those ``before``; what was there, or is in ``made``, is that object."""
-    option, entries, first = state.best_option_of, state.best_entries_of, state.first_slot
-    node, held, workers = state.best_node, state.best_gpus, state.best_workers
-    found: list[Placement | None] = list(before)
-    for job in range(problem.num_jobs):
-        if state.fixed[job]:
-            continue
-        if option[job] < 0:
-            found[job] = None
-            continue
-        slots = range(first[job], first[job] + entries[job])
-        key = option[job], tuple([(node[slot], held[slot], workers[slot]) for slot in slots])
-        if state.home[job] >= 0:
-            found[job] = _changed(state, problem, job, key)
-            continue
-        if key not in made:
-            former, placed = before[job], _placement(problem, key)
-            made[key] = placed if former is None or former != placed else former
-        found[job] = made[key]
-    return tuple(found)
-
-
-def placement_of(state: State, problem: Problem, job: int) -> Placement | None:
-    """Return the placement of a job as it stands; None where it waits."""
-    if state.option[job] < 0:
-        return None
-    slots = range(state.first_slot[job], state.first_slot[job] + state.entries[job])
-    held = [(state.slot_node[slot], state.slot_gpus[slot], state.slot_workers[slot]) for slot in slots]
-    key = state.option[job], tuple(held)
-    return _changed(state, problem, job, key) if state.home[job] >= 0 else _placement(problem, key)
-
-
-def _changed(state: State, problem: Problem, job: int, entries: Entries) -> Placement:
-    """Return the placement of a running job that may be changed: the very one that runs where it lies at home."""
-    slots = range(state.first_slot[job], state.first_slot[job] + state.home_entries[job])
-    at_home = tuple([(state.home_node[slot], state.home_gpus[slot], state.home_workers[slot]) for slot in slots])
-    if entries == (state.home[job], at_home):
-        return problem.running[job]
-    return restarted(problem, job, _placement(problem, entries))
-
-
-def _placement(problem: Problem, entries: Entries) -> Placement:
-    option, slots = entries
-    nodes, gpus = list[int](), list[int]()
-    for node, held, workers in slots:
-        nodes += [node] * workers
-        gpus += [problem.first_gpu[node] + bit for bit in range(held.bit_length()) if held >> bit & 1]
-    return Placement(option, tuple(nodes), tuple(gpus))
-
-
-def _nodes(problem: Problem, kinds: NodeKinds) -> dict[str, object]:
+def _nodes(problem: Problem, kinds: NodeKinds, seen: Sequence[range]) -> dict[str, object]:
     """Return what nodes, kinds of nodes and domains are."""
     topology, size = problem.topology, problem.num_nodes
     lineage = [topology.node_ancestors(n)[::-1] for n in range(size)]
@@ -189,8 +131,8 @@ def _nodes(problem: Problem, kinds: NodeKinds) -> dict[str, object]:
         "resources": problem.node_capacity.shape[1],
         "depth": depth,
         "kind": row(kinds.of_node),
-        "gpus": row(np.diff(problem.node_gpu_start)),
-        "first_gpu": row(problem.node_gpu_start[:-1]),
+        "gpus": row([len(gpus) for gpus in seen]),
+        "first_gpu": row([gpus.start for gpus in seen]),
         "node_class": row(problem.node_class),
         "above": table([[*domains, *[-1] * (depth - len(domains))] for domains in lineage]),
         "uplink": row(topology.domain_uplink),
@@ -254,7 +196,9 @@ def _options(problem: Problem, kinds: NodeKinds) -> dict[str, object]:
     }
 
 
-def _jobs(problem: Problem, judged: Judged | None, may_change: frozenset[int]) -> dict[str, object]:
+def _jobs(
+    problem: Problem, judged: Judged | None, may_change: frozenset[int], hidden: frozenset[int]
+) -> dict[str, object]:
     """Return what the jobs are, and how many slots for entries each has."""
     k, start, options = problem.job_class, problem.class_option_start, problem.options
     most = problem.most_of_class(options.bundles)[k]
@@ -265,7 +209,7 @@ def _jobs(problem: Problem, judged: Judged | None, may_change: frozenset[int]) -
     size = np.zeros(problem.num_classes, dtype=np.int64)
     size[some] = options.total_milli[start[:-1][some]]
     fixed = np.zeros(problem.num_jobs, dtype=np.int64)
-    fixed[list(problem.running)] = 1
+    fixed[[*problem.running, *hidden]] = 1
     possible = np.asarray(options.node_class_ok.any(axis=1), dtype=np.int64)
     fixed[problem.most_of_class(possible)[k] == 0] = 1  # it fits nowhere
     fixed[list(may_change)] = 0
@@ -373,10 +317,9 @@ def _scarcity(problem: Problem) -> NDArray[np.float64]:
     return scarcity
 
 
-def _room(problem: Problem, idle: ProblemState) -> dict[str, object]:
+def _room(problem: Problem, idle: ProblemState, seen: Sequence[range]) -> dict[str, object]:
     """Return what is free before any job is placed: all but what jobs hold that the problem does not list."""
-    start = problem.first_gpu
-    free = [mask_of(np.flatnonzero(idle.gpu_jobs[a:b] == 0).tolist()) for a, b in pairwise(start)]
+    free = [mask_of(np.flatnonzero(idle.gpu_jobs[gpus.start : gpus.stop] == 0).tolist()) for gpus in seen]
     every = [left for level, left in zip(problem.levels, idle.level_free, strict=True) if level.name not in INSIDE]
     return {
         "node_free": table(idle.node_free),

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from placeopt.problem import BoolArray, IntArray, Problem
+from placeopt.problem import Allocation, BoolArray, IntArray, Problem
 from placeopt.problem.tree import levels_of
-from placeopt.search.hardware import MOST_GPUS
+from placeopt.search.hardware import hides_gpus
 from placeopt.terms import Weighted
 from placeopt.terms.costs.communication import Communication
 from placeopt.terms.costs.fragmentation import Fragmentation
@@ -33,8 +33,6 @@ def what_is_missing(problem: Problem, weighted: tuple[Weighted, ...]) -> str | N
 
 
 def _missing(problem: Problem, weighted: tuple[Weighted, ...]) -> Iterator[str]:
-    if np.diff(problem.node_gpu_start).max(initial=0) > MOST_GPUS:
-        yield f"nodes of more than {MOST_GPUS} GPUs"
     if problem.policy.priorities != "price":
         yield "strict priorities"
     sums = more_than_all(problem) * (1 + len(problem.changeable)) + sum(w.weight * w.worst for w in weighted)
@@ -48,6 +46,16 @@ def more_than_all(problem: Problem) -> int:
     most = problem.most_of_class(problem.options.value)
     changes = len(problem.changeable) * (problem.policy.changes.move_price + problem.policy.changes.preemption_price)
     return 1 + int(most[problem.job_class].sum()) + int(most[held].sum()) + changes
+
+
+def out_of_sight(problem: Problem, allocation: Allocation, seen: Sequence[range]) -> frozenset[int]:
+    """Return the jobs that hold GPUs of which the search sees nothing, and the members of their trees: these stay."""
+    if not hides_gpus(problem):
+        return frozenset()
+    sight = {gpu for gpus in seen for gpu in gpus}
+    every = [*enumerate(allocation), *problem.running.items()]
+    hidden = {job for job, held in every if held is not None and not sight.issuperset(held.gpus)}
+    return frozenset(hidden | {job for tree in problem.trees if hidden & {*tree.members} for job in tree.members})
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,7 +92,8 @@ def what_is_judged(problem: Problem, weighted: tuple[Weighted, ...]) -> Judged |
     disturbed = problem.policy.interference.model != "pairwise" or (
         problem.base_load is not None and any(problem.base_load.tenants)
     )
-    known = tuple(kind for kind in COVERED if kind is not Interference or not disturbed)
+    unknown = (Interference, Fragmentation) if hides_gpus(problem) else (Interference,) if disturbed else ()
+    known = tuple(kind for kind in COVERED if kind not in unknown)
     costs = tuple(w for w in weighted if type(w.cost) not in known)
     by_edges = _by_edges(problem)
     paths = tuple(w for w in weighted if isinstance(w.cost, Communication) and by_edges.any())

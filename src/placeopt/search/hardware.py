@@ -11,11 +11,24 @@ import numpy as np
 from placeopt.problem import IntArray, Problem
 
 MOST_GPUS = np.iinfo(np.int64).bits - 2
-"""GPUs of a node whose sets are bits of a signed integer of 64 bits, with room for one bit more."""
+"""GPUs of a node that a search sees: sets are bits of a signed integer of 64 bits, with room for one bit more."""
 TABLE_GPUS = 8
 """GPUs of a node up to which facts of each of their sets stand in tables, 256 sets."""
 INSIDE = ("node", "socket", "numa", "switch")
 """Levels of fragmentation whose domains lie inside of one node."""
+
+
+def hides_gpus(problem: Problem) -> bool:
+    """Tell whether some node has more GPUs than a search sees."""
+    return bool(np.diff(problem.node_gpu_start).max(initial=0) > MOST_GPUS)
+
+
+def in_sight(problem: Problem, seed: int) -> list[range]:
+    """Return the GPUs of each node that a search of this seed sees: all, or `MOST_GPUS` beside each other."""
+    start, number = problem.node_gpu_start[:-1], np.diff(problem.node_gpu_start)
+    seen = np.minimum(number, MOST_GPUS)
+    first = start + seed % (number - seen + 1)
+    return [range(a, b) for a, b in zip(first.tolist(), (first + seen).tolist(), strict=True)]
 
 
 def mask_of(gpus: Iterable[int]) -> int:
@@ -34,31 +47,31 @@ class Kind:
 
     problem: Problem
     node: int
-
-    @property
-    def slots(self) -> slice:
-        """The GPUs of the node that stands for all."""
-        start = self.problem.node_gpu_start
-        return slice(int(start[self.node]), int(start[self.node + 1]))
+    slots: slice  # GPUs of the node that stands for all
 
     @property
     def gpus(self) -> int:
         """Number of GPUs."""
         return int(self.slots.stop) - int(self.slots.start)
 
+    @property
+    def _in_machine(self) -> slice:
+        first = self.problem.first_gpu[self.node]
+        return slice(self.slots.start - first, self.slots.stop - first)
+
     @cached_property
     def distance(self) -> IntArray:
         """Shape (g, g): distances between the GPUs."""
         topology = self.problem.topology
         table: IntArray = topology.distance[topology.node_machine[self.node]]
-        return table
+        return table[self._in_machine, self._in_machine]
 
     @cached_property
     def way_out(self) -> IntArray:
         """Shape (g,): distance of each GPU from the domain of the node."""
         topology = self.problem.topology
         out: IntArray = topology.root[topology.node_machine[self.node]] + topology.node_uplink[self.node]
-        return out
+        return out[self._in_machine]
 
     @cached_property
     def switches(self) -> list[int]:
@@ -119,23 +132,26 @@ class NodeKinds:
         return np.array([[*sets, *[0] * (longest - len(sets))] for sets in of_kind], np.int64)
 
 
-def node_kinds(problem: Problem) -> NodeKinds:
-    """Group the nodes by machine, types of GPUs, and whether they lie in domains of the levels of fragmentation."""
+def node_kinds(problem: Problem, seen: Sequence[range]) -> NodeKinds:
+    """
+    Group the nodes by machine, types of GPUs, and whether they lie in domains of the levels of fragmentation.
+
+    ``seen``: See `in_sight`.
+    """
     found: dict[tuple[int, bytes, bytes], int] = {}
     first: list[int] = []
     of_node = np.zeros(problem.num_nodes, dtype=np.int64)
-    start = problem.first_gpu
     inside = np.array([level.gpu_to_domain >= 0 for level in problem.levels], dtype=bool).reshape(
         len(problem.levels), problem.num_gpus
     )
     for n, machine in enumerate(problem.topology.node_machine.tolist()):
-        slots = slice(start[n], start[n + 1])
+        slots = slice(seen[n].start, seen[n].stop)
         key = machine, problem.gpu_type[slots].tobytes(), inside[:, slots].tobytes()
         if key not in found:
             found[key] = len(first)
             first.append(n)
         of_node[n] = found[key]
-    return NodeKinds(tuple(Kind(problem, n) for n in first), of_node)
+    return NodeKinds(tuple(Kind(problem, n, slice(seen[n].start, seen[n].stop)) for n in first), of_node)
 
 
 def path_of_sets(kind: Kind) -> IntArray:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from placeopt.problem import Allocation, Move, Problem
 from placeopt.problem import State as ProblemState
 from placeopt.search import annealing, memory, moves, placing, rng
-from placeopt.search.arrays import placement_of
 from placeopt.search.coverage import Judged
+from placeopt.search.entries import placement_of
 from placeopt.search.state import State
 from placeopt.terms.objective import part_cost
 from placeopt.terms.protocols import Part

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from placeopt.problem import Allocation, Placement, Problem
 from placeopt.search import annealing
-from placeopt.search.arrays import Entries, allocation_of, state_of
+from placeopt.search.arrays import state_of
 from placeopt.search.coverage import what_is_judged
+from placeopt.search.entries import Entries, allocation_of
 from placeopt.search.judge import Judge
 from placeopt.terms import Weighted
 
