@@ -103,6 +103,7 @@ def test_a_killed_one_is_survived_and_named() -> None:
     threading.Timer(0.3, lambda: setattr(slow, "end", Solution("optimal", "none", BEST, 227, 227))).start()
     solution = run(Script(end=killed()), slow)
     assert (solution.status, solution.failed, solution.message) == ("optimal", False, "highs: ended with signal 9")
+    assert solution.outlived == solution.message
 
 
 CLAIM = Solution("infeasible")

@@ -2,12 +2,15 @@
 
 import threading
 from collections.abc import Callable
+from functools import partial
+from itertools import count
+from typing import Any
 
 import numpy as np
 import pytest
 
 from helpers.wrong_solver import installed
-from placeopt import Engine, Plan, Policy, audit, violations
+from placeopt import Engine, Plan, Policy, audit, read_instance, violations
 from placeopt.build import instance, job
 from placeopt.linear import LinearModel
 from placeopt.model import Stage, Weights
@@ -78,6 +81,24 @@ def test_a_clock_that_ends_a_solve_in_deterministic_mode_is_the_limit() -> None:
     """Work ends solves there; a plan in which the clock had a say need not be the same again."""
     plan, _ = solved(lambda _: Solution("no_solution", "time", bound=10), "counts-cpsat", deterministic=True)
     assert plan.limit == "time"
+
+
+def test_a_failed_solve_is_named_whatever_later_slices_say(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The second relaxation is that of the fillings, whose record later slices write again."""
+    solves = count()
+
+    def solve(inner: Callable[..., Solution], solver: str, model: LinearModel, options: SolveOptions, **kw: Any) -> Any:
+        if options.relax and next(solves) == 1:
+            return Solution("error", message=DIED, failed=True)
+        return inner(solver, model, options, **kw)
+
+    with Engine(isolation="thread") as engine:
+        runner = engine._solver._runners[0]
+        monkeypatch.setattr(runner, "solve", partial(solve, runner.solve))
+        plan = engine.solve(
+            read_instance("instances/generated/varied-50x16x4-s1.json.gz"), time_limit_s=2, deterministic=True
+        )
+    assert DIED in next(stage.detail for stage in plan.stages if stage.name == "filling-costs")
 
 
 class _Noticed(threading.Event):

@@ -108,9 +108,10 @@ def _is_infeasible(ended: dict[str, Solution]) -> bool:
 def _conclusion(reading: Reading, ended: dict[str, Solution], limit: Limit) -> Solution:
     """The outcome; ``limit`` is what ended the race from outside, if anything did."""
     causes = [f"{name}: {solution.message}" for name, solution in ended.items() if solution.failed]
+    outlived = "; ".join(causes)
     if _is_infeasible(ended):
         if reading.values is None:
-            return reading.conclude("infeasible", message="; ".join(causes))
+            return replace(reading.conclude("infeasible", message=outlived), outlived=outlived)
         causes.append("one solver claims infeasible, against a verified solution")
     failed = False
     if reading.is_at_gap:
@@ -119,7 +120,7 @@ def _conclusion(reading: Reading, ended: dict[str, Solution], limit: Limit) -> S
     elif limit == "none":
         failed = all(solution.failed for solution in ended.values())
         limit = max((solution.limit for solution in ended.values() if solution.failed == failed), key=LIMITS.index)
-    return reading.cut(limit, "; ".join(causes), failed=failed)
+    return replace(reading.cut(limit, "; ".join(causes), failed=failed), outlived="" if failed else outlived)
 
 
 class Beside:

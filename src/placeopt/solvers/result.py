@@ -95,6 +95,7 @@ class Solution:
     """Shape ``(n,)``: values of the relaxation, within tolerances and not verified."""
     basis: Basis | None = None  # of the relaxation, where one was asked for
     rounded: IntArray | None = None  # (n,) the relaxation rounded by diving, not verified
+    outlived: str = ""  # why one solver of a race failed, where another went on; also part of ``message``
     failed: bool = False
     """
     The solver was killed, crashed, ran out of memory, could not start or contradicted itself; ``message`` says which.

@@ -127,7 +127,8 @@ class SolveContext:
     - ``ahead``: What look-ahead decided, where it narrowed the round.
     - ``stages``: Records of the stages that ran, for the plan. No stage reads them.
     - ``skipped``: Name and reason of every stage that did not run, for logs.
-    - ``last_solver_error``: Why the latest solve failed that no stage has reported yet.
+    - ``solver_error``: Why a solver failed, where no record has it yet.
+    - ``solver_errors``: The latest such cause in each record, by its name.
 
     Raises ``BadInput`` if running jobs that may be changed contradict each other.
     """
@@ -152,7 +153,7 @@ class SolveContext:
         self.ahead: LookaheadDecision | None = None
         self.stages: list[StageRecord] = []
         self.skipped: list[tuple[str, str]] = []
-        self.last_solver_error = ""
+        self.solver_error, self.solver_errors = "", dict[str, str]()
         self._draws = 0
         self.solvers = solvers or SolverRunners(self, ())
         self._on_progress = on_progress

@@ -51,7 +51,7 @@ class SolverRunners:
         on_progress: Callable[[Progress], None] | None = None,
     ) -> Solution:
         """Solve a model before the deadline of the stages; see `Solve`."""
-        context, budget = self._context, self._context.budget
+        budget = self._context.budget
         deadline, cancel = budget.deadline, budget.cancelled
         if solver == RACE:
             solution = race(self._runners, model, options, deadline=deadline, on_progress=on_progress, cancel=cancel)
@@ -60,9 +60,13 @@ class SolverRunners:
             solution = runner.solve(solver, model, options, deadline=deadline, on_progress=on_progress, cancel=cancel)
         if not solution.failed:
             budget.note_limit(solution.limit)  # where the runner received Ctrl-C, no stage after this one begins
-        else:
-            context.last_solver_error = solution.message or f"ended by {solution.limit}"
+        self.note(solution)
         return solution
+
+    def note(self, solution: Solution) -> None:
+        """Keep why a solver failed for the record of the stage that asked it; those that work beside are asked late."""
+        cause = (solution.message or f"ended by {solution.limit}") if solution.failed else solution.outlived
+        self._context.solver_error = cause or self._context.solver_error
 
     def begin(self, solver: str, model: LinearModel, options: SolveOptions) -> Beside:
         """Begin to solve a model beside stages; it costs them no time, so it may take until the plan is due."""

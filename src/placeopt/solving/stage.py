@@ -199,14 +199,16 @@ def _record(context: SolveContext, stage: str, report: StageReport, started: flo
     Record what a stage did; objective and bound are those of the level it worked on.
 
     What it did in later slices adds to the same record, which says what it did last, and the most that came of it; a
-    fault stays.
+    fault stays, and so does why a solver failed.
     """
-    name, detail, error = report.step or stage, report.detail, context.last_solver_error
+    name, detail = report.step or stage, report.detail
     if report.refusal is not None:
         detail = "; ".join(part for part in (detail, f"refused by the referee: {report.refusal}") if part)
-    if error and error not in detail:
+    if context.solver_error:
+        context.solver_errors[name], context.solver_error = context.solver_error, ""
+    error = context.solver_errors.get(name, "")
+    if error not in detail:
         detail = "; ".join(part for part in (detail, f"a solve failed: {error}") if part)
-    context.last_solver_error = ""
     at_value, incumbent, bounds = report.level == "value", context.incumbent, context.bounds
     outcome, seconds = _outcome(report, improved=improved), context.budget.seconds_since(started)
     at = next((i for i, record in enumerate(context.stages) if record.name == name), len(context.stages))

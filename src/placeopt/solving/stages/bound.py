@@ -98,6 +98,8 @@ class Bound:
             solution = begun.bound(budget.left_s)
             if not begun.rounds or solution is None:
                 begun.beside.drop()
+            if solution is not None:
+                context.solvers.note(solution)
             if _is_proven(context):
                 yield StageReport(ALREADY_PROVEN, "skipped")
                 return

@@ -65,8 +65,10 @@ def _rounded(context: SolveContext, patterns: GpuPatterns) -> IntArray | None:
     if begun is not None and begun.rounds:
         found = begun.beside.wait(seconds) or begun.beside.latest
         begun.beside.drop()
-        if isinstance(found, Solution) and found.rounded is not None:
-            return found.rounded
+        if isinstance(found, Solution):
+            context.solvers.note(found)
+            if found.rounded is not None:
+                return found.rounded
         if found is not None and found.relaxed_values is not None:
             return rounded_down(found.relaxed_values)
     options = replace(budget.whole_options(), relax=True, rounding=rounding_of(context.problem, patterns))
