@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import statistics
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable
 
+from curves import memory_section, primal_section, sizes_section
 from history import COLUMNS, Cells, history
 from rounds import GREEDY, gap_percent
+from sections import section, span
 from spec import FAILED, Row, latest
 from specs import BASELINE, NAMES, read_spec
 
@@ -88,10 +90,6 @@ LIVE = """\
 `python bench/run.py live differences service`. Calls of a resource manager to a busy cluster of nodes of 8 GPUs:
 milliseconds of the wall clock. Over HTTP every change is on disk before its reply.
 """
-MEMORY = """\
-`python bench/run.py memory`. Resident memory of the process that plays the rounds of a day (2,880, one after
-the other), with explanations, readings and what-ifs between them.
-"""
 SOLVERS = """\
 `python bench/run.py solvers`. 5 s a case, one thread; gaps are to the best value known (`instances/best.solu`).
 """
@@ -115,7 +113,9 @@ def page(rows: list[Row]) -> str:
         COMMANDS,
         section("Versions", VERSIONS.format(baseline=baseline), rows, COLUMNS, history(rows)),
         rounds_section(results),
+        sizes_section(results.get("curve", [])),
         unseen_section(results.get("unseen", [])),
+        primal_section([row for row in rows if row["spec"] == "primal"]),
         online_section(results.get("online", [])),
         proofs_section([row for row in rows if row["spec"] == "proofs"]),
         certificates_section(results.get("certificates", [])),
@@ -308,25 +308,6 @@ def live_section(results: Results) -> str:
     return section("Live calls", LIVE, rows, columns, lines)
 
 
-def memory_section(rows: list[Row]) -> str:
-    """Return how memory goes on over the rounds of a day, as a table and drawn."""
-    runs: dict[str, list[Row]] = {}
-    for row in rows:
-        if FAILED not in row:
-            runs.setdefault(row["round"], []).append(row)
-    lines: list[Cells] = []
-    pictures = ""
-    for name, some in runs.items():
-        mib = [row["mib"] for row in some]
-        lines.append((name, mib[0], mib[len(mib) // 2], mib[-1], max(mib), span([row["load"] for row in some])))
-        hours = ", ".join(str(number + 1) for number in range(len(mib)))
-        axes = f'    x-axis "hour" [{hours}]\n    y-axis "MiB" 0 --> {1.2 * max(mib):.0f}\n'
-        curve = f'    title "{name}"\n{axes}    line {mib}'
-        pictures += f"\n```mermaid\nxychart-beta\n{curve}\n```\n"
-    columns = ("through", "MiB after an hour", "after half", "at the end", "most", "load")
-    return section("Memory over a day", MEMORY, rows, columns, lines) + pictures
-
-
 def solvers_section(rows: list[Row]) -> str:
     """Return the gaps that solvers reach for assignment problems and mixed-integer programs."""
     groups: dict[tuple[str, str], list[Row]] = {}
@@ -369,32 +350,3 @@ def failures_section(results: Results) -> str:
     rows = [row for some in results.values() for row in some if FAILED in row]
     lines = [(f"`{row['spec']}`", row["round"], row.get("method"), row[FAILED], row["date"]) for row in rows]
     return section("Failed", FAILURES, rows, ("spec", "round", "method", "why", "date"), lines)
-
-
-def section(title: str, words: str, rows: Iterable[Row], columns: Sequence[str], lines: Sequence[Cells]) -> str:
-    """Return a headline with its table and the commits of its rows; nothing if there are no results."""
-    commits = ", ".join(dict.fromkeys((row["commit"] or "unknown")[:9] for row in rows))
-    return f"\n## {title}\n\n{words}\n{table(columns, lines)}\nMeasured at commit {commits}.\n" if lines else ""
-
-
-def span(values: Iterable[float]) -> str:
-    """Return the least and the greatest of some numbers."""
-    least, most = min(known := list(values)), max(known)
-    return f"{least:,g}" if least == most else f"{least:,g} to {most:,g}"
-
-
-def table(columns: Sequence[str], lines: Iterable[Cells]) -> str:
-    """Return a table in Markdown; numbers stand at the right."""
-    rows = [[text_of(cell) for cell in line] for line in lines]
-    bars = ("---:" if is_numeric(row[number] for row in rows) else "---" for number in range(len(columns)))
-    return "".join(f"| {' | '.join(row)} |\n" for row in (columns, list(bars), *rows))
-
-
-def text_of(cell: str | float | None) -> str:
-    """Return a cell of a table."""
-    return "" if cell is None else f"{cell:,}" if isinstance(cell, int) else str(cell)
-
-
-def is_numeric(cells: Iterable[str]) -> bool:
-    """Tell whether every cell with something in it begins with a digit or a sign."""
-    return all(not cell or cell[0] in "-0123456789" for cell in cells)
