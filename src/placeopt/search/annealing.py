@@ -8,7 +8,7 @@ from placeopt.search.state import State
 try:
     import cython
 except ImportError:  # it is needed to compile, not to run
-    from placeopt.search import uncompiled as cython
+    from placeopt import uncompiled as cython
 
 
 def is_compiled() -> bool:

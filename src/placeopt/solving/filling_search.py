@@ -35,8 +35,8 @@ from placeopt.solving.context import SolveContext
 from placeopt.terms.costs.fragmentation import Fragmentation
 from placeopt.terms.objective import cost_alone, value, weight_of
 
-FIRST_STEPS, MORE_STEPS = 1 << 19, 8
-"""Branches of a pricing at first, some half a second, and how many times as many where so many find nothing."""
+FIRST_STEPS, MORE_STEPS = 1 << 16, 8
+"""Branches of a pricing at first, some 50 ms, and how many times as many where so many find nothing."""
 FEW_STEPS = 1 << 8
 """Branches for a unit at first where tables over a grid bound all units anyway."""
 INTEGER_GAP = 1 / (1 << 18)
@@ -71,6 +71,7 @@ class FillingSearch:
         self._best_price: IntArray | None = None  # and the prices that proved it
         self.programs = 0
         self._asked = 0  # fillings that the last mix in whole numbers was of, if its programs were solved
+        self._whole: IntArray | None = None  # that mix, in numbers of starts and of fillings
         self.is_done = False
         """Whether more work would do no more."""
         self.mixed = self._held
@@ -184,20 +185,24 @@ class FillingSearch:
         """
         Yield the jobs of a good mix in whole numbers, each with its option and one node a bundle.
 
-        Nodes that the linear program fills alike as a whole keep that, the others an integer program fills; where this
-        loses value, one for all nodes goes on from there.
+        At first nodes that the linear program fills alike as a whole keep that, the others an integer program fills;
+        where this loses value, one for all nodes goes on from there, and later from the mix before.
         """
-        context, budget = self._context, self._context.budget
+        context, budget, starts = self._context, self._context.budget, len(self.starts.value)
         self._asked = len(self.pool)
         model = self.master.value_model(self.pool.columns, budget.deadline, charged=True)
-        relaxed = context.solvers.solve("highs", model, replace(budget.whole_options(), relax=True))
-        if relaxed.relaxed_values is None:
-            return
-        lower, starts = model.lower.copy(), len(self.starts.value)
-        lower[starts:] = rounded_down(relaxed.relaxed_values[starts:])
-        whole = self._integers(replace(model, lower=lower), None)
+        if self._whole is None:
+            relaxed = context.solvers.solve("highs", model, replace(budget.whole_options(), relax=True))
+            if relaxed.relaxed_values is None:
+                return
+            lower = model.lower.copy()
+            lower[starts:] = rounded_down(relaxed.relaxed_values[starts:])
+            whole = self._integers(replace(model, lower=lower), None)
+        else:
+            whole = np.pad(self._whole, (0, model.num_variables - len(self._whole)))
         if whole is None or self._held + int(self.starts.value @ whole[:starts]) < self.mixed:
             whole = self._integers(model, whole)
+        self._whole = whole
         if whole is not None:
             number, used = self.master.chosen(whole, self.pool.columns)
             yield from requests_of(context.problem, self.bundle_groups, self.starts, self.units, number, used)

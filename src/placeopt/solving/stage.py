@@ -114,11 +114,13 @@ def take_turns(context: SolveContext, stages: tuple[Stage, ...]) -> None:
     while not handover.is_decided:
         handover.is_alone = False
         can_do_more = [stage for stage in stages if reason_to_skip(context, stage) is None]
-        budget.has_one_stage, handover.is_alone = len(can_do_more) == 1, not can_do_more
+        parts = [p for stage in can_do_more for p in (stage.parts if isinstance(stage, Relaxations) else (stage,))]
+        budget.has_one_stage = sum(reason_to_skip(context, part) is None for part in parts) == 1
+        handover.is_alone = not can_do_more
         if handover.is_alone and not any(reason_to_skip(context, stage) is None for stage in stages):
             run_stages(context, stages)  # for their reasons
             return
-        run_stages(context, can_do_more if budget.has_one_stage else stages)
+        run_stages(context, can_do_more if len(can_do_more) == 1 else stages)
         if not budget.next_slice():
             return
 
@@ -128,15 +130,15 @@ def reason_to_skip(context: SolveContext, stage: Stage) -> str | None:
     return "it has failed" if stage in context.handover.failed else stage.skip_reason(context)
 
 
-def run_stage(context: SolveContext, stage: Stage) -> None:
+def run_stage(context: SolveContext, stage: Stage) -> bool:
     """
-    Run a stage, unless it gives a reason to skip it, and record its reports.
+    Run a stage, unless it gives a reason to skip it, and record its reports; return whether it improved or proved.
 
     A stage that fails in a way that nothing foresees is treated like a solver that crashes: the best plan is a checked
     one, so it is kept, and later stages run. A stage that had narrowed the round before it failed is undone.
     ``BadInput``, ``Unsupported`` and ``InternalFault`` are raised on purpose and pass.
     """
-    started, before = time.monotonic(), dict(vars(context))
+    started, before, gained = time.monotonic(), dict(vars(context)), False
     has_improved = _watch(context)
     try:
         reason = reason_to_skip(context, stage)
@@ -146,12 +148,14 @@ def run_stage(context: SolveContext, stage: Stage) -> None:
             has_run = any(record.name == stage.name for record in context.stages)
             if is_new and not has_run and isinstance(reason, StatedReason):
                 _record(context, stage.name, StageReport(reason, "skipped"), started, improved=False)
-            return
+            return False
         since = started
         searching = context.handover.searching
         with searching.beside() if searching is not None else nullcontext():
             for report in stage.run(context):
-                _record(context, stage.name, report, since, improved=has_improved())
+                improved = has_improved()
+                _record(context, stage.name, report, since, improved=improved)
+                gained |= _outcome(report, improved=improved) in ("improved", "proved")
                 since = time.monotonic()
         if searching is not None and (searching.is_due or not searching.is_better):
             exchange(context, searching)
@@ -162,6 +166,7 @@ def run_stage(context: SolveContext, stage: Stage) -> None:
             vars(context).update(before)
         note_fault(context, stage, error, started)
     context.budget.stopped()  # the clock may have ended the stage; then the plan says so
+    return gained
 
 
 def exchange(context: SolveContext, searching: Searching) -> None:
@@ -237,6 +242,11 @@ def _outcome(report: StageReport, *, improved: bool) -> StageOutcome:
     return "improved" if improved else "proved" if report.proved else "kept"
 
 
+def goes_on(stage: Stage) -> bool:
+    """Return whether a stage goes on in each slice from where it was in the one before; others begin again."""
+    return bool(getattr(stage, "goes_on", False))
+
+
 @dataclass(frozen=True)
 class Relaxations:
     """
@@ -267,10 +277,25 @@ class Relaxations:
         return next((reason for reason in found if isinstance(reason, StatedReason)), found[-1])
 
     def run(self, context: SolveContext) -> Iterator[StageReport]:
-        """Run them in their order, each beside the search by itself."""
-        for part in self.parts:
+        """
+        Run them in their order, each beside the search by itself.
+
+        What goes on in the next slice comes first in all but the first, since it loses nothing where time ends it. What
+        begins again in each slice rests in the one after that in which it gained nothing: others have its time, and
+        it has four times as long then.
+        """
+        resting, parts = context.handover.resting, self.parts
+        if context.budget.slice:
+            parts = tuple(sorted(parts, key=lambda part: not goes_on(part)))
+        for part in parts:
             if context.handover.searching is not None:
                 context.handover.searching.alone()
-            if not (context.is_closed or context.budget.stopped()):
-                run_stage(context, part)
+            if context.is_closed or context.budget.stopped():
+                break
+            if part.name in resting and not context.budget.has_one_stage:
+                resting.discard(part.name)
+                continue
+            begins = reason_to_skip(context, part) is None and not goes_on(part)
+            if not run_stage(context, part) and begins:
+                resting.add(part.name)
         yield from ()

@@ -34,18 +34,18 @@ cdef long _copies_at_most(Packing s) noexcept
 @cython.locals(i=long)
 cpdef fill(Packing s, long room)
 @cython.locals(begin=long, end=long, at=long, to=long, weight=long, pays=long, bound=long, item=long)
-cdef void _add(Packing s, long paid, long room) except *
+cdef long _add(Packing s, long paid, long room) except -1 nogil
 @cython.locals(to=long, at=long, item=long, fits=long, r=long, need=long)
-cdef void _list(Packing s, long copies, long begin, long end) noexcept
+cdef void _list(Packing s, long copies, long begin, long end) noexcept nogil
 @cython.locals(before=long, after=long, g=long, outcome=long, r=long)
-cdef bint _put(Packing s, long item, long bound) noexcept
+cdef bint _put(Packing s, long item, long bound) noexcept nogil
 @cython.locals(r=long)
-cdef void _take_away(Packing s, long item) noexcept
+cdef void _take_away(Packing s, long item) noexcept nogil
 @cython.locals(share=long, first=long, g=long)
-cdef bint _take_tightest(Packing s, long at, long item) noexcept
+cdef bint _take_tightest(Packing s, long at, long item) noexcept nogil
 @cython.locals(g=long, left=long, other=long)
-cdef void _sort(Packing s, long at) noexcept
+cdef void _sort(Packing s, long at) noexcept nogil
 @cython.locals(g=long, k=long, item=long, j=long, outcome=long)
-cdef long _repack(Packing s, long at) noexcept
+cdef long _repack(Packing s, long at) noexcept nogil
 @cython.locals(share=long, outcome=long, g=long, left=long, same=bint, other=long)
-cdef long _pack(Packing s, long at, long part, long wide, long first) noexcept
+cdef long _pack(Packing s, long at, long part, long wide, long first) noexcept nogil

@@ -12,6 +12,11 @@ from __future__ import annotations
 from array import array
 from collections.abc import Callable
 
+try:
+    import cython
+except ImportError:  # it is needed to compile, not to run
+    from placeopt import uncompiled as cython
+
 LOOK = 1 << 12
 """Branches between two looks at the clock: compiled some milliseconds, not compiled a hundred times as long."""
 
@@ -115,15 +120,18 @@ def fill(s: Packing, room: int) -> None:
         s.listed[i] = i
         s.fits[i] = s.most[i]
     _list(s, 0, 0, s.items)
-    _add(s, 0, room)
+    with cython.nogil:  # the local search goes on beside it
+        _add(s, 0, room)
 
 
-def _add(s: Packing, paid: int, room: int) -> None:
+def _add(s: Packing, paid: int, room: int) -> int:
     """
     Try each of the listed items as the next one, beside what the node holds, which has ``paid``.
 
     All that are still to come pay at most: each as often as it fits by itself, the last one in part. Of one item after
     the other that sum loses its first ones and goes on behind its last, item ``to``; they weigh ``weight``.
+
+    Returns 0, or raises what ``check_time`` does.
     """
     begin, end = s.begins[s.copies], s.ends[s.copies]
     to, weight, pays = begin, 0, 0
@@ -136,14 +144,15 @@ def _add(s: Packing, paid: int, room: int) -> None:
         if to < end:
             bound += s.pays[s.listed[to]] * (room - weight) // s.weight[s.listed[to]]
         if bound <= s.best:
-            return
+            return 0
         if s.steps >= s.most_steps:
             s.open = max(s.open, bound)
-            return
+            return 0
         s.steps += 1
         if s.steps >= s.look:
-            s.look = s.steps + LOOK
-            s.check_time()
+            with cython.gil:
+                s.look = s.steps + LOOK
+                s.check_time()
         item = s.listed[at]
         if to > at:
             weight -= s.fits[at] * s.weight[item]
@@ -154,10 +163,12 @@ def _add(s: Packing, paid: int, room: int) -> None:
             continue
         if paid + s.pays[item] > s.best:
             s.best = paid + s.pays[item]
-            s.found.append(list(s.held[: s.copies]))
+            with cython.gil:
+                s.found.append(list(s.held[: s.copies]))
         _list(s, s.copies, at, end)
         _add(s, paid + s.pays[item], room - s.weight[item])
         _take_away(s, item)
+    return 0
 
 
 def _list(s: Packing, copies: int, begin: int, end: int) -> None:

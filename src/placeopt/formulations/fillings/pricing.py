@@ -59,10 +59,12 @@ class NodePricing:
         Take what is to be priced.
 
         - ``most_steps``: Branches for all units together, after which what is left open is bounded, not searched. Those
-          that took fewest last time come first, and leave the others what they do not need.
+          that took fewest last time come first, and leave the others what they do not need. Whenever the branches of
+          all searches have doubled, one may take as many as all before: that proves most where few units are hard.
         - ``check_time``: Is called now and then, and may raise.
         """
-        self._bundle_groups, self._units, self._most_steps = bundle_groups, units, most_steps
+        self._bundle_groups, self._units = bundle_groups, units
+        self._most_steps = self._deep = most_steps
         self._took: IntArray = np.zeros(len(units), dtype=np.int64)
         self._check_time = check_time
         self._cut = False
@@ -102,7 +104,8 @@ class NodePricing:
         """Return fillings that pay more than ``least``; see `Pricing`."""
         out = Priced([], least.copy())
         weight, total = self._weights(pays, least)
-        left = self._most_steps
+        left = self.steps if self.steps >= 2 * self._deep else self._most_steps
+        is_deep = left > self._most_steps
         for before, unit in enumerate(np.argsort(self._took, kind="stable").tolist()):
             self._check_time()
             items, packing = self._packing(pays, unit, weight[unit])
@@ -116,6 +119,7 @@ class NodePricing:
             out.most[unit] = max(packing.best, packing.open)
             groups = (Counter(items[i] for i in held) for held in packing.found)
             out.fillings.extend((unit, tuple(sorted(number.items()))) for number in groups)
+        self._deep = self.steps if is_deep else self._deep
         return out
 
     def _packing(self, pays: IntArray, unit: int, weight: IntArray) -> tuple[list[int], Packing]:

@@ -33,6 +33,7 @@ class Fillings:
 
     name: ClassVar[str] = "fillings"
     uses_solver: ClassVar[bool] = True
+    goes_on: ClassVar[bool] = True
     beside_patterns: bool = False
     """Whether patterns of single GPUs come before, which bound rounds of many fractions."""
 
@@ -57,9 +58,11 @@ class Fillings:
         try:
             search = handover.fillings = handover.fillings or FillingSearch(context)
             for close in (CLOSE, 0.0):
+                known = len(search.pool)
                 with budget.until_out_of_time():
                     search.generate(close)
-                if not context.value_proven and search.has_more_than(context.incumbent.value):
+                is_new = close == CLOSE or len(search.pool) > known
+                if is_new and not context.value_proven and search.has_more_than(context.incumbent.value):
                     offer = _offer(context, search)
             search.keep_prices()
             with budget.until_out_of_time():
@@ -89,6 +92,7 @@ class FillingCosts:
 
     name: ClassVar[str] = "filling-costs"
     uses_solver: ClassVar[bool] = True
+    goes_on: ClassVar[bool] = True
 
     def skip_reason(self, context: SolveContext) -> str | None:
         """Only where costs are open, and where running jobs stay as they are."""
