@@ -19,11 +19,11 @@ LIMIT_S = 10.0
 def trace(asked: Solve) -> Iterator[Row]:
     """Solve a round; the trace has a step, in seconds, value and cost, wherever either of these changes."""
     for limit_s in asked.limits_s:
-        made, steps = asked.make(), list[tuple[float, int | None, int | None]]()
+        made, steps = asked.make(), list[list[float | None]]()
 
-        def hear(news: Progress, steps: list[tuple[float, int | None, int | None]] = steps) -> None:
-            if not steps or steps[-1][1:] != (news.value, news.cost):
-                steps.append((round(news.seconds, 3), news.value, news.cost))
+        def hear(news: Progress, steps: list[list[float | None]] = steps) -> None:
+            if not steps or steps[-1][1:] != [news.value, news.cost]:
+                steps.append([round(news.seconds, 3), news.value, news.cost])
 
         plan = warm_engine().solve(made, time_limit_s=limit_s, on_progress=hear)
         yield {"limit_s": limit_s, **about_plan(made, plan), "trace": steps}
