@@ -2,7 +2,11 @@
 
 import re
 import threading
+from collections.abc import Iterator
+from dataclasses import replace
 from functools import cache
+from pkgutil import resolve_name
+from typing import Any
 
 import pytest
 
@@ -10,6 +14,7 @@ from helpers.solved import solve_until_worth
 from made_rounds import generate
 from placeopt import solve, violations
 from placeopt.model import Plan
+from placeopt.solving import METHODS
 
 ROUNDS = {
     "gangs": generate("gangs", jobs=25, nodes=12, gpus=8, seed=2),
@@ -105,3 +110,37 @@ def test_room_is_made_for_as_many_jobs_as_by_greedy(spec: str, jobs: int, nodes:
     alone = solve(round_, method="stranding", time_limit_s=60)
     solve_until_worth(round_, alone.levels[0].objective)
     assert alone.moved or alone.preempted or alone.shrunk
+
+
+class Part:
+    """A relaxation that does nothing but note when it ran, and whether it had all of the time."""
+
+    uses_solver = True
+
+    def __init__(self, name: str, ran: list[tuple[int, str, bool]], *, goes_on: bool = False, gains: bool = False):
+        self.name, self.goes_on = name, goes_on
+        self._ran, self._gains = ran, gains
+
+    def skip_reason(self, context: Any) -> str | None:
+        """None in the first slices; the last part goes on for one slice more."""
+        return None if context.budget.slice < 3 + (self.name == "last") else "it is over"
+
+    def run(self, context: Any) -> Iterator[Any]:
+        """Report a gain, or none."""
+        self._ran.append((context.budget.slice, self.name, context.budget.has_one_stage))
+        yield resolve_name("placeopt.solving.stage:StageReport")("", "proved" if self._gains else "kept")
+
+
+def test_relaxations_share_a_slice(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One of them had all of the time while others waited: that left the value of tight rounds 5 to 10 % open."""
+    ran: list[tuple[int, str, bool]] = []
+    parts = (Part("gains", ran, gains=True), Part("idle", ran), Part("goes on", ran, goes_on=True), Part("last", ran))
+    method = METHODS["fillings"]
+    relaxations = replace(next(stage for stage in method.turns if stage.name == "value-relaxations"), parts=parts)
+    monkeypatch.setitem(METHODS, "parts", replace(method, turns=(relaxations,)))
+    solve(ROUNDS["resources"], method="parts", time_limit_s=100, deterministic=True, isolation="thread")
+    order = [[name for at, name, _ in ran if at == number] for number in range(4)]
+    assert order[0] == ["gains", "idle", "goes on", "last"]
+    assert order[1] == ["goes on", "gains"]
+    assert order[2] == ["goes on", "gains", "idle", "last"]
+    assert [name for _, name, alone in ran if alone] == order[3] == ["last"]
