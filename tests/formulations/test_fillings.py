@@ -118,6 +118,16 @@ def test_pricing_is_the_best_of_all_fillings(seed: int) -> None:
     assert (priced.most == best).all()
 
 
+@pytest.mark.parametrize("seed", range(10))
+def test_pricing_that_is_cut_short_proves_the_best_in_time(seed: int) -> None:
+    """Whenever its branches have doubled it may take as many as all before, so no unit stays open for ever."""
+    made = Fillings(compile_problem(small_round(seed)))
+    pays = np.where(made.units.takes_nothing, 0, np.random.default_rng(seed).integers(0, 50, len(made.groups)))
+    pricing = made.pricing(3)
+    most = np.min([pricing.price(pays, 0 * made.units.count).most for _ in range(60)], axis=0)
+    assert (most == made.best(pays)).all()
+
+
 def generated(made: Fillings) -> tuple[int, int]:
     """Generate fillings until none is new; return the value of the mix, rounded down, and the best bound proven."""
     pricing, least = made.pricing(), 2**62
