@@ -34,9 +34,13 @@ def sizes_section(rows: list[Row]) -> str:
             by_size.setdefault(int(shape.split("x")[1]), {}).setdefault(spec, {})[row["method"]] = row
     specs = list(dict.fromkeys(spec for of_size in by_size.values() for spec in of_size))
     lines: list[Cells] = []
+    at: list[int] = []
     drawn: dict[str, list[list[float]]] = {"value": [], "cost": []}
     for nodes, of_spec in sorted(by_size.items()):
+        if any(of_spec.get(spec, {}).keys() < {"auto", GREEDY} for spec in specs):
+            continue  # one of its rounds failed
         pairs = [(of_spec[spec]["auto"], of_spec[spec][GREEDY]) for spec in specs]
+        at.append(nodes)
         gaps = {level: [gap_of(ours, level) for ours, _ in pairs] for level in drawn}
         for level, of_level in gaps.items():
             drawn[level].append(of_level)
@@ -45,7 +49,7 @@ def sizes_section(rows: list[Row]) -> str:
         seconds = max(ours["seconds"] for ours, _ in pairs)
         lines.append((nodes, *cells, *above, seconds, span([ours["load"] for ours, _ in pairs])))
     columns = [f"{level}, {spec}" for level in (*drawn, "greedy") for spec in specs]
-    at, pictures = sorted(by_size), ""
+    pictures = ""
     for level, of_size in drawn.items():
         pictures += picture(f"{level} gap %", "nodes", at, list(zip(*of_size, strict=True)))
     table = section("Rounds by number of nodes", CURVE, rows, ("nodes", *columns, "most seconds", "load"), lines)
@@ -82,7 +86,7 @@ def primal_section(rows: list[Row]) -> str:
     versions = list(dict.fromkeys(commit for of_round in rounds.values() for commit in of_round))
     lines: list[Cells] = []
     for name, of_round in rounds.items():
-        best = max((row["value"], -row["cost"]) for row in of_round.values())
+        best = max((row["value"], -(row["cost"] or 0)) for row in of_round.values())
         figures = [integrals(of_round[commit], best) if commit in of_round else (None, None) for commit in versions]
         cells = [None if one is None else f"{one:.3g}" for level in range(2) for one in (two[level] for two in figures)]
         lines.append((name, *cells, span([row["load"] for row in of_round.values()])))
@@ -90,8 +94,12 @@ def primal_section(rows: list[Row]) -> str:
     return section("Plans by time", PRIMAL, rows, ("round", *columns, "load"), lines)
 
 
-def integrals(row: Row, best: tuple[int, int]) -> tuple[float, float]:
-    """Return the means over time of what value and cost lack, in percent, to ``best``: the value, less the cost."""
+def integrals(row: Row, best: tuple[int, int]) -> tuple[float, float | None]:
+    """
+    Return the means over time of what value and cost lack, in percent, to ``best``: its value, and its cost negative.
+
+    None for the cost where none counts.
+    """
     most, least = best[0], -best[1]
     ends = row["limit_s"]
     value = cost = 0.0
@@ -100,7 +108,7 @@ def integrals(row: Row, best: tuple[int, int]) -> tuple[float, float]:
         seconds = max(min(until, ends) - began, 0.0)
         value += seconds * (1.0 if worth is None else (most - worth) / max(most, 1))
         cost += seconds * (1.0 if worth is None or worth < most or price is None else (price - least) / max(price, 1))
-    return 100 * value / ends, 100 * cost / ends
+    return 100 * value / ends, None if row["cost"] is None else 100 * cost / ends
 
 
 def memory_section(rows: list[Row]) -> str:

@@ -23,6 +23,8 @@ COLUMNS = (
 )
 GREEDY = "stranding"
 """Method of the product's own greedy, which `auto` is compared with."""
+FIRST = ("greedy", "drb", "swaf")
+"""Heuristics of the first plan, in their order."""
 
 
 @dataclass(frozen=True)
@@ -79,6 +81,23 @@ def about_plan(instance: Instance, plan: Plan) -> Row:
     }
     wrong = violations(instance, plan)
     return row | ({FAILED: f"{len(wrong)} violations, first: {wrong[0].message}"} if wrong else {})
+
+
+def objective(plan: Plan) -> tuple[int, ...]:
+    """Return what plans are compared by: the value, then the costs, less being better."""
+    first, *others = plan.levels
+    return (first.objective, *(-level.objective for level in others))
+
+
+def best_first(plan: Plan) -> str:
+    """Return which heuristic made the best first plan: the last of them that improved it."""
+    made = [stage.name for stage in plan.stages if stage.outcome == "improved" and stage.name in FIRST]
+    return made[-1] if made else "none"
+
+
+def cut_short(plan: Plan) -> list[str]:
+    """Return the heuristics of the first plan that the clock ended before they had tried all jobs."""
+    return [stage.name for stage in plan.stages if stage.name in FIRST and "not reached" in stage.detail]
 
 
 def gpus_of(instance: Instance) -> int:

@@ -11,8 +11,7 @@ from pathlib import Path
 
 import placeopt
 from made_rounds import generate
-from placeopt import Plan
-from rounds import GREEDY, about_plan, gap_percent, warm_engine
+from rounds import FIRST, GREEDY, about_plan, best_first, cut_short, gap_percent, objective, warm_engine
 from spec import FAILED, BenchSpec, Row, commit_of
 
 SPECS = ("elastic", "uniform", "varied", "gangs", "fractions", "cubemesh", "contention", "resources")
@@ -21,8 +20,6 @@ SIZES = ((40, 8), (80, 16), (200, 32), (400, 64))
 GPUS = (4, 8, 16)
 SEEDS = 5
 LIMITS_S = (1.0, 10.0)
-FIRST = ("greedy", "drb", "swaf")
-"""Heuristics of the first plan, in their order."""
 
 
 def seeds() -> list[int]:
@@ -54,7 +51,7 @@ def solve_unseen(spec: str, jobs: int, nodes: int, gpus: int) -> Iterator[Row]:
             count["below_greedy"] += objective(plan) < objective(greedy)
             first[best_first(plan)] += 1
             count["placed_again"] += any(s.name == "drb-again" and s.outcome == "improved" for s in plan.stages)
-            count["drb_cut"] += any(s.name == "drb" and "not reached" in s.detail for s in plan.stages)
+            count["drb_cut"] += "drb" in cut_short(plan)
         yield {
             "limit_s": limit_s,
             "rounds": len(rounds),
@@ -68,18 +65,6 @@ def solve_unseen(spec: str, jobs: int, nodes: int, gpus: int) -> Iterator[Row]:
             "cost_gap_median": round(statistics.median(cost), 3) if cost else None,
             **({FAILED: faults[0]} if faults else {}),
         }
-
-
-def objective(plan: Plan) -> tuple[int, ...]:
-    """Return what plans are compared by: the value, then the costs, less being better."""
-    first, *others = plan.levels
-    return (first.objective, *(-level.objective for level in others))
-
-
-def best_first(plan: Plan) -> str:
-    """Return which heuristic made the best first plan: the last of them that improved it."""
-    made = [stage.name for stage in plan.stages if stage.outcome == "improved" and stage.name in FIRST]
-    return made[-1] if made else "none"
 
 
 SPEC = BenchSpec(

@@ -91,6 +91,26 @@ def test_every_measured_version_has_a_line() -> None:
     assert line[:8] == ("`aaaaaaaaa`", "2026-01-02", "11.1", None, 1, "11.1", "20", 0)
 
 
+def test_what_is_drawn_by_size_and_by_time() -> None:
+    """A size of which a round failed is left out; where no cost counts none is stated."""
+    of = {"commit": "0123456789", "limit_s": 10.0}
+    sizes = [
+        row(spec="curve", round=f"{spec}-{6 * nodes}x{nodes}x8-s1", method=method, **of)
+        for nodes, specs in ((8, ("gangs", "varied")), (16, ("gangs",)))
+        for spec in specs
+        for method in ("auto", "stranding")
+    ]
+    free = {"cost": None, "cost_bound": None}
+    trace = [[2.0, 45, None], [4.0, 90, 100]]
+    early = [row(spec="primal", round="a", trace=trace, **of), row(spec="primal", round="b", trace=[], **of, **free)]
+    shown = page([*sizes, *early])
+    assert "| 8 | 11.1 | 11.1 | 20 | 20 | 0 | 0 | 2.0 |" in shown
+    assert "| 16 |" not in shown
+    assert "line [11.1111]" in shown
+    assert "| a | 30 | 70 |" in shown
+    assert "| b | 100 |  |" in shown
+
+
 def test_a_failure_is_shown_until_its_round_succeeds() -> None:
     """Rows before the failure stay, so that a failure hides no answer."""
     failure = {"spec": "middle", "round": "r", "failed": "MemoryError: "}

@@ -15,10 +15,9 @@ from typing import NamedTuple
 
 from campaigns.harness import Campaign, Case
 from made_rounds import SPECS, generate
-from placeopt import BadInput, Engine, Instance, Plan
+from placeopt import BadInput, Engine, Instance
+from rounds import GREEDY, best_first, cut_short, objective
 
-GREEDY = "stranding"
-HEURISTICS = ("greedy", "drb", "swaf")
 EVERY = 21
 """One round of so many is large."""
 OVER, OVER_S = 0.03, 0.05
@@ -74,23 +73,10 @@ def one_round(engine: Engine, instance: Instance, name: str) -> Case:
     if late > OVER * limit + OVER_S:
         wrong.append(f"{late:.3f} s late")
     greedy = engine.solve(instance, method=GREEDY, time_limit_s=limit)
-    if reached(plan) < reached(greedy):
-        wrong.append(f"{reached(plan)} is below greedy's {reached(greedy)}")
-    made = [stage.name for stage in plan.stages if stage.name in HEURISTICS and stage.outcome == "improved"]
-    kind = f"{name}, first plan of {made[-1] if made else 'none'}"
-    kind += "".join(f", {stage.name} cut" for stage in plan.stages if stage.name in HEURISTICS and is_cut(stage.detail))
+    if objective(plan) < objective(greedy):
+        wrong.append(f"{objective(plan)} is below greedy's {objective(greedy)}")
+    kind = ", ".join([f"{name}, first plan of {best_first(plan)}", *(f"{one} cut" for one in cut_short(plan))])
     return Case(kind, [f"{instance.name}, limit {limit} s: {what}" for what in wrong], {f"{name}_late_ms": 1000 * late})
-
-
-def is_cut(detail: str) -> bool:
-    """Tell whether the clock ended a heuristic before it had tried all jobs."""
-    return "not reached" in detail
-
-
-def reached(plan: Plan) -> tuple[int, ...]:
-    """Return what plans are compared by: the value, then the costs, less being better."""
-    value, *costs = plan.levels
-    return (value.objective, *(-level.objective for level in costs))
 
 
 CAMPAIGN = Campaign("is a plan ever below greedy's at the same limit?", cases, 1_050, 40)

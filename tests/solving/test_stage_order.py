@@ -117,8 +117,8 @@ class Part:
 
     uses_solver = True
 
-    def __init__(self, name: str, ran: list[tuple[int, str, bool]], *, goes_on: bool = False, gains: bool = False):
-        self.name, self.goes_on = name, goes_on
+    def __init__(self, name: str, ran: list[tuple[int, str, bool]], *, resumes: bool = False, gains: bool = False):
+        self.name, self.resumes = name, resumes
         self._ran, self._gains = ran, gains
 
     def skip_reason(self, context: Any) -> str | None:
@@ -134,7 +134,7 @@ class Part:
 def test_relaxations_share_a_slice(monkeypatch: pytest.MonkeyPatch) -> None:
     """One of them had all of the time while others waited: that left the value of tight rounds 5 to 10 % open."""
     ran: list[tuple[int, str, bool]] = []
-    parts = (Part("gains", ran, gains=True), Part("idle", ran), Part("goes on", ran, goes_on=True), Part("last", ran))
+    parts = (Part("gains", ran, gains=True), Part("idle", ran), Part("goes on", ran, resumes=True), Part("last", ran))
     method = METHODS["fillings"]
     relaxations = replace(next(stage for stage in method.turns if stage.name == "value-relaxations"), parts=parts)
     monkeypatch.setitem(METHODS, "parts", replace(method, turns=(relaxations,)))

@@ -199,7 +199,7 @@ def _options(problem: Problem, kinds: NodeKinds) -> dict[str, object]:
 def _jobs(
     problem: Problem, judged: Judged | None, may_change: frozenset[int], hidden: frozenset[int]
 ) -> dict[str, object]:
-    """Return what the jobs are, and how many slots for entries each has."""
+    """Return what the jobs are, and how many slots for entries each has; those that are ``hidden`` stay."""
     k, start, options = problem.job_class, problem.class_option_start, problem.options
     most = problem.most_of_class(options.bundles)[k]
     for job, held in problem.running.items():

@@ -101,7 +101,7 @@ class Handover:
     finished: dict[str, Hashable] = field(default_factory=dict)
     """Stages -> what they began with when they did all that they can, whatever the time."""
     failed: set[object] = field(default_factory=set)  # stages that raised what nothing foresees
-    resting: set[str] = field(default_factory=set)  # relaxations that do not run in the next slice
+    resting: set[object] = field(default_factory=set)  # relaxations that do not run in the next slice
     is_alone: bool = False  # whether nothing but the search can do more
     ranked: int | None = 0  # number of the plan in which communicating jobs were improved last, all of them
     made_room: int | None = None  # number of the plan in which all jobs were tried in the place of others; 0: none

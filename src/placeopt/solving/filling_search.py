@@ -36,7 +36,10 @@ from placeopt.terms.costs.fragmentation import Fragmentation
 from placeopt.terms.objective import cost_alone, value, weight_of
 
 FIRST_STEPS, MORE_STEPS = 1 << 16, 8
-"""Branches of a pricing at first, some 50 ms, and how many times as many where so many find nothing."""
+"""
+Branches of a pricing at first, some 50 ms, and how many times as many where so many find nothing. Of 35 kinds of nodes
+of a round of 400 jobs that each are a kind of their own, 33 need fewer each, one 85,000, the idle nodes a million.
+"""
 FEW_STEPS = 1 << 8
 """Branches for a unit at first where tables over a grid bound all units anyway."""
 INTEGER_GAP = 1 / (1 << 18)

@@ -242,9 +242,9 @@ def _outcome(report: StageReport, *, improved: bool) -> StageOutcome:
     return "improved" if improved else "proved" if report.proved else "kept"
 
 
-def goes_on(stage: Stage) -> bool:
+def resumes(stage: Stage) -> bool:
     """Return whether a stage goes on in each slice from where it was in the one before; others begin again."""
-    return bool(getattr(stage, "goes_on", False))
+    return bool(getattr(stage, "resumes", False))
 
 
 @dataclass(frozen=True)
@@ -286,16 +286,16 @@ class Relaxations:
         """
         resting, parts = context.handover.resting, self.parts
         if context.budget.slice:
-            parts = tuple(sorted(parts, key=lambda part: not goes_on(part)))
+            parts = tuple(sorted(parts, key=lambda part: not resumes(part)))
         for part in parts:
             if context.handover.searching is not None:
                 context.handover.searching.alone()
             if context.is_closed or context.budget.stopped():
                 break
-            if part.name in resting and not context.budget.has_one_stage:
-                resting.discard(part.name)
+            if part in resting and not context.budget.has_one_stage:
+                resting.discard(part)
                 continue
-            begins = reason_to_skip(context, part) is None and not goes_on(part)
+            begins = reason_to_skip(context, part) is None and not resumes(part)
             if not run_stage(context, part) and begins:
-                resting.add(part.name)
+                resting.add(part)
         yield from ()

@@ -33,7 +33,7 @@ class Fillings:
 
     name: ClassVar[str] = "fillings"
     uses_solver: ClassVar[bool] = True
-    goes_on: ClassVar[bool] = True
+    resumes: ClassVar[bool] = True
     beside_patterns: bool = False
     """Whether patterns of single GPUs come before, which bound rounds of many fractions."""
 
@@ -92,7 +92,7 @@ class FillingCosts:
 
     name: ClassVar[str] = "filling-costs"
     uses_solver: ClassVar[bool] = True
-    goes_on: ClassVar[bool] = True
+    resumes: ClassVar[bool] = True
 
     def skip_reason(self, context: SolveContext) -> str | None:
         """Only where costs are open, and where running jobs stay as they are."""
