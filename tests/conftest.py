@@ -25,7 +25,7 @@ HOUR_S = 3600.0
 SLOW = (HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much)
 """How fast the machine draws examples and runs them decides no test."""
 settings.register_profile(
-    "ci", deadline=None, derandomize=True, max_examples=25, suppress_health_check=SLOW, database=None
+    "ci", deadline=None, derandomize=True, max_examples=12, suppress_health_check=SLOW, database=None
 )
 settings.register_profile("unshrunk", settings.get_profile("ci"), phases=[Phase.explicit, Phase.generate])
 settings.register_profile(

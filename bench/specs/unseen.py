@@ -23,9 +23,10 @@ LIMITS_S = (1.0, 10.0)
 
 
 def seeds() -> list[int]:
-    """Return seeds from the digits of the commit that is measured; ascending ones where there is none."""
+    """Return different seeds from the digits of the commit that is measured; ascending ones where there is none."""
     digits = (commit_of(Path(placeopt.__file__).parent) or "0123456789").rstrip("+")
-    return [int(digits[2 * number : 2 * number + 2], 16) for number in range(SEEDS)]
+    pairs = (digits[at : at + 2] for begin in (0, 1) for at in range(begin, len(digits) - 1, 2))
+    return [int(pair, 16) for pair in dict.fromkeys(pairs)][:SEEDS]
 
 
 def solve_unseen(spec: str, jobs: int, nodes: int, gpus: int) -> Iterator[Row]:

@@ -9,6 +9,7 @@ import highspy
 import numpy as np
 import pytest
 
+from helpers.night import seeds
 from helpers.solver_models import same
 from placeopt import BadInput
 from placeopt.benchmark import read_model
@@ -109,7 +110,7 @@ def test_a_model_by_hand() -> None:
     assert model.coefficients.tolist() == [5, 2, 1, 1, -1]
 
 
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("seed", seeds(20))
 def test_what_is_written_is_read(seed: int) -> None:
     """Through our own writer, whose files other solvers read (test_export)."""
     model = random_model(seed)

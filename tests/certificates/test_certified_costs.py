@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 import verify
 import verify_round
 from helpers.brute_force import optimum
+from helpers.night import seeds
 from placeopt import Engine, Instance, Plan, read_instance
 from placeopt.certificates import certify
 from placeopt.documents import dumps
@@ -94,7 +95,7 @@ def test_what_is_claimed_is_an_integer(proven: tuple[Instance, Plan, Json, Json]
     assert answer(round_, certificate, {**claim, key: number}) == "refused"
 
 
-@pytest.mark.parametrize("seed", range(40))
+@pytest.mark.parametrize("seed", seeds(40))
 def test_wrong_costs_are_refused(proven: tuple[Instance, Plan, Json, Json], seed: int) -> None:
     """A plan of that value costs no more, so whatever stands in a proof that all cost more, it is refused."""
     round_, plan, certificate, _ = proven
@@ -173,7 +174,7 @@ def most_beyond_cost(costs: verify.Costs, node: verify_round.Node, items: list[v
     return best
 
 
-@pytest.mark.parametrize("seed", range(150))
+@pytest.mark.parametrize("seed", seeds(150))
 def test_no_contents_pay_more_beyond_their_cost_than_is_accepted(seed: int) -> None:
     draw = random.Random(seed)
     profiles = ["a", "b", "c"]

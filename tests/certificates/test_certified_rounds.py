@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 import verify
 import verify_round
 from helpers.brute_force import optimum
+from helpers.night import seeds
 from made_rounds import generate
 from placeopt import Engine, Instance, Plan, read_instance
 from placeopt.certificates import certify
@@ -85,7 +86,7 @@ def test_what_is_worth_more_than_the_claim_is_not_proven(proven: tuple[Instance,
     assert claim["why"]
 
 
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("seed", seeds(20))
 def test_wrong_certificates_are_refused(proven: tuple[Instance, Plan, Json], seed: int) -> None:
     """A plan of that value exists, so whatever stands in a proof that none is worth as much, it is refused."""
     round_, plan, certificate = proven

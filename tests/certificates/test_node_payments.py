@@ -9,6 +9,7 @@ import pytest
 
 import verify
 import verify_round
+from helpers.night import seeds
 
 FREE = {"cpu_millicores": 12, "memory_mib": 9}
 
@@ -59,7 +60,7 @@ def overpaid(units: list[int], full: int, items: list[verify.Item], prices: dict
     return costs.overpaid(node, items, prices, most, 0)
 
 
-@pytest.mark.parametrize("seed", range(200))
+@pytest.mark.parametrize("seed", seeds(200))
 def test_no_filling_pays_more_than_is_accepted(seed: int) -> None:
     """At any prices of amounts: less than the best filling pays is never accepted; what all could pay together is."""
     draw = random.Random(seed)

@@ -8,6 +8,7 @@ from hypothesis import given
 
 from helpers.brute_force import optimum
 from helpers.machines import sockets
+from helpers.night import seeds
 from helpers.relaxations import Fillings, relaxed, solved
 from made_rounds import generate
 from placeopt import Engine, solve
@@ -97,7 +98,7 @@ def counts_of(filling: tuple[tuple[int, int], ...], size: int) -> IntArray:
     return counts
 
 
-@pytest.mark.parametrize("seed", range(80))
+@pytest.mark.parametrize("seed", seeds(80))
 def test_no_filling_of_a_part_pays_more(seed: int) -> None:
     """The best of all fillings is found, no bound is below it, and all that pay more than asked for are listed."""
     drawn = Drawn(seed)
@@ -120,7 +121,7 @@ def test_no_filling_of_a_part_pays_more(seed: int) -> None:
     assert all(paid <= bound[unit] for (unit, _), paid in worth.items())
 
 
-@pytest.mark.parametrize("seed", range(40))
+@pytest.mark.parametrize("seed", seeds(40))
 def test_a_search_cut_short_bounds_all_fillings(seed: int) -> None:
     """Of many beginnings only one of each unit is followed."""
     drawn = Drawn(seed)
@@ -200,7 +201,7 @@ def made(seed: int) -> Instance:
     return generate(spec, jobs=10 - gpus // 2, nodes=2 + seed % 2, gpus=gpus, seed=seed)
 
 
-@pytest.mark.parametrize("seed", range(24))
+@pytest.mark.parametrize("seed", seeds(24))
 def test_bounds_hold_at_any_prices(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Against ``counts``, with spreads listed, and packed where there are too many of them."""
     best = solve(made(seed), method="counts", time_limit_s=60)

@@ -5,6 +5,7 @@ from itertools import combinations
 import numpy as np
 import pytest
 
+from helpers.night import seeds
 from helpers.plan_records import plan_of
 from helpers.relaxations import MANY, Fillings, relaxed, solved
 from placeopt import solve
@@ -99,7 +100,7 @@ def best_plan(made: Fillings) -> int:
     return best(0, {})
 
 
-@pytest.mark.parametrize("seed", range(40))
+@pytest.mark.parametrize("seed", seeds(40))
 def test_pricing_is_the_best_of_all_fillings(seed: int) -> None:
     """Of odd shares, several GPUs, two resources; cut short, the bound holds and what it found pays no more."""
     made = Fillings(compile_problem(small_round(seed)))
@@ -143,7 +144,7 @@ def generated(made: Fillings) -> tuple[int, int]:
     raise AssertionError("fillings without end")
 
 
-@pytest.mark.parametrize("seed", range(40))
+@pytest.mark.parametrize("seed", seeds(40))
 def test_bounds_hold_and_mixes_are_lawful(seed: int) -> None:
     """No bound is below the best plan, the last is that of the mix, and every job of a whole mix finds its place."""
     given = small_round(seed)
@@ -167,7 +168,7 @@ def test_bounds_hold_and_mixes_are_lawful(seed: int) -> None:
     assert not violations(given, plan_of(problem, allocation))
 
 
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("seed", seeds(20))
 def test_prices_of_amounts_prove_the_capacity_program_without_a_search(seed: int) -> None:
     """What all nodes have together, by its duals and not one branch: at least the best plan, at most that program."""
     made = Fillings(compile_problem(small_round(seed)))

@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from helpers.counted_clock import counted_clock
+from helpers.night import seeds
 from helpers.relaxations import relaxed
 from placeopt import build
 from placeopt.errors import OutOfTime
@@ -52,7 +53,7 @@ def test_its_deadline_ends_what_comes_before_the_first_column() -> None:
         build_gpu_patterns(state, clock.start + 10)
 
 
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("seed", seeds(12))
 def test_what_fits_is_never_cut_off(seed: int) -> None:
     """Against all ways to put jobs of random sizes onto two nodes, cores of one of which a running job holds."""
     random = np.random.default_rng(seed)

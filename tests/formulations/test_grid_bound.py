@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from helpers.night import seeds
 from helpers.relaxations import Fillings
 from made_rounds import generate
 from placeopt import Instance, Unsupported
@@ -34,7 +35,7 @@ def small_round(seed: int) -> Instance:
     return instance(3, [*jobs, *here], machines=machines, running=runs)
 
 
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("seed", seeds(20))
 def test_a_fine_grid_exceeds_no_filling_of_jobs_without_limit(seed: int) -> None:
     """
     At least what the best filling pays, which knows how many jobs there are and which GPUs hold a bundle.

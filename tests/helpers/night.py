@@ -9,3 +9,8 @@ import pytest
 def nightly(values: Iterable[Any], *by_day: Any) -> list[Any]:
     """Return the values as parameters; all but those ``by_day`` have the mark ``night``."""
     return [value if value in by_day else pytest.param(value, marks=pytest.mark.night) for value in values]
+
+
+def seeds(number: int) -> list[Any]:
+    """Return seeds from 0 on as parameters; by day a quarter of them is tried."""
+    return nightly(range(number), *range(-(-number // 4)))

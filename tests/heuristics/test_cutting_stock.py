@@ -5,6 +5,7 @@ from itertools import product
 import numpy as np
 import pytest
 
+from helpers.night import seeds
 from placeopt.heuristics.scores.cutting_stock import GRID, MOST_SIZES, SharePrices, share_prices
 from placeopt.linear import NO_LOWER, ModelBuilder
 from placeopt.solvers import SolveOptions, load
@@ -42,7 +43,7 @@ def test_what_a_gpu_loses() -> None:
     assert found.loss(500)[1000] == pytest.approx(1 - 0.4 - 0.4), "not priced: worth the shares that fit into it"
 
 
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("seed", seeds(12))
 def test_duals_of_all_patterns(seed: int) -> None:
     """The most that the demand can be worth while no pattern is worth more than a GPU; by a linear program."""
     rng = np.random.default_rng(seed)

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from helpers.live_engine import engine_of
+from helpers.night import seeds
 from placeopt import generate, solve
 from placeopt.build import instance, job, machine, node, option
 from placeopt.heuristics import assign_gpus, greedy, order_jobs, waiting_allowances
@@ -29,7 +30,7 @@ def tried_out(distance: np.ndarray, need: int) -> list[int]:
     return sorted(best[1])
 
 
-@pytest.mark.parametrize("seed", range(40))
+@pytest.mark.parametrize("seed", seeds(40))
 def test_the_closest_gpus_are_those_of_trying_everything(seed: int) -> None:
     """Of idle GPUs at random distances, ties included."""
     rng = np.random.default_rng(seed)

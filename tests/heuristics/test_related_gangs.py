@@ -2,6 +2,7 @@
 
 import pytest
 
+from helpers.night import seeds
 from helpers.relation_oracle import RelationOracle
 from placeopt import Instance, build, solve
 from placeopt.check import violations
@@ -47,7 +48,7 @@ def nodes_of(choice: Choice) -> Instance:
     return build.instance(nodes, jobs, machines=machines, domains=zones, running=runs, policy=NO_COST)
 
 
-@pytest.mark.parametrize("seed", range(30))
+@pytest.mark.parametrize("seed", seeds(30))
 def test_those_that_want_each_other_on_a_node_start_wherever_one_has_room(seed: int) -> None:
     """All of a ring share a node: greedy finds one just where brute force does."""
     choice = seeded(f"rings-{seed}")
@@ -59,7 +60,7 @@ def test_those_that_want_each_other_on_a_node_start_wherever_one_has_room(seed: 
         assert (plan.levels[0].objective, violations(round_, plan)) == (value, []), method
 
 
-@pytest.mark.parametrize("seed", range(15))
+@pytest.mark.parametrize("seed", seeds(15))
 def test_beside_other_jobs_and_in_zones_plans_are_lawful(seed: int) -> None:
     """Rings of gangs, others apart from them: all of a ring start or none, at most what brute force places."""
     choice = seeded(f"zones-{seed}")

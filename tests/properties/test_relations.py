@@ -46,7 +46,7 @@ def test_optima_keep_the_relation(engine: Engine, relation: str, round_: Instanc
     assert faults(relation, proven, round_, seed) == []
 
 
-@settings(max_examples=settings().max_examples // 8)
+@settings(max_examples=settings().max_examples // 4)
 @pytest.mark.parametrize("relation", RELATIONS)
 @given(spec=st.sampled_from(SPECS), seed=st.integers(0, 10**6))
 def test_bounds_keep_the_relation(engine: Engine, relation: str, spec: str, seed: int) -> None:

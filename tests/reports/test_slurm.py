@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from helpers.imported_rounds import notes_of
+from helpers.night import seeds
 from helpers.solved import planned
 from placeopt import Instance, solve, violations
 from placeopt.build import cluster, instance, job, machine, node
@@ -80,7 +81,7 @@ def is_lawful(nodes: set[int], sizes: list[int], held: list[int]) -> bool:
     raise AssertionError
 
 
-@pytest.mark.parametrize("seed", range(25))
+@pytest.mark.parametrize("seed", seeds(25))
 def test_gangs_in_blocks_against_all_sets_of_nodes(seed: int, tmp_path: Path) -> None:
     """Up to five blocks of two nodes, some drained: a gang starts exactly where some set of free nodes is lawful."""
     rng = random.Random(seed)
@@ -122,7 +123,7 @@ def in_segments(
     )
 
 
-@pytest.mark.parametrize("seed", range(25))
+@pytest.mark.parametrize("seed", seeds(25))
 def test_segments_against_all_sets_of_nodes(seed: int, tmp_path: Path) -> None:
     """Blocks of three nodes, two of which make one of six: a job starts exactly where some set of nodes is lawful."""
     rng = random.Random(seed)

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from helpers.night import seeds
 from placeopt.linear import NO_LOWER, LinearModel, ModelBuilder
 from placeopt.solvers import Progress, Rounding, SolveOptions, load
 
@@ -28,7 +29,7 @@ def rounding(model: LinearModel) -> Rounding:
     return Rounding(objective, (columns[:30], columns[30:]))
 
 
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("seed", seeds(12))
 def test_a_relaxation_is_proven_and_rounded(seed: int) -> None:
     """The bound is that of the relaxation alone, and what is rounded keeps every row and is worth no more."""
     model = packing(seed)

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from helpers.live_engine import assert_as_if_fresh, engine_of, set_policy, step
+from helpers.night import seeds
 from helpers.plans import NO_COSTS, plan_for
 from helpers.solved import compare_methods
 from placeopt import BadInput, solve
@@ -327,7 +328,7 @@ def fits(geometry: Geometry, fixed: list[tuple[str, int]], free: list[str]) -> b
     return False
 
 
-@pytest.mark.parametrize("seed", range(60))
+@pytest.mark.parametrize("seed", seeds(60))
 def test_the_optimum_is_that_of_brute_force(seed: int) -> None:
     case = Case(seeded(f"gpu-slots-{seed}"))
     exact = ("auto", "counts", "assignment")
@@ -335,7 +336,7 @@ def test_the_optimum_is_that_of_brute_force(seed: int) -> None:
     assert all(stage.outcome not in ("failed", "refused") for plan in plans for stage in plan.stages)
 
 
-@pytest.mark.parametrize("seed", range(40))
+@pytest.mark.parametrize("seed", seeds(40))
 def test_the_referee_agrees_with_an_oracle(seed: int) -> None:
     """Shares at any slots of any GPUs, legal or not, some of them of jobs that run: 30 plans of a round."""
     choice = seeded(f"gpu-slots-{seed}")
@@ -371,7 +372,7 @@ def test_the_referee_agrees_with_an_oracle(seed: int) -> None:
         assert (not found) == legal
 
 
-@pytest.mark.parametrize("seed", range(16))
+@pytest.mark.parametrize("seed", seeds(16))
 def test_a_live_cluster_is_what_a_fresh_one_would_be(seed: int) -> None:
     """Random reports, decisions and rounds; a round of what waits finds the optimum beside what stays."""
     choice = seeded(f"gpu-slots-{seed}")

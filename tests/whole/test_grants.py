@@ -217,7 +217,7 @@ class TestSimulation:
         ],
         ids=["one by one", "preempting", "whole rounds that change what runs"],
     )
-    @settings(max_examples=settings().max_examples // 6)
+    @settings(max_examples=settings().max_examples // 3)
     @given(world=scenarios(most_jobs=40, limits=True))
     def test_random_scenarios(self, tmp_path_factory: pytest.TempPathFactory, fields: Any, world: Scenario) -> None:
         """Moments state the rule's shares; what the log decided is accepted by the referee when it is played again."""

@@ -16,6 +16,7 @@ from helpers.live_engine import (
     release,
     update,
 )
+from helpers.night import seeds
 from helpers.plans import plan_for
 from helpers.referee_messages import findings
 from helpers.solved import compare_methods, planned
@@ -263,7 +264,7 @@ def change_something(choice: Choice, engine: Engine) -> None:
             engine.commit(engine.place())
 
 
-@pytest.mark.parametrize("seed", [*range(24), 525])
+@pytest.mark.parametrize("seed", [*seeds(24), 525])
 def test_holds_that_change_in_a_live_cluster(seed: int) -> None:
     """Whatever changes, it decides as a fresh load of its snapshot does, and takes the plans that the referee takes."""
     choice = seeded(f"changing-{seed}")
@@ -372,7 +373,7 @@ def broken(round_: Instance, placed: dict[str, Any]) -> bool:
 METHODS = ("filling-costs", "fillings", "gpu-patterns", "search", "drb", "prices", "fgd", "swaf", "stranding")
 
 
-@pytest.mark.parametrize("seed", range(40))
+@pytest.mark.parametrize("seed", seeds(40))
 def test_the_optimum_is_that_of_brute_force(seed: int) -> None:
     """All methods keep the rules; what is proven is the best of all plans."""
     round_ = make_small(seeded(f"holds-{seed}"))

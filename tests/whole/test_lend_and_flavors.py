@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from helpers.night import seeds
 from helpers.plans import NO_COSTS, plan_for
 from helpers.queues import placed
 from helpers.solved import compare_methods
@@ -221,7 +222,7 @@ class Oracle:
         return sorted(found, key=lambda one: -one[0])
 
 
-@pytest.mark.parametrize("seed", range(40))
+@pytest.mark.parametrize("seed", seeds(40))
 def test_the_optimum_is_that_of_brute_force(seed: int) -> None:
     round_ = make_small(seeded(f"lend-{seed}"))
     oracle = Oracle(round_)
@@ -230,7 +231,7 @@ def test_the_optimum_is_that_of_brute_force(seed: int) -> None:
     compare_methods(round_, best, (*exact, "filling-costs", "fcfs"), exact=exact)
 
 
-@pytest.mark.parametrize("seed", range(40))
+@pytest.mark.parametrize("seed", seeds(40))
 def test_the_referee_agrees_with_brute_force(seed: int) -> None:
     """Up to 60 outcomes of a round each, lawful ones and others, that have room on both nodes."""
     choice = seeded(f"lend-{seed}")

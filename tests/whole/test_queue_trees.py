@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from helpers.night import seeds
 from helpers.plans import plan_for
 from helpers.queues import placed
 from helpers.referee_messages import findings
@@ -138,7 +139,7 @@ def best_value(round_: Instance) -> int:
     return best
 
 
-@pytest.mark.parametrize("seed", range(40))
+@pytest.mark.parametrize("seed", seeds(40))
 def test_the_optimum_is_that_of_brute_force(seed: int) -> None:
     round_ = make_small(seeded(f"queue-trees-{seed}"))
     methods = ("auto", "filling-costs", "counts", "assignment", "fcfs")

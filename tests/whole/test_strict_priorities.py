@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from helpers.night import seeds
 from helpers.plans import plan_for
 from helpers.referee_messages import rules, rules_of
 from placeopt import solve
@@ -189,7 +190,7 @@ def make_small(choice: Choice) -> Instance:
     return instance(2, [*runs, *waits], running=held, policy=STRICT)
 
 
-@pytest.mark.parametrize("seed", range(60))
+@pytest.mark.parametrize("seed", seeds(60))
 def test_the_referee_accepts_what_is_planned(seed: int) -> None:
     """Small random rounds: no job is stopped for one that may not, none waits in favour of a lower one."""
     round_ = make_small(seeded(f"strict-{seed}"))

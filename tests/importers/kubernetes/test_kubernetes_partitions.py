@@ -7,6 +7,7 @@ import pytest
 
 from helpers.imported_rounds import left_out
 from helpers.kubernetes_objects import HOSTNAME, node, pod, read
+from helpers.night import seeds
 from placeopt import solve
 from placeopt.check import violations
 from placeopt.model import Instance
@@ -174,7 +175,7 @@ def allocatable(gpus: int, taken: list[dict[str, Any]], wanted: list[str | None]
     return fits(limits, sorted(choices, key=len))
 
 
-@pytest.mark.parametrize("seed", range(25))
+@pytest.mark.parametrize("seed", seeds(25))
 def test_rounds_place_what_kubernetes_could_allocate(seed: int) -> None:
     """The most claims of which all can have devices, by brute force over the counters."""
     choice: Choice = seeded(f"partitions-{seed}")

@@ -9,6 +9,7 @@ import pytest
 
 from helpers.imported_rounds import notes_of
 from helpers.kubernetes_objects import node, pod, read
+from helpers.night import seeds
 from helpers.solved import planned
 from placeopt.model import Instance
 
@@ -153,7 +154,7 @@ class Kueue:
         return max(0, self.kept(name) - used) + there
 
 
-@pytest.mark.parametrize("seed", range(40))
+@pytest.mark.parametrize("seed", seeds(40))
 def test_trees_of_cohorts_as_kueue_counts(seed: int) -> None:
     """A job starts exactly where Kueue's own rule has as many GPUs available for its queue, whatever runs."""
     draw = Random(seed)

@@ -9,6 +9,7 @@ import pytest
 
 from helpers.imported_rounds import left_out
 from helpers.kubernetes_objects import HOSTNAME, node, pod, read
+from helpers.night import seeds
 from helpers.solved import planned
 
 ZONE, KIND = "topology.kubernetes.io/zone", "example.com/kind"
@@ -42,7 +43,7 @@ def reachable(room: Sequence[int], count: int, skew: int) -> set[tuple[int, ...]
     return reached
 
 
-@pytest.mark.parametrize("seed", range(40))
+@pytest.mark.parametrize("seed", seeds(40))
 def test_a_gang_starts_where_the_filter_lets_all_of_its_pods_start(seed: int) -> None:
     """Zones of cordoned or tainted nodes count, those that the pods do not select do not, nor do nodes without zone."""
     draw = random.Random(seed)

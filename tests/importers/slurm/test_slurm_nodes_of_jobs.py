@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from helpers.imported_rounds import left_out, notes_of
+from helpers.night import seeds
 from helpers.slurm_files import RUNS, WAITS, read
 from helpers.solved import planned
 from placeopt.importers import read_slurm
@@ -191,7 +192,7 @@ def having(nodes: dict[str, dict[str, Any]], word: str, field: str = "active_fea
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("seed", seeds(12))
 def test_a_job_starts_where_some_sets_of_nodes_are_lawful(kind: str, seed: int) -> None:
     """On nodes of unlike sizes and features, one of which is partly used."""
     rng = Random(seed)
@@ -241,7 +242,7 @@ def test_a_job_starts_where_some_sets_of_nodes_are_lawful(kind: str, seed: int) 
 
 
 @pytest.mark.parametrize("word", ["user", "mcs"])
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("seed", seeds(12))
 def test_jobs_that_keep_others_off_their_nodes(word: str, seed: int) -> None:
     """As many start as in the best of all assignments: of one worker each, on nodes of which some are partly used."""
     rng = Random(seed)
