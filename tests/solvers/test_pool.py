@@ -186,9 +186,11 @@ def test_child_that_has_not_started_yet_is_not_killed_for_that() -> None:
     """It is given up three times while it imports its solvers, as who loses a race on a small model; then it solves."""
     with Worker(preload=("highs", "cpsat")) as worker:
         child = worker.pid
+        os.kill(child, signal.SIGSTOP)  # on a machine that has no time for it
         for _ in range(3):
             given_up = worker.solve("highs", hard(), LONG, deadline=within(20), cancel=lambda: True)
             assert ended(given_up) == ("no_solution", "user")
+        os.kill(child, signal.SIGCONT)
         assert solves(worker)
         assert worker.pid == child
 
