@@ -63,7 +63,7 @@ def test_random_models_against_brute_force(solver: str) -> None:
         found = points[((sums <= upper) & (sums >= upper - 9)).all(axis=1)] @ costs + offset
         drawn = model(sense, costs.tolist(), *rows, low=-1, high=2, offset=offset)
         solution = load(solver)(drawn, SolveOptions(5.0))
-        assert solution.status == ("optimal" if len(found) else "infeasible")
+        assert solution.status == ("optimal" if len(found) else "infeasible"), solution.message
         assert solution.objective == (None if not len(found) else found.max() if sense == "max" else found.min())
 
 
