@@ -9,6 +9,7 @@ jobs_per_gpu        ``("jobs", gpu)``: 1 under ``exclusive``, else the policy's 
 gpu_memory          ``("gpu_memory", gpu)``: MiB of the jobs on a GPU
 node_capacity       ``(resource, node)``: CPU, memory, usable bandwidths, named resources of a node
 queue_share         ``("queue", queue, amount)``: quota and borrow; dominant share of what the cluster lists
+queue_share         ``("queue", queue, amount, flavor)``: the same of a flavor: the one of the first worker's node
 uplink              ``("link", "node" or "domain", number, GPU job?)``: hose model, usable part of the link
 changes             ``("changes", change)``: how many jobs may be moved, shrunk and preempted
 ==================  ==========================================================================================
@@ -91,15 +92,25 @@ def amounts_of(problem: Problem, job: int, placement: Placement) -> Iterator[tup
             yield (resource, node), getattr(demand, resource)
         for name, amount in demand.resources.items():
             yield ("named", name, node), amount
-    yield ("queue", record.queue, "gpu_milli"), demand.gpu_milli * len(placement.gpus)
-    yield ("queue", record.queue, "cpu_millicores"), workers * demand.cpu_millicores
-    yield ("queue", record.queue, "memory_mib"), workers * demand.memory_mib
+    held = demand.gpu_milli * len(placement.gpus), workers * demand.cpu_millicores, workers * demand.memory_mib
+    for name, amount in zip(QUEUE_AMOUNTS, held, strict=True):
+        yield ("queue", record.queue, name), amount
+        yield ("queue", record.queue, name, _flavor(problem, placement.nodes[0])), amount
     workers_below: dict[tuple[str, int], int] = {}
     for node in placement.nodes:
         for link in [("node", node), *(("domain", d) for d in problem.topology.node_ancestors(node))]:
             workers_below[link] = workers_below.get(link, 0) + 1
     for link, count in workers_below.items():  # hose model: the smaller side bounds the traffic across the link
         yield ("link", *link, demand.gpus > 0), min(count, workers - count) * demand.network_bandwidth_mbps
+
+
+def _flavor(problem: Problem, node: int) -> str | None:
+    """Return the first flavor whose models the node has one of; of rounds whose flavors state nothing else."""
+    cluster = problem.instance.cluster
+    machine = next(machine for machine in cluster.machines if machine.id == cluster.nodes[node].machine)
+    models = {gpu.model for gpu in machine.gpus}
+    assert not any(flavor.node_selector for flavor in problem.policy.flavors)
+    return next((flavor.id for flavor in problem.policy.flavors if models & set(flavor.gpu_models)), None)
 
 
 def limits(problem: Problem) -> dict[Key, int]:
@@ -174,3 +185,6 @@ def _queue_limits(problem: Problem) -> Iterator[tuple[Key, int]]:
                 ceilings.append(cluster_has[amount] * (share + queue.borrow_percent) // 100)
             if ceilings:
                 yield ("queue", queue.id, amount), min(ceilings)
+            for of in queue.flavors:
+                if (quota := getattr(of.quota, amount)) is not None:
+                    yield ("queue", queue.id, amount, of.flavor), quota + (getattr(of.borrow, amount) or 0)
