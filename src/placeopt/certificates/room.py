@@ -11,9 +11,8 @@ import numpy as np
 
 from placeopt.certificates.clock import check_time
 from placeopt.certificates.places import Place, Places, Traffic, suitable
-from placeopt.problem import Problem, State
+from placeopt.problem import Problem, State, bundles_per_node
 from placeopt.problem.arrays import RESOURCES
-from placeopt.problem.free_capacity import bundles_per_node
 
 WHOLE = 1000
 """Thousandths of a GPU."""

@@ -13,9 +13,9 @@ from collections.abc import Container, Sequence
 import numpy as np
 
 from placeopt.linear import ModelBuilder
-from placeopt.problem import IntArray, Placement, Problem, State
+from placeopt.problem import IntArray, Placement, Problem, State, bundles_per_node
 from placeopt.problem.changes import part_of
-from placeopt.problem.free_capacity import bundles_per_node, usable_gpus
+from placeopt.problem.free_capacity import usable_gpus
 from placeopt.terms.objective import start_value
 from placeopt.terms.protocols import Cost
 from placeopt.terms.rules import RULES

@@ -13,9 +13,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from placeopt.problem import IntArray, State
+from placeopt.problem import ClassRooms, IntArray, State
 from placeopt.problem.changes import part_of
-from placeopt.problem.free_capacity import GpuRooms, bundles_per_node
 from placeopt.terms.objective import start_value
 from placeopt.terms.variables import MOVE, NEW, SHRINK, STAY
 
@@ -101,13 +100,7 @@ class _Draft:
 
     def __init__(self, state: State, groups: list[list[int]]) -> None:
         self._state, self._problem, self._groups = state, state.problem, groups
-        self._capacity: dict[bytes, dict[int, int]] = {}  # by what a bundle asks of a node
-        self._gpu_rooms: GpuRooms = {}
-        options = state.problem.options
-        gpus = (options.bundle_gpus, options.milli, options.gpu_memory_mib, options.profile_number)
-        self._asked = np.column_stack(
-            (options.bundle_workers, *gpus, options.demand, options.gpu_type_ok, options.node_class_ok)
-        )
+        self._rooms = ClassRooms(state)
         self.starts: list[_Start] = []
         self.bundles: list[_Bundle] = []
 
@@ -133,7 +126,7 @@ class _Draft:
 
     def add_anywhere(self, c: int, option: int, kind: int, worth: int) -> None:
         """Let jobs start on nodes that the static masks allow, as far as there is room for each alone."""
-        options, room = self._problem.options, self._room(option)
+        options, room = self._problem.options, self._rooms.of(option)
         bundles = int(options.bundles[option])
         fit = min(len(self._groups[c]), sum(room.values()) // bundles)
         if fit:
@@ -144,14 +137,3 @@ class _Draft:
         """Add a start with its bundles, at most ``room`` of them by node class."""
         self.bundles.extend(_Bundle(len(self.starts), node_class, most) for node_class, most in room.items())
         self.starts.append(start)
-
-    def _room(self, option: int) -> dict[int, int]:
-        """Return node class -> bundles of the option that it could take, classes without room left out."""
-        asked = self._asked[option].tobytes()
-        if asked not in self._capacity:
-            node_class = self._problem.node_class
-            nodes, per_node = bundles_per_node(self._state, option, self._gpu_rooms)
-            room = np.zeros(int(node_class.max()) + 1, dtype=np.int64)
-            np.add.at(room, node_class[nodes], per_node)
-            self._capacity[asked] = {k: int(room[k]) for k in np.flatnonzero(room).tolist()}
-        return self._capacity[asked]

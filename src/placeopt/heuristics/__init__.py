@@ -1,5 +1,6 @@
 """Heuristics: an allocation in milliseconds, with nothing proven."""
 
+from placeopt.heuristics.answered import Answered, Refused, Requests
 from placeopt.heuristics.bundles import assign_gpus
 from placeopt.heuristics.candidates import Candidates
 from placeopt.heuristics.drb import CHOOSERS, BipartitionOfCommunicating, communicating_jobs, place_again
@@ -13,10 +14,13 @@ from placeopt.heuristics.scores.score import Score
 __all__ = [
     "CHOOSERS",
     "SCORES",
+    "Answered",
     "BipartitionOfCommunicating",
     "Candidates",
     "Chooser",
     "GreedyResult",
+    "Refused",
+    "Requests",
     "Score",
     "Stranding",
     "assign_gpus",

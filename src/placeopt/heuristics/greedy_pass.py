@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Protocol
 import numpy as np
 
 from placeopt.errors import OutOfTime
+from placeopt.heuristics.answered import Refused, Requests
 from placeopt.heuristics.candidates import Candidates
 from placeopt.heuristics.class_fill import fill_by_class, reached_by_class
 from placeopt.heuristics.node_selection import nodes_for_bundles
@@ -47,7 +48,7 @@ class Chooser(Protocol):
 
 class ByScore:
     """
-    The chooser of all methods that rank nodes: ``place`` with the candidates of a score.
+    The chooser of all methods that rank nodes: ``place`` with the candidates of a score, of a state that only fills up.
 
     ``only``, shape (J,): The one option of each job that counts, in any flavor of nodes, -1: none; None: all options of
     all jobs.
@@ -57,12 +58,23 @@ class ByScore:
         self._candidates = candidates
         self._only: list[int] | None = None if only is None else only.tolist()
         self.changed = candidates.changed
+        self._tried: set[int] = set()  # classes
+        self._refused: Refused | None = None
 
     def place(self, job: int) -> Placement | None:
         """See ``Chooser``."""
+        problem = self._candidates.problem
         if self._only is None:
-            return place(self._candidates, job)
-        problem, chosen = self._candidates.problem, self._only[job]
+            number = int(problem.job_class[job])
+            if number not in self._tried and self._refused is not None and self._refused.covers_job(job):
+                return None
+            self._tried.add(number)
+            placement = place(self._candidates, job)
+            if placement is None:
+                self._refused = self._refused or Refused(Requests(problem))
+                self._refused.add_job(job)
+            return placement
+        chosen = self._only[job]
         if chosen < 0:
             return None
         alike = [o for o in problem.options_of(job) if problem.options.shapes[o] == problem.options.shapes[chosen]]

@@ -10,9 +10,6 @@ from placeopt.problem.gpu_slots import with_room
 from placeopt.problem.problem import Problem
 from placeopt.problem.state import State
 
-MANY = 1 << 20
-"""More bundles than any node takes: the room where no resource is needed."""
-
 
 def gpus_with_room(
     problem: Problem,
@@ -128,38 +125,6 @@ def jobs_that_fit(state: State, option: int) -> IntArray:
     if options.gpu_memory_mib[option]:
         room = np.minimum(room, state.gpu_free_memory // options.gpu_memory_mib[option])
     return np.maximum(room, 0)
-
-
-GpuRooms = dict[bytes, tuple[IntArray, IntArray]]
-"""By what is asked of a GPU: usable GPUs of each node, (N,), and jobs that they can hold together."""
-
-
-def bundles_per_node(state: State, option: int, known: GpuRooms | None = None) -> tuple[IntArray, IntArray]:
-    """
-    Return the nodes that can take a bundle of ``option``, and how many each can at most by any one resource.
-
-    ``known`` holds what earlier calls for the same state found of GPUs, and takes in what this one finds.
-    """
-    problem, options = state.problem, state.problem.options
-    workers = int(options.bundle_workers[option])
-    room = times_by_resources(state.node_free, options.demand[option] * workers, MANY)
-    gpus = int(options.bundle_gpus[option])
-    if gpus:
-        amounts = (options.milli, options.gpu_memory_mib, options.profile_number, options.gpu_type_ok)
-        asked = [of[option] for of in amounts]
-        key = b"".join(part.tobytes() for part in asked)
-        rooms = None if known is None else known.get(key)
-        if rooms is None:
-            usable = usable_gpus(state, option)
-            nodes, jobs = problem.gpu_node[usable], jobs_that_fit(state, option)[usable]
-            together = np.bincount(nodes, weights=jobs, minlength=problem.num_nodes).astype(np.int64)
-            rooms = np.bincount(nodes, minlength=problem.num_nodes), together
-            if known is not None:
-                known[key] = rooms
-        room = np.where(rooms[0] >= gpus, np.minimum(room, rooms[1] // gpus), 0)
-    room = np.where(problem.node_ok(option), np.maximum(room, 0), 0)
-    nodes = np.flatnonzero(room)
-    return nodes, room[nodes]
 
 
 def eligible_domains(problem: Problem, option: int, rule: Split | Spread) -> frozenset[int]:

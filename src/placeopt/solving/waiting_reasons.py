@@ -13,7 +13,7 @@ from placeopt.feasibility.fit import best_fit
 from placeopt.feasibility.free_capacity import free_capacity_of
 from placeopt.feasibility.minimal_utility import without_minima
 from placeopt.feasibility.requirement import requirements_of
-from placeopt.heuristics import Candidates, place, places, score_named
+from placeopt.heuristics import Answered, Candidates, Refused, Requests, place, places, score_named
 from placeopt.heuristics.timeline import Start
 from placeopt.model import Job
 from placeopt.model.base import trusted
@@ -90,11 +90,13 @@ class _ReasonFinder:
         # look-ahead may have closed GPUs: without the plan, they are there
         states = (final, State(whole), open_state(whole)) if context.narrowed else (final, context.base, context.open)
         self._context = context
-        self._beside, self._alone, self._opened = (
-            Candidates(state, score_named("first_fit", problem)) for state in states
-        )
         now = time.monotonic()
-        self._deadline = now + SHARE_OF_TIME * (context.budget.ends - now)
+        deadline = self._deadline = now + SHARE_OF_TIME * (context.budget.ends - now)
+        requests = {of: Requests(of) for of in (problem, whole)}
+        self._beside, self._alone, self._opened = (
+            _Ways(Candidates(state, score_named("first_fit", problem)), requests[state.problem], deadline)
+            for state in states
+        )
 
     def reason(self, job: int) -> tuple[UnplacedReason, str]:
         """Return reason and detail; without time left, that."""
@@ -110,12 +112,12 @@ class _ReasonFinder:
     def _found(self, job: int) -> tuple[UnplacedReason, str]:
         context, problem = self._context, self._context.problem
         record = problem.instance.jobs[job]
-        if context.narrowed and (kept := _is_kept(context, self._beside, job)) is not None:
+        if context.narrowed and (kept := _is_kept(context, self._beside.candidates, job)) is not None:
             return "postponed", kept
-        forbidden = why_forbidden(self._beside, job, record)
+        forbidden = why_forbidden(self._beside.candidates, job, record)
         if forbidden is not None:
             return forbidden
-        way = _way(self._beside, job, self._deadline)
+        way = self._beside.way(job)
         if way is not None:
             more = f" and {len(way.nodes) - 1} more" if len(way.nodes) > 1 else ""
             where = f"fits on node {problem.node_ids[way.nodes[0]]!r}{more}"
@@ -128,17 +130,17 @@ class _ReasonFinder:
             limit = context.budget.limit
             stopped = "the search did not get to it" if limit == "none" else f"stopped by {limit}"
             return "not_reached", f"{where}; {stopped}"
-        if _way(self._alone, job, self._deadline) is not None:
+        if self._alone.has_any(job):
             return "outvoted", f"fits alone, but other jobs of the plan hold the room: {need_of(problem, job, record)}"
         if not problem.changeable:
-            return "conflict", conflict_detail(self._alone, job, record, "the running jobs")
-        if _way(self._opened, job, self._deadline) is not None:
+            return "conflict", conflict_detail(self._alone.candidates, job, record, "the running jobs")
+        if self._opened.has_any(job):
             return (
                 "outvoted",
                 "fits only if running jobs make room, which the plan does not ask of them: "
                 f"{need_of(problem, job, record)}",
             )
-        return "conflict", conflict_detail(self._opened, job, record, "the running jobs that must stay")
+        return "conflict", conflict_detail(self._opened.candidates, job, record, "the running jobs that must stay")
 
 
 class _Way(NamedTuple):
@@ -149,28 +151,44 @@ class _Way(NamedTuple):
     counted: bool
 
 
-def _way(candidates: Candidates, job: int, deadline: float) -> _Way | None:
-    """
-    Return a way for the job to fit; None: there is none, even with minimal utilities set aside, and that is exact.
+class _Ways:
+    """Ways for jobs to fit into a state; what was found of one answers for others that ask for less, or for more."""
 
-    Greedy is tried first. It finds a place if there is one, except where workers have to be spread in a certain way
-    over domains or share links, or jobs have minimal utilities: there ways are counted.
-    """
-    if time.monotonic() > deadline:
-        raise OutOfTime("no time left to look for a place")
-    problem = candidates.problem
-    placement = place(candidates, job)
-    if placement is not None:
-        return _Way(tuple(dict.fromkeys(placement.nodes)), int(problem.options.value[placement.option]), counted=False)
-    if not applies(problem) and not any(is_laid_out(problem, option) for option in problem.options_of(job)):
-        return None
-    record = problem.instance.jobs[job]
-    fit = best_fit(
-        free_capacity_of(candidates.state, record),
-        requirements_of(problem, record),
-        Deadline(deadline - time.monotonic()),
-    )
-    return None if fit is None else _Way(tuple(fit.nodes), fit.worth, counted=True)
+    def __init__(self, candidates: Candidates, requests: Requests, deadline: float) -> None:
+        self.candidates, self._requests, self._deadline = candidates, requests, deadline
+        self._refused, self._taken = Refused(requests), Answered(requests, room=True)
+
+    def has_any(self, job: int) -> bool:
+        """Return whether there is a way for the job to fit."""
+        return any(map(self._taken.covers, self._requests.of(job))) or self.way(job) is not None
+
+    def way(self, job: int) -> _Way | None:
+        """
+        Return a way for the job; None: there is none, even with minimal utilities set aside, and that is exact.
+
+        Greedy is tried first. It finds a place if there is one, except where workers have to be spread in a certain way
+        over domains or share links, or jobs have minimal utilities: there ways are counted.
+        """
+        if time.monotonic() > self._deadline:
+            raise OutOfTime("no time left to look for a place")
+        if self._refused.covers_job(job):
+            return None
+        problem, placement = self.candidates.problem, place(self.candidates, job)
+        if placement is not None:
+            if placement.option in self._requests.of(job):
+                self._taken.add(placement.option)
+            worth = int(problem.options.value[placement.option])
+            return _Way(tuple(dict.fromkeys(placement.nodes)), worth, counted=False)
+        self._refused.add_job(job)
+        if not applies(problem) and not any(is_laid_out(problem, option) for option in problem.options_of(job)):
+            return None
+        record = problem.instance.jobs[job]
+        fit = best_fit(
+            free_capacity_of(self.candidates.state, record),
+            requirements_of(problem, record),
+            Deadline(self._deadline - time.monotonic()),
+        )
+        return None if fit is None else _Way(tuple(fit.nodes), fit.worth, counted=True)
 
 
 def is_laid_out(problem: Problem, option: int) -> bool:

@@ -1,5 +1,5 @@
 """
-Stage ``bound``: the relaxation over patterns of single GPUs, which bounds rounds of any size; how it is made integer.
+Stage ``bound``: sums, then a relaxation over patterns of single GPUs, bound rounds of any size; how it is made integer.
 """
 
 from __future__ import annotations
@@ -14,6 +14,8 @@ import numpy as np
 from placeopt.errors import PlaceoptError
 from placeopt.formulations.gpu_patterns import GpuPatterns, build_gpu_patterns, gpu_milli_objective
 from placeopt.formulations.node_rows import price_full_nodes
+from placeopt.formulations.totals import RELAXES as TOTALS
+from placeopt.formulations.totals import bound_by_totals
 from placeopt.heuristics.bundles import BundleQuota
 from placeopt.linear import IntArray
 from placeopt.model.plan import StageOutcome
@@ -36,28 +38,28 @@ ALREADY_PROVEN = "the value is proven already"
 
 @dataclass(frozen=True)
 class BeginBound:
-    """Lets a solver work on the relaxation of a large round while stages run that need none."""
+    """Bounds a large round by sums over the cluster, and lets a solver work on its relaxation beside other stages."""
 
     name: ClassVar[str] = "bound"
     uses_solver: ClassVar[bool] = True
 
     def skip_reason(self, context: SolveContext) -> str | None:
-        """Only for a large round, on several threads, by a solver in a process of its own."""
-        budget = context.budget
+        """Only for a large round: in a small one a better bound is at hand soon."""
         if _is_proven(context):
             return ALREADY_PROVEN
-        if not context.solvers.is_apart or budget.threads == 1:
-            return "no thread is free for it"
         if sizes.product(context) < sizes.LARGE_PRODUCT:
             return "the round is small"
-        return budget.stop_reason()
+        return context.budget.stop_reason()
 
     def run(self, context: SolveContext) -> Iterator[StageReport]:
-        """Build the relaxation and hand the solve on; the plan does not state that."""
-        budget = context.budget
+        """Bound, and if a thread is free, build the relaxation and hand the solve on; the plan does not state that."""
+        budget, state = context.budget, _state_of_whole(context)
+        context.bounds.prove_value(bound_by_totals(state), TOTALS, of_whole=True)
+        if _is_proven(context) or not context.solvers.is_apart or budget.threads == 1:
+            return
         rounds = context.problem is context.whole and has_many_fractions(context.problem)
         try:
-            patterns = build_gpu_patterns(_state_of_whole(context), time.monotonic() + BUILD_SHARE * budget.left_s)
+            patterns = build_gpu_patterns(state, time.monotonic() + BUILD_SHARE * budget.left_s)
         except PlaceoptError:
             return
         # it goes on until the plan is due, which is later than other stages may take
