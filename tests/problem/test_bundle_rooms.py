@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 
 from placeopt import Instance
-from placeopt.problem import ClassRooms, State, bundles_per_node, compile_problem
+from placeopt.problem import BundleRooms, ClassRooms, State, compile_problem
 from strategies import rounds
 
 
@@ -13,10 +13,10 @@ from strategies import rounds
 def test_rooms_of_classes_are_sums(round_: Instance, cells: int) -> None:
     problem = compile_problem(round_)
     state = State(problem)
-    rooms = ClassRooms(state, cells)
+    rooms, each = ClassRooms(state, cells), BundleRooms(state)
     for option in range(len(problem.options)):
         sums: dict[int, int] = {}
-        for node, room in zip(*bundles_per_node(state, option), strict=True):
+        for node, room in zip(*each.per_node(option), strict=True):
             number = int(problem.node_class[node])
             sums[number] = sums.get(number, 0) + int(room)
         assert rooms.of(option) == sums

@@ -22,7 +22,7 @@ from placeopt.certificates.room import Room, is_as_stated, lacks_room, room_of, 
 from placeopt.errors import OutOfTime, Unsupported
 from placeopt.linear import MAX_EXACT, LinearModel
 from placeopt.model import Instance, Plan
-from placeopt.problem import Problem, State, open_state
+from placeopt.problem import BundleRooms, Problem, State, open_state
 from placeopt.problem.compile import compile_problem
 from placeopt.solvers.pool import Worker
 from placeopt.solvers.result import SolveOptions
@@ -83,7 +83,8 @@ def certify(
             _cost_claim(state, level.bound, plan, solve, deadline) for level in others if level.bound is not None
         )
     conflicts = {unplaced.job for unplaced in plan.unplaced if unplaced.reason == "conflict"}
-    claims += (_conflict_claim(state, job, name) for job, name in enumerate(problem.job_ids) if name in conflicts)
+    rooms = BundleRooms(state)
+    claims += (_conflict_claim(rooms, job, name) for job, name in enumerate(problem.job_ids) if name in conflicts)
     return Certificate(instance=instance.name, policy=plan.policy.values, claims=tuple(claims))
 
 
@@ -146,11 +147,11 @@ def _held(plan: Plan, problem: Problem, room: Room) -> Iterator[tuple[int, Count
     return ((state_of[node], counts) for node, counts in held.items())
 
 
-def _conflict_claim(state: State, job: int, name: str) -> ConflictClaim:
+def _conflict_claim(rooms: BundleRooms, job: int, name: str) -> ConflictClaim:
     """Certify that a job has no room, if counting on nodes and in domains shows it."""
-    if state.problem.trees:
+    if rooms.state.problem.trees:
         return ConflictClaim(claim="does not fit", job=name, why=TREES)
-    if all(lacks_room(state, option) for option in state.problem.options_of(job)):
+    if all(lacks_room(rooms, option) for option in rooms.state.problem.options_of(job)):
         return ConflictClaim(claim="does not fit", job=name, proof="counting")
     return ConflictClaim(claim="does not fit", job=name, why="counting on nodes and in domains does not show it")
 

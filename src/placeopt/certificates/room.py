@@ -11,7 +11,7 @@ import numpy as np
 
 from placeopt.certificates.clock import check_time
 from placeopt.certificates.places import Place, Places, Traffic, suitable
-from placeopt.problem import Problem, State, bundles_per_node
+from placeopt.problem import BundleRooms, Problem, State
 from placeopt.problem.arrays import RESOURCES
 
 WHOLE = 1000
@@ -129,17 +129,17 @@ def room_of(state: State, deadline: float = float("inf"), places: Places | None 
     return _Reader(state, deadline, places).room()
 
 
-def lacks_room(state: State, option: int) -> str | None:
+def lacks_room(rooms: BundleRooms, option: int) -> str | None:
     """
-    Return where an option lacks room beside what ``state`` holds, by counting bundles on nodes and in domains.
+    Return where an option lacks room beside what a state holds, by counting bundles on nodes and in domains.
 
     ``node``: all nodes together take fewer bundles than it has; the level of a split: so do the domains that it may
     use.
     None where counting finds room, which need not be there.
     """
-    problem, options = state.problem, state.problem.options
+    problem, options = rooms.state.problem, rooms.state.problem.options
     bundles = int(options.bundles[option])
-    nodes, room = bundles_per_node(state, option)
+    nodes, room = rooms.per_node(option)
     room = np.minimum(room, _on_a_node(problem, option))
     if int(room.sum()) < bundles:
         return "node"
@@ -194,7 +194,8 @@ class _Reader:
             number = self._number(bundle)
             self._first.setdefault(number, o)
             self._bundle.append(number)
-        self._fits = [check_time(deadline) and lacks_room(state, o) is None for o in range(len(options))]
+        self._rooms = BundleRooms(state)
+        self._fits = [check_time(deadline) and lacks_room(self._rooms, o) is None for o in range(len(options))]
 
     def _number(self, bundle: Bundle) -> int:
         return self._numbers.setdefault(bundle, len(self._numbers))
@@ -274,7 +275,7 @@ class _Reader:
         fits: list[list[int]] = [[] for _ in range(problem.num_nodes)]
         for number, option in self._first.items():
             check_time(self._deadline)
-            for node in bundles_per_node(state, option)[0].tolist():
+            for node in self._rooms.per_node(option)[0].tolist():
                 fits[node].append(number)
         holders: list[list[tuple[int, int, int]]] = [[] for _ in range(problem.num_nodes)]
         for job in sorted(problem.changeable):

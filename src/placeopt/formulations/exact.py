@@ -13,7 +13,7 @@ from collections.abc import Container, Sequence
 import numpy as np
 
 from placeopt.linear import ModelBuilder
-from placeopt.problem import IntArray, Placement, Problem, State, bundles_per_node
+from placeopt.problem import BundleRooms, IntArray, Placement, Problem, State
 from placeopt.problem.changes import part_of
 from placeopt.problem.free_capacity import usable_gpus
 from placeopt.terms.objective import start_value
@@ -95,7 +95,7 @@ class _Columns:
     """What the columns stand for, in blocks of rows: of ``START``, of ``BUNDLE`` and of ``GRANT``."""
 
     def __init__(self, state: State, cells: Sequence[tuple[int, ...]], gpu_to_cell: IntArray) -> None:
-        self.state = state
+        self.state, self._rooms = state, BundleRooms(state)
         self.problem: Problem = state.problem
         self.gpu_to_cell = gpu_to_cell
         self.cell_gpu = np.array([gpus[0] for gpus in cells], dtype=np.int64)
@@ -123,7 +123,7 @@ class _Columns:
     def add_anywhere(self, unit: int, size: int, option: int, kind: int, value: int) -> None:
         """Add a start of ``size`` jobs wherever the option may start, if there is room for one."""
         state, options = self.state, self.problem.options
-        nodes, per_node = bundles_per_node(state, option)
+        nodes, per_node = self._rooms.per_node(option)
         bundles = int(options.bundles[option])
         if int(per_node.sum()) < bundles:
             return

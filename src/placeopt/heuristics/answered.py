@@ -7,7 +7,7 @@ from functools import cached_property
 import numpy as np
 
 from placeopt.problem import IntArray, Problem
-from placeopt.problem.classes import group_by_key
+from placeopt.problem.classes import numbered
 from placeopt.terms.rules.minimal_utility import applies
 
 
@@ -30,7 +30,8 @@ class Requests:
         options = self._problem.options
         fits = options.bundle_workers <= options.workers_per_node
         masks = np.packbits(np.column_stack((fits, options.gpu_type_ok, options.node_class_ok)), axis=1)
-        return group_by_key(mask.tobytes() for mask in masks)[0]
+        kinds: list[int] = numbered(masks).tolist()
+        return kinds
 
     @cached_property
     def _decides(self) -> list[bool]:

@@ -12,7 +12,7 @@ from placeopt.problem.arrays import (
     Options,
     Placement,
 )
-from placeopt.problem.bundle_rooms import ClassRooms, bundles_per_node
+from placeopt.problem.bundle_rooms import BundleRooms, ClassRooms
 from placeopt.problem.changes import change_of, keeps_limits, open_state
 from placeopt.problem.compile import compile_problem
 from placeopt.problem.hardware import FragmentationLevel
@@ -28,6 +28,7 @@ __all__ = [
     "UNLIMITED",
     "Allocation",
     "BoolArray",
+    "BundleRooms",
     "ClassRooms",
     "FragmentationLevel",
     "IntArray",
@@ -36,7 +37,6 @@ __all__ = [
     "Placement",
     "Problem",
     "State",
-    "bundles_per_node",
     "change_of",
     "compile_problem",
     "hose_loads",

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from functools import cached_property
 
 import numpy as np
 
 from placeopt.problem.arrays import IntArray
-from placeopt.problem.classes import group_by_key
+from placeopt.problem.classes import group_by_key, numbered
 from placeopt.problem.free_capacity import jobs_that_fit, usable_gpus
 from placeopt.problem.state import State
 
@@ -21,53 +21,47 @@ class BundleRooms:
     """The rooms of the nodes of a state."""
 
     def __init__(self, state: State) -> None:
-        self._state, self._problem = state, state.problem
-        self._gpus: dict[bytes, tuple[IntArray, IntArray]] = {}  # by what is asked of a GPU
+        self.state, self._problem = state, state.problem
+        self._gpus: dict[int, tuple[IntArray, IntArray]] = {}  # by what is asked of a GPU
+
+    def per_node(self, option: int) -> tuple[IntArray, IntArray]:
+        """Return the nodes that can take a bundle of ``option``, and how many each can."""
+        room = self.of(np.array([option]), np.arange(self.state.problem.num_nodes))[0]
+        nodes = np.flatnonzero(room)
+        return nodes, room[nodes]
 
     def of(self, options: IntArray, nodes: IntArray) -> IntArray:
         """Shape (o, n): rooms of ``nodes``, (n,), for bundles of ``options``, (o,)."""
         problem, table = self._problem, self._problem.options
-        free, need = self._state.node_free[nodes], table.demand[options] * table.bundle_workers[options][:, None]
+        free, need = self.state.node_free[nodes], table.demand[options] * table.bundle_workers[options][:, None]
         rooms = np.full((len(options), len(nodes)), MANY, dtype=np.int64)
         for r in range(free.shape[1]):
             asks = np.flatnonzero(need[:, r])
             rooms[asks] = np.minimum(rooms[asks], free[:, r] // need[asks, r][:, None])
-        gpus = table.bundle_gpus[options]
-        for alike in self._asking_the_same(options, gpus):
+        gpus, request = table.bundle_gpus[options], self._request[options]
+        for number in np.unique(request[gpus > 0]).tolist():
+            alike = np.flatnonzero((request == number) & (gpus > 0))
             usable, jobs = self._gpus_of_nodes(int(options[alike[0]]))
             each = gpus[alike][:, None]
             rooms[alike] = np.where(usable[nodes] >= each, np.minimum(rooms[alike], jobs[nodes] // each), 0)
         return np.where(table.node_class_ok[options][:, problem.node_class[nodes]], np.maximum(rooms, 0), 0)
 
-    def _asking_the_same(self, options: IntArray, gpus: IntArray) -> Iterator[IntArray]:
-        """Yield positions of options with GPUs that ask the same of a GPU."""
-        with_gpus = np.flatnonzero(gpus)
-        request = np.array(group_by_key(map(self._request, options[with_gpus].tolist()))[0], dtype=np.int64)
-        for number in range(int(request.max(initial=-1)) + 1):
-            yield with_gpus[request == number]
-
-    def _request(self, option: int) -> bytes:
+    @cached_property
+    def _request(self) -> IntArray:
+        """Shape (O,): equal for options that ask the same of a GPU."""
         table = self._problem.options
-        asked = (table.milli, table.gpu_memory_mib, table.profile_number, table.gpu_type_ok)
-        return b"".join(part[option].tobytes() for part in asked)
+        return numbered(np.column_stack((table.milli, table.gpu_memory_mib, table.profile_number, table.gpu_type_ok)))
 
     def _gpus_of_nodes(self, option: int) -> tuple[IntArray, IntArray]:
         """Return usable GPUs of each node, (N,), and jobs in the option that they can hold together."""
-        request, number = self._request(option), self._problem.num_nodes
+        request, number = int(self._request[option]), self._problem.num_nodes
         known = self._gpus.get(request)
         if known is None:
-            usable = usable_gpus(self._state, option)
-            nodes, jobs = self._problem.gpu_node[usable], jobs_that_fit(self._state, option)[usable]
+            usable = usable_gpus(self.state, option)
+            nodes, jobs = self._problem.gpu_node[usable], jobs_that_fit(self.state, option)[usable]
             together = np.bincount(nodes, weights=jobs, minlength=number).astype(np.int64)
             known = self._gpus[request] = np.bincount(nodes, minlength=number), together
         return known
-
-
-def bundles_per_node(state: State, option: int) -> tuple[IntArray, IntArray]:
-    """Return the nodes that can take a bundle of ``option``, and how many each can at most by any one resource."""
-    room = BundleRooms(state).of(np.array([option]), np.arange(state.problem.num_nodes))[0]
-    nodes = np.flatnonzero(room)
-    return nodes, room[nodes]
 
 
 class ClassRooms:

@@ -122,6 +122,12 @@ def group_by_key(keys: Iterable[Hashable]) -> tuple[list[int], list[int]]:
     return group, first
 
 
+def numbered(rows: np.ndarray) -> IntArray:
+    """Shape (n,): numbers that are equal for equal rows of an array, (n, anything)."""
+    numbers: IntArray = np.unique(rows, axis=0, return_inverse=True)[1].reshape(-1)
+    return numbers
+
+
 def job_classes(
     jobs: tuple[Job, ...], policy: Policy, holds: Iterable[Hold] = (), now_ms: int = 0
 ) -> tuple[list[Job], IntArray]:
