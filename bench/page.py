@@ -53,10 +53,10 @@ A version is kept runnable as a work tree of its commit, with its own environmen
     ../placeopt-9be9233c/.venv/bin/python bench/run.py baseline --out baseline.jsonl
 """
 ROUNDS = """\
-`python bench/run.py library middle large openb`. Plans of method `auto`; medians over the rounds of a row. The gap of
-the value is to the proven bound, that of the cost to the bound that holds for all plans of that value (-: no bound).
-*Above greedy*: the value beside that of method `stranding` under the same limit; *below greedy*: rounds in which
-greedy's is greater.
+`python bench/run.py library middle large openb real long`. Plans of method `auto`; medians over the rounds of a row.
+The gap of the value is to the proven bound, that of the cost to the bound that holds for all plans of that value (-: no
+bound). *Above greedy*: the value beside that of method `stranding` under the same limit; *below greedy*: rounds in
+which greedy's is greater.
 """
 UNSEEN = """\
 `python bench/run.py unseen`. Rounds of 40, 80, 200 and 400 jobs on 8, 16, 32 and 64 nodes of 4, 8 and 16 GPUs, five
@@ -135,7 +135,7 @@ def rounds_section(results: Results) -> str:
     for name, which in (("library", most_jobs(50)), ("library", least_jobs(51)), ("middle", None)):
         lines.append(rounds_line(name, [row for row in results.get(name, []) if which is None or which(row)]))
     groups: dict[tuple[str, float], list[Row]] = {}
-    for row in (*results.get("large", []), *results.get("openb", [])):
+    for row in (row for name in ("large", "openb", "real", "long") for row in results.get(name, [])):
         groups.setdefault((row["round"], row.get("limit_s", 0.0)), []).append(row)
     lines += [rounds_line(name, rows) for (name, _), rows in groups.items()]
     measured = [row for spec in ("library", "middle", "large", "openb") for row in results.get(spec, [])]
