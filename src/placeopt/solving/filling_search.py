@@ -54,6 +54,7 @@ class FillingSearch:
     def __init__(self, context: SolveContext) -> None:
         """Begin with the fillings of the best plan so far."""
         self._context, state = context, context.base
+        self._ends = context.budget.deadline  # of a slice once it is set up: half of that would be lost
         self.bundle_groups = bundle_groups_of(context.problem)
         self.starts = starts_of(state, self.bundle_groups, charges_of(context))
         self._states = units_of(state, self.bundle_groups, self.starts)

@@ -28,6 +28,8 @@ RESOURCES = 2
 """Resources that are counted: those that bind on most nodes."""
 MOST_STEPS = 1 << 12
 """Lengths of a cell that are tried."""
+BLOCK = 1 << 18
+"""Lengths x demands between two looks at the clock: some milliseconds."""
 TIER_BITS = 2
 """
 A tier's amounts of a resource lie within a factor of 2^2. With 2^1 there are twice as many tiers for the same bound;
@@ -63,7 +65,7 @@ class GridBound:
         self._grids = []
         for t in range(int(tier.max(initial=-1)) + 1):
             here = np.flatnonzero(tier.reshape(-1) == t)
-            self._grids.append((here, _Grid(shares, demand, free[here], room[here], cells)))
+            self._grids.append((here, _Grid(shares, demand, free[here], room[here], cells, check_time)))
         none = [np.flatnonzero(~holds & (grid.need == 0).all(axis=1)) for _, grid in self._grids]
         self.free_of_charge: IntArray = np.unique(np.concatenate([np.zeros(0, dtype=np.int64), *none]))
         """Bundle groups that need nothing that some grid counts: any number of them fits. Their price must be 0."""
@@ -88,9 +90,17 @@ class _Shares:
 class _Grid:
     """The cells of some units."""
 
-    def __init__(self, shares: _Shares, demand: IntArray, free: IntArray, room: IntArray, cells: int) -> None:
+    def __init__(
+        self,
+        shares: _Shares,
+        demand: IntArray,
+        free: IntArray,
+        room: IntArray,
+        cells: int,
+        check_time: Callable[[], None],
+    ) -> None:
         """``demand``, (D, up to 2); ``free``, (units, up to 2); ``room``, (units, levels): shares that they hold."""
-        length = _lengths(demand, free.max(axis=0, initial=0), cells)
+        length = _lengths(demand, free.max(axis=0, initial=0), cells, check_time)
         width = (0, RESOURCES - len(length))
         self._shares, self._room = shares, room
         self.need: IntArray = np.pad(demand // length, ((0, 0), width))
@@ -232,24 +242,30 @@ def _undominated(shares: _Shares, need: IntArray, pays: IntArray, level: int) ->
     return out
 
 
-def _lengths(demand: IntArray, most: IntArray, cells: int) -> IntArray:
+def _lengths(demand: IntArray, most: IntArray, cells: int, check_time: Callable[[], None]) -> IntArray:
     """Return the lengths of a cell in each resource that lose least by rounding, relative to ``most``, of all tried."""
+
+    def tried_of(i: int, most_cells: float) -> tuple[int, int]:
+        return _length(demand[:, i], int(most[i]), int(most_cells), check_time)
+
     if len(most) < RESOURCES:
-        return np.array([_length(demand[:, i], int(most[i]), cells)[0] for i in range(len(most))], dtype=np.int64)
+        return np.array([tried_of(i, cells)[0] for i in range(len(most))], dtype=np.int64)
     root = cells**0.5
-    tried = [
-        (_length(demand[:, 0], int(most[0]), int(root * split)), _length(demand[:, 1], int(most[1]), int(root / split)))
-        for split in SPLITS
-    ]
+    tried = [(tried_of(0, root * split), tried_of(1, root / split)) for split in SPLITS]
     best = min(tried, key=lambda pair: sum(lost / max(int(most[i]), 1) for i, (_, lost) in enumerate(pair)))
     return np.array([length for length, _ in best])
 
 
-def _length(demand: IntArray, most: int, cells: int) -> tuple[int, int]:
+def _length(demand: IntArray, most: int, cells: int, check_time: Callable[[], None]) -> tuple[int, int]:
     """Return the length that makes at most ``cells`` cells, at least half of that, and rounds least; and its loss."""
     least = max(1, -(-most // cells))
     lengths = np.arange(least, 2 * least + 1, max(1, least // MOST_STEPS))
     distinct, times = np.unique(demand, return_counts=True)
-    lost = (distinct[None, :] % lengths[:, None]) @ times
+    lost = np.zeros(len(lengths), dtype=np.int64)
+    at_once = max(1, BLOCK // max(1, len(distinct)))
+    for first in range(0, len(lengths), at_once):
+        check_time()
+        block = slice(first, first + at_once)
+        lost[block] = (distinct[None, :] % lengths[block, None]) @ times
     best = int(lost.argmin())
     return int(lengths[best]), int(lost[best])
