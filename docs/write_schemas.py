@@ -18,7 +18,8 @@ from placeopt.certificates import Certificate
 from placeopt.model import FORMAT_VERSION, Instance, Plan
 from placeopt.model.base import Record
 from placeopt.model.templates import OWN, TEMPLATE, JobsDocument
-from placeopt.simulation import Scenario, Scheduling
+from placeopt.scheduling import Scheduling
+from placeopt.simulation import Scenario
 
 DOCUMENTS: dict[str, type[Record]] = {
     "instance": Instance,

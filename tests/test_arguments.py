@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from placeopt import BadInput, Engine, generate, read_scenario, solve, solve_in_parts
-from placeopt.simulation import named_policy, simulate
+from placeopt.scheduling import named_policy
+from placeopt.simulation import simulate
 
 ROUND = generate("uniform", jobs=4, nodes=2, gpus=2, seed=0)
 TRACE = read_scenario(Path(__file__).parents[1] / "instances" / "papers" / "sc17-workloads-5.json")

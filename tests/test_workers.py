@@ -11,7 +11,7 @@ from helpers.worker_places import elsewhere
 from made_rounds import generate
 from placeopt import read_instance, read_scenario, solve_in_parts
 from placeopt.benchmark import plan_cases, run_cases
-from placeopt.simulation import Scheduling
+from placeopt.scheduling import Scheduling
 from placeopt.simulation.replay import parse_settings
 from placeopt.simulation.replay import sweep as replay
 from placeopt.whatif import Limits, parse_variation, sweep

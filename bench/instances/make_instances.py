@@ -21,7 +21,8 @@ from made_rounds import generate
 from placeopt import read_scenario, write_document
 from placeopt.importers.openb import read_openb
 from placeopt.model import Instance
-from placeopt.simulation import longest_queue_ms, named_policy, round_at, simulate
+from placeopt.scheduling import named_policy
+from placeopt.simulation import longest_queue_ms, round_at, simulate
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "papers"))  # not installed: a package of its own

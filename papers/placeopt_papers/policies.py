@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import cache
 
-from placeopt.simulation import Scheduling, Throttle, named_policy
+from placeopt.scheduling import Scheduling, Throttle, named_policy
 
 VARIED: dict[str, tuple[str, dict[str, object]]] = {
     "horus-f-k4": ("horus-f", {"clusters": 4}),

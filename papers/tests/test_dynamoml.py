@@ -7,7 +7,8 @@ import pytest
 
 from placeopt import BadInput
 from placeopt.build import running
-from placeopt.simulation import named_policy, simulate, summarise
+from placeopt.scheduling import named_policy
+from placeopt.simulation import simulate, summarise
 from placeopt_papers.scenarios.dynamoml import MINUTE_MS, SPREAD_THOUSANDTHS, dynamoml_scenario
 
 

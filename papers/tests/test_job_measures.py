@@ -6,7 +6,8 @@ import pytest
 
 from helpers.scenarios import policy, scenario, timed
 from placeopt.build import placement
-from placeopt.simulation import History, JobHistory, named_policy, simulate, summarise
+from placeopt.scheduling import named_policy
+from placeopt.simulation import History, JobHistory, simulate, summarise
 from placeopt_papers import job_measures as of
 from placeopt_papers.scenarios.dynamoml import dynamoml_scenario
 from placeopt_papers.scenarios.sc17 import pair

@@ -9,7 +9,8 @@ import pytest
 from helpers.scenarios import scenario, timed
 from placeopt import solve
 from placeopt.build import instance, job, machine, option
-from placeopt.simulation import Arrival, best_fit_cores, first_cores, simulate
+from placeopt.scheduling import best_fit_cores, first_cores
+from placeopt.simulation import Arrival, simulate
 from placeopt_papers.policies import VARIED, paper_policy
 from placeopt_papers.predict import ProfiledRun, lightweight
 from placeopt_papers.scenarios.genie import SHAPES, formula_error, genie_models, genie_tasks

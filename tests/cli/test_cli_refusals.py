@@ -14,7 +14,7 @@ import pytest
 from helpers.broken_files import FAULTS, Fault
 from helpers.command_line import DGX1, EXAMPLES, GANGS, INSTANCES, MINSKY, ROOT, Cli, said
 from placeopt import generate, write_document
-from placeopt.simulation import policy_names
+from placeopt.scheduling import policy_names
 
 HUGE = 2**63
 PHILLY = "timestamp,duration,num_gpus,gpu_time,cluster\n2017-10-01 10:00:00,60,1,60,a\n2017-10-02 10:00:00,60,1,60,a\n"
@@ -78,7 +78,11 @@ USAGE: list[Row] = [
     ("solve M --frobnicate", 2, "--frobnicate|placeopt solve --help"),
     ("solve M --out", 2, "--out|argument"),
     ("solve R --method nope", 2, "--method|one of auto|best-fit"),
-    ("solve R --policy nope", 2, "--policy|known policies: placeopt"),
+    ("solve R --policy nope", 2, "--policy|known policies: best-fit"),
+    ("solve R --policy horus --method fcfs", 2, "--method: 'fcfs', expected auto: scheduling policy 'horus' has its own"),
+    ("solve R --policy horus --previous P", 2, "--previous|none beside scheduling policy 'horus'"),
+    ("solve R --policy pab", 3, "'pab': watches how fast jobs run"),
+    ("export R --out O --policy horus", 2, "--policy: 'horus', expected one of whole rounds"),
     ("solve M --time-limit soon", 2, "--time-limit|valid"),
     ("solve M --gap 1", 2, "--gap|1.0"),
     ("solve M --threads 1.5", 2, "--threads|integer"),

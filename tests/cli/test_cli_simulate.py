@@ -13,7 +13,8 @@ from helpers.processes import eventually
 from helpers.scenarios import scenario, timed
 from placeopt import read_instance, read_scenario
 from placeopt.build import job
-from placeopt.simulation import Arrival, Scenario, named_policy, simulate
+from placeopt.scheduling import named_policy
+from placeopt.simulation import Arrival, Scenario, simulate
 
 TABLE_1 = INSTANCES / "papers" / "sc17-workloads-5.json"
 HUNDRED = INSTANCES / "papers" / "sc17-workloads-100.json"

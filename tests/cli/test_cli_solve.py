@@ -111,11 +111,13 @@ def test_log_has_timings_also_where_the_plan_has_none(cli: Cli, tmp_path: Path) 
 
 
 def test_methods_and_policies(cli: Cli, tmp_path: Path) -> None:
-    """A method by name; a policy by name and by file; the plan carries what was used."""
+    """A policy of rounds goes with any method, a scheduling policy has its own; the plan carries what was used."""
     file = tmp_path / "policy.json"
     file.write_text('{"name": "mine", "weights": {"communication": 1000, "interference": 0, "fragmentation": 0}}')
-    for policy, name in (("placeopt", "placeopt"), (file, "mine")):
-        assert cli("solve", MINSKY, "--method", "fcfs", "--policy", policy, "--json").data["policy"]["name"] == name
+    for fields in (["--policy", file, "--method", "fcfs"], ["--policy", "horus"], ["--policy", "rounds"]):
+        plan = cli("solve", MINSKY, *fields, "--json").data
+        assert plan["policy"]["name"] == ("mine" if fields[1] == file else fields[1])
+        assert plan["placements"]
 
 
 def test_previous_plan_is_taken_if_it_is_of_the_same_round(cli: Cli, minsky_plan: Path, tmp_path: Path) -> None:

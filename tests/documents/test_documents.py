@@ -17,7 +17,8 @@ from placeopt.check import violations
 from placeopt.documents import dumps, loads
 from placeopt.edits import Patch
 from placeopt.model import Instance, Plan, Policy, Record
-from placeopt.simulation import Scenario, Scheduling, simulate, summarise
+from placeopt.scheduling import Scheduling
+from placeopt.simulation import Scenario, simulate, summarise
 
 GOLDEN = Path(__file__).parents[1] / "data" / "golden"
 DOCS = Path(__file__).parents[2] / "docs"

@@ -15,7 +15,7 @@ def driver(slurm: FakeSlurm, own: str = "held", **options: Any) -> SlurmDriver:
     """A driver whose clock is that of the fake."""
     given: dict[str, Any] = {"every_s": EVERY_S, "deterministic": True, **options}
     chosen = DriverOptions(own=Ownership.parse(own), **given)
-    return SlurmDriver(slurm, Engine(chosen.policy, isolation="thread"), chosen, clock=lambda: float(slurm.now_s))
+    return SlurmDriver(slurm, Engine(isolation="thread"), chosen, clock=lambda: float(slurm.now_s))
 
 
 def step(running: SlurmDriver, slurm: FakeSlurm, seconds: int = 10) -> RoundRecord:

@@ -11,6 +11,7 @@ from placeopt import BadInput, Engine
 from placeopt.drivers.slurm import DriverOptions, Ownership, SlurmDriver, SlurmRefused, read_note
 from placeopt.errors import BadArgument
 from placeopt.model import Policy, Weights
+from placeopt.scheduling import Scheduling
 
 TRIES = 5
 """Failed starts of a job after which it is left held: docs/slurm.md."""
@@ -135,7 +136,8 @@ def test_what_slurm_gave_is_scored_as_the_plan_was():
 def test_what_slurm_gave_is_scored_by_the_drivers_policy():
     """Which has no costs; that of the reading has."""
     none = Policy(weights=Weights(communication=0, interference=0, fragmentation=0))
-    obtained = [steps(FakeSlurm(2, [FakeJob("1")]), 2, policy=policy)[1].costs_obtained for policy in (None, none)]
+    policies = [Scheduling(name="own", policy=policy) for policy in (Policy(), none)]
+    obtained = [steps(FakeSlurm(2, [FakeJob("1")]), 2, policy=policy)[1].costs_obtained for policy in policies]
     assert obtained == [{"fragmentation": 3}, {}]  # GPUs left of four
 
 

@@ -13,6 +13,7 @@ from placeopt.cli.run import run
 from placeopt.drivers.slurm import DriverOptions, SlurmDriver
 from placeopt.importers import DEFAULT_RULE, PriorityRule
 from placeopt.model import MAX_VALUE, Changes, Instance, Policy
+from placeopt.scheduling import Scheduling
 
 RULE = PriorityRule(value_per_gpu=2000, value_per_gpu_of={"urgent": 9000}, value_without_gpus=7)
 
@@ -63,7 +64,7 @@ def test_what_runs_is_left_alone_though_its_owner_and_the_policy_allow_more() ->
     jobs = [victim, FakeJob("2", gpus=4, qos="urgent"), FakeJob("3", gpus=1)]
     slurm = FakeSlurm(1, jobs)
     assert not any(held.movable or held.preemptible for held in seen(slurm).running)
-    policy = Policy(changes=Changes(moves_max=5, preemptions_max=5))
+    policy = Scheduling(name="own", policy=Policy(changes=Changes(moves_max=5, preemptions_max=5)))
     running = driver(slurm, rule=RULE, policy=policy)
     record = running.run_round()
     assert (record.actions, dict(record.not_done)) == ([], {})

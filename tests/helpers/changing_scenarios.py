@@ -10,7 +10,8 @@ from placeopt import violations
 from placeopt.build import option
 from placeopt.edits import RemoveJobs
 from placeopt.model import Cluster, Instance, InstanceRef, Level, Placement, Plan, PolicyRef, Running, Unplaced
-from placeopt.simulation import Arrival, Scenario, Scheduling
+from placeopt.scheduling import Scheduling
+from placeopt.simulation import Arrival, Scenario
 
 
 def lively_scenario(seed: int, *, jobs: int = 20, nodes: int = 2, **physics: Any) -> Scenario:

@@ -21,7 +21,8 @@ from placeopt.importers.job_table import read_jobs
 from placeopt.importers.topo import read_topo
 from placeopt.predict import gavel_pairs
 from placeopt.report.html import read_log
-from placeopt.simulation import Scheduling, named_policy, simulate
+from placeopt.scheduling import Scheduling, named_policy
+from placeopt.simulation import simulate
 from placeopt.whatif import Placements
 
 HERE = Path(__file__).parents[1]

@@ -8,7 +8,8 @@ from typing import Any
 
 from placeopt.build import job, machine, node
 from placeopt.model import Cluster, Communication, Gpu, Interference, Job, Part, Policy, Slowdown, Weights
-from placeopt.simulation import Arrival, Physics, Scenario, Scheduling
+from placeopt.scheduling import Scheduling
+from placeopt.simulation import Arrival, Physics, Scenario
 
 PLAIN = Policy(
     weights=Weights(communication=0, interference=0, fragmentation=0), interference=Interference(model="worst")

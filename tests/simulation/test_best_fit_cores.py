@@ -3,7 +3,7 @@
 import pytest
 
 from placeopt import BadInput
-from placeopt.simulation import best_fit_cores, first_cores
+from placeopt.scheduling import best_fit_cores, first_cores
 
 
 class TestCores:

@@ -12,6 +12,7 @@ from helpers.scenarios import log_lines, policy, scenario, timed
 from placeopt import BadInput
 from placeopt.documents import dumps, loads
 from placeopt.model import Demand, Job
+from placeopt.scheduling import named_policy
 from placeopt.simulation import (
     Arrival,
     Autoscaler,
@@ -20,7 +21,6 @@ from placeopt.simulation import (
     LoadStep,
     Replica,
     Scenario,
-    named_policy,
     round_at,
     simulate,
     summarise,

@@ -9,8 +9,8 @@ from helpers.scenarios import policy, random_scenario, scenario, timed
 from placeopt.build import job, option
 from placeopt.errors import BadInput
 from placeopt.model import Demand, Policy, Postpone
+from placeopt.scheduling import Arrays, named_policy, policy_names
 from placeopt.simulation import (
-    Arrays,
     Arrival,
     Endpoint,
     Estimate,
@@ -18,8 +18,6 @@ from placeopt.simulation import (
     Replica,
     Scenario,
     missing_estimates,
-    named_policy,
-    policy_names,
     simulate,
     summarise,
     with_actual_estimates,

@@ -10,7 +10,8 @@ from helpers.changing_scenarios import audit, lively_scenario
 from helpers.scenarios import log_lines, policy, random_scenario, timed
 from placeopt import BadInput, build
 from placeopt.model import Policy, Queue, Quota
-from placeopt.simulation import Scenario, Scheduling, round_at, simulate, summarise
+from placeopt.scheduling import Scheduling
+from placeopt.simulation import Scenario, round_at, simulate, summarise
 from simulation.test_play import CALM, LIVELY, PHYSICS
 
 FCFS = policy("fcfs")

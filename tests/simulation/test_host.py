@@ -9,7 +9,8 @@ from placeopt import BadInput
 from placeopt.build import running
 from placeopt.documents import loads
 from placeopt.model import Job
-from placeopt.simulation import CoreCurve, History, Scenario, Throttle, simulate, summarise
+from placeopt.scheduling import CoreCurve, Throttle
+from placeopt.simulation import History, Scenario, simulate, summarise
 
 CURVE = CoreCurve(profile="slow", category="vision", speed_thousandths=(250, 500, 1000, 1000))
 BEST_FIT = policy("best-fit", cores="best_fit")

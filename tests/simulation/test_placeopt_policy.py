@@ -12,20 +12,8 @@ from placeopt import solve
 from placeopt.build import job, option, running
 from placeopt.check import violations
 from placeopt.model import Demand, Job, Slowdown
-from placeopt.simulation import (
-    Arrival,
-    Endpoint,
-    Goals,
-    History,
-    LoadStep,
-    Replica,
-    Scheduling,
-    adapted,
-    named_policy,
-    round_at,
-    simulate,
-    summarise,
-)
+from placeopt.scheduling import Goals, Scheduling, adapted, named_policy
+from placeopt.simulation import Arrival, Endpoint, History, LoadStep, Replica, round_at, simulate, summarise
 
 PLACEOPT = named_policy("placeopt")
 MINUTE = 60_000
@@ -76,11 +64,11 @@ STATED: list[tuple[dict[str, Any], dict[str, Any]]] = [
 def test_mechanisms_follow_what_the_scenario_states(fields: dict[str, Any], expected: dict[str, Any]) -> None:
     """Without a statement none is used; each statement switches on its own."""
     made = scenario(fields.pop("jobs", WHOLE_GPUS), **fields)
-    found = adapted(PLACEOPT, made)
+    found = adapted(PLACEOPT, made.setting())
     used = {**dict(found.policy), **dict(found)}
     assert {name: used[name] for name in expected} == expected
     assert not found.adapts
-    assert adapted(found, made) is found
+    assert adapted(found, made.setting()) is found
 
 
 SISTERS: list[tuple[str, dict[str, Any]]] = [
@@ -100,7 +88,7 @@ def test_sisters_are_settings_of_one_policy(name: str, expected: dict[str, Any])
     for restart_ms in (0, 1):
         for gpu_milli, share in ((1000, "exclusive"), (500, "fraction")):
             elastic = job("j", workers=2, workers_min=1, run_time_ms=1000, gpu_milli=gpu_milli)
-            found = adapted(sister, scenario([elastic], physics={"restart_ms": restart_ms}))
+            found = adapted(sister, scenario([elastic], physics={"restart_ms": restart_ms}).setting())
             assert {field: getattr(found, field) for field in expected} == expected
             if "share_mode" not in sister.fixed:
                 assert found.policy.share_mode == share
@@ -109,7 +97,7 @@ def test_sisters_are_settings_of_one_policy(name: str, expected: dict[str, Any])
 def test_policies_that_do_not_adapt_stay() -> None:
     """A paper's policy does what its file says, whatever the scenario states: everything is fixed already."""
     paper = named_policy("dynamoml")
-    assert adapted(paper, scenario(WHOLE_GPUS, physics={"restart_ms": 1})) is paper
+    assert adapted(paper, scenario(WHOLE_GPUS, physics={"restart_ms": 1}).setting()) is paper
     with pytest.raises(ValueError, match="fixed: goes with adapts"):
         Scheduling(name="p", fixed=("rounds",))
 

@@ -14,7 +14,8 @@ from helpers.scenarios import PLAIN, policy, random_scenario, scenario, timed
 from placeopt import BadInput, build
 from placeopt.build import running
 from placeopt.model import Changes, Policy, Postpone, Slowdown
-from placeopt.simulation import Arrays, Scenario, Scheduling, Watch, simulate, summarise
+from placeopt.scheduling import Arrays, Scheduling, Watch
+from placeopt.simulation import Scenario, simulate, summarise
 
 FREE = Policy(
     weights=NO_COSTS,

@@ -8,7 +8,8 @@ import pytest
 from helpers.scenarios import PLAIN, policy, random_scenario, scenario, timed
 from placeopt.build import running
 from placeopt.model import Job, Slowdown
-from placeopt.simulation import Scheduling, simulate
+from placeopt.scheduling import Scheduling
+from placeopt.simulation import simulate
 
 SOCKET = (Slowdown(profile="a", beside="b", socket_thousandths=500, gpu_thousandths=1000),)
 BOTH = (Slowdown(profile="a", beside="b", socket_thousandths=500, node_thousandths=500),)

@@ -16,7 +16,8 @@ from hypothesis import strategies as st
 from helpers.scenarios import PLAIN, log_lines, policy, scenario, timed
 from placeopt.build import job, option, running
 from placeopt.model import Job, Placement
-from placeopt.simulation import QUEUE_ORDERS, Arrays, JobHistory, Scenario, Scheduling, simulate, without_utilisation
+from placeopt.scheduling import QUEUE_ORDERS, Arrays, Scheduling
+from placeopt.simulation import JobHistory, Scenario, simulate, without_utilisation
 from strategies import scenarios
 
 SHIPPED = tuple(QUEUE_ORDERS)

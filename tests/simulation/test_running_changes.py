@@ -8,7 +8,8 @@ from helpers.scenarios import PLAIN, policy, scenario, timed
 from placeopt import BadInput
 from placeopt.build import machine, option
 from placeopt.model import Job, Slowdown
-from placeopt.simulation import Arrays, Arrival, Scenario, Scheduling, Watch, simulate, summarise
+from placeopt.scheduling import Arrays, Scheduling, Watch
+from placeopt.simulation import Arrival, Scenario, simulate, summarise
 
 
 def story(world: Scenario, scheduling: Scheduling) -> dict[str, list[tuple[int, int, int]]]:

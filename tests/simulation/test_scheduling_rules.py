@@ -8,7 +8,7 @@ from pydantic import ValidationError
 
 from helpers.scenarios import policy, scenario, timed
 from placeopt.errors import BadArgument
-from placeopt.simulation import (
+from placeopt.scheduling import (
     ELASTIC_RULES,
     OPTION_CHOICES,
     PREEMPTION_RULES,
@@ -18,10 +18,9 @@ from placeopt.simulation import (
     Request,
     RuleRegistry,
     Scheduling,
-    missing_estimates,
-    simulate,
     sorted_by,
 )
+from placeopt.simulation import missing_estimates, simulate
 
 REGISTRIES = {"order": QUEUE_ORDERS, "preempts": PREEMPTION_RULES, "choice": OPTION_CHOICES, "elastic": ELASTIC_RULES}
 

@@ -8,7 +8,8 @@ from helpers.scenarios import policy, timed
 from placeopt.build import machine, nodes, option
 from placeopt.build import scenario as make_scenario
 from placeopt.model import Gpu, Job, Profile
-from placeopt.simulation import Arrival, History, Scenario, Scheduling, simulate
+from placeopt.scheduling import Scheduling
+from placeopt.simulation import Arrival, History, Scenario, simulate
 from placeopt.topology import mig_profiles
 from strategies.choice import Choice, seeded
 

@@ -5,7 +5,8 @@ import pytest
 from helpers.scenarios import policy, scenario, timed
 from placeopt import BadInput, solve
 from placeopt.check import violations
-from placeopt.simulation import CoreCurve, longest_queue_ms, named_policy, round_at, simulate
+from placeopt.scheduling import CoreCurve, named_policy
+from placeopt.simulation import longest_queue_ms, round_at, simulate
 from placeopt.whatif import running_as_plan
 
 WORLD = scenario([timed("a", 0, 100_000, gpus=4), timed("b", 10_000, 50_000, gpus=4), timed("c", 20_000, 50_000)])

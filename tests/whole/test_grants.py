@@ -17,7 +17,8 @@ from placeopt.build import instance, job, machine, placement, running
 from placeopt.check import violations
 from placeopt.model import Changes, Instance, Placement, Plan, Policy, Queue, Quota
 from placeopt.problem import compile_problem
-from placeopt.simulation import Scenario, Scheduling, named_policy, round_at, simulate
+from placeopt.scheduling import Scheduling, named_policy
+from placeopt.simulation import Scenario, round_at, simulate
 from placeopt.whatif import after_plan, plan_of, review
 from strategies import scenarios
 

@@ -9,7 +9,8 @@ import pytest
 from placeopt import Engine, Instance, build, generate, solve
 from placeopt.documents import dumps, loads
 from placeopt.explain import explain
-from placeopt.simulation import Scenario, named_policy, simulate
+from placeopt.scheduling import named_policy
+from placeopt.simulation import Scenario, simulate
 from placeopt.whatif import Limits, fail
 
 CONTROLS = ["collect", "disable", "enable", "freeze", "set_threshold", "unfreeze"]

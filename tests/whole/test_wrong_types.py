@@ -30,7 +30,8 @@ from placeopt.importers import topo
 from placeopt.live_cluster import changes_between
 from placeopt.model import Instance, Plan
 from placeopt.partition import split
-from placeopt.simulation import named_policy, round_at, summarise
+from placeopt.scheduling import named_policy
+from placeopt.simulation import round_at, summarise
 from placeopt.whatif import running_as_plan
 
 ROUND = generate("uniform", jobs=3, nodes=2, gpus=2, seed=0)

@@ -23,17 +23,8 @@ from placeopt import BadInput
 from placeopt.generators import equal_nodes
 from placeopt.model import Communication, Demand, Gpu, Job, Machine, Option
 from placeopt.problem import IntArray
-from placeopt.simulation import (
-    Arrival,
-    CoreCurve,
-    Endpoint,
-    LoadStep,
-    Physics,
-    Replica,
-    Scenario,
-    best_fit_cores,
-    first_cores,
-)
+from placeopt.scheduling import CoreCurve, best_fit_cores, first_cores
+from placeopt.simulation import Arrival, Endpoint, LoadStep, Physics, Replica, Scenario
 from placeopt_papers.scenarios.factors import UNCHANGED, Factors, scaled
 
 NODES, DAYS = 80, 30

@@ -14,13 +14,6 @@ HEADER_EVERY = 20
 """Rounds between two headers of the table."""
 
 Every = Annotated[str, typer.Option(metavar="TIME", help="From one round to the next, such as 15s or 2m.")]
-HoldAfter = Annotated[
-    str,
-    typer.Option(
-        metavar="TIME",
-        help="Waiting time after which room is held for the job that has waited longest; never: none is.",
-    ),
-]
 Rounds = Annotated[int | None, typer.Option(metavar="N", help="End after as many rounds.")]
 RuleChoice = Annotated[
     str | None,

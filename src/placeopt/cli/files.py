@@ -14,8 +14,8 @@ from placeopt.readable import plain, plural
 
 if TYPE_CHECKING:
     from placeopt.model import Cluster, Instance, Machine, Plan, Policy
+    from placeopt.scheduling.policy import Scheduling
     from placeopt.simulation.records.scenario import Scenario
-    from placeopt.simulation.records.scheduling import Scheduling
 
 STREAM = "-"
 
@@ -57,36 +57,33 @@ def write_document(path: str, data: bytes) -> None:
         write_bytes(path, data)
 
 
-def read_policy(text: str | None) -> Policy | None:
-    """Return the policy of that name, or the one in that file; None for None."""
-    if text is None:
-        return None
-    from placeopt.documents.documents import read_document
+def read_policy(text: str) -> Policy | Scheduling:
+    """Return the scheduling policy of that name, or the policy in that file, of rounds alone or a whole one."""
+    from placeopt.documents.documents import as_record
     from placeopt.model import Policy
+    from placeopt.scheduling import named_policy, policy_names
+    from placeopt.scheduling.policy import Scheduling
 
-    known = {"placeopt": Policy()}
+    known = policy_names()
     if text in known:
-        return known[text]
-    if text != STREAM:
-        _check_policy_file(text, known)
-    return read_document(Policy, text)
+        return named_policy(text)
+    if text != STREAM and not text.endswith((".json", ".gz")) and os.sep not in text and not os.path.exists(text):
+        raise UsageError(f"--policy: no policy and no file {text!r}; known policies: {', '.join(known)}")
+    parsed, source, keys = peek(text)
+    if keys <= Policy.model_fields.keys():
+        return as_record(Policy, parsed, source)
+    return as_record(Scheduling, parsed, source)
 
 
 def read_scheduling(text: str) -> Scheduling:
-    """Return the scheduling policy of that name, or the one in that file."""
-    from placeopt.documents.documents import read_document
-    from placeopt.simulation import named_policy, policy_names
-    from placeopt.simulation.records.scheduling import Scheduling
+    """Return the scheduling policy of that name, or in that file; one of rounds alone makes whole rounds."""
+    from placeopt.model import Policy
+    from placeopt.scheduling import named_policy
 
-    if text in policy_names():
-        return named_policy(text)
-    _check_policy_file(text, policy_names())
-    return read_document(Scheduling, text)
-
-
-def _check_policy_file(text: str, known: Iterable[str]) -> None:
-    if not text.endswith((".json", ".gz")) and os.sep not in text and not os.path.exists(text):
-        raise UsageError(f"--policy: no policy and no file {text!r}; known policies: {', '.join(known)}")
+    policy = read_policy(text)
+    if isinstance(policy, Policy):
+        return named_policy("rounds").model_copy(update={"policy": policy})
+    return policy
 
 
 def say(text: str, out: str) -> None:

@@ -108,8 +108,11 @@ RoundFile = Annotated[str, typer.Argument(metavar="INSTANCE", help="The round: .
 PolicyChoice = Annotated[
     str | None,
     typer.Option(
-        "--policy", metavar="NAME|FILE", help="Policy instead of the instance's: placeopt (all defaults), or a file."
+        "--policy", metavar="NAME|FILE", help="Who runs where: a scheduling policy by name, or a policy in a file."
     ),
+]
+SchedulingChoice = Annotated[
+    str, typer.Option("--policy", metavar="NAME|FILE", help="Who runs where: a scheduling policy by name, or a file.")
 ]
 Plots = Annotated[
     bool | None,

@@ -105,6 +105,11 @@ class Running(Placement):
     protected_until_ms: Milliseconds | None = None
     """Time until which it is not moved, shrunk or stopped; null: it is not protected, or by the policy alone."""
 
+    @property
+    def placement(self) -> Placement:
+        """Where the job runs."""
+        return Placement(job=self.job, option=self.option, assignments=self.assignments)
+
     def is_protected(self, now_ms: int, run_time_min_ms: int) -> bool:
         """Return whether it may not be changed now, where the policy protects jobs for ``run_time_min_ms``."""
         return now_ms < max(self.protected_until_ms or 0, self.started_ms + run_time_min_ms if run_time_min_ms else 0)

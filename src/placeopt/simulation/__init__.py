@@ -1,4 +1,4 @@
-"""Simulation of a scenario under a scheduling policy, event by event; and the rules that policies name."""
+"""Simulation of a scenario under a scheduling policy, event by event."""
 
 from typing import TYPE_CHECKING
 
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from placeopt.simulation.play import Tick as Tick
     from placeopt.simulation.play import simulate as simulate
     from placeopt.simulation.records.endpoint import Autoscaler as Autoscaler
-    from placeopt.simulation.records.endpoint import CoreCurve as CoreCurve
     from placeopt.simulation.records.endpoint import Endpoint as Endpoint
     from placeopt.simulation.records.endpoint import LoadStep as LoadStep
     from placeopt.simulation.records.endpoint import Replica as Replica
@@ -37,29 +36,6 @@ if TYPE_CHECKING:
     from placeopt.simulation.records.scenario import Physics as Physics
     from placeopt.simulation.records.scenario import Scenario as Scenario
     from placeopt.simulation.records.scenario import read_scenario as read_scenario
-    from placeopt.simulation.records.scheduling import Arrays as Arrays
-    from placeopt.simulation.records.scheduling import Goals as Goals
-    from placeopt.simulation.records.scheduling import Scheduling as Scheduling
-    from placeopt.simulation.records.scheduling import Throttle as Throttle
-    from placeopt.simulation.records.scheduling import Watch as Watch
-    from placeopt.simulation.scheduling.adapt import adapted as adapted
-    from placeopt.simulation.scheduling.core_search import best_fit_cores as best_fit_cores
-    from placeopt.simulation.scheduling.core_search import first_cores as first_cores
-    from placeopt.simulation.scheduling.elastic import ELASTIC_RULES as ELASTIC_RULES
-    from placeopt.simulation.scheduling.elastic import ElasticRule as ElasticRule
-    from placeopt.simulation.scheduling.preemption_policy import Candidate as Candidate
-    from placeopt.simulation.scheduling.preemption_policy import PreemptionRule as PreemptionRule
-    from placeopt.simulation.scheduling.preemption_policy import Request as Request
-    from placeopt.simulation.scheduling.preemption_rules import PREEMPTION_RULES as PREEMPTION_RULES
-    from placeopt.simulation.scheduling.queue_orders import QUEUE_ORDERS as QUEUE_ORDERS
-    from placeopt.simulation.scheduling.queue_orders import QueueContext as QueueContext
-    from placeopt.simulation.scheduling.queue_orders import QueueOrder as QueueOrder
-    from placeopt.simulation.scheduling.queue_orders import sorted_by as sorted_by
-    from placeopt.simulation.scheduling.resource_estimator import OPTION_CHOICES as OPTION_CHOICES
-    from placeopt.simulation.scheduling.rule_registry import RuleRegistry as RuleRegistry
-    from placeopt.simulation.scheduling.rule_registry import named_policy as named_policy
-    from placeopt.simulation.scheduling.rule_registry import policy_names as policy_names
-    from placeopt.simulation.scheduling.waiting_queue import JobQueue as JobQueue
     from placeopt.simulation.statistics import Distribution as Distribution
     from placeopt.simulation.statistics import Interval as Interval
     from placeopt.simulation.statistics import bootstrap_interval as bootstrap_interval

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from placeopt.scheduling.policy import Scheduling
 from placeopt.simulation.latency import most_load
 from placeopt.simulation.records.endpoint import Endpoint, LoadStep, Replica
-from placeopt.simulation.records.scheduling import Scheduling
 
 Wanted = tuple[int, int]
 """Replicas with GPUs, and on CPU cores alone."""

@@ -9,11 +9,11 @@ from itertools import groupby, pairwise
 
 from placeopt.errors import BadInput
 from placeopt.model import Job, Option
+from placeopt.scheduling.policy import Scheduling
 from placeopt.simulation.autoscaler import wanted_over_time
 from placeopt.simulation.latency import latency_ms, most_load
 from placeopt.simulation.records.endpoint import Endpoint, Replica
 from placeopt.simulation.records.scenario import Arrival, Scenario
-from placeopt.simulation.records.scheduling import Scheduling
 
 LATE_SHARE = 0.05
 """Above it the 95th percentile of latency is late by an unknown time."""

@@ -10,10 +10,10 @@ from placeopt.errors import BadInput
 from placeopt.model import Instance, Job, Placement, Policy, Running
 from placeopt.model.policy import Interference
 from placeopt.problem.grants import granted
+from placeopt.scheduling.adapt import adapted
+from placeopt.scheduling.policy import Scheduling
+from placeopt.scheduling.resource_estimator import ResourceEstimator
 from placeopt.simulation.records.scenario import Scenario
-from placeopt.simulation.records.scheduling import Scheduling
-from placeopt.simulation.scheduling.adapt import adapted
-from placeopt.simulation.scheduling.resource_estimator import ResourceEstimator
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,7 +144,7 @@ def round_at(history: History, at_ms: int, *, name: str | None = None) -> Instan
         If no job runs and none waits then.
     """
     scenario = history.scenario.as_seen()
-    estimator = ResourceEstimator(scenario, history.scheduling)
+    estimator = ResourceEstimator(scenario.setting(), history.scheduling)
     records = {arrival.job.id: estimator.of_running(arrival.job) for arrival in scenario.arrivals}
     jobs, running = [], []
     for job_history in history.jobs:
@@ -184,7 +184,7 @@ def round_at(history: History, at_ms: int, *, name: str | None = None) -> Instan
 
 
 def _policy(history: History) -> Policy:
-    placed_by, physics = adapted(history.scheduling, history.scenario.as_seen()).policy, history.scenario.physics
+    placed_by, physics = adapted(history.scheduling, history.scenario.setting()).policy, history.scenario.physics
     if placed_by.share_mode != "overcommit":
         return Policy()
     return Policy(

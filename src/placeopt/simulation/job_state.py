@@ -6,10 +6,10 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from placeopt.model import Job, Placement
+from placeopt.scheduling.placement_amounts import gpu_milli_of, requested_amounts, workers_of
 from placeopt.simulation.history import JobHistory, Span
 from placeopt.simulation.performance_model import HeldResources, PerformanceModel
 from placeopt.simulation.records.scenario import Arrival, Physics
-from placeopt.simulation.scheduling.placement_amounts import gpu_milli_of, requested_amounts, workers_of
 
 NANO = 10**6
 """Unit of work: nanoseconds of undisturbed run time, rounded down at changes of pace, so that no job ends early."""

@@ -16,16 +16,16 @@ from placeopt.model import Instance, Job, Option
 from placeopt.problem import State, compile_problem
 from placeopt.problem.classes import class_key
 from placeopt.readable import gpus, plural
+from placeopt.scheduling.adapt import adapted
+from placeopt.scheduling.drf_queue import ArrayDivision
+from placeopt.scheduling.policy import Scheduling
+from placeopt.scheduling.preemption_rules import PREEMPTION_RULES
+from placeopt.scheduling.queue_orders import queue_order
+from placeopt.scheduling.resource_estimator import ResourceEstimator
+from placeopt.scheduling.scheduler import uses_allowances
+from placeopt.scheduling.waiting_queue import LacksEstimate, lacks_latency, lacks_run_time
 from placeopt.simulation.history import History, JobHistory
 from placeopt.simulation.records.scenario import Scenario
-from placeopt.simulation.records.scheduling import Scheduling
-from placeopt.simulation.scheduling.adapt import adapted
-from placeopt.simulation.scheduling.drf_queue import ArrayDivision
-from placeopt.simulation.scheduling.preemption_rules import PREEMPTION_RULES
-from placeopt.simulation.scheduling.queue_orders import queue_order
-from placeopt.simulation.scheduling.resource_estimator import ResourceEstimator
-from placeopt.simulation.scheduling.scheduler import uses_allowances
-from placeopt.simulation.scheduling.waiting_queue import LacksEstimate, lacks_latency, lacks_run_time
 from placeopt.solving.methods import method_of
 
 NAMED = 10
@@ -58,12 +58,12 @@ def missing_estimates(scenario: Scenario, scheduling: Scheduling) -> MissingEsti
     that alone, and ``latency_ms`` where it reads latencies (GENIE). Services have no run time.
     """
     scenario = scenario.as_seen()
-    parts = _reading_parts(adapted(scheduling, scenario))
+    parts = _reading_parts(adapted(scheduling, scenario.setting()))
     jobs: dict[str, None] = {}
     read_by: dict[str, None] = {}
     for arrival in scenario.arrivals if parts else ():
         for words, lacks in parts.items():
-            if not arrival.service and lacks(arrival):
+            if not arrival.service and lacks(arrival.job):
                 jobs[arrival.job.id] = None
                 read_by[words] = None
     if not jobs:
@@ -78,7 +78,7 @@ def without_utilisation(scenario: Scenario, scheduling: Scheduling) -> tuple[str
     Such a job counts as using nothing of its GPUs. Empty where the policy goes by no utilisation, as do those that
     share a GPU by slowdowns of profiles where the scenario states these.
     """
-    policy = adapted(scheduling, scenario).policy
+    policy = adapted(scheduling, scenario.setting()).policy
     if policy.share_mode != "overcommit" or (policy.interference.model != "curve" and scenario.slowdowns):
         return ()
     return tuple(arrival.job.id for arrival in scenario.arrivals if any(map(_lacks_utilisation, arrival.job.options)))
@@ -98,9 +98,10 @@ def check_utilisation(scenario: Scenario, scheduling: Scheduling) -> None:
     with_gpus = sum(any(option.demand.gpus for option in arrival.job.options) for arrival in scenario.arrivals)
     replicas = any(endpoint.gpu.demand.gpu_utilisation_percent for endpoint in scenario.endpoints)
     if lacking and len(lacking) == with_gpus and not replicas:
+        most = adapted(scheduling, scenario.setting()).policy.jobs_per_gpu_max
         raise BadInput(
             f"policy {scheduling.name!r} lets jobs share a GPU by their utilisation, and no job of scenario "
-            f"{scenario.name!r} states any: up to {adapted(scheduling, scenario).policy.jobs_per_gpu_max} would run on "
+            f"{scenario.name!r} states any: up to {most} would run on "
             "each GPU at full speed; state gpu_utilisation_percent in the demands of jobs, or take a policy that "
             "shares no GPU, such as best-fit"
         )
@@ -123,7 +124,7 @@ def _reading_parts(scheduling: Scheduling) -> dict[str, LacksEstimate]:
     if preemption.stops_jobs and scheduling.restarts_max_thousandths is not None:
         parts["limit of restarts"] = lacks_run_time
     if scheduling.worth == "rate":
-        parts["worth by rate"] = lambda arrival: lacks_run_time(arrival) and arrival.job.options[0].workers_min is None
+        parts["worth by rate"] = lambda job: lacks_run_time(job) and job.options[0].workers_min is None
     if scheduling.arrays is not None and scheduling.arrays.parts == "demand":
         parts["parts of arrays by demand"] = lacks_run_time
     if scheduling.policy.postpone.rule == "lookahead":
@@ -165,12 +166,12 @@ class _Reasons:
 
     def __init__(self, history: History) -> None:
         scenario = history.scenario.as_seen()
-        self._scheduling = adapted(history.scheduling, scenario)
+        self._scheduling = adapted(history.scheduling, scenario.setting())
         self._cluster = scenario.hardware
-        self._estimator = ResourceEstimator(scenario, self._scheduling)
+        self._estimator = ResourceEstimator(scenario.setting(), self._scheduling)
         self._jobs = {arrival.job.id: arrival.job for arrival in scenario.arrivals}
         arrays = self._scheduling.arrays
-        self._arrays = None if arrays is None else ArrayDivision(scenario, arrays)
+        self._arrays = None if arrays is None else ArrayDivision(scenario.setting(), arrays)
         policy = self._scheduling.policy
         if self._arrays is not None:
             policy = policy.model_copy(update={"queues": self._arrays.queues})

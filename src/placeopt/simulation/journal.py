@@ -16,7 +16,7 @@ from types import TracebackType
 from typing import Self, TextIO
 
 from placeopt.errors import BadInput
-from placeopt.simulation.scheduling.decision import Line
+from placeopt.scheduling.decision import Line
 
 ANEW = "start again without resuming (--no-resume), or name another folder"
 

@@ -2,29 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from operator import attrgetter
 
-from placeopt.heuristics.run_times import path_excess
-from placeopt.model import Instance, Job, Option, Placement
+from placeopt.model import Job, Placement
 from placeopt.model.base import Thousandths
 from placeopt.problem import Placement as Indexed
-from placeopt.problem import compile_problem
 from placeopt.problem.grants import Bounds, grants
-from placeopt.problem.running import running_placement
+from placeopt.scheduling.placement_amounts import Shares
+from placeopt.scheduling.policy import Throttle
+from placeopt.scheduling.spread import Spread
 from placeopt.simulation.memory_bandwidth import MemoryBandwidthUse
 from placeopt.simulation.records.scenario import Scenario
-from placeopt.simulation.records.scheduling import Throttle
-from placeopt.simulation.scheduling.placement_amounts import Shares
 from placeopt.terms.costs.horus import excess_table
 
 DOMAIN_KINDS = ("gpu", "switch", "socket", "node")
-UNREAD = ("run_time_ms", "rate_milli", "latency_ms", "utility_thousandths", "value", "value_per_worker")
-"""Fields of options that do not decide how fast a job runs."""
-_read_fields = attrgetter(*(name for name in Option.model_fields if name not in UNREAD))
-
-
 Domains = tuple[frozenset[int], ...]
 """GPUs, switches, sockets and nodes that a job uses, by number: the closest kind first."""
 
@@ -65,10 +57,9 @@ class PerformanceModel:
     def __init__(self, scenario: Scenario, *, throttle: Throttle | None = None, shares: Shares | None = None) -> None:
         self._physics = scenario.physics
         self._jobs = {arrival.job.id: arrival.job for arrival in scenario.arrivals}
-        self._shape_of, members = _shapes(self._jobs.values())
-        self._problem = compile_problem(Instance(cluster=scenario.hardware, jobs=members))
-        problem = self._problem
-        self._node_number = {name: n for n, name in enumerate(problem.node_ids)}
+        self._spread = Spread(scenario.hardware, self._jobs.values(), self._physics.spread_slowdown_thousandths)
+        problem = self._problem = self._spread.problem
+        self._node_number = self._spread.node_numbers
         self._kinds = [
             list(range(problem.num_gpus)),
             problem.gpu_switch.tolist(),
@@ -99,9 +90,7 @@ class PerformanceModel:
     def held(self, placement: Placement) -> HeldResources:
         """Translate a placement of one of the scenario's jobs; raises ``BadInput`` where it does not fit the job."""
         job = self._jobs[placement.job]
-        where = running_placement(placement, self._problem, self._shape_of[job.id], self._node_number)
-        spread = job.communication.spread_slowdown_thousandths
-        spread = self._physics.spread_slowdown_thousandths if spread is None else spread
+        where = self._spread.indexed(placement)
         option = job.option(placement.option)
         return HeldResources(
             job=job.id,
@@ -109,7 +98,7 @@ class PerformanceModel:
             placement=where,
             utilisation_percent=option.demand.gpu_utilisation_percent,
             domains=tuple(frozenset(kind[gpu] for gpu in where.gpus) - {-1} for kind in self._kinds),
-            apart_thousandths=path_excess(self._problem, where, spread),
+            apart_thousandths=self._spread.thousandths(job.id, where),
             cores_thousandths=self._by_cores(job, placement),
             mbps=self._mbps(placement, option.demand.memory_bandwidth_mbps),
             throttled=job.kind == "cpu",
@@ -239,19 +228,3 @@ def _usable_mbps(scenario: Scenario) -> list[int | None]:
     percent = scenario.physics.memory_bandwidth_percent or 0
     of_node = (scenario.hardware.machine_of(node).memory_bandwidth_mbps for node in scenario.hardware.nodes)
     return [None if mbps is None else max(1, mbps * percent // 100) for mbps in of_node]
-
-
-def _shapes(jobs: Iterable[Job]) -> tuple[dict[str, int], tuple[Job, ...]]:
-    """Number the jobs by demand and communication; return the number of each job, and one job of each number."""
-    numbers: dict[tuple[object, ...], int] = {}
-    of_job: dict[str, int] = {}
-    members: list[Job] = []
-    for job in jobs:
-        key = (*map(_read_fields, job.options), job.communication)
-        number = numbers.setdefault(key, len(members))
-        if number == len(members):
-            bare = {**dict.fromkeys(UNREAD), "value": 1, "value_per_worker": 0}
-            options = tuple(option.model_copy(update=bare) for option in job.options)
-            members.append(Job(id=f"shape-{number}", options=options, communication=job.communication))
-        of_job[job.id] = number
-    return of_job, tuple(members)

@@ -10,8 +10,16 @@ from dataclasses import dataclass
 
 from placeopt import __version__
 from placeopt.arguments import expect
-from placeopt.edits import RemoveJobs
+from placeopt.edits import ChangeQueue, RemoveJobs, SetPolicy, apply
+from placeopt.errors import BadInput
 from placeopt.live_cluster.engine import Engine
+from placeopt.model import Instance
+from placeopt.scheduling.adapt import adapted
+from placeopt.scheduling.decision import Decision, RoundView, decision_of_line
+from placeopt.scheduling.job_by_job import JobByJob
+from placeopt.scheduling.policy import Scheduling
+from placeopt.scheduling.scheduler import READ_ONCE, Scheduler, Stopped
+from placeopt.scheduling.whole_rounds import WholeRounds
 from placeopt.simulation.endpoints import with_replicas
 from placeopt.simulation.event_queue import EventQueue, Kind
 from placeopt.simulation.history import History, Rounds
@@ -19,16 +27,9 @@ from placeopt.simulation.job_state import JobState
 from placeopt.simulation.job_warnings import check_utilisation
 from placeopt.simulation.journal import EventLog
 from placeopt.simulation.records.scenario import Scenario
-from placeopt.simulation.records.scheduling import Scheduling
 from placeopt.simulation.replica_choice import ReplicaChoice
 from placeopt.simulation.running_jobs import RunningJobs
-from placeopt.simulation.scheduling.adapt import adapted
-from placeopt.simulation.scheduling.decision import Decision, RoundView, decision_of_line
-from placeopt.simulation.scheduling.job_by_job import JobByJob
-from placeopt.simulation.scheduling.scheduler import Scheduler, Stopped
-from placeopt.simulation.scheduling.whole_rounds import WholeRounds
 from placeopt.solving.params import SolveParams, check_call
-from placeopt.whatif.plan_review import placement_of
 
 
 @dataclass(frozen=True)
@@ -97,13 +98,29 @@ def simulate(
     check_call(cancel=cancel, on_progress=on_progress)
     check_utilisation(scenario.as_seen(), scheduling)
     scenario = with_replicas(scenario, scheduling)
-    given, scheduling = scheduling, adapted(scheduling, scenario.as_seen())
+    given, scheduling = scheduling, adapted(scheduling, scenario.setting())
     journal = EventLog(log, resume=resume)
     with Engine() as engine:
         simulation = _Simulation(scenario, given, scheduling, engine, journal, params, cancel)
         with journal:  # after the policy was accepted: else an existing log stays as it is
             finished = simulation.play(on_progress)
         return simulation.history(finished=finished)
+
+
+def _check_policy_steps(scenario: Scenario, scheduling: Scheduling, scheduler: Scheduler) -> None:
+    """Raise `BadInput` for events that change of the policy what is read once, at the beginning."""
+    now = Instance(cluster=scenario.cluster, policy=scheduler.policy)
+    for number, event in enumerate(scenario.events):
+        try:
+            now = apply(now, [step for step in event.steps if isinstance(step, SetPolicy | ChangeQueue)])
+        except BadInput as error:
+            raise BadInput(f"events[{number}].{error}") from None
+        for field in scheduler.read_once:
+            if getattr(now.policy, field) != getattr(scheduler.policy, field):
+                raise BadInput(
+                    f"events[{number}].steps: policy.{field} changes, which {scheduling.name!r} reads at the "
+                    f"beginning only{'' if field in READ_ONCE else '; take a policy of whole rounds'}"
+                )
 
 
 class _Simulation:
@@ -125,7 +142,8 @@ class _Simulation:
         self._states = {arrival.job.id: JobState(arrival, arrival.seen) for arrival in scenario.arrivals}
         self._events = EventQueue(scenario.physics.step_ms, given.interval_ms)
         decider = WholeRounds if scheduling.rounds == "whole" else JobByJob
-        self._scheduler: Scheduler = decider(engine, scenario.as_seen(), scheduling)
+        self._scheduler: Scheduler = decider(engine, scenario.setting(), scheduling)
+        _check_policy_steps(scenario, scheduling, self._scheduler)
         self._placed = RunningJobs(scenario, scheduling, self._states, self._events, self._scheduler.search_ms)
         self._replica_choice = ReplicaChoice(scenario.endpoints, given)
         self._services = {name: None for name, state in self._states.items() if state.arrival.service}
@@ -191,7 +209,7 @@ class _Simulation:
             for held in scenario.running:
                 self._states[held.job].arrived = True
             self._num_arrived = len(begin)
-            initial = Decision(start=tuple(placement_of(held) for held in scenario.running))
+            initial = Decision(start=tuple(held.placement for held in scenario.running))
             self._placed.apply(self._placed.requested(initial), self.now)
 
     @staticmethod

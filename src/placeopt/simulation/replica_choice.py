@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from placeopt.model import Job
+from placeopt.scheduling.placement_amounts import requested_amounts
+from placeopt.scheduling.policy import Scheduling
 from placeopt.simulation.endpoints import CoreStay, core_stays
 from placeopt.simulation.records.endpoint import Endpoint
-from placeopt.simulation.records.scheduling import Scheduling
-from placeopt.simulation.scheduling.placement_amounts import requested_amounts
 
 
 class ReplicaChoice:

@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from placeopt.model import Job, Placement
+from placeopt.scheduling.decision import Decision
+from placeopt.scheduling.elastic import ELASTIC_RULES
+from placeopt.scheduling.interference_monitor import gpus_of
+from placeopt.scheduling.placement_amounts import Shares, workers_of
+from placeopt.scheduling.policy import Scheduling
 from placeopt.simulation.event_queue import EventQueue
 from placeopt.simulation.job_state import NEVER_MS, ByRate, JobState, LongestObserved, ProgressRule
 from placeopt.simulation.performance_model import PerformanceModel
 from placeopt.simulation.records.scenario import Arrival, Scenario, largest_gpu_mib
-from placeopt.simulation.records.scheduling import Scheduling
-from placeopt.simulation.scheduling.decision import Decision
-from placeopt.simulation.scheduling.elastic import ELASTIC_RULES
-from placeopt.simulation.scheduling.interference_monitor import gpus_of
-from placeopt.simulation.scheduling.placement_amounts import Shares, workers_of
 
 Gpu = tuple[str, str]
 """Node and index."""
@@ -102,7 +102,7 @@ class RunningJobs:
         self._search_ms = search_ms
         self._physics, self._assembles = scenario.physics, ELASTIC_RULES[scheduling.elastic].assembles
         self._states, self._events = states, events
-        self._shares = Shares(scenario, scheduling.policy.share_mode)
+        self._shares = Shares(scheduling.policy.share_mode, (arrival.job for arrival in scenario.arrivals))
         throttle = scheduling.throttle if scheduling.bandwidth == "throttle" else None
         self._performance = PerformanceModel(scenario, throttle=throttle, shares=self._shares)
         self._rule: ProgressRule = (

@@ -134,9 +134,11 @@ class Incumbent:
         """Tell whether an objective is strictly better than that of the incumbent."""
         return value_ > self.value or (value_ == self.value and cost < self.cost)
 
-    def offer(self, allocation: Allocation) -> Offer:
+    def offer(self, allocation: Allocation, *, at_any_value: bool = False) -> Offer:
         """
-        Take ``allocation`` if it is strictly better and the referee accepts it; by strict priorities, if it accepts it.
+        Take ``allocation`` if it is strictly better and the referee accepts it.
+
+        By strict priorities, and ``at_any_value``, if the referee accepts it.
 
         Jobs below their minimal utility are taken out of it first, and greedy fills the gaps: what made it may not
         have seen that rule whole.
@@ -151,7 +153,7 @@ class Incumbent:
         if allowed != allocation:
             order = order_jobs(problem, problem.policy.order)
             allocation = greedy(problem, order, deadline=self._budget.deadline, start=allowed).allocation
-        gain, by_value = value(problem, allocation), problem.policy.priorities == "price"
+        gain, by_value = value(problem, allocation), problem.policy.priorities == "price" and not at_any_value
         if by_value and gain < self.value:
             return NotBetter(gain, None)
         raw, cost = self._priced(allocation)

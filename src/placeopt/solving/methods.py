@@ -14,7 +14,7 @@ from placeopt.solving.stages.bound import Bound
 from placeopt.solving.stages.capacity_relaxation import CapacityRelaxationBound
 from placeopt.solving.stages.changes import MakeRoom, RankMapping
 from placeopt.solving.stages.cost_relaxation import CostRelaxationBound
-from placeopt.solving.stages.earlier_plans import JoinedPlan, PreviousPlan
+from placeopt.solving.stages.earlier_plans import GivenPlan, JoinedPlan, PreviousPlan
 from placeopt.solving.stages.exact import Exact
 from placeopt.solving.stages.fillings import FillingCosts, Fillings
 from placeopt.solving.stages.first_plan import FirstPlan
@@ -171,6 +171,7 @@ METHODS: dict[str, Method] = {
     "annealing": solver_method(Annealing()),
     "prices": greedy_method("prices"),
     "fillings": solver_method(Relaxations("value", (Fillings(),))),
+    "given": Method(GreedyRule(), (FirstPlan((GivenPlan(),)), Bound())),
 }
 
 

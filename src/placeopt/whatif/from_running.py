@@ -12,7 +12,7 @@ from placeopt.errors import BadInput
 from placeopt.model import Group, Instance, Plan, Running
 from placeopt.problem import in_amounts
 from placeopt.problem.classes import Admission, effective_labels
-from placeopt.whatif.plan_review import placement_of, plan_of
+from placeopt.whatif.plan_review import plan_of
 
 
 @checked
@@ -94,7 +94,7 @@ def running_as_plan(instance: Instance) -> tuple[Instance, Plan]:
     stay = tuple(held for held in instance.running if not might_start(held))
     staying = {held.job for held in stay}
     anew = instance.model_copy(update={"running": stay})
-    placements = [placement_of(held) for held in instance.running if held.job not in staying]
+    placements = [held.placement for held in instance.running if held.job not in staying]
     return anew, plan_of(anew, placements)
 
 

@@ -15,7 +15,7 @@ from placeopt.feasibility.fit import best_fit
 from placeopt.feasibility.free_capacity import free_capacity_of
 from placeopt.feasibility.requirement import requirements_of
 from placeopt.live_cluster.engine import Engine
-from placeopt.model import Instance, Placement, Plan, Running
+from placeopt.model import Instance, Placement, Plan
 from placeopt.model.base import FormatVersion, Record
 from placeopt.model.plan import Cost, InstanceRef, Level, PolicyRef, Unplaced
 from placeopt.problem import Move, State, compile_problem
@@ -40,11 +40,6 @@ class Placements(Record):
     placements: tuple[Placement, ...]
 
 
-def placement_of(running: Running) -> Placement:
-    """Return where a job runs as a placement."""
-    return Placement(job=running.job, option=running.option, assignments=running.assignments)
-
-
 @checked
 def plan_of(instance: Instance, placements: Sequence[Placement]) -> Plan:
     """
@@ -55,7 +50,7 @@ def plan_of(instance: Instance, placements: Sequence[Placement]) -> Plan:
     """
     policy = instance.policy
     named = {placement.job for placement in placements}
-    stay = tuple(placement_of(held) for held in instance.running if held.job not in named)
+    stay = tuple(held.placement for held in instance.running if held.job not in named)
     runs = {held.job for held in stay}
     return Plan(
         instance=InstanceRef(name=instance.name, digest=instance.digest, revision=instance.revision),

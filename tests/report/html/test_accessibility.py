@@ -12,7 +12,8 @@ from helpers.scenarios import scenario, timed
 from placeopt import solve
 from placeopt.build import instance, job, node
 from placeopt.report import html
-from placeopt.simulation import named_policy, simulate
+from placeopt.scheduling import named_policy
+from placeopt.simulation import simulate
 
 pytest.importorskip("matplotlib")
 

@@ -28,7 +28,8 @@ from placeopt.report.html import (
     step_figure,
 )
 from placeopt.report.text import simulation_facts
-from placeopt.simulation import named_policy, simulate, summarise
+from placeopt.scheduling import named_policy
+from placeopt.simulation import simulate, summarise
 
 pytest.importorskip("matplotlib")
 

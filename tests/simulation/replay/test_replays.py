@@ -13,7 +13,8 @@ from placeopt.build import scenario as build_scenario
 from placeopt.documents import loads
 from placeopt.edits import Patch
 from placeopt.report.text import curve_page
-from placeopt.simulation import Arrival, Scenario, named_policy, simulate
+from placeopt.scheduling import named_policy
+from placeopt.simulation import Arrival, Scenario, simulate
 from placeopt.simulation.replay import (
     MeasuredRun,
     ReplaySeries,

@@ -6,9 +6,9 @@ from typing import Annotated
 
 import typer
 
-from placeopt.cli.driving import MAX_ACTIONS, Every, HoldAfter, Rounds, RoundTable, RuleChoice
-from placeopt.cli.files import read_policy
-from placeopt.cli.options import AsJson, PolicyChoice, expect
+from placeopt.cli.driving import MAX_ACTIONS, Every, Rounds, RoundTable, RuleChoice
+from placeopt.cli.files import read_scheduling
+from placeopt.cli.options import AsJson, SchedulingChoice, expect
 from placeopt.cli.output import ExitCode
 from placeopt.cli.progress import Interruption
 
@@ -21,7 +21,6 @@ def run(
         ),
     ] = None,
     every: Every = "15s",
-    hold_after: HoldAfter = "1h",
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Decide and say what would be done; write nothing.")
     ] = False,
@@ -32,7 +31,7 @@ def run(
         str, typer.Option(metavar="NAME", help="The extended resource that counts GPUs.")
     ] = "nvidia.com/gpu",
     rounds: Rounds = None,
-    policy: PolicyChoice = None,
+    policy: SchedulingChoice = "rounds",
     priority_rule: RuleChoice = None,
     as_json: AsJson = False,
 ) -> int:
@@ -52,11 +51,10 @@ def run(
     expect(rounds is None or rounds >= 1, "--rounds", rounds, "1 or more")
     options = DriverOptions(
         every_s=seconds_of("every", every),
-        hold_after_s=None if hold_after == "never" else seconds_of("hold_after", hold_after),
         max_actions=max_actions,
         dry_run=dry_run,
         resource=resource,
-        policy=read_policy(policy),
+        policy=read_scheduling(policy),
         rule=read_rule(priority_rule),
     )
     api, table = Api(kubeconfig), RoundTable(as_json=as_json)

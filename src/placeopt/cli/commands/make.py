@@ -13,6 +13,7 @@ from placeopt.errors import Unsupported
 
 if TYPE_CHECKING:
     from placeopt.model import Instance, Policy
+    from placeopt.scheduling.policy import Scheduling
 
 
 def generate(
@@ -82,7 +83,7 @@ def export(
     ):
         expect(value in known, option, value, f"one of {', '.join(known)}")
     check_seconds("--time-limit", time_limit)
-    chosen = read_policy(policy)
+    chosen = None if policy is None else _of_rounds(read_policy(policy))
     round_ = read_instance(instance)
     optimum = _optimal_value(round_, chosen, time_limit) if level == "cost" else None
     model = level_model(round_, chosen, formulation, optimal_value=optimum)
@@ -90,6 +91,16 @@ def export(
     sense = "maximise" if model.sense == "max" else "minimise"
     say(f"{sense} {model.num_variables:,} variables, {model.num_rows:,} rows, {model.num_nonzeros:,} non-zeros", out)
     return ExitCode.DONE
+
+
+def _of_rounds(policy: Policy | Scheduling) -> Policy:
+    """Return the policy that a model is of."""
+    from placeopt.model import Policy
+
+    if isinstance(policy, Policy):
+        return policy
+    expect(policy.rounds == "whole", "--policy", policy.name, "one of whole rounds: others decide without a model")
+    return policy.policy
 
 
 def _optimal_value(instance: Instance, policy: Policy | None, time_limit_s: float) -> int:

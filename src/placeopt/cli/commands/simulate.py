@@ -19,9 +19,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from pathlib import Path
 
+    from placeopt.scheduling.policy import Scheduling
     from placeopt.simulation import History, Summary, Tick
     from placeopt.simulation.records.scenario import Scenario
-    from placeopt.simulation.records.scheduling import Scheduling
 
 SUMMARIES = "summaries.json"
 
@@ -98,15 +98,8 @@ def simulate(
         raise UsageError(f"--at: {at}, expected seconds, 0 or more, together with --round FILE")
     check_sources({"SCENARIO": scenario})
     check_target(round_, (scenario, policy))
-    from placeopt.simulation import (
-        check_utilisation,
-        summarise,
-        with_actual_estimates,
-        with_scaled_errors,
-    )
-    from placeopt.simulation import (
-        simulate as play,
-    )
+    from placeopt.simulation import check_utilisation, summarise, with_actual_estimates, with_scaled_errors
+    from placeopt.simulation import simulate as play
     from placeopt.simulation.journal import log_name
 
     with Ticker(started, quiet=quiet) as ticker:

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from placeopt.cli.driving import MAX_ACTIONS, Every, HoldAfter, Rounds, RoundTable, RuleChoice
-from placeopt.cli.files import read_policy
-from placeopt.cli.options import AsJson, PolicyChoice, expect
+from placeopt.cli.driving import MAX_ACTIONS, Every, Rounds, RoundTable, RuleChoice
+from placeopt.cli.files import read_scheduling
+from placeopt.cli.options import AsJson, SchedulingChoice, expect
 from placeopt.cli.output import ExitCode, write_out
 from placeopt.cli.progress import Interruption
 
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 
 def run(
     every: Every = "15s",
-    hold_after: HoldAfter = "1h",
     own: Annotated[
         str,
         typer.Option(
@@ -41,7 +40,7 @@ def run(
             help="jobs: every job counts as one GPU, for a short mean wait; gpus: by its GPUs, for busy GPUs.",
         ),
     ] = "jobs",
-    policy: PolicyChoice = None,
+    policy: SchedulingChoice = "rounds",
     priority_rule: RuleChoice = None,
     as_json: AsJson = False,
 ) -> int:
@@ -70,12 +69,11 @@ def run(
     options = DriverOptions(
         own=Ownership.parse(own),
         every_s=seconds_of("every", every),
-        hold_after_s=None if hold_after == "never" else seconds_of("hold_after", hold_after),
         dry_run=dry_run,
         max_actions=max_actions,
         rule=read_rule(priority_rule),
         worth="gpus" if worth == "gpus" else "jobs",
-        policy=read_policy(policy),
+        policy=read_scheduling(policy),
     )
     table = RoundTable(as_json=as_json)
 
@@ -85,7 +83,7 @@ def run(
 
     with Interruption("Slurm as it is, after the command that runs now") as interruption:
         stop = interruption.event
-        with Engine(options.policy) as engine:
+        with Engine() as engine:
             driver = SlurmDriver(slurm, engine, options, stop=stop, on_command=on_command)
             run_rounds(driver.run_round, table.add, table.message, every_s=options.every_s, stop=stop, rounds=rounds)
         return ExitCode.DONE if interruption.code is None else interruption.code

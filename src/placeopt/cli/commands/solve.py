@@ -7,14 +7,14 @@ import os
 import time
 from collections.abc import Sequence
 from contextlib import ExitStack
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Self, TextIO
+from typing import TYPE_CHECKING, Annotated, Any, Self, TextIO
 
 import typer
 
 from placeopt.cli.files import STREAM, check_sources, check_target, read_policy, write_document
-from placeopt.cli.options import PolicyChoice, RoundFile, check_params, check_previous, parse_solver_options
+from placeopt.cli.options import PolicyChoice, RoundFile, check_params, check_previous, expect, parse_solver_options
 from placeopt.cli.output import ExitCode, show, write_error
 from placeopt.cli.progress import Interruption, Ticker
 from placeopt.errors import BadInput, only_documented
@@ -23,6 +23,7 @@ from placeopt.solving.params import SolveParams
 
 if TYPE_CHECKING:
     from placeopt.model import Instance, Plan
+    from placeopt.scheduling.policy import Scheduling
     from placeopt.solving.bounds import Progress
 
 
@@ -114,6 +115,8 @@ class SolveLog:
 
 
 DEFAULT_TIME_LIMIT_S = 10.0
+LEAST_S = 0.001
+"""Left to a policy where reading took the time limit: its decision is stated even so."""
 ENVIRONMENT = {"OPENBLAS_NUM_THREADS": "1", "PYDANTIC_DISABLE_PLUGINS": "__all__"}
 """
 Settings of other packages, made before they load unless the caller has set them: no method uses NumPy's own threads,
@@ -193,9 +196,15 @@ def solve(
         worker = stack.enter_context(Worker((FIRST_SOLVER,)))  # it loads its solver beside what follows
         check_params(params)
         from placeopt.documents.documents import read_instance, read_plan
+        from placeopt.model import Policy
         from placeopt.solving.api import Solver
 
-        solver = stack.enter_context(Solver(read_policy(policy), worker=worker))
+        chosen = None if policy is None else read_policy(policy)
+        scheduling = None if isinstance(chosen, Policy) else chosen
+        if scheduling is not None:
+            expect(method == "auto", "--method", method, f"auto: scheduling policy {scheduling.name!r} has its own")
+            expect(previous is None, "--previous", previous, f"none beside scheduling policy {scheduling.name!r}")
+        solver = stack.enter_context(Solver(chosen if isinstance(chosen, Policy) else None, worker=worker))
         journal = stack.enter_context(SolveLog(log))
         ticker = stack.enter_context(Ticker(started, quiet=quiet))
         round_ = read_instance(instance)
@@ -212,14 +221,13 @@ def solve(
 
         with Interruption() as interruption:  # until all is written
             read_s = time.monotonic() - started
-            plan = only_documented(solver.solve)(
-                round_,
-                **params.keywords(),
-                previous=earlier,
-                cancel=interruption.event,
-                on_progress=on_progress,
-                read_s=read_s,
-            )
+            news: dict[str, Any] = {"cancel": interruption.event, "on_progress": on_progress}
+            if scheduling is None:
+                solved = only_documented(solver.solve)
+                plan = solved(round_, **params.keywords(), previous=earlier, read_s=read_s, **news)
+            else:
+                left = replace(params, time_limit_s=max(params.time_limit_s - read_s, LEAST_S))
+                plan = _under(scheduling, round_, left, **news)
             solver.kill()  # its processes end while the plan is written
             total_s = time.monotonic() - started
             ticker.stop()
@@ -233,6 +241,12 @@ def solve(
     if certificate is not None:
         _certify(round_, plan, certificate, time_limit)
     return code
+
+
+def _under(scheduling: Scheduling, round_: Instance, params: SolveParams, **news: Any) -> Plan:
+    from placeopt.scheduling import plan_round
+
+    return only_documented(plan_round)(round_, scheduling, **params.keywords(), **news)
 
 
 def _certify(round_: Instance, plan: Plan, target: str, seconds: float) -> None:

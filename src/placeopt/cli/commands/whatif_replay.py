@@ -20,8 +20,8 @@ from placeopt.cli.provenance import asked_about
 from placeopt.readable import plural
 
 if TYPE_CHECKING:
+    from placeopt.scheduling.policy import Scheduling
     from placeopt.simulation.records.scenario import Scenario
-    from placeopt.simulation.records.scheduling import Scheduling
     from placeopt.simulation.replay import MeasuredRun
 
 ReplayPolicy = Annotated[

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 import time
 import uuid
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from placeopt.actions import plan_actions
 from placeopt.drivers.kubernetes.api import Api, ApiFault, Object
@@ -18,7 +18,7 @@ from placeopt.drivers.kubernetes.outcomes import OutcomeWatch
 from placeopt.drivers.kubernetes.pods import PodCalls
 from placeopt.drivers.kubernetes.recovery import evict_incomplete, finish_half_lifted, record_whole
 from placeopt.drivers.kubernetes.refusals import Refusals
-from placeopt.drivers.live_engine import HOLD_AFTER_S, LiveEngine, plan_digest, value_gap
+from placeopt.drivers.plan_line import plan_digest, value_gap
 from placeopt.drivers.round_line import RoundReport
 from placeopt.drivers.unreachable import Unreachable
 from placeopt.errors import BadInput, Unsupported
@@ -26,8 +26,9 @@ from placeopt.importers import read_kubernetes
 from placeopt.importers.kubernetes.snapshot import GPU
 from placeopt.importers.priority_rule import DEFAULT_RULE, PriorityRule
 from placeopt.live_cluster.engine import Engine
-from placeopt.model import Instance, Plan, Policy
+from placeopt.model import Instance, Plan
 from placeopt.model.policy import Changes
+from placeopt.scheduling import LiveScheduler, Scheduling, named_policy
 
 SOLVE_SHARE = 0.6
 """Share of an interval within which a round is read and decided; the rest is for its actions."""
@@ -46,8 +47,8 @@ class DriverOptions:
     a gang that does not state its size must be without new pods. ``bind_s``: How long a started pod may be without a
     node. ``refused_s``: How long pods that request what a node refused are kept from it; twice as long at each further
     time.
-    ``policy``: Of the rounds; None: that of the reader, with `CHANGES`. ``rule``: What priorities and classes are
-    worth, and which may be preempted. ``hold_after_s``: As of `LiveEngine`.
+    ``policy``: Who runs where; what it leaves out is as the reader says, with `CHANGES`. ``rule``: What priorities and
+    classes are worth, and which may be preempted.
     """
 
     every_s: float = 15.0
@@ -57,9 +58,8 @@ class DriverOptions:
     settle_s: float = 10.0
     bind_s: float = 60.0
     refused_s: float = 30.0
-    policy: Policy | None = None
+    policy: Scheduling = field(default_factory=lambda: named_policy("rounds"))
     rule: PriorityRule = DEFAULT_RULE
-    hold_after_s: float | None = HOLD_AFTER_S
 
 
 class Driver:
@@ -91,7 +91,7 @@ class Driver:
     """
 
     def __init__(self, api: Api, engine: Engine, options: DriverOptions, stop: threading.Event) -> None:
-        self._live, self._options, self._stop = LiveEngine(engine, options.hold_after_s), options, stop
+        self._live, self._options, self._stop = LiveScheduler(engine, options.policy), options, stop
         self.lease: Lease | None = None
         self.mirror = ClusterMirror(api, stop)
         self._calls = PodCalls(api, self.mirror.pods)

@@ -54,7 +54,7 @@ def run(
             driver = _connected(api, engine, options, stop)
         return driver.turn()
 
-    with Engine(options.policy) as engine:
+    with Engine() as engine:
         run_rounds(turn, on_round, on_message, every_s=options.every_s, stop=stop, rounds=rounds)
         stop.set()
         if driver is not None and driver.lease is not None:

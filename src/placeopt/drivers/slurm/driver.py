@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 
 from placeopt.actions import Action, ActionPart, plan_actions
 from placeopt.drivers.backoff import pause_s
-from placeopt.drivers.live_engine import HOLD_AFTER_S, LiveEngine, plan_digest
+from placeopt.drivers.plan_line import plan_digest
 from placeopt.drivers.slurm.ageing import Worth
 from placeopt.drivers.slurm.apply import Applied, JobChanges, range_to_pin, taken_back
 from placeopt.drivers.slurm.commands import Slurm
@@ -22,7 +22,8 @@ from placeopt.drivers.slurm.score import Gpus, gpus_advised, gpus_held, running_
 from placeopt.drivers.unreachable import Unreachable
 from placeopt.importers.priority_rule import DEFAULT_RULE, PriorityRule
 from placeopt.live_cluster.engine import Engine
-from placeopt.model import Placement, Policy
+from placeopt.model import Placement
+from placeopt.scheduling import LiveScheduler, Scheduling, named_policy
 
 TRIES_MAX = 5
 """Failed starts of a job after which it is left held."""
@@ -42,9 +43,9 @@ class DriverOptions:
     How the driver runs.
 
     ``every_s``: Interval of rounds. ``max_actions``: Most changes of jobs in a round. ``patience_s``: How long a
-    released job may take to run, None: two intervals, at least 20 s. ``policy``: Of the rounds, None: the importer's.
+    released job may take to run, None: two intervals, at least 20 s. ``policy``: Who runs where.
     ``rule``: What a GPU of each QOS and partition is worth. ``worth``: What waiting jobs are worth by it, see
-    `ageing.aged`. ``deterministic``: Rounds stop on work, not on time. ``hold_after_s``: As of `LiveEngine`.
+    `ageing.aged`. ``deterministic``: Rounds stop on work, not on time.
     """
 
     own: Ownership = field(default_factory=Ownership)
@@ -52,11 +53,10 @@ class DriverOptions:
     dry_run: bool = False
     max_actions: int = 100
     patience_s: float | None = None
-    policy: Policy | None = None
+    policy: Scheduling = field(default_factory=lambda: named_policy("rounds"))
     rule: PriorityRule = DEFAULT_RULE
     worth: Worth = "jobs"
     deterministic: bool = False
-    hold_after_s: float | None = HOLD_AFTER_S
 
 
 class SlurmDriver:
@@ -82,7 +82,7 @@ class SlurmDriver:
         patience = max(20.0, 2 * options.every_s) if options.patience_s is None else options.patience_s
         self._watch = OutcomeWatch(patience, NODE_PAUSES * max(1.0, options.every_s), LONGEST_PAUSE_S)
         self._changes = JobChanges(slurm, on_command, dry_run=options.dry_run)
-        self._live = LiveEngine(engine, options.hold_after_s)
+        self._live = LiveScheduler(engine, options.policy)
         self._advised: dict[str, Gpus] = {}
         self._left_out: Mapping[str, int] = {}
         self._name, self._number = f"{int(clock()):x}", 0
@@ -135,7 +135,7 @@ class SlurmDriver:
                 record.gpus_known += 1
                 record.gpus_as_advised += gpus_held(held[outcome.job]) == planned
         if came:
-            record.costs_obtained = running_costs(seen.instance, self._options.policy)
+            record.costs_obtained = running_costs(seen.instance, self._live.policy_in(seen.instance))
 
     @staticmethod
     def _unheld(views: dict[str, JobView]) -> tuple[str, ...]:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from placeopt.actions import ActionPart
-from placeopt.drivers.live_engine import value_gap
+from placeopt.drivers.plan_line import value_gap
 from placeopt.drivers.round_line import RoundReport
 from placeopt.drivers.slurm.apply import Applied
 from placeopt.drivers.slurm.outcomes import Outcome

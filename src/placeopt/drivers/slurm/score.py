@@ -17,13 +17,13 @@ Gpus = Mapping[str, frozenset[int]]
 """Indices by node."""
 
 
-def running_costs(instance: Instance, policy: Policy | None = None) -> dict[str, int]:
+def running_costs(instance: Instance, policy: Policy) -> dict[str, int]:
     """
-    Return the costs of what runs, by name, in the units of ``Plan.costs`` (``raw``); ``policy`` None: its own.
+    Return the costs of what runs, by name, in the units of ``Plan.costs`` (``raw``); under a policy of rounds.
 
     Empty where what runs cannot be scored: on hardware that is not listed.
     """
-    runs = only_running(instance if policy is None else instance.model_copy(update={"policy": policy}))
+    runs = only_running(instance.model_copy(update={"policy": policy}))
     try:
         problem = compile_problem(runs, runs.policy)
         allocation = allocation_of(plan_of(runs, ()), problem)

@@ -30,7 +30,9 @@ from placeopt.model.job import Job, Option
 from placeopt.model.placement import Running
 from placeopt.model.policy import Curve
 from placeopt.model.templates import JobsDocument
-from placeopt.simulation.records.endpoint import CoreCurve, Endpoint
+from placeopt.scheduling.core_curve import CoreCurve
+from placeopt.scheduling.setting import Setting
+from placeopt.simulation.records.endpoint import Endpoint
 from placeopt.simulation.records.estimate import Estimate, believed
 from placeopt.simulation.records.event import ScenarioEvent, all_hardware, clusters_of
 
@@ -315,7 +317,9 @@ class Scenario(JobsDocument):
 
     def instance(self) -> Instance:
         """Return cluster, all jobs and what runs at the beginning as a round; references are checked by it."""
-        jobs = tuple(arrival.job for arrival in self.arrivals)
+        return self._round(tuple(arrival.job for arrival in self.arrivals))
+
+    def _round(self, jobs: tuple[Job, ...]) -> Instance:
         return Instance(name=self.name, cluster=self.cluster, jobs=jobs, running=self.running, slowdowns=self.slowdowns)
 
     def as_seen(self) -> Self:
@@ -327,6 +331,26 @@ class Scenario(JobsDocument):
             for arrival in self.arrivals
         )
         return self.model_copy(update={"arrivals": arrivals})
+
+    def setting(self) -> Setting:
+        """Return what a scheduler is told of the scenario at its beginning."""
+        seen, physics = self.as_seen(), self.physics
+        runs = {held.job for held in self.running}
+        there = tuple(arrival.job for arrival in seen.arrivals if arrival.job.id in runs) if runs else ()
+        return Setting(
+            beginning=self._round(there),
+            hardware=self.hardware,
+            known=seen.arrivals,
+            core_curves=self.core_curves,
+            restart_ms=physics.restart_ms,
+            keeps_work=physics.keeps_work,
+            prorates=physics.rule == "rate",
+            in_steps=physics.step_ms is not None,
+            serves=bool(self.endpoints),
+            spread_slowdown_thousandths=physics.spread_slowdown_thousandths,
+            core_trial_ms=physics.core_trial_ms,
+            core_trial_noise_thousandths=physics.core_trial_noise_thousandths,
+        )
 
     @cached_property
     def digest(self) -> str:

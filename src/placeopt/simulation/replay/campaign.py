@@ -15,9 +15,9 @@ from placeopt.deadline import Deadline
 from placeopt.documents.json_lines import JsonLinesFile
 from placeopt.model.cluster import Cluster
 from placeopt.parallel import run_parallel
+from placeopt.scheduling.policy import Scheduling
 from placeopt.simulation import simulate
 from placeopt.simulation.records.scenario import Scenario
-from placeopt.simulation.records.scheduling import Scheduling
 from placeopt.simulation.replay.goals import Goal, measures, measures_of
 from placeopt.simulation.replay.series import MeasuredRun, ReplayPoint
 from placeopt.simulation.replay.variations import with_drawn_arrivals

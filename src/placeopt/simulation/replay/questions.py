@@ -10,8 +10,8 @@ from pathlib import Path
 
 from placeopt.errors import BadArgument, BadInput
 from placeopt.parallel import width_of
+from placeopt.scheduling.policy import Scheduling
 from placeopt.simulation.records.scenario import Scenario
-from placeopt.simulation.records.scheduling import Scheduling
 from placeopt.simulation.replay.campaign import PARAMS, OnRun, RunCampaign, RunSetup, point_of
 from placeopt.simulation.replay.goals import Goal, measures, refuse_unmeasured, unit_of
 from placeopt.simulation.replay.series import ReplayPoint, ReplaySeries

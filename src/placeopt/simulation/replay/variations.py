@@ -12,8 +12,8 @@ from placeopt.documents.faults import validation_fault
 from placeopt.edits import Patch, ScaleArrivals, ScaleDemand, Step, apply, edit_instance, job_arriving_at, more_nodes
 from placeopt.errors import BadArgument, BadInput
 from placeopt.model import Job
+from placeopt.scheduling.policy import Scheduling
 from placeopt.simulation.records.scenario import Arrival, Scenario
-from placeopt.simulation.records.scheduling import Scheduling
 from placeopt.whatif.round_sweep import MOST_POINTS, parse_range
 
 VARIED = ("nodes", "arrivals", "policy", "patch")

@@ -1,4 +1,4 @@
-"""Stages ``joined`` and ``previous``: first plans from elsewhere, of the parts of the round or of an earlier round."""
+"""Stages ``joined``, ``previous`` and ``given``: plans of the parts of a round, of an earlier one, of a scheduler."""
 
 from __future__ import annotations
 
@@ -10,7 +10,9 @@ from placeopt.errors import BadInput
 from placeopt.model import Plan
 from placeopt.problem import Allocation, Move, State
 from placeopt.problem.running import running_placement
+from placeopt.solving.audit import allocation_of
 from placeopt.solving.context import SolveContext
+from placeopt.solving.incumbent import figures
 from placeopt.solving.stage import StageReport, reason_of_binding
 from placeopt.solving.stages.lookahead import renumbered
 from placeopt.terms.rules import fits
@@ -89,6 +91,26 @@ class PreviousPlan:
         offer = context.incumbent.offer(context.greedy.fill_up(context.problem, context.budget, kept))
         held = sum(placement is not None for placement in kept) - len(context.problem.running)
         yield StageReport(f"{held} of {total} earlier placements hold", offer=offer)
+
+
+@dataclass(frozen=True)
+class GivenPlan:
+    """Takes over a plan of this very round as it is, whatever it is worth; jobs that it leaves waiting wait."""
+
+    name: ClassVar[str] = "given"
+    uses_solver: ClassVar[bool] = False
+
+    def skip_reason(self, context: SolveContext) -> str | None:
+        """Only with a plan."""
+        return "there is no earlier plan" if context.handover.previous_plan is None else None
+
+    def run(self, context: SolveContext) -> Iterator[StageReport]:
+        """Offer it."""
+        given = context.handover.previous_plan
+        assert given is not None  # noqa: S101 - see `skip_reason`
+        context.handover.blocks = f"policy {given.policy.name!r} leaves it waiting"
+        offer = context.incumbent.offer(allocation_of(given, context.problem), at_any_value=True)
+        yield StageReport(figures(offer), offer=offer)
 
 
 def _still_holds(context: SolveContext, previous: Plan) -> tuple[Allocation, int]:

@@ -1,0 +1,67 @@
+"""Attained service: the GPU time that jobs have held, and its levels (LAS)."""
+
+from __future__ import annotations
+
+import heapq
+from bisect import bisect_right
+
+GPU_SECOND = 1_000_000
+"""In thousandths of a GPU x milliseconds."""
+
+
+class AttainedService:
+    """
+    GPU time that jobs have held so far, whether they run or not, and the level that it makes.
+
+    A job starts at level 0 and rises one level at each of the bounds. CPU jobs attain nothing. Least attained service
+    with levels: Tiresias, Gu et al., NSDI'19, section 3.2.
+    """
+
+    def __init__(self, levels_gpu_s: tuple[int, ...]) -> None:
+        self._levels = [level * GPU_SECOND for level in levels_gpu_s]
+        self._attained: dict[str, int] = {}
+        self._running: dict[str, tuple[int, int]] = {}  # job -> start in ms, GPU-milli
+        self._rises_ms: list[int] = []  # a heap; those of jobs that have stopped stay in it until then
+
+    @property
+    def num_levels(self) -> int:
+        """Number of levels."""
+        return len(self._levels) + 1
+
+    def start(self, job: str, gpu_milli: int, now_ms: int) -> None:
+        """Count from now on what a job holds."""
+        self._running[job] = now_ms, gpu_milli
+        had = self._attained.get(job, 0)
+        for bound in self._levels[bisect_right(self._levels, had) :] if gpu_milli else ():
+            heapq.heappush(self._rises_ms, now_ms - (had - bound) // gpu_milli)
+
+    def next_rise_ms(self, now_ms: int) -> int | None:
+        """Return when a running job may next rise a level: until then all levels stay; None: at no time."""
+        while self._rises_ms and self._rises_ms[0] <= now_ms:
+            heapq.heappop(self._rises_ms)
+        return self._rises_ms[0] if self._rises_ms else None
+
+    def stop(self, job: str, now_ms: int) -> None:
+        """Stop counting for a job."""
+        self._attained[job] = self.attained(job, now_ms)
+        del self._running[job]
+
+    def attained(self, job: str, now_ms: int) -> int:
+        """Return what a job has attained by now, in thousandths of a GPU x milliseconds."""
+        since, gpu_milli = self._running.get(job, (now_ms, 0))
+        return self._attained.get(job, 0) + (now_ms - since) * gpu_milli
+
+    def level(self, job: str, now_ms: int) -> int:
+        """Return the level of a job."""
+        return bisect_right(self._levels, self.attained(job, now_ms))
+
+    def learn_from(self, earlier: AttainedService, now_ms: int) -> None:
+        """Take over what jobs attained as another one counted it; what runs counts on from now."""
+        for job in (*earlier._attained, *earlier._running):
+            self._attained[job] = earlier.attained(job, now_ms)
+            if job in self._running:
+                self._running[job] = now_ms, self._running[job][1]
+
+    def forget(self, job: str) -> None:
+        """Drop a job that has ended."""
+        self._attained.pop(job, None)

@@ -1,0 +1,56 @@
+"""A decision as a plan of the round that it was made in."""
+
+from __future__ import annotations
+
+from placeopt.model import Instance, Placement, Plan
+from placeopt.model.plan import InstanceRef, Level, Moved, PolicyRef, Preempted, Shrunk, Unplaced
+from placeopt.scheduling.decision import Decision
+from placeopt.scheduling.placement_amounts import Shares, gpu_milli_of, workers_of
+
+
+def plan_of_decision(decision: Decision, before: Instance, shares: Shares, why_waiting: str) -> Plan:
+    """
+    Return the plan of a whole round that carries out a decision; nothing is proven by it, and its value is not stated.
+
+    ``before``: The round, whose policy is that of the decision. ``why_waiting``: Said of each job that waits.
+    """
+    held = {running.job: running.placement for running in before.running}
+    decided = (*decision.start, *decision.move, *decision.resize)
+    changed = {one.job: one for one in decided if one.job not in held or one != shares.requested(held[one.job])}
+    again = {placement.job for placement in decision.start} & held.keys()
+    stopped = [job for job in decision.stop if job not in again]
+    gone = set(stopped)
+    stay = {job: placement for job, placement in held.items() if job not in changed and job not in gone}
+    placed = {**stay, **changed}
+    shrunk = [placement for placement in decision.resize if workers_of(placement) < workers_of(held[placement.job])]
+    fewer = {placement.job for placement in shrunk}
+    moved = [
+        *(placement for placement in decision.start if placement.job in again and placement.job in changed),
+        *decision.move,
+        *(placement for placement in decision.resize if placement.job not in fewer),
+    ]
+    policy = before.policy
+    return Plan(
+        instance=InstanceRef(name=before.name, digest=before.digest, revision=before.revision),
+        policy=PolicyRef(name=policy.name, digest=policy.digest, values=policy),
+        status="feasible",
+        limit="none",
+        levels=(Level(name="value", sense="max", objective=0, bound=None),),
+        gap=None,
+        placements=shares.granted(tuple(placed.values())),
+        unplaced=tuple(
+            Unplaced(job=job.id, reason="outvoted", detail=why_waiting) for job in before.jobs if job.id not in placed
+        ),
+        moved=tuple(
+            Moved.model_validate({"job": placement.job, "from": _nodes(held[placement.job]), "to": _nodes(placement)})
+            for placement in moved
+        ),
+        shrunk=tuple(Shrunk(job=placement.job, workers=workers_of(placement)) for placement in shrunk),
+        preempted=tuple(
+            Preempted(job=job, freed_gpu_milli=gpu_milli_of(shares.requested(held[job]))) for job in stopped
+        ),
+    )
+
+
+def _nodes(placement: Placement) -> tuple[str, ...]:
+    return tuple(assignment.node for assignment in placement.assignments)

@@ -1,0 +1,210 @@
+"""Queues by dominant share: of users (DRF), and of arrays that divide the cluster with borrowing (SODA V-C)."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Iterator
+
+from placeopt.model import Cluster, Job, Placement
+from placeopt.model.queues import Queue as QueueRecord
+from placeopt.model.queues import Quota
+from placeopt.scheduling.node_arrays import NodeArrays, size_of
+from placeopt.scheduling.placement_amounts import (
+    Amounts,
+    amounts_of,
+    largest_share,
+    requested_amounts,
+)
+from placeopt.scheduling.policy import Arrays
+from placeopt.scheduling.setting import ArrivingJob, Setting
+from placeopt.scheduling.waiting_queue import JobQueue, SortedQueue, by_arrival
+
+
+class DrfQueue(JobQueue):
+    """
+    A queue of users: at every start, the user with the least dominant share comes next.
+
+    A user's jobs come in order of arrival and overtake each other where one does not fit; a user none of whose jobs
+    fits is passed over. Shares are of the cluster's GPUs, CPU and memory; with ``gpus_alone`` of its GPUs. Jobs without
+    a user are one user. Ties go to the user of the earliest job. Ghodsi et al., NSDI'11; a baseline of SODA, where GPUs
+    are the dominant resource (VI-A).
+    """
+
+    def __init__(self, cluster: Cluster, *, gpus_alone: bool = False) -> None:
+        self._total = cluster.amounts
+        self._gpus_alone = gpus_alone
+        self._queues: dict[str | None, JobQueue] = {}
+        self._held: dict[str | None, Amounts] = {}
+        self._shares: dict[str | None, float] = {}
+        """Of users whose shares have not changed since."""
+        self._user_of_job: dict[str, str | None] = {}
+        self.num_jobs = 0
+
+    def user(self, job: Job) -> str | None:
+        """Return the user, or other owner, that a job counts for."""
+        return job.user
+
+    def new_queue(self) -> JobQueue:
+        """Return an empty queue for the jobs of one user."""
+        return SortedQueue(by_arrival)
+
+    def queue_of(self, user: str | None) -> JobQueue:
+        """Return the queue of a user's jobs."""
+        if user not in self._queues:
+            self._queues[user] = self.new_queue()
+        return self._queues[user]
+
+    def add(self, job: Job, shape: Hashable) -> None:
+        user = self.user(job)
+        self.queue_of(user).add(job, shape)
+        self._held.setdefault(user, (0, 0, 0))
+        self._user_of_job[job.id] = user
+        self.num_jobs += 1
+
+    def in_order(self, skipped: set[Hashable], now_ms: int) -> Iterator[tuple[str, Hashable]]:
+        """Yield jobs and shapes; shares are compared again before each."""
+        remaining = {user: queue.in_order(skipped, now_ms) for user, queue in self._queues.items() if queue.num_jobs}
+        while remaining:
+            user = min(remaining, key=self._known_share)
+            following = next(remaining[user], None)
+            if following is None:
+                del remaining[user]
+            else:
+                yield following
+
+    def _known_share(self, user: str | None) -> float:
+        known = self._shares.get(user)
+        if known is None:
+            known = self._shares[user] = self.share(user)
+        return known
+
+    def share(self, user: str | None) -> float:
+        """Return the dominant share: the largest part of any resource, or of GPUs alone, that the user's jobs hold."""
+        if self._gpus_alone:
+            return self.held(user)[0] / max(1, self._total[0])
+        return largest_share(self.held(user), self._total, of_nothing=0.0)
+
+    def held(self, user: str | None) -> Amounts:
+        """Return what the user's jobs hold."""
+        return self._held.get(user, (0, 0, 0))
+
+    def take(self, job: str, shape: Hashable) -> None:
+        self._queues[self._user_of_job.pop(job)].take(job, shape)
+        self.num_jobs -= 1
+
+    def update_held(self, job: Job, placement: Placement, sign: int) -> None:
+        user = self.user(job)
+        gpu_milli, cpu, memory = self.held(user)
+        more = amounts_of(placement)
+        self._held[user] = (gpu_milli + sign * more[0], cpu + sign * more[1], memory + sign * more[2])
+        self._shares.pop(user, None)
+
+
+class ArrayDivision:
+    """
+    The arrays of a setting: the array of each job, and the part of the cluster of each array.
+
+    Parts are equal, or in proportion to the GPUs, CPU and memory that the jobs request, weighted by their predicted run
+    times. Every array may borrow some percent of its part. ``part``: by array; ``queues``: the arrays as queues of a
+    round's policy; ``nodes``: the arrays on every node, None where they are parts of the cluster alone.
+    """
+
+    def __init__(self, setting: Setting, arrays: Arrays) -> None:
+        self._by = arrays.by
+        names: dict[str, str] = {}
+        for arrival in setting.known:
+            names.setdefault(self._key(arrival.job), f"array-{len(names)}")
+        self._names = names
+        total = setting.cluster.amounts
+        weight = {queue: [0, 0, 0] for queue in names.values()}
+        for arrival in setting.known:
+            mine = weight[names[self._key(arrival.job)]]
+            for kind, amount in enumerate(_demand(arrival)):
+                mine[kind] = 1 if arrays.parts == "equal" else mine[kind] + amount
+        sums = [sum(mine[kind] for mine in weight.values()) for kind in range(3)]
+        self.part: dict[str, Amounts] = {}
+        for queue, mine in weight.items():
+            gpus, cpu, memory = (
+                -(-total[kind] * mine[kind] // sums[kind]) if sums[kind] else total[kind] for kind in range(3)
+            )
+            self.part[queue] = (gpus, cpu, memory)
+        self.queues = tuple(
+            QueueRecord(id=queue, quota=_quota(part, 100), borrow=_quota(part, arrays.borrow_percent))
+            for queue, part in self.part.items()
+        )
+
+        by_size = {size: self.part[queue] for size, queue in names.items()}
+        self.nodes = NodeArrays(setting.hardware, by_size) if arrays.per_node else None
+
+    @property
+    def by_jobs(self) -> dict[str, Amounts]:
+        """The parts, by what the jobs of an array have in common."""
+        return {key: self.part[name] for key, name in self._names.items()}
+
+    def of(self, job: Job) -> str:
+        """Return the array of a job, as the id of a queue."""
+        return self._names[self._key(job)]
+
+    def _key(self, job: Job) -> str:
+        if self._by == "size":
+            return size_of(job)
+        named = {"queue": job.queue, "user": job.user, "profile": job.profile}[self._by]
+        return "" if named is None else f"={named}"
+
+
+class JobArrayQueue(DrfQueue):
+    """
+    A queue of arrays: at every start, the array that holds the smallest multiple of its part comes next.
+
+    The jobs of an array come in order of arrival or, with ``fair``, by dominant resource fairness between the users of
+    the array.
+    """
+
+    def __init__(self, cluster: Cluster, division: ArrayDivision, *, fair: bool = False) -> None:
+        super().__init__(cluster)
+        self._cluster, self._division, self._fair = cluster, division, fair
+
+    def new_queue(self) -> JobQueue:
+        return DrfQueue(self._cluster) if self._fair else super().new_queue()
+
+    def update_held(self, job: Job, placement: Placement, sign: int) -> None:
+        super().update_held(job, placement, sign)
+        if self._fair:
+            self.queue_of(self.user(job)).update_held(job, placement, sign)
+
+    def user(self, job: Job) -> str | None:
+        return self._division.of(job)
+
+    @property
+    def nodes(self) -> NodeArrays | None:
+        """The arrays on every node."""
+        return self._division.nodes
+
+    @property
+    def arrays(self) -> Iterable[str]:
+        """All arrays."""
+        return self._division.part
+
+    def share(self, user: str | None) -> float:
+        """Return the largest multiple of its part of any resource that an array holds."""
+        return largest_share(self.held(user), self._part(user), of_nothing=1.0)
+
+    def exceeds_part(self, array: str | None, more: Amounts = (0, 0, 0)) -> bool:
+        """Return whether an array holds more than its part, or would with so much more."""
+        amounts = zip(self.held(array), more, self._part(array), strict=True)
+        return any(held + added > most for held, added, most in amounts)
+
+    def _part(self, array: str | None) -> Amounts:
+        return self._division.part.get(array or "", (0, 0, 0))
+
+
+def _demand(arrival: ArrivingJob) -> Amounts:
+    """Return what a job's first option requests, times its predicted run time."""
+    option = arrival.job.options[0]
+    run_time_ms = option.run_time_ms or 1
+    gpu_milli, cpu, memory = requested_amounts(option, arrival.asked(option))
+    return gpu_milli * run_time_ms, cpu * run_time_ms, memory * run_time_ms
+
+
+def _quota(part: Amounts, percent: int) -> Quota:
+    gpus, cpu, memory = (amount * percent // 100 for amount in part)
+    return Quota(gpu_milli=gpus, cpu_millicores=cpu, memory_mib=memory)

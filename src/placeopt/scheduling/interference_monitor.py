@@ -1,0 +1,64 @@
+"""A later look at jobs that started on shared GPUs: whether they slow the earlier jobs too much (Horus: PAB)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+from placeopt.model import Placement
+from placeopt.scheduling.policy import Watch
+
+
+class InterferenceMonitor:
+    """The jobs on each GPU, and for each newcomer when it is examined and how fast its neighbours ran before."""
+
+    def __init__(self, watch: Watch) -> None:
+        self._watch = watch
+        self._on_gpu: dict[tuple[str, str], dict[str, None]] = {}
+        self._due: dict[str, tuple[int, dict[str, int]]] = {}
+
+    def occupy(self, placement: Placement) -> None:
+        """Note that a job holds GPUs."""
+        for gpu in gpus_of(placement):
+            self._on_gpu.setdefault(gpu, {})[placement.job] = None
+
+    def vacate(self, placement: Placement) -> None:
+        """Note that a job holds its GPUs no longer; it is not examined any more."""
+        for gpu in gpus_of(placement):
+            del self._on_gpu[gpu][placement.job]
+        self._due.pop(placement.job, None)
+
+    def start(self, placement: Placement, new: set[str], now_ms: int, slowdown: Callable[[str], int]) -> None:
+        """Schedule the examination of a job that shares GPUs with others than ``new`` jobs; note their slowdowns."""
+        neighbours = self._neighbours(placement) - new
+        if neighbours:
+            before = {other: slowdown(other) for other in sorted(neighbours)}
+            self._due[placement.job] = now_ms + self._watch.after_ms, before
+
+    def holds_back(self, new: Iterable[Placement]) -> bool:
+        """Return whether no other job may start, since one of ``new`` or an earlier one is to be examined."""
+        return self._watch.one_by_one and (bool(self._due) or any(self._neighbours(placement) for placement in new))
+
+    def _neighbours(self, placement: Placement) -> set[str]:
+        return {other for gpu in gpus_of(placement) for other in self._on_gpu[gpu]} - {placement.job}
+
+    @property
+    def next_ms(self) -> int | None:
+        """When the next job is examined; None: never."""
+        return min((at for at, _ in self._due.values()), default=None)
+
+    def due(self, now_ms: int) -> list[tuple[str, dict[str, int]]]:
+        """Remove and return the jobs to be examined now, with the slowdowns of their neighbours before they came."""
+        due_jobs = [(job, before) for job, (at, before) in sorted(self._due.items()) if at <= now_ms]
+        for job, _ in due_jobs:
+            del self._due[job]
+        return due_jobs
+
+    def disturbs(self, before: dict[str, int], slowdown: Callable[[str], int]) -> bool:
+        """Return whether a neighbour has lost too much speed; ``before``: earlier slowdowns of those that still run."""
+        speed = 100 - self._watch.slower_percent
+        return any(slowdown(other) * speed >= 100 * then for other, then in before.items())
+
+
+def gpus_of(placement: Placement) -> list[tuple[str, str]]:
+    """Return node and index of each GPU of a placement."""
+    return [(assignment.node, gpu) for assignment in placement.assignments for gpu in assignment.gpus]

@@ -1,0 +1,397 @@
+"""Rounds that place one job after the other, in the order of a queue."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+
+from placeopt.edits import Step
+from placeopt.live_cluster.engine import Engine
+from placeopt.model import Hold, Job, Node, Placement, Running
+from placeopt.problem.classes import class_key
+from placeopt.scheduling.decision import Decision, RoundView
+from placeopt.scheduling.elastic import ElasticJob, grow_jobs
+from placeopt.scheduling.evictions import PreemptionPolicy
+from placeopt.scheduling.node_arrays import NodeArrays
+from placeopt.scheduling.placement_amounts import requested_amounts
+from placeopt.scheduling.policy import Scheduling
+from placeopt.scheduling.preemption_policy import PreemptionContext, Request
+from placeopt.scheduling.preemption_rules import PREEMPTION_RULES
+from placeopt.scheduling.queue_state import QueueState
+from placeopt.scheduling.scheduler import Stopped
+from placeopt.scheduling.setting import Setting
+from placeopt.scheduling.spread import Spread
+from placeopt.scheduling.urgency_queue import UrgencyQueue
+from placeopt.scheduling.waiting_queue import SortedQueue
+from placeopt.solving.params import SolveParams
+
+
+class JobByJob(QueueState):
+    """
+    One job after the other, in the order of a queue, by a method of greedy.
+
+    Where the policy lets running jobs be evicted, a job that does not fit is tried again after evictions.
+    """
+
+    def __init__(self, engine: Engine, setting: Setting, scheduling: Scheduling) -> None:
+        super().__init__(engine, setting, scheduling)
+        apart_limited = scheduling.apart_max_thousandths is not None
+        self._spread: Spread | None = None
+        if apart_limited:
+            jobs = (arrival.job for arrival in setting.known)
+            self._spread = Spread(setting.hardware, jobs, setting.spread_slowdown_thousandths)
+        rule = PREEMPTION_RULES[scheduling.preempts]
+        self._reads_expected_ends = rule.reads_expected_ends
+        takes_workers = self._elastic_rule.follows_load
+        self._preemption: PreemptionPolicy | None = None
+        if rule.stops_jobs or takes_workers:
+            context = PreemptionContext(self._restart_ms, self._service, self._queue, self._resources, self.waiting)
+            self._preemption = PreemptionPolicy(rule(context), self._resources, takes_workers=takes_workers)
+        self._no_evictions: dict[Hashable, Hashable] = {}
+        """Kinds of jobs for which no evictions made room, and what these depended on."""
+        self._classes: dict[Hashable, int] = {}
+        """Classes of jobs by number, since their records take long to hash."""
+        self._least_milli: dict[Hashable, int] = {}
+        """GPU-milli that jobs of a shape need at least."""
+        queue = self._queue
+        fixed = scheduling.interval_ms is not None or setting.in_steps
+        time_counts = scheduling.strict or self._elastic_rule.resizes or self.policy.postpone.rule != "none"
+        self._may_skip = type(queue) is SortedQueue and not (fixed or time_counts)
+        """Whether rounds at a quantum are left out while nothing that decisions depend on changes."""
+        self._settled = False
+        """Whether another round now would change nothing either."""
+        self._skipping_ms: int | None = None
+        """The last round, if rounds at a quantum are left out since."""
+        self._by_urgency = queue if isinstance(queue, UrgencyQueue) and scheduling.choice == "urgency" else None
+        self._overcommits = self.policy.share_mode == "overcommit"  # jobs may hold more than there is
+
+    @property
+    def wants_round(self) -> bool:
+        """Whether a round could change anything; elastic jobs grow, and newcomers are examined, while no job waits."""
+        monitored = self._monitor is not None and self._monitor.next_ms is not None
+        return bool(self._queue.num_jobs or self._resizable or monitored)
+
+    @property
+    def looks_ahead(self) -> bool:
+        """Whether decisions read when running jobs are expected to end."""
+        return self._reads_expected_ends or super().looks_ahead
+
+    def wake_ms(self, now_ms: int) -> int | None:
+        """Return when a newcomer is examined, or the next quantum begins while a job waits."""
+        if self._monitor is not None:
+            return self._monitor.next_ms
+        quantum = self._scheduling.quantum_ms
+        if quantum is None or not self._queue.num_jobs:
+            return None
+        wake = now_ms - now_ms % quantum + quantum
+        if not self._settled or self._preemption is None:
+            return wake
+        self._skipping_ms = now_ms
+        until = self._preemption.constant_until(now_ms)
+        return None if until is None else max(wake, -(-until // quantum) * quantum)
+
+    def num_rounds_skipped(self, now_ms: int) -> int:
+        since, quantum = self._skipping_ms, self._scheduling.quantum_ms
+        self._skipping_ms = None
+        return 0 if since is None or quantum is None else (now_ms - 1) // quantum - since // quantum
+
+    def arrive(self, job: Job) -> None:
+        self._jobs[job.id] = job
+        if self._spread is not None:
+            self._spread.learn(self._arrivals[job.id].job)
+        self._engine_jobs[job.id] = self.engine_job(self.queued(job))
+        gang = self._gang(job.id)
+        self._arriving[job.id] = gang
+        shape: Hashable = self._classes.setdefault(class_key(gang, self.policy), len(self._classes))
+        if self._preemption is not None:
+            shape = shape, self._preemption.key(job, self._now_ms)
+        if shape not in self._least_milli:
+            self._least_milli[shape] = min(requested_amounts(option, option.workers)[0] for option in gang.options)
+        self._retry_filter.learn(shape, gang)
+        self._shape_of[job.id] = shape
+        self._queue.add(job, shape)
+
+    def withdraw(self, job: str) -> None:
+        self._withdraw(job)
+        self._queue.take(job, self._shape_of.pop(job))
+        del self._jobs[job]
+
+    def end(self, placement: Placement, now_ms: int) -> None:
+        super().end(placement, now_ms)
+        self._now_ms = now_ms
+        self._vacate(placement.job)
+        self._service.forget(placement.job)
+        self._retry_filter.ended(placement)
+
+    def edit(self, steps: Sequence[Step], view: RoundView) -> tuple[str, ...]:
+        self._now_ms = view.now_ms
+        stopped = super().edit(steps, view)
+        for job in stopped:
+            self._vacate(job)
+        self._recount()
+        self._requeue(stopped, view)
+        return stopped
+
+    def renew(self, nodes: Mapping[str, Node | None], holds: tuple[Hold, ...]) -> None:
+        """Take nodes that came, changed or, with None, went, and all room that is held, as a host reports them."""
+        self._report(nodes=dict(nodes), holds=holds)
+        self._recount()
+
+    def _recount(self) -> None:
+        """Count what is free anew, since the nodes are others."""
+        self._resources.use(self._engine.snapshot.cluster)
+        for placement in self._running.values():
+            self._resources.take(placement, self._option(placement).demand)
+        self._retry_filter.forget()
+        self._no_evictions.clear()
+        self._settled = False
+
+    def adopt(self, held: Running, now_ms: int) -> None:
+        """Account for a known job that runs, wherever others started it; it waits, or is new."""
+        job, self._now_ms = held.job, now_ms
+        if job in self._shape_of:
+            self._withdraw(job)
+            self._queue.take(job, self._shape_of.pop(job))
+        self._jobs[job] = self._arrivals[job].job
+        self._engine_jobs[job] = self.queued(self._estimator.of_running(self._jobs[job]))
+        placement = self.shares.requested(held.placement)
+        self._report(add_jobs=(self._sized(placement),), adopt=(held,))
+        self._occupy(placement, held.started_ms)
+        self._settled = False
+
+    def learn_from(self, earlier: JobByJob, now_ms: int) -> None:
+        """Take over what an earlier scheduler of the same jobs had learnt of them."""
+        self._service.learn_from(earlier._service, now_ms)
+        self._num_stops.update(earlier._num_stops)
+
+    def requeue(self, job: Job, now_ms: int) -> None:
+        """Let a job wait that was decided to run, or ran, and does not."""
+        self._now_ms = now_ms
+        self._report(release=(job.id,))
+        self._vacate(job.id)
+        self.arrive(job)
+
+    def decide(self, view: RoundView, params: SolveParams, cancel: threading.Event | None) -> Decision:
+        """Decide what changes now; a kind of job that did not fit is tried again once a job has ended."""
+        del params
+        self._begin(view)
+        if self.policy.postpone.rule != "none":  # a place may become good enough
+            self._retry_filter.open_all()
+        elif self._preemption is not None:  # a job may be evicted
+            depends = self._evictions_depend_on(self._preemption)
+            self._retry_filter.open_where(
+                lambda shape: self._no_evictions.get(shape) != depends and self._may_evict_for(shape)
+            )
+        disturbing = self._disturbing(view)
+        for job in disturbing:
+            self._stop(job)
+        self._grow()
+        self._place_queue(view, cancel, with_evictions=True)
+        ran = [job for job, before in self._placed_before.items() if before is not None]
+        stopped = [job for job in ran if job not in self._running and job not in disturbing]
+        self._requeue(stopped, view)
+        if stopped:  # they may fit elsewhere
+            self._retry_filter.open_all()
+            self._place_queue(view, None, with_evictions=False)
+        self._requeue(disturbing, view, at_the_end=True)
+        self._grow()
+        decision = self._decision(view)
+        self._count_stops(decision)
+        # a service may leave, so that the queue ends without a round
+        self._settled = self._may_skip and not self._has_services and not self._placed_before
+        return decision
+
+    def repeat(self, view: RoundView, decision: Decision) -> None:
+        self._settled = False  # the log tells of changes that the next rounds make
+        self._begin(view)
+        disturbing = self._disturbing(view)
+        for job in decision.stop:
+            self._stop(job)
+        for placement in decision.resize:
+            self._stop(placement.job)
+        self._requeue([job for job in decision.stop if job not in disturbing], view)
+        start = decision.start
+        if self._elastic_rule.resizes:
+            sizes = tuple(self._sized(placement) for placement in start)
+            self._report(remove_jobs=tuple(placement.job for placement in start), add_jobs=sizes)
+        self._report(add_jobs=tuple(self._sized(placement) for placement in decision.resize))
+        self._put((*decision.resize, *start))
+        for placement in decision.resize:
+            self._occupy(placement)
+        for placement in start:
+            self._start(placement)
+        self._requeue([job for job in decision.stop if job in disturbing], view, at_the_end=True)
+        self._decision(view)
+        self._count_stops(decision)
+
+    # -- the queue
+
+    def _place_queue(self, view: RoundView, cancel: threading.Event | None, *, with_evictions: bool) -> None:
+        """Place the jobs of the queue, one after the other."""
+        strict = self._scheduling.strict
+        for job, shape in self._queue.in_order(set() if strict else self._retry_filter.closed, view.now_ms):
+            if cancel is not None and cancel.is_set() and not self._placed_before:
+                raise Stopped
+            if self._monitor is not None and self._monitor.holds_back(self._running[new] for new in self._started):
+                break
+            placement = self._place(job, shape)
+            if placement is None and with_evictions and self._preemption is not None and self._may_evict_for(shape):
+                depends = None if self._placed_before else self._evictions_depend_on(self._preemption)
+                placement = self._place_with_evictions(job, self._preemption, view)
+                self._no_evictions[shape] = depends  # jobs that this round has touched are no candidates in it
+            if placement is not None:
+                self._start(placement)
+                if self._elastic_rule.assembles:
+                    self._grow()
+            else:
+                self._retry_filter.closed.add(shape)
+                if strict:
+                    break
+
+    def _place(self, job: str, shape: Hashable) -> Placement | None:
+        if self._by_urgency is not None and len(self._engine_jobs[job].options) > 1:
+            return self._place_by_urgency(job, self._by_urgency)
+        full = not self._overcommits and self._least_milli[shape] > self._resources.gpu_milli
+        if shape in self._retry_filter.closed or full or self._retry_filter.cannot_fit(shape):
+            return self._place_smaller(job)
+        placement = self._place_at_home(job, self._node_arrays) if self._node_arrays is not None else None
+        placement = placement or self._try(job)
+        if placement is None:
+            self._retry_filter.failed(shape)
+        return placement or self._place_smaller(job)
+
+    def _place_at_home(self, job: str, arrays: NodeArrays) -> Placement | None:
+        """Place a job within its own array, on the nodes that this has."""
+        record = self._engine_jobs[job]
+        nodes = arrays.home(record, self._resources)
+        if not nodes:
+            return None
+        there = record.with_conditions(nodes_allowed=nodes)
+        if not any(self._resources.fits(there, option, option.workers) for option in record.options):
+            return None
+        return self._try(job, nodes)  # not as a job of these nodes alone: each set of nodes would be a class of jobs
+
+    def _place_by_urgency(self, job: str, queue: UrgencyQueue) -> Placement | None:
+        """Place a job in the option that costs the goals least, of those that find room."""
+        record = self._engine_jobs[job]
+        options = {option.id: option for option in record.options}
+        for name in queue.options_in_order(self._jobs[job]):
+            option = options[name]
+            if self._resources.fits(record, option, option.workers):
+                placement = self._try_as(job, record.model_copy(update={"options": (option,)}))
+                if placement is not None:
+                    return placement
+        return None
+
+    def _try(self, job: str, nodes: tuple[str, ...] | None = None) -> Placement | None:
+        """Start a job where the engine places it, on some nodes or, with None, on any."""
+        plan = self._engine.place([job], nodes=nodes, method=self._scheduling.method, explain=False)
+        if not plan.placements or self._too_far_apart(plan.placements[0]):
+            return None
+        self._engine.commit(plan)
+        return self.shares.requested(plan.placements[0])
+
+    def _too_far_apart(self, placement: Placement) -> bool:
+        """Return whether the GPUs are so far apart that the job waits instead; not on nodes that are idle otherwise."""
+        most = self._scheduling.apart_max_thousandths
+        if most is None or self._spread is None:
+            return False
+        if all(self._resources.is_idle(assignment.node) for assignment in placement.assignments):
+            return False  # no end brings GPUs that are closer
+        return self._spread.thousandths(placement.job, self._spread.indexed(placement)) > most
+
+    def _place_smaller(self, job: str) -> Placement | None:
+        """Place an elastic job with fewer workers than it requests, where the policy allows that."""
+        if not self._elastic_rule.follows_load:
+            return None
+        record = self._engine_jobs[job]
+        for option in record.options:
+            asked = self._arrivals[job].asked(option)
+            for workers in range(asked - 1, (option.workers_min or asked) - 1, -1):
+                if self._resources.fits(record, option, workers):
+                    placement = self._try_as(job, self._gang(job, {option.id: workers}))
+                    if placement is not None:
+                        return placement
+        return None
+
+    def _try_as(self, job: str, record: Job) -> Placement | None:
+        """Place a waiting job in another form; on failure the engine has it as before."""
+        self._report(remove_jobs=(job,), add_jobs=(record,))
+        placement = self._try(job)
+        if placement is None:
+            self._report(remove_jobs=(job,), add_jobs=(self._gang(job),))
+        return placement
+
+    def _place_with_evictions(self, job: str, preemption: PreemptionPolicy, view: RoundView) -> Placement | None:
+        """Place a job after evictions; they are undone if the referee refuses the placement all the same."""
+        record = self._jobs[job]
+        fewest = {option.id: option.workers_min for option in record.options if option.workers_min is not None}
+        takes_workers = self._elastic_rule.follows_load  # a job that takes workers from others starts with its fewest
+        gang = self._gang(job, fewest if takes_workers else {})
+        options = [option for option in gang.options if preemption.may_claim(record, option)]
+        candidates = self._candidates.without(self._placed_before) if options else []
+        for option in sorted(options, key=lambda option: -option.value):
+            request = Request(record, option, view.now_ms, view.expected_ends)
+            evictions = preemption.choose(request, candidates)
+            if evictions is None:
+                continue
+            before = [self._running[eviction.job] for eviction in evictions]
+            done = []
+            for eviction in evictions:
+                if eviction.kept is None:
+                    self._stop(eviction.job)
+                done.append(eviction.kept is None or self._resize(eviction.kept))
+            placement = self._try_as(job, gang) if all(done) else None
+            if placement is not None:
+                return placement
+            for placement_before, evicted in zip(before, done, strict=True):
+                if evicted:
+                    self._restore(placement_before)
+        return None
+
+    # -- evictions
+
+    def _evictions_depend_on(self, preemption: PreemptionPolicy) -> tuple[int, int | None]:
+        """Return what evictions for a kind of job depend on: as long as it stays, none that were not found are."""
+        return self._num_changes, preemption.constant_until(self._now_ms)
+
+    def _may_evict_for(self, shape: Hashable) -> bool:
+        """Return whether a running job might be evicted for a kind of job."""
+        return self._preemption is not None and isinstance(shape, tuple) and self._preemption.may_evict_for(shape[1])
+
+    # -- other changes of running jobs
+
+    def _grow(self) -> None:
+        """Give elastic jobs the workers that they lack, or that no waiting job needs."""
+        rule = self._elastic_rule
+        if not rule.resizes or (rule.follows_load and self._queue.num_jobs):
+            return
+        growing = []
+        for job in sorted(self._resizable, key=self._by_arrival):
+            record, placement = self._jobs[job], self._running[job]
+            option = self._option(placement)
+            if rule.assembles:
+                growing.append(ElasticJob(record, placement, option, self._arrivals[job].asked(option)))
+            elif self._may_change(job) and (job not in self._placed_before or job in self._started):
+                growing.append(ElasticJob(record, placement, option, option.workers))
+        for larger in grow_jobs(self._resources, growing, spread=rule.assembles):
+            self._resize(larger)
+
+    def _disturbing(self, view: RoundView) -> list[str]:
+        """Return the newcomers that are stopped since they slow other jobs too much."""
+        if self._monitor is None:
+            return []
+        disturbing = []
+        for job, before in self._monitor.due(view.now_ms):
+            neighbours = {other: slowdown for other, slowdown in before.items() if other in self._running}
+            if self._may_change(job) and self._monitor.disturbs(neighbours, view.slowdown):
+                disturbing.append(job)
+        return disturbing
+
+    def _requeue(self, jobs: Iterable[str], view: RoundView, *, at_the_end: bool = False) -> None:
+        """Let stopped jobs wait, with the work that is left."""
+        for job in jobs:
+            record = view.if_stopped(job)
+            self.arrive(record.model_copy(update={"arrival_ms": view.now_ms}) if at_the_end else record)
+        if self._arriving:
+            self.catch_up()

@@ -1,0 +1,116 @@
+"""A scheduling policy on a cluster that others run: readings in, plans out; what a reading shows is what happened."""
+
+from __future__ import annotations
+
+import threading
+
+from placeopt.errors import BadInput
+from placeopt.live_cluster.edits import BESIDE_NODES
+from placeopt.live_cluster.engine import Engine
+from placeopt.model import Instance, Plan, Policy
+from placeopt.scheduling.adapt import adapted
+from placeopt.scheduling.drf_queue import ArrayDivision
+from placeopt.scheduling.live_queue import LiveQueue, submitted
+from placeopt.scheduling.live_rounds import LiveRounds
+from placeopt.scheduling.placement_amounts import Amounts
+from placeopt.scheduling.policy import Scheduling
+from placeopt.scheduling.setting import Setting
+
+
+class LiveScheduler:
+    """
+    Readings of one cluster, and rounds over the last one under a scheduling policy.
+
+    Nothing that was decided is taken as done: a job that a reading shows waiting waits, and one that others started
+    runs. What the policy of rounds leaves out is as the host's says. ``engine``: Its caller closes it. ``restart_ms``:
+    How long a stopped job takes to start again; policies that adapt stop jobs where that is known.
+
+    Raises
+    ------
+    BadInput
+        If the policy reads what no reading shows.
+    """
+
+    def __init__(self, engine: Engine, scheduling: Scheduling, *, restart_ms: int = 0) -> None:
+        if scheduling.watch is not None:
+            raise BadInput(
+                f"policy {scheduling.name!r}: watches how fast jobs run, which no reading shows; take another policy"
+            )
+        self._engine, self._given, self._restart_ms = engine, scheduling, restart_ms
+        self._live: LiveRounds | LiveQueue | None = None
+        self._scheduling = scheduling
+        self._parts: dict[str, Amounts] | None = None
+        """Of the policy's arrays: they follow the jobs that are there."""
+        self.before: Instance | None = None
+        """The last reading."""
+
+    @property
+    def snapshot(self) -> Instance:
+        """The round that plans are of; raises `BadInput` before the first reading."""
+        return self._begun.snapshot
+
+    @property
+    def _begun(self) -> LiveRounds | LiveQueue:
+        if self._live is None:
+            raise BadInput("no reading yet; call follow(reading) first")
+        return self._live
+
+    def policy_in(self, now: Instance) -> Policy:
+        """Return the policy of rounds in a reading."""
+        return self._scheduling_of(self._setting(now)).policy
+
+    def follow(self, now: Instance) -> None:
+        """Take a reading."""
+        setting = self._setting(now)
+        scheduling = self._scheduling_of(setting)
+        parts = None if scheduling.arrays is None else ArrayDivision(setting, scheduling.arrays).by_jobs
+        is_new = self.before is None or parts != self._parts or self._is_new(self.before, now, scheduling)
+        if self._live is None or is_new:
+            self._scheduling, self._parts = scheduling, parts
+            self._begin(setting, now)
+        else:
+            self._live.follow(now)
+        self.before = now
+
+    def decide(
+        self, time_limit_s: float, cancel: threading.Event, *, waiting_only: bool = False, deterministic: bool = False
+    ) -> Plan:
+        """Return the plan of a round within a time limit; ``waiting_only``: As of `LiveRounds`."""
+        return self._begun.decide(time_limit_s, cancel, waiting_only=waiting_only, deterministic=deterministic)
+
+    def _begin(self, setting: Setting, now: Instance) -> None:
+        if self._scheduling.rounds == "whole":
+            self._live = LiveRounds(self._engine, self._scheduling)
+            self._live.follow(now)
+        else:
+            earlier = self._live if isinstance(self._live, LiveQueue) else None
+            self._live = LiveQueue(self._engine, setting, self._scheduling, now, earlier)
+
+    def _is_new(self, before: Instance, now: Instance, scheduling: Scheduling) -> bool:
+        """Return whether what began with earlier readings cannot go on with this one."""
+        if scheduling.digest != self._scheduling.digest:
+            return True
+        if isinstance(self._live, LiveRounds):
+            return False
+        return (before.name, before.slowdowns) != (now.name, now.slowdowns) or any(
+            getattr(before.cluster, part) != getattr(now.cluster, part) for part in BESIDE_NODES
+        )
+
+    def _setting(self, now: Instance) -> Setting:
+        held = {running.job: running for running in now.running}
+        return Setting(
+            beginning=now.model_copy(update={"jobs": tuple(job for job in now.jobs if job.id in held)}),
+            hardware=now.cluster,
+            known=tuple(submitted(job, held.get(job.id)) for job in now.jobs),
+            restart_ms=self._restart_ms,
+        )
+
+    def _scheduling_of(self, setting: Setting) -> Scheduling:
+        """Return the policy as it is in this cluster."""
+        given, host = self._given, setting.beginning.policy
+        left_out = host.model_fields_set - given.policy.model_fields_set - {"name"}
+        if given.arrays is not None:
+            left_out -= {"queues"}
+        name = given.policy.name if "name" in given.policy.model_fields_set else given.name
+        policy = given.policy.model_copy(update={"name": name, **{field: getattr(host, field) for field in left_out}})
+        return adapted(given.model_copy(update={"policy": policy}), setting)

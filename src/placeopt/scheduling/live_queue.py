@@ -1,0 +1,131 @@
+"""A queue over readings: what changed is told to the scheduler, which goes on from what it had learnt."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping
+
+from placeopt.live_cluster.changes import changed_nodes
+from placeopt.live_cluster.engine import Engine
+from placeopt.model import Instance, Job, Plan, Running
+from placeopt.model.base import MAX_JOBS
+from placeopt.model.policy import Changes
+from placeopt.scheduling.decision import Decision, RoundView
+from placeopt.scheduling.decision_plan import plan_of_decision
+from placeopt.scheduling.job_by_job import JobByJob
+from placeopt.scheduling.policy import Scheduling
+from placeopt.scheduling.scheduler import Stopped
+from placeopt.scheduling.setting import Setting, SubmittedJob
+from placeopt.solving.params import SolveParams
+
+ANY_CHANGE = Changes(moves_max=MAX_JOBS, preemptions_max=MAX_JOBS, shrinks_max=MAX_JOBS)
+"""Of the policy of rounds, by which plans are judged: which running jobs change is the scheduling policy's to say."""
+
+
+class LiveQueue:
+    """
+    A policy that places job by job, on readings of one cluster.
+
+    ``setting``: The first reading, of which ``first`` is the whole. ``earlier``: What was there before it.
+    """
+
+    def __init__(
+        self, engine: Engine, setting: Setting, scheduling: Scheduling, first: Instance, earlier: LiveQueue | None
+    ) -> None:
+        self._engine, self._name = engine, scheduling.name
+        self.scheduler = JobByJob(engine, setting, scheduling)
+        if earlier is not None:
+            self.scheduler.learn_from(earlier.scheduler, first.now_ms)
+        for job in first.jobs:
+            if job.id not in self.scheduler.running:
+                self.scheduler.arrive(job)
+        self._before = first
+        self._show(first)
+
+    @property
+    def snapshot(self) -> Instance:
+        """The round that plans are of: the last reading under the policy."""
+        return self._round
+
+    def follow(self, now: Instance) -> None:
+        """Take a reading."""
+        _take_over(self.scheduler, self._before, now)
+        self._before = now
+        self._show(now)
+
+    def _show(self, now: Instance) -> None:
+        self.scheduler.catch_up(now.now_ms)
+        jobs = tuple(map(self.scheduler.queued, now.jobs))
+        policy = self.scheduler.policy.model_copy(update={"changes": ANY_CHANGE})
+        self._round = now.model_copy(update={"policy": policy, "jobs": jobs})
+
+    def decide(
+        self, time_limit_s: float, cancel: threading.Event, *, waiting_only: bool = False, deterministic: bool = False
+    ) -> Plan:
+        """Return the plan of a round; nothing is proven by it."""
+        del waiting_only
+        now = self._round
+        jobs = {job.id: job for job in self._before.jobs}
+        view = RoundView(
+            now_ms=now.now_ms,
+            expected_ends=_expected_ends(now.running, jobs) if self.scheduler.looks_ahead else {},
+            slowdown=lambda _: 1000,
+            if_stopped=jobs.__getitem__,
+        )
+        params = SolveParams(time_limit_s=time_limit_s, deterministic=deterministic)
+        try:
+            decision = self.scheduler.decide(view, params, cancel)
+        except Stopped:
+            decision = Decision()
+        why = f"no room for it in the order of policy {self._name!r}"
+        return plan_of_decision(decision, now, self.scheduler.shares, why)
+
+
+def _take_over(scheduler: JobByJob, before: Instance, now: Instance) -> None:
+    """Bring a scheduler from one reading, and what it decided since, to the next one: first what frees room."""
+    jobs = {job.id: job for job in now.jobs}
+    held = {running.job: running for running in now.running}
+    known = {job.id: job for job in before.jobs}
+    changeable = {running.job: running.preemptible for running in before.running}
+    for job, placement in list(scheduler.running.items()):
+        there = held.get(job)
+        if job not in jobs:
+            scheduler.end(placement, now.now_ms)
+        elif (
+            there is None
+            or placement != scheduler.shares.requested(there.placement)
+            or jobs[job] != known.get(job)
+            or changeable.get(job) != there.preemptible
+        ):
+            scheduler.announce(submitted(jobs[job], there))
+            scheduler.requeue(jobs[job], now.now_ms)
+    for job, record in known.items():
+        if scheduler.waits(job) and (job not in jobs or (job not in held and jobs[job] != record)):
+            scheduler.withdraw(job)
+    scheduler.renew(changed_nodes(before, now), now.holds)
+    for job, record in jobs.items():
+        there = held.get(job)
+        if job in scheduler.running or (there is None and scheduler.waits(job)):
+            continue
+        scheduler.announce(submitted(record, there))
+        if there is None:
+            scheduler.arrive(record)
+        else:
+            scheduler.adopt(there, now.now_ms)
+
+
+def submitted(job: Job, held: Running | None) -> SubmittedJob:
+    """Return a job as a scheduler learns of it; what runs may change where the host lets it."""
+    return SubmittedJob(job, may_change=held is not None and (held.preemptible or held.movable))
+
+
+def _expected_ends(running: tuple[Running, ...], jobs: Mapping[str, Job]) -> dict[str, int]:
+    """Return when running jobs end if their run times are true, as far as these are known."""
+    ends: dict[str, int] = {}
+    for held in running:
+        run_time_ms = jobs[held.job].option(held.option).run_time_ms
+        if held.expected_end_ms is not None:
+            ends[held.job] = held.expected_end_ms
+        elif run_time_ms is not None:
+            ends[held.job] = held.started_ms + run_time_ms
+    return ends

@@ -1,0 +1,103 @@
+"""The arrays of SODA V-C on every node: nodes of small and of large GPU jobs, and the cores that are the CPU jobs'."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from placeopt.model import Cluster, Job, Option, Placement
+from placeopt.scheduling.free_resources import FreeResources
+from placeopt.scheduling.placement_amounts import Amounts
+
+LARGE = 4
+"""GPUs from which on a job belongs to the array of large jobs (SODA V-C)."""
+
+
+def size_of(job: Job) -> str:
+    """Return the array of a job by its size: ``none`` without GPUs, ``small`` or ``large``."""
+    gpus = max(option.workers * option.demand.gpus for option in job.options)
+    return "none" if not gpus else "small" if gpus < LARGE else "large"
+
+
+class NodeArrays:
+    """
+    Every node with GPUs belongs to the array of small or of large jobs, and some of its cores to CPU jobs.
+
+    The last nodes are the large jobs', as many as their part of the GPUs, at least one where there are two and such
+    jobs. Of each node's cores the CPU jobs' array has its part of all cores. A job is placed where its own array is,
+    and elsewhere only if that is full; what CPU jobs hold there beyond their part of a node, and small jobs on a node
+    of large ones, gives way to those it belongs to.
+    """
+
+    def __init__(self, cluster: Cluster, part: Mapping[str, Amounts]) -> None:
+        names = [node.id for node in cluster.nodes if cluster.gpus_by_node[node.id]]
+        gpu_milli, cpu_millicores, _ = cluster.amounts
+        share = part.get("large", (0, 0, 0))[0] / gpu_milli if gpu_milli else 0.0
+        count = min(max(round(share * len(names)), share > 0), len(names) - (len(part.keys() & {"small"}) > 0))
+        self._nodes = {"small": tuple(names[: len(names) - count]), "large": tuple(names[len(names) - count :])}
+        of_cpu = part.get("none", (0, 0, 0))[1]
+        self._cpu_part = {
+            node.id: cluster.machine_of(node).cpu_millicores * of_cpu // cpu_millicores if cpu_millicores else 0
+            for node in cluster.nodes
+        }
+        self._cpu_held = dict.fromkeys(self._cpu_part, 0)
+
+    def nodes_of(self, size: str) -> tuple[str, ...]:
+        """Return the nodes of an array of GPU jobs."""
+        return self._nodes[size]
+
+    def hold(self, job: Job, placement: Placement, sign: int) -> None:
+        """Account for a job that starts or, with ``sign`` -1, ends."""
+        if size_of(job) == "none":
+            for assignment in placement.assignments:
+                self._cpu_held[assignment.node] += sign * assignment.cpu_millicores
+
+    def beyond_cpu_part(self, node: str, less_millicores: int = 0) -> bool:
+        """Return whether CPU jobs hold more than their part of a node, would they hold so much less."""
+        return self._cpu_held[node] - less_millicores > self._cpu_part[node]
+
+    def borrowing(
+        self, held: Sequence[tuple[Job, Placement]], job: Job, option: Option, free: FreeResources
+    ) -> list[int]:
+        """
+        Return which of the placements borrow what a job with GPUs may claim, by number: CPU jobs, then small ones.
+
+        CPU jobs as far as they hold more than their part of a node; small jobs on nodes of large ones for a large job.
+        Only on nodes where a worker of the job would find as many GPUs.
+        """
+        gpus, small = free.num_idle_gpus(), []
+        if size_of(job) == "large":
+            theirs = set(self._nodes["large"])
+            small = [
+                number
+                for number, (other, placement) in enumerate(held)
+                if size_of(other) == "small" and theirs & {at.node for at in placement.assignments}
+            ]
+            for number in small:
+                for at in held[number][1].assignments:
+                    gpus[at.node] += len(at.gpus)
+        less = {node: 0 for node, number in gpus.items() if number >= option.demand.gpus}
+        borrowers = []
+        for number, (other, placement) in enumerate(held):
+            there = [at for at in placement.assignments if at.node in less]
+            if any(self.beyond_cpu_part(at.node, less[at.node]) for at in there) and size_of(other) == "none":
+                borrowers.append(number)
+                for at in there:
+                    less[at.node] += at.cpu_millicores
+        return borrowers + [n for n in small if any(at.node in less for at in held[n][1].assignments)]
+
+    def home(self, job: Job, free: FreeResources) -> tuple[str, ...]:
+        """Return the nodes on which a job is placed within its own array if it finds room there; none: nowhere."""
+        size = size_of(job)
+        if size != "none":
+            admitting = set(free.admitting(job))
+            return tuple(node for node in self._nodes[size] if node in admitting)
+        option = job.options[0]
+        if option.workers > 1:
+            return ()
+        more = option.demand.cpu_millicores
+        fitting = [
+            node
+            for node in free.admitting(job)
+            if self._cpu_held[node] + more <= self._cpu_part[node] and free.workers_on(node, option, 1)
+        ]
+        return tuple(sorted(fitting, key=free.cpu_millicores)[:1])  # the fullest

@@ -1,0 +1,66 @@
+"""One round under a scheduling policy: what it decides there, as a plan with value, cost, bound and reasons."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from typing import Unpack
+
+from placeopt.live_cluster.engine import Engine
+from placeopt.model import Instance, Plan
+from placeopt.scheduling.live import LiveScheduler
+from placeopt.scheduling.policy import Scheduling
+from placeopt.solving.bounds import Progress
+from placeopt.solving.params import SolveOptions, SolveParams
+
+DECIDES = 0.5
+"""Part of the time limit in which the policy decides; the rest is for what its plan is worth, and a bound."""
+
+
+def plan_round(
+    instance: Instance,
+    scheduling: Scheduling,
+    *,
+    cancel: threading.Event | None = None,
+    on_progress: Callable[[Progress], None] | None = None,
+    **options: Unpack[SolveOptions],
+) -> Plan:
+    """
+    Return the plan of a round under a scheduling policy that knows nothing of earlier rounds.
+
+    Parameters
+    ----------
+    instance
+        The round. What the policy of rounds leaves out is as the instance's says.
+    scheduling
+        The policy. One of whole rounds solves the round; one that places job by job decides, and its decision is stated
+        as a plan: method ``given``.
+    cancel, on_progress, **options
+        As of ``placeopt.solve``; ``method`` is the policy's.
+
+    Returns
+    -------
+    Plan
+        As of ``placeopt.solve``.
+
+    Raises
+    ------
+    BadInput
+        If the policy reads what no round states; and as ``placeopt.solve`` raises it.
+    """
+    params, began = SolveParams.of(options), time.monotonic()
+    with Engine() as engine:
+        live = LiveScheduler(engine, scheduling)
+        live.follow(instance)
+        policy, asked = live.policy_in(instance), live.snapshot
+        is_whole = scheduling.rounds == "whole" and (asked.jobs, asked.holds) == (instance.jobs, instance.holds)
+        decided = None
+        if not is_whole:
+            cancelled = threading.Event() if cancel is None else cancel
+            decided = live.decide(DECIDES * params.time_limit_s, cancelled, deterministic=params.deterministic)
+            policy = decided.policy.values
+    options["method"] = scheduling.method if decided is None else "given"
+    options["time_limit_s"] = params.time_limit_s - (time.monotonic() - began)
+    with Engine(policy) as engine:
+        return engine.solve(instance, previous=decided, cancel=cancel, on_progress=on_progress, **options)

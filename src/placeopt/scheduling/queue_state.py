@@ -1,0 +1,255 @@
+"""The state of a scheduler that places job by job: waiting and running jobs, free resources, and changes of both."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Hashable, Iterable, Mapping
+
+from placeopt.errors import BadInput
+from placeopt.live_cluster.engine import Engine
+from placeopt.model import Job, Option, Placement
+from placeopt.scheduling.attained_service import AttainedService
+from placeopt.scheduling.decision import Decision, RoundView
+from placeopt.scheduling.drf_queue import ArrayDivision
+from placeopt.scheduling.elastic import ELASTIC_RULES, with_workers
+from placeopt.scheduling.evictions import RunningCandidates
+from placeopt.scheduling.free_resources import FreeResources
+from placeopt.scheduling.interference_monitor import InterferenceMonitor
+from placeopt.scheduling.placement_amounts import gpu_milli_of, workers_of
+from placeopt.scheduling.policy import Scheduling
+from placeopt.scheduling.preemption_policy import Candidate
+from placeopt.scheduling.queue_orders import QueueContext, queue_order
+from placeopt.scheduling.retry_filter import RetryFilter
+from placeopt.scheduling.scheduler import Scheduler
+from placeopt.scheduling.setting import Setting
+
+MIX_METHODS = frozenset({"stranding", "prices", "fgd"})
+"""Methods that read the mix of jobs as it was some time before, so that a log with changes cannot be repeated."""
+
+
+class QueueState(Scheduler):
+    """
+    Waiting and running jobs, and the changes that keep the engine consistent with them.
+
+    The engine has every job as a gang of the workers that it gets: elastic jobs are resized by removing and adding them
+    again. The decision of a round is the difference between the jobs that it touched and where they were before.
+    """
+
+    def __init__(self, engine: Engine, setting: Setting, scheduling: Scheduling) -> None:
+        self._arrays = None if scheduling.arrays is None else ArrayDivision(setting, scheduling.arrays)
+        self._node_arrays = None if self._arrays is None else self._arrays.nodes
+        policy = scheduling.policy
+        if self._arrays is not None:
+            policy = policy.model_copy(update={"queues": self._arrays.queues})
+        super().__init__(engine, setting, scheduling, policy)
+        if scheduling.changes_jobs and scheduling.method in MIX_METHODS:
+            raise BadInput(
+                f"policy {scheduling.name!r}: method {scheduling.method!r} goes by the mix of jobs, so changes of "
+                "running jobs could not be repeated from a log; take 'best-fit', 'fcfs', 'obp' or another"
+            )
+        self._now_ms = setting.beginning.now_ms
+        self._service = AttainedService(scheduling.levels_gpu_s)
+        context = QueueContext(
+            setting=setting,
+            scheduling=scheduling,
+            arrays=self._arrays,
+            service_level=lambda job: self._service.level(job, self._now_ms),
+            is_service=lambda job: self._arrivals[job].service,
+        )
+        self._queue = queue_order(scheduling).make_queue(context)
+        self._elastic_rule = ELASTIC_RULES[scheduling.elastic]
+        self._jobs: dict[str, Job] = {}
+        """Jobs that wait or run, as they were submitted last."""
+        self._engine_jobs: dict[str, Job] = {}
+        """The same as the engine gets them, but for the number of workers."""
+        self._shape_of: dict[str, Hashable] = {}
+        self._running: dict[str, Placement] = {}
+        self._placed_before: dict[str, Placement | None] = {}
+        """Jobs that this round has touched -> where they were when it began."""
+        self._started: set[str] = set()
+        """Jobs that start in this round."""
+        self._monitor = None if scheduling.watch is None else InterferenceMonitor(scheduling.watch)
+        self._resources = FreeResources(setting.cluster, policy)
+        by_amounts = not self._elastic_rule.resizes and scheduling.watch is None
+        self._retry_filter = RetryFilter(self._resources, policy, by_amounts=by_amounts)
+        self._resizable: dict[str, None] = {}
+        """Running jobs that may have more or fewer workers, in order of start."""
+        self._restart_ms = setting.restart_ms
+        self._num_stops: Counter[str] = Counter()
+        self._candidates = RunningCandidates()
+        self._num_changes = 0
+        """Number of changes of ``_running``."""
+        self._fixed = {held.job for held in setting.beginning.running if not held.preemptible}
+        for held in setting.beginning.running:
+            self._jobs[held.job] = self._arrivals[held.job].job
+            self._engine_jobs[held.job] = self.queued(self._estimator.of_running(self._jobs[held.job]))
+            self._occupy(self.shares.requested(held.placement), held.started_ms)
+
+    @property
+    def num_waiting(self) -> int:
+        return self._queue.num_jobs
+
+    @property
+    def running(self) -> Mapping[str, Placement]:
+        """Jobs that run -> where, with the shares that they request."""
+        return self._running
+
+    def waits(self, job: str) -> bool:
+        """Return whether a job waits."""
+        return job in self._shape_of
+
+    def waiting(self) -> Iterable[Job]:
+        return (self._jobs[name] for name in self._shape_of)
+
+    def queued(self, job: Job) -> Job:
+        queue = job.queue if self._arrays is None else self._arrays.of(job)
+        return job if queue == job.queue else job.model_copy(update={"queue": queue})
+
+    # -- a round
+
+    def _begin(self, view: RoundView) -> None:
+        self._now_ms = view.now_ms
+        self.catch_up(view.now_ms)
+        self._placed_before.clear()
+        self._started.clear()
+
+    def _decision(self, view: RoundView) -> Decision:
+        """Return what differs since the round began."""
+        start: list[Placement] = []
+        stop: list[str] = []
+        resize: list[Placement] = []
+        for job, before in self._placed_before.items():
+            now = self._running.get(job)
+            if now is None or before is None or job in self._started:
+                stop += [] if before is None else [job]
+                start += [] if now is None else [now]
+            elif now != before:
+                resize.append(now)
+        if self._monitor is not None:
+            for placement in start:
+                self._monitor.start(placement, set(self._placed_before), view.now_ms, view.slowdown)
+        return Decision(start=tuple(start), stop=tuple(stop), resize=tuple(resize))
+
+    def _touch(self, job: str) -> None:
+        self._placed_before.setdefault(job, self._running.get(job))
+
+    # -- changes
+
+    def _start(self, placement: Placement) -> None:
+        """Account for a waiting job that starts."""
+        job = placement.job
+        self._touch(job)
+        self._started.add(job)
+        self._queue.take(job, self._shape_of.pop(job))
+        self._occupy(placement)
+
+    def _stop(self, job: str) -> None:
+        self._touch(job)
+        self._report(release=(job,))
+        self._vacate(job)
+
+    def _resize(self, placement: Placement) -> bool:
+        """Give a running job another number of workers; return False, with nothing changed, if the referee refuses."""
+        job = placement.job
+        before = self._running[job]
+        self._touch(job)
+        self._report(release=(job,), add_jobs=(self._sized(placement),))
+        self._vacate(job)
+        try:
+            self._put((placement,))
+        except BadInput:
+            self._report(remove_jobs=(job,), add_jobs=(self._sized(before),))
+            self._put((before,))
+            placement = before
+        self._occupy(placement)
+        return placement is not before
+
+    def _restore(self, placement: Placement) -> None:
+        """Put an evicted job back where it was."""
+        job = placement.job
+        runs = job in self._running
+        self._report(release=(job,) * runs, add_jobs=(self._sized(placement),))
+        if runs:
+            self._vacate(job)
+        self._put((placement,))
+        self._occupy(placement)
+
+    def _occupy(self, placement: Placement, since_ms: int | None = None) -> None:
+        """Account for a job that holds its place; ``since_ms``: from when on, None: now."""
+        job, option = placement.job, self._option(placement)
+        self._running[job] = placement
+        self._num_changes += 1
+        self._add_candidate(job)
+        self._queue.update_held(self._jobs[job], placement, 1)
+        self._service.start(job, gpu_milli_of(placement), self._now_ms if since_ms is None else since_ms)
+        self._resources.take(placement, option.demand)
+        if self._node_arrays is not None:
+            self._node_arrays.hold(self._jobs[job], placement, 1)
+        if option.workers_min is not None and self._elastic_rule.resizes:
+            self._resizable[job] = None
+        if self._monitor is not None:
+            self._monitor.occupy(placement)
+
+    def _vacate(self, job: str) -> None:
+        placement = self._running.pop(job)
+        self._num_changes += 1
+        self._candidates.remove(job)
+        self._queue.update_held(self._jobs[job], placement, -1)
+        self._service.stop(job, self._now_ms)
+        self._resources.take(placement, self._option(placement).demand, -1)
+        if self._node_arrays is not None:
+            self._node_arrays.hold(self._jobs[job], placement, -1)
+        self._retry_filter.freed(placement)
+        self._resizable.pop(job, None)
+        if self._monitor is not None:
+            self._monitor.vacate(placement)
+
+    def _add_candidate(self, job: str) -> None:
+        """Let a running job be evicted from now on, if it may change."""
+        if self._scheduling.changes_jobs and self._may_change(job):
+            placement = self._running[job]
+            candidate = Candidate(self._jobs[job], placement, self._option(placement), self._may_stop(placement))
+            self._candidates.add(candidate, self._number[job])
+
+    def _count_stops(self, decision: Decision) -> None:
+        """Count the stops of a round."""
+        for job in decision.stop:
+            self._num_stops[job] += 1
+            if job in self._running:  # it restarted at once
+                self._candidates.remove(job)
+                self._add_candidate(job)
+
+    def _may_stop(self, placement: Placement) -> bool:
+        """Return whether one more restart keeps the restarts within the allowed part of the job's run time."""
+        most, name = self._scheduling.restarts_max_thousandths, placement.job
+        if most is None:
+            return True
+        options = self._arrivals[name].job.options  # as it arrived: a job that waits again has the run time left
+        whole = next(option.run_time_ms for option in options if option.id == placement.option)
+        return whole is None or 1000 * self._restart_ms * (self._num_stops[name] + 1) <= most * whole
+
+    # -- facts about jobs
+
+    def _may_change(self, job: str) -> bool:
+        return self._arrivals[job].may_change and job not in self._fixed
+
+    def _by_arrival(self, job: str) -> tuple[int, int]:
+        return self._jobs[job].arrival_ms, self._number[job]
+
+    def _gang(self, job: str, sizes: Mapping[str, int] | None = None) -> Job:
+        """Return a job as the engine gets it while it waits; ``sizes``: other numbers of workers, by option."""
+        record = self._engine_jobs[job]
+        for option in record.options:
+            if option.workers_min is not None:
+                fewest = self._elastic_rule.assembles
+                usual = option.workers_min if fewest else self._arrivals[job].asked(option)
+                record = with_workers(record, option.id, (sizes or {}).get(option.id, usual))
+        return record
+
+    def _sized(self, placement: Placement) -> Job:
+        """Return a job as the engine gets it in a placement."""
+        return self._gang(placement.job, {placement.option: workers_of(placement)})
+
+    def _option(self, placement: Placement) -> Option:
+        """Return the option of a placement, as the engine gets it."""
+        return self._engine_jobs[placement.job].option(placement.option)

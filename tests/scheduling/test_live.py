@@ -1,0 +1,128 @@
+"""Scheduling policies on a live cluster: they decide as in a simulation, and go on from whatever a reading shows."""
+
+import random
+import threading
+from typing import Any
+
+import pytest
+
+from helpers.live_host import Host
+from helpers.scenarios import policy, scenario, timed
+from placeopt import BadInput, Engine
+from placeopt.model import Job, Policy, Queue
+from placeopt.scheduling import LiveScheduler, Scheduling, named_policy, policy_names
+from placeopt.simulation import Scenario, simulate
+
+WATCHES = {"pab"}
+"""Policies that watch how fast jobs run, which no reading shows."""
+QUEUES = ["fcfs", "best-fit", "srtf", "min-min", "weighted-fair", "drf", "topo-aware", "capacity", "coda", "kelp-drf"]
+
+
+def plain_scenario(seed: int, **fields: Any) -> Scenario:
+    """Draw jobs that take their predicted run time wherever they run; never two events at once."""
+    dice = random.Random(seed)
+    times = iter(dice.sample(range(40_000), 30))
+    jobs = [
+        timed(
+            f"j{number}",
+            next(times),
+            dice.randrange(1_000, 20_000),
+            gpus=dice.choice([0, 1, 1, 2, 3, 4]),
+            workers=dice.choice([1, 1, 2]),
+            cpu_millicores=dice.choice([1000, 4000, 16_000]),
+            user=dice.choice(["u", "v"]),
+            queue=dice.choice(["a", "b"]),
+            kind=dice.choice(["training", "inference"]),
+        )
+        for number in range(30)
+    ]
+    return scenario(jobs, nodes=3, physics={"spread_slowdown_thousandths": 0}, **fields)
+
+
+def run_ms(job: Job) -> int:
+    """Return how long a job runs."""
+    return job.options[0].run_time_ms or 0
+
+
+def lived(world: Scenario, live: LiveScheduler) -> dict[str, tuple[int, Any]]:
+    """Play a scenario on a host, a turn at each arrival and end; return start and place of each job."""
+    host = Host(world.cluster)
+    arrivals = sorted((arrival.job for arrival in world.arrivals), key=lambda job: job.arrival_ms)
+    starts: dict[str, tuple[int, Any]] = {}
+    while arrivals or host.jobs:
+        ends = {
+            name: held.started_ms + (host.jobs[name].options[0].run_time_ms or 0) for name, held in host.running.items()
+        }
+        host.now_ms = min([*ends.values(), *(job.arrival_ms for job in arrivals[:1])])
+        for name, at in ends.items():
+            if at == host.now_ms:
+                host.end(name)
+        while arrivals and arrivals[0].arrival_ms == host.now_ms:
+            job = arrivals.pop(0)
+            host.jobs[job.id] = job
+        host.turn(live)
+        for name, held in host.running.items():
+            starts.setdefault(name, (held.started_ms, held.assignments))
+    return starts
+
+
+@pytest.mark.parametrize("name", QUEUES)
+def test_a_live_cluster_is_decided_on_as_in_a_simulation(name: str, engine: Engine) -> None:
+    """Parts of arrays aside, which go by the jobs that are known."""
+    world = plain_scenario(seed=5)
+    rules = named_policy(name)
+    history = simulate(world, rules)
+    simulated = {job.job: (job.spans[0].start_ms, job.spans[0].placement.assignments) for job in history.jobs}
+    found = lived(world, LiveScheduler(engine, rules))
+    assert found.keys() == simulated.keys()
+    if rules.arrays is None:
+        assert found == simulated
+
+
+@pytest.mark.parametrize("name", [name for name in policy_names() if name not in WATCHES])
+def test_every_policy_goes_on_from_what_a_reading_shows(name: str, engine: Engine) -> None:
+    """Actions fail, jobs are stopped or end by hand, nodes close: plans stay lawful, and in the end all have run."""
+    dice = random.Random(name)
+    world = plain_scenario(seed=7)
+    host = Host(world.cluster, faults=dice)
+    live = LiveScheduler(engine, named_policy(name), restart_ms=500)
+    arrivals = sorted((arrival.job for arrival in world.arrivals), key=lambda job: job.arrival_ms)
+    for turn in range(200):
+        host.now_ms += 1000
+        while arrivals and arrivals[0].arrival_ms <= host.now_ms:
+            job = arrivals.pop(0)
+            host.jobs[job.id] = job
+        for job_id, held in list(host.running.items()):
+            if host.now_ms - held.started_ms >= run_ms(host.jobs[job_id]) or dice.random() < 0.02:
+                host.end(job_id)
+            elif dice.random() < 0.02:
+                del host.running[job_id]
+        drained = dice.choice([None, *(node.id for node in world.cluster.nodes)]) if turn < 100 else None
+        nodes = tuple(one.model_copy(update={"drained": one.id == drained}) for one in world.cluster.nodes)
+        host.cluster = world.cluster.model_copy(update={"nodes": nodes})
+        host.turn(live)
+        if not arrivals and not host.jobs:
+            break
+        if turn == 150:
+            host.faults = None
+    assert not host.jobs
+    assert host.counts["start"] >= len(world.arrivals) // 2
+
+
+def test_what_a_policy_leaves_out_is_as_the_hosts_says(engine: Engine) -> None:
+    queues = (Queue(id="a"), Queue(id="b"))
+    host = Policy(order="fcfs", queues=queues)
+    reading = Host(plain_scenario(1).cluster).reading().model_copy(update={"policy": host})
+    live = LiveScheduler(engine, policy(policy=Policy(name="own", order="priority")))
+    assert live.policy_in(reading) == Policy(name="own", order="priority", queues=queues)
+
+
+def test_a_policy_that_watches_speeds_is_refused(engine: Engine) -> None:
+    with pytest.raises(BadInput, match="'pab': watches how fast jobs run, which no reading shows"):
+        LiveScheduler(engine, named_policy("pab"))
+
+
+def test_nothing_is_decided_before_the_first_reading(engine: Engine) -> None:
+    live = LiveScheduler(engine, Scheduling(name="own"))
+    with pytest.raises(BadInput, match="no reading yet"):
+        live.decide(1.0, threading.Event())
