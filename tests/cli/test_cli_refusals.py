@@ -79,7 +79,7 @@ USAGE: list[Row] = [
     ("solve M --out", 2, "--out|argument"),
     ("solve R --method nope", 2, "--method|one of auto|best-fit"),
     ("solve R --policy nope", 2, "--policy|known policies: best-fit"),
-    ("solve R --policy horus --method fcfs", 2, "--method: 'fcfs', expected auto: scheduling policy 'horus' has its own"),
+    ("solve R --policy horus --method fcfs", 2, "--method: 'fcfs'|scheduling policy 'horus' has its own"),
     ("solve R --policy horus --previous P", 2, "--previous|none beside scheduling policy 'horus'"),
     ("solve R --policy pab", 3, "'pab': watches how fast jobs run"),
     ("export R --out O --policy horus", 2, "--policy: 'horus', expected one of whole rounds"),
