@@ -73,6 +73,12 @@ SIMULATION = """\
 longer than alone on their GPUs. The figures that papers print, beside ours, are in
 [papers/README.md](../papers/README.md).
 """
+WAITS = """\
+`python bench/run.py waits`. Jobs of one run time fill a cluster of 2 x 2 GPUs for 40 run times, and one job, named by
+what it is or asks for, arrives after two: for how many mean run times it waits, by scheduling policy; above 20 it
+starves. Policies of papers that let smaller jobs overtake let it starve, as their papers do; those of placeopt hold
+room for it after ten, but not against jobs of a higher priority.
+"""
 PROOFS = """\
 `python bench/run.py proofs`. Small rounds, two or three nodes of four GPUs with up to eight jobs, in which one cost
 counts alone, 5 s each: of how many the least cost is proven, in the first version measured, which had an exact form of
@@ -120,6 +126,7 @@ def page(rows: list[Row]) -> str:
         proofs_section([row for row in rows if row["spec"] == "proofs"]),
         certificates_section(results.get("certificates", [])),
         simulation_section(results.get("simulation", [])),
+        waits_section(results.get("waits", [])),
         live_section(results),
         memory_section(results.get("memory", [])),
         solvers_section(results.get("solvers", [])),
@@ -254,6 +261,16 @@ def simulation_section(rows: list[Row]) -> str:
     lines = [(row["round"], f"`{row['method']}`", *(row[key] for key in keys)) for row in rows if FAILED not in row]
     names = ("jobs", "wait s", "completion s", "makespan s", "stops", "slowed", "CPU ms a job", "load")
     return section("Simulation and papers", SIMULATION, rows, ("scenario", "policy", *names), lines)
+
+
+def waits_section(rows: list[Row]) -> str:
+    """Return how long a job waits behind each stream, a line for each policy."""
+    found = [row for row in rows if FAILED not in row]
+    streams = tuple(dict.fromkeys(row["round"] for row in found))
+    waits = {(row["method"], row["round"]): row["victim_wait_runs"] for row in found}
+    policies = dict.fromkeys(row["method"] for row in found)
+    lines = [(f"`{policy}`", *(waits.get((policy, one)) for one in streams)) for policy in policies]
+    return section("Waits behind a stream", WAITS, rows, ("policy", *streams), lines)
 
 
 def proofs_section(rows: list[Row]) -> str:

@@ -13,12 +13,14 @@ def whole(method: str = "best-fit", **fields):
     return policy(method, rounds="whole", **fields)
 
 
+@pytest.mark.parametrize("rounds", ["whole", "each"])
 @pytest.mark.parametrize("hold_after_ms", [None, 10 * MINUTE_MS])
-def test_a_stream_of_small_jobs_keeps_a_large_one_out_only_without_a_hold(hold_after_ms) -> None:
+def test_a_stream_of_small_jobs_keeps_a_large_one_out_only_without_a_hold(rounds, hold_after_ms) -> None:
     """Four GPUs; a job of one GPU comes every 40 s and runs for 3 minutes, so one ends as often as one comes."""
     small = [timed(f"s{i}", 40_000 * i, 3 * MINUTE_MS) for i in range(60)]
     large = timed("large", MINUTE_MS, MINUTE_MS, gpus=4)
-    history = simulate(scenario([*small, large]), whole(hold_after_ms=hold_after_ms))
+    rules = policy("best-fit", rounds=rounds, hold_after_ms=hold_after_ms)
+    history = simulate(scenario([*small, large]), rules)
     start_ms = next(job.start_ms for job in history.jobs if job.job == "large")
     assert start_ms is not None
     if hold_after_ms is None:

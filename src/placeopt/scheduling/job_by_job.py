@@ -12,6 +12,7 @@ from placeopt.problem.classes import class_key
 from placeopt.scheduling.decision import Decision, RoundView
 from placeopt.scheduling.elastic import ElasticJob, grow_jobs
 from placeopt.scheduling.evictions import PreemptionPolicy
+from placeopt.scheduling.long_waits import hold_after_ms
 from placeopt.scheduling.node_arrays import NodeArrays
 from placeopt.scheduling.placement_amounts import requested_amounts
 from placeopt.scheduling.policy import Scheduling
@@ -23,6 +24,7 @@ from placeopt.scheduling.setting import Setting
 from placeopt.scheduling.spread import Spread
 from placeopt.scheduling.urgency_queue import UrgencyQueue
 from placeopt.scheduling.waiting_queue import SortedQueue
+from placeopt.solving.held_room import held_for, hold_room
 from placeopt.solving.params import SolveParams
 
 
@@ -64,6 +66,8 @@ class JobByJob(QueueState):
         """The last round, if rounds at a quantum are left out since."""
         self._by_urgency = queue if isinstance(queue, UrgencyQueue) and scheduling.choice == "urgency" else None
         self._overcommits = self.policy.share_mode == "overcommit"  # jobs may hold more than there is
+        self._held_for = ""
+        """The waiting job for which room is held; empty: none."""
 
     @property
     def wants_round(self) -> bool:
@@ -135,6 +139,7 @@ class JobByJob(QueueState):
     def renew(self, nodes: Mapping[str, Node | None], holds: tuple[Hold, ...]) -> None:
         """Take nodes that came, changed or, with None, went, and all room that is held, as a host reports them."""
         self._report(nodes=dict(nodes), holds=holds)
+        self._held_for = ""
         self._recount()
 
     def _recount(self) -> None:
@@ -182,6 +187,7 @@ class JobByJob(QueueState):
             self._retry_filter.open_where(
                 lambda shape: self._no_evictions.get(shape) != depends and self._may_evict_for(shape)
             )
+        self._hold_room()
         disturbing = self._disturbing(view)
         for job in disturbing:
             self._stop(job)
@@ -224,11 +230,28 @@ class JobByJob(QueueState):
         self._decision(view)
         self._count_stops(decision)
 
+    def _hold_room(self) -> None:
+        """Hold room for the job that has waited longest, as the policy asks, until it starts or fits no longer."""
+        after_ms = hold_after_ms(self._scheduling, self._run_times)
+        if after_ms is None or self._held_for in self._shape_of:
+            return
+        is_late = any(self._now_ms - job.arrival_ms >= after_ms for job in self.waiting())
+        if not is_late and not self._held_for:
+            return
+        now = self._engine.snapshot
+        held = hold_room(now, after_ms=after_ms, deterministic=True)
+        self._held_for = held_for(held) or ""
+        if held.holds != now.holds:
+            self._report(holds=held.holds)
+            self._recount()
+
     # -- the queue
 
     def _place_queue(self, view: RoundView, cancel: threading.Event | None, *, with_evictions: bool) -> None:
         """Place the jobs of the queue, one after the other."""
-        strict = self._scheduling.strict
+        strict, held = self._scheduling.strict, self._held_for
+        if held in self._shape_of and (placement := self._try(held)) is not None:  # others of its kind find no room
+            self._start(placement)
         for job, shape in self._queue.in_order(set() if strict else self._retry_filter.closed, view.now_ms):
             if cancel is not None and cancel.is_set() and not self._placed_before:
                 raise Stopped

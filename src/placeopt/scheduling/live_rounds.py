@@ -11,6 +11,7 @@ from placeopt.live_cluster.changes import changes_between, keep_prices
 from placeopt.live_cluster.cluster_record import without_groups
 from placeopt.live_cluster.engine import Engine
 from placeopt.model import Instance, Plan
+from placeopt.scheduling.long_waits import MeanRunTime, hold_after_ms
 from placeopt.scheduling.policy import Scheduling
 from placeopt.scheduling.queue_usage import QueueUsage
 from placeopt.scheduling.request import as_requested
@@ -44,13 +45,19 @@ class LiveRounds:
         now = now.model_copy(update={"policy": self._scheduling.policy, "jobs": jobs})
         if self._usage is not None:
             now = apply(now, (self._usage.step_at(now),))
-        if self._scheduling.hold_after_ms is not None:
-            now = hold_room(now, after_ms=self._scheduling.hold_after_ms)
+        if (after_ms := self._hold_after_ms(now)) is not None:
+            now = hold_room(now, after_ms=after_ms)
         flat, waiting = without_groups(now)
         self._whole, now = (now, flat) if waiting else (None, flat)
         if self.loads == 0 or not self._changed(now):
             self._engine.load(keep_prices(self._engine.snapshot, now) if self.loads else now)
             self.loads += 1
+
+    def _hold_after_ms(self, now: Instance) -> int | None:
+        run_times = MeanRunTime()
+        for job in now.jobs if self._scheduling.hold_after_runs is not None else ():
+            run_times.note(job)
+        return hold_after_ms(self._scheduling, run_times)
 
     def _changed(self, now: Instance) -> bool:
         """Apply the differences; return False where the engine has to load the reading as a whole."""

@@ -287,7 +287,15 @@ class Scheduling(Record):
     watch: Watch | None = None
     """With ``each``."""
     hold_after_ms: Milliseconds | None = None
-    """With ``whole``: waiting time after which room is held for the job that has waited longest. None: never."""
+    """
+    Waiting time after which room is held for the job that has waited longest: where the fewest GPUs have to end. None:
+    never, and a stream of smaller jobs may keep a larger one out for ever.
+    """
+    hold_after_runs: Annotated[int, Field(ge=1, le=1_000_000)] | None = None
+    """
+    The same in mean run times, as predicted, of the jobs that have come; whichever is reached first. Where no job
+    states a run time, none is.
+    """
     usage_half_life_ms: Annotated[Milliseconds, Field(ge=1)] | None = None
     """With ``whole``: half-life of the usage of ``policy.queues``, which rounds state. None: it stays as stated."""
     interval_ms: Annotated[Milliseconds, Field(ge=1)] | None = None
@@ -303,8 +311,10 @@ class Scheduling(Record):
             raise ValueError("fixed: goes with adapts; without it all mechanisms are as stated")
         if self.rounds == "whole" and (self.order is not None or self.strict):
             raise ValueError("order, strict: go with rounds 'each'; whole rounds go by method and policy.order")
-        if self.rounds == "each" and (self.hold_after_ms is not None or self.usage_half_life_ms is not None):
-            raise ValueError("hold_after_ms, usage_half_life_ms: go with rounds 'whole'")
+        if self.rounds == "each" and self.usage_half_life_ms is not None:
+            raise ValueError("usage_half_life_ms: goes with rounds 'whole'")
+        if self.strict and (self.hold_after_ms is not None or self.hold_after_runs is not None):
+            raise ValueError("hold_after_ms, hold_after_runs: with strict no job overtakes the first one anyway")
         stated = self.clusters is not None, self.batch is not None
         if stated != (self.order == "clusters",) * 2:
             raise ValueError("clusters, batch: go with the order 'clusters', which needs both")

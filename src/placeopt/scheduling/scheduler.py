@@ -16,6 +16,7 @@ from placeopt.model import Job, Option, Placement, Plan, Policy
 from placeopt.model.base import trusted
 from placeopt.model.plan import InstanceRef, Level, PolicyRef
 from placeopt.scheduling.decision import Decision, RoundView
+from placeopt.scheduling.long_waits import MeanRunTime
 from placeopt.scheduling.placement_amounts import Shares
 from placeopt.scheduling.policy import Scheduling
 from placeopt.scheduling.request import requests
@@ -67,6 +68,7 @@ class Scheduler(ABC):
         self._requested = requests(scheduling, setting.cluster)
         self._estimator = ResourceEstimator(setting, scheduling)
         self._profiles_count = bool(setting.beginning.slowdowns)
+        self._run_times = MeanRunTime()
         self._options: dict[tuple[object, ...], tuple[Option, ...]] = {}
         """Options without fields that no rule reads, by all their other fields."""
         if scheduling.changes_jobs and not setting.prorates:
@@ -194,6 +196,7 @@ class Scheduler(ABC):
 
     def engine_job(self, job: Job) -> Job:
         """Return the job as the engine gets it: with chosen cores and option, without fields that no rule reads."""
+        self._run_times.note(job)
         job = self._estimator.of(job)
         unread: dict[str, None] = {}
         if job.profile is not None and not self._profiles_count:

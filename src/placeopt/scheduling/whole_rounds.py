@@ -10,6 +10,7 @@ from placeopt.live_cluster.engine import Engine
 from placeopt.model import Assignment, Job, Placement, Plan
 from placeopt.scheduling.decision import Decision, RoundView
 from placeopt.scheduling.decision_plan import plan_of_decision
+from placeopt.scheduling.long_waits import hold_after_ms
 from placeopt.scheduling.placement_amounts import workers_of
 from placeopt.scheduling.policy import Scheduling
 from placeopt.scheduling.queue_usage import QueueUsage
@@ -103,11 +104,12 @@ class WholeRounds(Scheduler):
         """State what queues have used, and hold room for the job that has waited longest, as the policy asks."""
         if self._usage is not None:
             self._engine.edit((self._usage.step_at(self._engine.snapshot),))
-        if self._scheduling.hold_after_ms is not None:
+        after_ms = hold_after_ms(self._scheduling, self._run_times)
+        if after_ms is not None:
             now = self._engine.snapshot
-            held = hold_room(now, after_ms=self._scheduling.hold_after_ms)
+            held = hold_room(now, after_ms=after_ms, deterministic=True)
             if held.holds != now.holds:
-                self._engine.load(held)
+                self._report(holds=held.holds)
 
     def repeat(self, view: RoundView, decision: Decision) -> None:
         self.catch_up(view.now_ms)

@@ -17,7 +17,9 @@ ID_LENGTH = 253
 
 
 @checked
-def hold_room(instance: Instance, *, after_ms: int, time_limit_s: float = 1.0, seed: int = 0) -> Instance:
+def hold_room(
+    instance: Instance, *, after_ms: int, time_limit_s: float = 1.0, seed: int = 0, deterministic: bool = False
+) -> Instance:
     """
     Return a round in which room is held for the job that has waited longest.
 
@@ -35,7 +37,7 @@ def hold_room(instance: Instance, *, after_ms: int, time_limit_s: float = 1.0, s
         Waiting time, from the job's arrival to ``instance.now_ms``, after which room is held.
     time_limit_s
         Of the call. What is tried is one job of each kind, in their order; where the time is too short, none is held.
-    seed
+    seed, deterministic
         As in ``placeopt.solve``.
 
     Returns
@@ -63,10 +65,18 @@ def hold_room(instance: Instance, *, after_ms: int, time_limit_s: float = 1.0, s
             continue
         tried.add(shape)
         shares = {held.job: max(1, _share(held)) for held in instance.running}
-        placement = solve(room_round(instance, job, shares), time_limit_s=left_s, seed=seed).placement_of(job.id)
+        asked = room_round(instance, job, shares)
+        found = solve(asked, time_limit_s=left_s, seed=seed, deterministic=deterministic)
+        placement = found.placement_of(job.id)
         if placement is not None:
             return _with_holds(instance, tuple(_holds(job, placement)))
     return instance
+
+
+def held_for(instance: Instance) -> str | None:
+    """Return the job for which `hold_room` holds room in a round."""
+    holds = (hold for hold in instance.holds if hold.id.startswith(PREFIX))
+    return next((job for hold in holds for job in hold.jobs), None)
 
 
 def room_round(
