@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from placeopt.scheduling.elastic import ELASTIC_RULES as ELASTIC_RULES
     from placeopt.scheduling.elastic import ElasticRule as ElasticRule
     from placeopt.scheduling.live import LiveScheduler as LiveScheduler
+    from placeopt.scheduling.live import refuse_unread as refuse_unread
     from placeopt.scheduling.one_round import plan_round as plan_round
     from placeopt.scheduling.policy import Arrays as Arrays
     from placeopt.scheduling.policy import Goals as Goals

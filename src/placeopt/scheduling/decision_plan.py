@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from placeopt.model import Instance, Placement, Plan
 from placeopt.model.plan import InstanceRef, Level, Moved, PolicyRef, Preempted, Shrunk, Unplaced
 from placeopt.scheduling.decision import Decision
@@ -10,7 +12,7 @@ from placeopt.scheduling.placement_amounts import Shares, gpu_milli_of, workers_
 
 def plan_of_decision(decision: Decision, before: Instance, shares: Shares, why_waiting: str) -> Plan:
     """
-    Return the plan of a whole round that carries out a decision; nothing is proven by it, and its value is not stated.
+    Return the plan of a whole round that carries out a decision; nothing is proven by it.
 
     ``before``: The round, whose policy is that of the decision. ``why_waiting``: Said of each job that waits.
     """
@@ -35,7 +37,7 @@ def plan_of_decision(decision: Decision, before: Instance, shares: Shares, why_w
         policy=PolicyRef(name=policy.name, digest=policy.digest, values=policy),
         status="feasible",
         limit="none",
-        levels=(Level(name="value", sense="max", objective=0, bound=None),),
+        levels=(Level(name="value", sense="max", objective=_worth(before, placed), bound=None),),
         gap=None,
         placements=shares.granted(tuple(placed.values())),
         unplaced=tuple(
@@ -50,6 +52,12 @@ def plan_of_decision(decision: Decision, before: Instance, shares: Shares, why_w
             Preempted(job=job, freed_gpu_milli=gpu_milli_of(shares.requested(held[job]))) for job in stopped
         ),
     )
+
+
+def _worth(before: Instance, placed: Mapping[str, Placement]) -> int:
+    jobs = {job.id: job for job in before.jobs}
+    options = ((jobs[job].option(held.option), workers_of(held)) for job, held in placed.items())
+    return sum(option.value if option.groups else option.worth(workers) for option, workers in options)
 
 
 def _nodes(placement: Placement) -> tuple[str, ...]:

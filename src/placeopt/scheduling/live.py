@@ -17,6 +17,14 @@ from placeopt.scheduling.policy import Scheduling
 from placeopt.scheduling.setting import Setting
 
 
+def refuse_unread(scheduling: Scheduling) -> None:
+    """Raise ``BadInput`` if a policy reads what no reading of a cluster shows."""
+    if scheduling.watch is not None:
+        raise BadInput(
+            f"policy {scheduling.name!r}: watches how fast jobs run, which no reading shows; take another policy"
+        )
+
+
 class LiveScheduler:
     """
     Readings of one cluster, and rounds over the last one under a scheduling policy.
@@ -32,10 +40,7 @@ class LiveScheduler:
     """
 
     def __init__(self, engine: Engine, scheduling: Scheduling, *, restart_ms: int = 0) -> None:
-        if scheduling.watch is not None:
-            raise BadInput(
-                f"policy {scheduling.name!r}: watches how fast jobs run, which no reading shows; take another policy"
-            )
+        refuse_unread(scheduling)
         self._engine, self._given, self._restart_ms = engine, scheduling, restart_ms
         self._live: LiveRounds | LiveQueue | None = None
         self._scheduling = scheduling

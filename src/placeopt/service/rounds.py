@@ -10,6 +10,8 @@ from collections.abc import Callable, Iterable
 from placeopt.errors import PlaceoptError
 from placeopt.live_cluster.engine import Engine
 from placeopt.model import Instance, Plan
+from placeopt.model.plan import InstanceRef
+from placeopt.scheduling import LiveScheduler, Scheduling
 from placeopt.service.messages import CommitResult, RoundProgress, RoundStatus, StartRound
 from placeopt.service.refused import Refused, refusal
 from placeopt.solving.bounds import Progress
@@ -36,10 +38,18 @@ class Rounds:
         Called once with every round that is over.
     interrupted
         Rounds that a former service began and did not end.
+    scheduling
+        The policy that decides rounds; None: the cluster's policy of rounds, by the method of each request.
     """
 
-    def __init__(self, commit: Commit, told: Told, interrupted: Iterable[RoundStatus] = ()) -> None:
-        self._commit, self._told = commit, told
+    def __init__(
+        self,
+        commit: Commit,
+        told: Told,
+        interrupted: Iterable[RoundStatus] = (),
+        scheduling: Scheduling | None = None,
+    ) -> None:
+        self._commit, self._told, self._scheduling = commit, told, scheduling
         self._lock = threading.Lock()
         self._rounds = OrderedDict((status.id, status) for status in interrupted)
         self._cancel: dict[str, threading.Event] = {}
@@ -124,17 +134,20 @@ class Rounds:
 
     def _run(self) -> None:
         with Engine() as engine:
+            live = None if self._scheduling is None else LiveScheduler(engine, self._scheduling)
             while (entry := self._queue.get()) is not None:
                 name, instance, request = entry
                 if self._cancel[name].is_set():
                     status = self._set(name, state="cancelled")
                 else:
-                    status = self._solve(engine, name, instance, request)
+                    status = self._solve(live or engine, name, instance, request)
                 self._told(status)
                 with self._lock:
                     del self._cancel[name]
 
-    def _solve(self, engine: Engine, name: str, instance: Instance, request: StartRound) -> RoundStatus:
+    def _solve(
+        self, decides: Engine | LiveScheduler, name: str, instance: Instance, request: StartRound
+    ) -> RoundStatus:
         self._set(name, state="running")
         cancel = self._cancel[name]
 
@@ -149,15 +162,18 @@ class Rounds:
             self._set(name, progress=told)
 
         try:
-            plan = engine.solve(
-                instance,
-                method=request.method,
-                time_limit_s=request.time_limit_s,
-                seed=request.seed,
-                deterministic=request.deterministic,
-                cancel=cancel,
-                on_progress=news,
-            )
+            if isinstance(decides, LiveScheduler):
+                plan = _decided(decides, instance, request, cancel)
+            else:
+                plan = decides.solve(
+                    instance,
+                    method=request.method,
+                    time_limit_s=request.time_limit_s,
+                    seed=request.seed,
+                    deterministic=request.deterministic,
+                    cancel=cancel,
+                    on_progress=news,
+                )
         except PlaceoptError as error:
             return self._set(name, state="cancelled" if cancel.is_set() else "failed", detail=str(error))
         except Exception as error:  # noqa: BLE001 - a round that fails ends no service
@@ -169,3 +185,11 @@ class Rounds:
             except PlaceoptError as error:
                 fields["detail"] = str(error)
         return self._set(name, state="cancelled" if cancel.is_set() else "done", **fields)
+
+
+def _decided(live: LiveScheduler, instance: Instance, request: StartRound, cancel: threading.Event) -> Plan:
+    """Return what a policy decides in the cluster as it is now, as a plan of the service's own round."""
+    live.follow(instance)
+    plan = live.decide(request.time_limit_s, cancel, deterministic=request.deterministic)
+    of = InstanceRef(name=instance.name, digest=instance.digest, revision=instance.revision)
+    return plan.model_copy(update={"instance": of})

@@ -16,8 +16,10 @@ from functools import partial
 from pathlib import Path
 from typing import Self
 
+from placeopt.edits import SetPolicy, Step
 from placeopt.model import Instance, Plan
 from placeopt.model.base import Record
+from placeopt.scheduling import Scheduling, refuse_unread
 from placeopt.service.commits import decided, with_decision, with_plan
 from placeopt.service.durable_cluster import Change, DurableCluster
 from placeopt.service.extender.extender import BIND_WITHIN_S, Binder
@@ -66,13 +68,16 @@ class Service:
         (``put_cluster``), decisions are refused with 503.
     most_waiting
         Calls that may wait for the one that is at work; further ones are refused with 503.
+    scheduling
+        The policy that decides whole rounds; what it leaves out is as the loaded cluster's policy says. None: that
+        policy alone, by the method of each request.
     binder, bind_within_s, clock
         Of the calls of kube-scheduler, see ``ExtenderCalls``.
 
     Raises
     ------
     BadInput
-        If the folder cannot be used, or its journal cannot be read.
+        If the folder cannot be used, its journal cannot be read, or the policy reads what no cluster shows.
     """
 
     def __init__(
@@ -81,10 +86,13 @@ class Service:
         *,
         host_driver: bool = False,
         most_waiting: int = MOST_WAITING,
+        scheduling: Scheduling | None = None,
         binder: Binder | None = None,
         bind_within_s: float = BIND_WITHIN_S,
         clock: Callable[[], float] = time.time,
     ) -> None:
+        if scheduling is not None:
+            refuse_unread(scheduling)
         journal = Journal(state)
         try:
             self._cluster = DurableCluster(journal, host_driver=host_driver)
@@ -105,7 +113,8 @@ class Service:
         self._writer = Writer(most_waiting, self._together)
         self._untold: list[Entry] = []
         self._files = SnapshotFiles(journal, self._writer)
-        self._rounds = Rounds(self._commit_round, self._round_over, interrupted)
+        self._scheduling = scheduling
+        self._rounds = Rounds(self._commit_round, self._round_over, interrupted, scheduling)
         self._handlers: dict[str, Callable[[Request], bytes]] = {
             "put_cluster": self._put_cluster,
             "state": lambda _: _json(self._numbers),
@@ -277,6 +286,9 @@ class Service:
 
     def _start_round(self, request: Request) -> bytes:
         asked: StartRound = request.body
+        if self._scheduling is not None and asked.method != "auto":
+            rules = self._scheduling.name
+            raise Refused(400, f"method: {asked.method!r}; policy {rules!r} has its own, expected auto", place="method")
         name = secrets.token_hex(8)
         journal = self._cluster.journal
 
@@ -355,12 +367,23 @@ class Service:
         results: list[CommitResult] = []
 
         def work() -> Change:
+            policy = self._under(plan)
             change, result = self._committed(plan, asked, rebase=True)
             results.append(result)
-            return change
+            words = " and ".join(filter(None, (words_of(policy), change.words)))
+            return change._replace(steps=(*policy, *change.steps), words=words)
 
         self._change(Request(), work)
         return results[0]
+
+    def _under(self, plan: Plan) -> tuple[Step, ...]:
+        """Put the cluster under the policy of a plan of the scheduling policy; return the step, if there is one."""
+        policy = plan.policy.values
+        if self._scheduling is None or policy.digest == self._cluster.policy.digest:
+            return ()
+        step = SetPolicy(do="set_policy", fields=policy.model_dump(mode="json", by_alias=True))
+        self._cluster.carry_out(step)
+        return (step,)
 
     def _round_over(self, status: RoundStatus) -> None:
         with suppress(Refused):  # the service is about to end: the round counts as interrupted

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from placeopt.cli.files import read_scheduling
 from placeopt.cli.output import ExitCode, UsageError, write_error
 from placeopt.cli.progress import Interruption
 from placeopt.errors import BadInput
@@ -44,6 +45,13 @@ def serve(
             help="Refuse decisions after each start until put_cluster has said what the host system runs.",
         ),
     ] = False,
+    policy: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME|FILE",
+            help="Who runs where in rounds: a scheduling policy by name, or a file; by default the cluster's policy.",
+        ),
+    ] = None,
     token_file: Annotated[
         Path | None,
         typer.Option(metavar="FILE", help="Who may call what: lines ROLE NAME SHA256. Needed on ports of a network."),
@@ -64,7 +72,11 @@ def serve(
         )
     from placeopt.service.service import Service
 
-    with Interruption(keeps="the state") as interruption, Service(state, host_driver=host_driver) as service:
+    scheduling = None if policy is None else read_scheduling(policy)
+    with (
+        Interruption(keeps="the state") as interruption,
+        Service(state, host_driver=host_driver, scheduling=scheduling) as service,
+    ):
         if stdio:
             _lines(service, interruption)
         else:
