@@ -20,6 +20,25 @@ def busy() -> Instance:
     return made
 
 
+def test_look_ahead_has_looked_ahead() -> None:
+    """
+    A job of four GPUs waits for one that ends soon; by rates, the short ones come first.
+
+    The plan is stated as it was decided, and not decided anew.
+    """
+    held = job("held", gpus=3, run_time_ms=50_000)
+    wide = job("wide", gpus=4, run_time_ms=1000, arrival_ms=1)
+    long = job("long", run_time_ms=500_000, arrival_ms=2)
+    round_ = instance(
+        1, [held, wide, long], now_ms=10_000, running=[running(held, [("n0", [0, 1, 2])], expected_end_ms=11_000)]
+    )
+    plan = plan_round(round_, named_policy("placeopt-jct"), deterministic=True)
+    assert violations(round_, plan) == []
+    assert [one.job for one in plan.placements] == ["held"]
+    reasons = {one.job: one.detail for one in plan.unplaced}
+    assert reasons["long"] == "fits on node 'n0', but policy 'placeopt-jct' leaves it waiting"
+
+
 @pytest.mark.parametrize("name", [name for name in policy_names() if name not in WATCHES])
 def test_the_plan_is_what_the_policy_decides(name: str, busy: Instance, engine: Engine) -> None:
     plan = plan_round(busy, named_policy(name), deterministic=True, time_limit_s=20.0)

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Unpack
 
 from placeopt.live_cluster.engine import Engine
-from placeopt.model import Instance, Plan
+from placeopt.model import Instance, Plan, Postpone
 from placeopt.scheduling.live import LiveScheduler
 from placeopt.scheduling.policy import Scheduling
 from placeopt.solving.bounds import Progress
@@ -60,6 +60,8 @@ def plan_round(
             cancelled = threading.Event() if cancel is None else cancel
             decided = live.decide(DECIDES * params.time_limit_s, cancelled, deterministic=params.deterministic)
             policy = decided.policy.values
+            if policy.postpone.rule == "lookahead":  # it has looked ahead
+                policy = policy.model_copy(update={"postpone": Postpone()})
     options["method"] = scheduling.method if decided is None else "given"
     options["time_limit_s"] = params.time_limit_s - (time.monotonic() - began)
     with Engine(policy) as engine:
