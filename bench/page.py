@@ -266,9 +266,9 @@ def simulation_section(rows: list[Row]) -> str:
 def waits_section(rows: list[Row]) -> str:
     """Return how long a job waits behind each stream, a line for each policy."""
     found = [row for row in rows if FAILED not in row]
-    streams = tuple(dict.fromkeys(row["round"] for row in found))
-    waits = {(row["method"], row["round"]): row["victim_wait_runs"] for row in found}
-    policies = dict.fromkeys(row["method"] for row in found)
+    streams = tuple(dict.fromkeys(row["stream"] for row in found))
+    waits = {(row["round"], row["stream"]): row["victim_wait_runs"] for row in found}
+    policies = dict.fromkeys(row["round"] for row in found)
     lines = [(f"`{policy}`", *(waits.get((policy, one)) for one in streams)) for policy in policies]
     return section("Waits behind a stream", WAITS, rows, ("policy", *streams), lines)
 

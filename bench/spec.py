@@ -120,7 +120,7 @@ def read_rows(path: Path) -> list[Row]:
 
 def key_of(row: Row) -> tuple[str, ...]:
     """Return what makes two rows answers to the same question: spec, round and every text of its answer's name."""
-    return tuple(str(row.get(field, "")) for field in ("spec", "round", "method", "limit_s", "call"))
+    return tuple(str(row.get(field, "")) for field in ("spec", "round", "method", "limit_s", "call", "stream"))
 
 
 def latest(rows: Iterable[Row]) -> list[Row]:

@@ -30,7 +30,7 @@ ROOT = HERE.parent
 EXAMPLES, GOLDEN, OPENB = ROOT / "examples", HERE / "data" / "golden", HERE / "importers" / "data"
 TABLES, REPORTS = HERE / "data" / "jobs", HERE / "data" / "reports" / "jobs"
 SCENARIO = ROOT / "instances" / "papers" / "sc17-workloads-5.json"
-POLICIES = sorted((ROOT / "src" / "placeopt" / "simulation" / "scheduling" / "policies").glob("*.json"))[:4]
+POLICIES = sorted((ROOT / "src" / "placeopt" / "scheduling" / "policies").glob("*.json"))[:4]
 HARDWARE = sorted(path for path in (HERE / "data").glob("**/topo/*") if path.suffix != ".md")
 
 ODD: list[Any] = [
