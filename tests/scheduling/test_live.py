@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from helpers.live_host import Host
+from helpers.night import nightly
 from helpers.scenarios import policy, scenario, timed
 from placeopt import BadInput, Engine
 from placeopt.model import Job, Policy, Queue
@@ -15,6 +16,9 @@ from placeopt.simulation import Scenario, simulate
 
 WATCHES = {"pab"}
 """Policies that watch how fast jobs run, which no reading shows."""
+LIVE = [name for name in policy_names() if name not in WATCHES]
+LONG = ("placeopt-elastic", "placeopt-jct", "placeopt-rounds", "sc17-fcfs", "sc17-topo-aware-p")
+"""Whole rounds, some seconds each; ``rounds`` and ``topo-aware-p`` are tried by day."""
 QUEUES = ["fcfs", "best-fit", "srtf", "min-min", "weighted-fair", "drf", "topo-aware", "capacity", "coda", "kelp-drf"]
 
 
@@ -79,7 +83,7 @@ def test_a_live_cluster_is_decided_on_as_in_a_simulation(name: str, engine: Engi
         assert found == simulated
 
 
-@pytest.mark.parametrize("name", [name for name in policy_names() if name not in WATCHES])
+@pytest.mark.parametrize("name", nightly(LIVE, *(name for name in LIVE if name not in LONG)))
 def test_every_policy_goes_on_from_what_a_reading_shows(name: str, engine: Engine) -> None:
     """Actions fail, jobs are stopped or end by hand, nodes close: plans stay lawful, and in the end all have run."""
     dice = random.Random(name)
