@@ -14,7 +14,7 @@ from ortools.sat.python import cp_model
 import placeopt
 from helpers.command_line import MINSKY, Cli, said, saved
 from made_rounds import generate
-from placeopt.model import Instance, Plan
+from placeopt.model import Instance, Plan, Policy
 
 with warnings.catch_warnings(action="ignore"):  # PuLP announces its next version
     CBC = pulp.PULP_CBC_CMD().path
@@ -106,3 +106,20 @@ def test_refusals_name_a_way_out(cli: Cli, tmp_path: Path) -> None:
     said(cli("export", source, "--formulation", "assignment", "--out", out), 3, "4,000 jobs on", "use 'counts'")
     said(cli("export", source, "--level", "cost", "--time-limit", "0.05", "--out", out), 3, "--time-limit")
     assert not out.exists()
+
+
+def test_a_scheduling_policy_leaves_the_rounds_own_policy(cli: Cli, tmp_path: Path) -> None:
+    """Of whole rounds that state nothing: the model is the instance's, with its limit of one job a GPU."""
+    policy = Policy(share_mode="exclusive")
+    file = saved(
+        tmp_path / "i.json",
+        generate("fractions", jobs=9, nodes=2, gpus=2, seed=1).model_copy(update={"policy": policy}),
+    )
+    models = [tmp_path / name for name in ("own.mps", "rounds.mps", "default.mps")]
+    (tmp_path / "default.json").write_text("{}")
+    for model, chosen in zip(
+        models, ([], ["--policy", "rounds"], ["--policy", tmp_path / "default.json"]), strict=True
+    ):
+        assert cli("export", file, "--out", model, *chosen).code == 0
+    own, rounds, default = (model.read_bytes() for model in models)
+    assert own == rounds != default

@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from placeopt.scheduling.elastic import ElasticRule as ElasticRule
     from placeopt.scheduling.live import LiveScheduler as LiveScheduler
     from placeopt.scheduling.live import refuse_unread as refuse_unread
+    from placeopt.scheduling.live import scheduling_in as scheduling_in
+    from placeopt.scheduling.live import setting_of as setting_of
     from placeopt.scheduling.one_round import plan_round as plan_round
     from placeopt.scheduling.policy import Arrays as Arrays
     from placeopt.scheduling.policy import Goals as Goals

@@ -12,7 +12,6 @@ from placeopt.problem.classes import class_key
 from placeopt.scheduling.decision import Decision, RoundView
 from placeopt.scheduling.elastic import ElasticJob, grow_jobs
 from placeopt.scheduling.evictions import PreemptionPolicy
-from placeopt.scheduling.long_waits import hold_after_ms
 from placeopt.scheduling.node_arrays import NodeArrays
 from placeopt.scheduling.placement_amounts import requested_amounts
 from placeopt.scheduling.policy import Scheduling
@@ -24,7 +23,6 @@ from placeopt.scheduling.setting import Setting
 from placeopt.scheduling.spread import Spread
 from placeopt.scheduling.urgency_queue import UrgencyQueue
 from placeopt.scheduling.waiting_queue import SortedQueue
-from placeopt.solving.held_room import held_for, hold_room
 from placeopt.solving.params import SolveParams
 
 
@@ -66,8 +64,6 @@ class JobByJob(QueueState):
         """The last round, if rounds at a quantum are left out since."""
         self._by_urgency = queue if isinstance(queue, UrgencyQueue) and scheduling.choice == "urgency" else None
         self._overcommits = self.policy.share_mode == "overcommit"  # jobs may hold more than there is
-        self._held_for = ""
-        """The waiting job for which room is held; empty: none."""
 
     @property
     def wants_round(self) -> bool:
@@ -164,11 +160,6 @@ class JobByJob(QueueState):
         self._occupy(placement, held.started_ms)
         self._settled = False
 
-    def learn_from(self, earlier: JobByJob, now_ms: int) -> None:
-        """Take over what an earlier scheduler of the same jobs had learnt of them."""
-        self._service.learn_from(earlier._service, now_ms)
-        self._num_stops.update(earlier._num_stops)
-
     def requeue(self, job: Job, now_ms: int) -> None:
         """Let a job wait that was decided to run, or ran, and does not."""
         self._now_ms = now_ms
@@ -187,7 +178,8 @@ class JobByJob(QueueState):
             self._retry_filter.open_where(
                 lambda shape: self._no_evictions.get(shape) != depends and self._may_evict_for(shape)
             )
-        self._hold_room()
+        if self._hold_room_anew():
+            self._recount()
         disturbing = self._disturbing(view)
         for job in disturbing:
             self._stop(job)
@@ -229,21 +221,6 @@ class JobByJob(QueueState):
         self._requeue([job for job in decision.stop if job in disturbing], view, at_the_end=True)
         self._decision(view)
         self._count_stops(decision)
-
-    def _hold_room(self) -> None:
-        """Hold room for the job that has waited longest, as the policy asks, until it starts or fits no longer."""
-        after_ms = hold_after_ms(self._scheduling, self._run_times)
-        if after_ms is None or self._held_for in self._shape_of:
-            return
-        is_late = any(self._now_ms - job.arrival_ms >= after_ms for job in self.waiting())
-        if not is_late and not self._held_for:
-            return
-        now = self._engine.snapshot
-        held = hold_room(now, after_ms=after_ms, deterministic=True)
-        self._held_for = held_for(held) or ""
-        if held.holds != now.holds:
-            self._report(holds=held.holds)
-            self._recount()
 
     # -- the queue
 

@@ -17,6 +17,28 @@ from placeopt.scheduling.policy import Scheduling
 from placeopt.scheduling.setting import Setting
 
 
+def setting_of(now: Instance, restart_ms: int = 0) -> Setting:
+    """Return what a reading shows a scheduler that begins with it."""
+    held = {running.job: running for running in now.running}
+    return Setting(
+        beginning=now.model_copy(update={"jobs": tuple(job for job in now.jobs if job.id in held)}),
+        hardware=now.cluster,
+        known=tuple(submitted(job, held.get(job.id)) for job in now.jobs),
+        restart_ms=restart_ms,
+    )
+
+
+def scheduling_in(given: Scheduling, setting: Setting) -> Scheduling:
+    """Return a policy as it is in a cluster: what its policy of rounds leaves out is as the host's says."""
+    host = setting.beginning.policy
+    left_out = host.model_fields_set - given.policy.model_fields_set - {"name"}
+    if given.arrays is not None:
+        left_out -= {"queues"}
+    name = given.policy.name if "name" in given.policy.model_fields_set else given.name
+    policy = given.policy.model_copy(update={"name": name, **{field: getattr(host, field) for field in left_out}})
+    return adapted(given.model_copy(update={"policy": policy}), setting)
+
+
 def refuse_unread(scheduling: Scheduling) -> None:
     """Raise ``BadInput`` if a policy reads what no reading of a cluster shows."""
     if scheduling.watch is not None:
@@ -62,12 +84,12 @@ class LiveScheduler:
 
     def policy_in(self, now: Instance) -> Policy:
         """Return the policy of rounds in a reading."""
-        return self._scheduling_of(self._setting(now)).policy
+        return scheduling_in(self._given, setting_of(now, self._restart_ms)).policy
 
     def follow(self, now: Instance) -> None:
         """Take a reading."""
-        setting = self._setting(now)
-        scheduling = self._scheduling_of(setting)
+        setting = setting_of(now, self._restart_ms)
+        scheduling = scheduling_in(self._given, setting)
         parts = None if scheduling.arrays is None else ArrayDivision(setting, scheduling.arrays).by_jobs
         is_new = self.before is None or parts != self._parts or self._is_new(self.before, now, scheduling)
         if self._live is None or is_new:
@@ -100,22 +122,3 @@ class LiveScheduler:
         return (before.name, before.slowdowns) != (now.name, now.slowdowns) or any(
             getattr(before.cluster, part) != getattr(now.cluster, part) for part in BESIDE_NODES
         )
-
-    def _setting(self, now: Instance) -> Setting:
-        held = {running.job: running for running in now.running}
-        return Setting(
-            beginning=now.model_copy(update={"jobs": tuple(job for job in now.jobs if job.id in held)}),
-            hardware=now.cluster,
-            known=tuple(submitted(job, held.get(job.id)) for job in now.jobs),
-            restart_ms=self._restart_ms,
-        )
-
-    def _scheduling_of(self, setting: Setting) -> Scheduling:
-        """Return the policy as it is in this cluster."""
-        given, host = self._given, setting.beginning.policy
-        left_out = host.model_fields_set - given.policy.model_fields_set - {"name"}
-        if given.arrays is not None:
-            left_out -= {"queues"}
-        name = given.policy.name if "name" in given.policy.model_fields_set else given.name
-        policy = given.policy.model_copy(update={"name": name, **{field: getattr(host, field) for field in left_out}})
-        return adapted(given.model_copy(update={"policy": policy}), setting)

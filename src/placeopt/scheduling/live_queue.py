@@ -1,4 +1,4 @@
-"""A queue over readings: what changed is told to the scheduler, which goes on from what it had learnt."""
+"""A queue over readings: each reading becomes events for a scheduler, which goes on from earlier ones."""
 
 from __future__ import annotations
 

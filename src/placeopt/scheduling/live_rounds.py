@@ -11,11 +11,22 @@ from placeopt.live_cluster.changes import changes_between, keep_prices
 from placeopt.live_cluster.cluster_record import without_groups
 from placeopt.live_cluster.engine import Engine
 from placeopt.model import Instance, Plan
-from placeopt.scheduling.long_waits import MeanRunTime, hold_after_ms
+from placeopt.scheduling.long_waits import LongWaits
 from placeopt.scheduling.policy import Scheduling
 from placeopt.scheduling.queue_usage import QueueUsage
 from placeopt.scheduling.request import as_requested
-from placeopt.solving.held_room import hold_room
+
+
+def round_under(scheduling: Scheduling, now: Instance, usage: QueueUsage | None = None) -> Instance:
+    """Return the round that a policy of whole rounds, as it is in this cluster, makes of a reading."""
+    jobs = as_requested(now.jobs, scheduling, now.cluster)
+    now = now.model_copy(update={"policy": scheduling.policy, "jobs": jobs})
+    if usage is not None:
+        now = apply(now, (usage.step_at(now),))
+    waits = LongWaits(scheduling)
+    for job in jobs:
+        waits.note(job)
+    return waits.with_room(now, deterministic=False)
 
 
 class LiveRounds:
@@ -41,23 +52,12 @@ class LiveRounds:
 
     def follow(self, now: Instance) -> None:
         """Take a reading: the engine gets the differences, but for jobs of groups, of which what runs stays."""
-        jobs = as_requested(now.jobs, self._scheduling, now.cluster)
-        now = now.model_copy(update={"policy": self._scheduling.policy, "jobs": jobs})
-        if self._usage is not None:
-            now = apply(now, (self._usage.step_at(now),))
-        if (after_ms := self._hold_after_ms(now)) is not None:
-            now = hold_room(now, after_ms=after_ms)
+        now = round_under(self._scheduling, now, self._usage)
         flat, waiting = without_groups(now)
         self._whole, now = (now, flat) if waiting else (None, flat)
         if self.loads == 0 or not self._changed(now):
             self._engine.load(keep_prices(self._engine.snapshot, now) if self.loads else now)
             self.loads += 1
-
-    def _hold_after_ms(self, now: Instance) -> int | None:
-        run_times = MeanRunTime()
-        for job in now.jobs if self._scheduling.hold_after_runs is not None else ():
-            run_times.note(job)
-        return hold_after_ms(self._scheduling, run_times)
 
     def _changed(self, now: Instance) -> bool:
         """Apply the differences; return False where the engine has to load the reading as a whole."""

@@ -9,11 +9,14 @@ from typing import Unpack
 
 from placeopt.live_cluster.engine import Engine
 from placeopt.model import Instance, Plan, Postpone
-from placeopt.scheduling.live import LiveScheduler
+from placeopt.scheduling.live import LiveScheduler, refuse_unread, scheduling_in, setting_of
+from placeopt.scheduling.live_rounds import round_under
 from placeopt.scheduling.policy import Scheduling
 from placeopt.solving.bounds import Progress
 from placeopt.solving.params import SolveOptions, SolveParams
 
+LEAST_S = 0.001
+"""Left to a decision that took the time limit: it is stated even so."""
 DECIDES = 0.5
 """Part of the time limit in which the policy decides; the rest is for what its plan is worth, and a bound."""
 
@@ -50,19 +53,20 @@ def plan_round(
         If the policy reads what no round states; and as ``placeopt.solve`` raises it.
     """
     params, began = SolveParams.of(options), time.monotonic()
-    with Engine() as engine:
-        live = LiveScheduler(engine, scheduling)
-        live.follow(instance)
-        policy, asked = live.policy_in(instance), live.snapshot
-        is_whole = scheduling.rounds == "whole" and (asked.jobs, asked.holds) == (instance.jobs, instance.holds)
-        decided = None
-        if not is_whole:
-            cancelled = threading.Event() if cancel is None else cancel
+    refuse_unread(scheduling)
+    own, decided = scheduling_in(scheduling, setting_of(instance)), None
+    policy, method = own.policy, own.method
+    asked = round_under(own, instance) if own.rounds == "whole" else instance
+    if own.rounds != "whole" or (asked.jobs, asked.holds) != (instance.jobs, instance.holds):
+        cancelled = threading.Event() if cancel is None else cancel
+        with Engine() as engine:
+            live = LiveScheduler(engine, scheduling)
+            live.follow(instance)
             decided = live.decide(DECIDES * params.time_limit_s, cancelled, deterministic=params.deterministic)
-            policy = decided.policy.values
-            if policy.postpone.rule == "lookahead":  # it has looked ahead
-                policy = policy.model_copy(update={"postpone": Postpone()})
-    options["method"] = scheduling.method if decided is None else "given"
-    options["time_limit_s"] = params.time_limit_s - (time.monotonic() - began)
+        policy, method = decided.policy.values, "given"
+        if policy.postpone.rule == "lookahead":  # it has looked ahead
+            policy = policy.model_copy(update={"postpone": Postpone()})
+    options["method"] = method
+    options["time_limit_s"] = max(params.time_limit_s - (time.monotonic() - began), LEAST_S)
     with Engine(policy) as engine:
         return engine.solve(instance, previous=decided, cancel=cancel, on_progress=on_progress, **options)

@@ -74,6 +74,8 @@ class QueueState(Scheduler):
         self._retry_filter = RetryFilter(self._resources, policy, by_amounts=by_amounts)
         self._resizable: dict[str, None] = {}
         """Running jobs that may have more or fewer workers, in order of start."""
+        self._held_for = ""
+        """The job for which room is held, as long as it waits; empty: none."""
         self._restart_ms = setting.restart_ms
         self._num_stops: Counter[str] = Counter()
         self._candidates = RunningCandidates()
@@ -105,6 +107,11 @@ class QueueState(Scheduler):
         queue = job.queue if self._arrays is None else self._arrays.of(job)
         return job if queue == job.queue else job.model_copy(update={"queue": queue})
 
+    def learn_from(self, earlier: QueueState, now_ms: int) -> None:
+        """Take over what an earlier scheduler of the same jobs had learnt of them."""
+        self._service.learn_from(earlier._service, now_ms)
+        self._num_stops.update(earlier._num_stops)
+
     # -- a round
 
     def _begin(self, view: RoundView) -> None:
@@ -112,6 +119,14 @@ class QueueState(Scheduler):
         self.catch_up(view.now_ms)
         self._placed_before.clear()
         self._started.clear()
+
+    def _hold_room_anew(self) -> bool:
+        """Hold room for another job once the one that had it waits no longer; return whether room was, or is, held."""
+        had = self._held_for
+        if had in self._shape_of or not (had or self._long_waits.any_of(self.waiting(), self._now_ms)):
+            return False
+        self._held_for = self._hold_room()
+        return True
 
     def _decision(self, view: RoundView) -> Decision:
         """Return what differs since the round began."""

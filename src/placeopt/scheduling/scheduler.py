@@ -16,12 +16,13 @@ from placeopt.model import Job, Option, Placement, Plan, Policy
 from placeopt.model.base import trusted
 from placeopt.model.plan import InstanceRef, Level, PolicyRef
 from placeopt.scheduling.decision import Decision, RoundView
-from placeopt.scheduling.long_waits import MeanRunTime
+from placeopt.scheduling.long_waits import LongWaits
 from placeopt.scheduling.placement_amounts import Shares
 from placeopt.scheduling.policy import Scheduling
 from placeopt.scheduling.request import requests
 from placeopt.scheduling.resource_estimator import ResourceEstimator
 from placeopt.scheduling.setting import ArrivingJob, Setting
+from placeopt.solving.held_room import held_for
 from placeopt.solving.methods import method_of
 from placeopt.solving.params import SolveParams
 
@@ -68,7 +69,7 @@ class Scheduler(ABC):
         self._requested = requests(scheduling, setting.cluster)
         self._estimator = ResourceEstimator(setting, scheduling)
         self._profiles_count = bool(setting.beginning.slowdowns)
-        self._run_times = MeanRunTime()
+        self._long_waits = LongWaits(scheduling)
         self._options: dict[tuple[object, ...], tuple[Option, ...]] = {}
         """Options without fields that no rule reads, by all their other fields."""
         if scheduling.changes_jobs and not setting.prorates:
@@ -196,7 +197,7 @@ class Scheduler(ABC):
 
     def engine_job(self, job: Job) -> Job:
         """Return the job as the engine gets it: with chosen cores and option, without fields that no rule reads."""
-        self._run_times.note(job)
+        self._long_waits.note(job)
         job = self._estimator.of(job)
         unread: dict[str, None] = {}
         if job.profile is not None and not self._profiles_count:
@@ -216,6 +217,16 @@ class Scheduler(ABC):
             bare = dict.fromkeys(UNREAD)
             options = self._options[read] = tuple(option.model_copy(update=bare) for option in job.options)
         return trusted(Job, {**job.__dict__, "options": options})
+
+    def _hold_room(self) -> str:
+        """Hold room for the job that has waited longest, as the policy asks; return that job, or an empty text."""
+        if self._long_waits.after_ms is None:
+            return ""
+        now = self._engine.snapshot
+        held = self._long_waits.with_room(now, deterministic=True)
+        if held.holds != now.holds:
+            self._report(holds=held.holds)
+        return held_for(held)
 
     def _report(self, **changes: Any) -> None:
         """Report changes to the engine; fields of ``ClusterChanges``."""

@@ -1,4 +1,4 @@
-"""What a scheduler is told at its beginning: the cluster, known jobs, and what it costs to change them."""
+"""The input of a scheduler at its beginning: the cluster, known jobs, and what it costs to change them."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class SubmittedJob:
 @dataclass(frozen=True)
 class Setting:
     """
-    What a scheduler is told at its beginning.
+    The input of a scheduler at its beginning.
 
     ``beginning``: the cluster, its time and what runs; jobs that wait arrive later. ``hardware``: all nodes that the
     cluster ever has. ``known``: the jobs that run, and those of which a policy may know before they arrive: parts of

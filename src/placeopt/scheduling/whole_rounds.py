@@ -10,13 +10,11 @@ from placeopt.live_cluster.engine import Engine
 from placeopt.model import Assignment, Job, Placement, Plan
 from placeopt.scheduling.decision import Decision, RoundView
 from placeopt.scheduling.decision_plan import plan_of_decision
-from placeopt.scheduling.long_waits import hold_after_ms
 from placeopt.scheduling.placement_amounts import workers_of
 from placeopt.scheduling.policy import Scheduling
 from placeopt.scheduling.queue_usage import QueueUsage
 from placeopt.scheduling.scheduler import READ_ONCE, Scheduler, Stopped
 from placeopt.scheduling.setting import Setting
-from placeopt.solving.held_room import hold_room
 from placeopt.solving.params import SolveParams
 
 
@@ -104,12 +102,7 @@ class WholeRounds(Scheduler):
         """State what queues have used, and hold room for the job that has waited longest, as the policy asks."""
         if self._usage is not None:
             self._engine.edit((self._usage.step_at(self._engine.snapshot),))
-        after_ms = hold_after_ms(self._scheduling, self._run_times)
-        if after_ms is not None:
-            now = self._engine.snapshot
-            held = hold_room(now, after_ms=after_ms, deterministic=True)
-            if held.holds != now.holds:
-                self._report(holds=held.holds)
+        self._hold_room()
 
     def repeat(self, view: RoundView, decision: Decision) -> None:
         self.catch_up(view.now_ms)

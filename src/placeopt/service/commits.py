@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from placeopt.edits import AddJobs, Step
+from placeopt.edits import AddJobs, SetPolicy, Step
 from placeopt.live_cluster.engine import Engine
 from placeopt.model import Plan
 from placeopt.service.durable_cluster import Change, DurableCluster
@@ -32,6 +32,16 @@ def with_decision(cluster: DurableCluster, asked: Decide) -> Change:
     actions = starts(engine, step.starts)
     reply = reply.model_copy(update={"revision": engine.revision, "actions": actions})
     return Change(steps, " and ".join(one.words for one in steps), reply, actions)
+
+
+def under_policy_of(cluster: DurableCluster, plan: Plan) -> tuple[Step, ...]:
+    """Put the cluster under the policy of a plan; return the step, if there is one."""
+    policy = plan.policy.values
+    if policy.digest == cluster.policy.digest:
+        return ()
+    step = SetPolicy(do="set_policy", fields=policy.model_dump(mode="json", by_alias=True))
+    cluster.carry_out(step)
+    return (step,)
 
 
 def with_plan(cluster: DurableCluster, plan: Plan, asked: StartFlags, *, rebase: bool) -> tuple[Change, CommitResult]:

@@ -26,7 +26,7 @@ from placeopt.service.issued_actions import Settled, action_row
 from placeopt.service.journal import FORGET_EVERY, Entry, Journal, Stored
 from placeopt.service.messages import ClusterState, IssuedAction
 from placeopt.service.refused import Refused
-from placeopt.service.steps import Commit, read_steps, write_steps
+from placeopt.service.steps import Commit, read_steps, words_of, write_steps
 
 GROUPS = "groups of workers, preferred levels or conditions of a group, which only whole rounds place"
 LAST_REVISION = 2**52
@@ -45,6 +45,11 @@ class Change(NamedTuple):
     """Whether another cluster was loaded, so that a snapshot is due, and no reservation of pods holds any more."""
     reservations: Mapping[str, str | None] = MappingProxyType({})
     """Job -> reservation of its pods, where it changed; None: there is none any more."""
+
+    def after(self, steps: Sequence[Step]) -> Change:
+        """Return the change with steps that come before it."""
+        words = " and ".join(filter(None, (words_of(steps), self.words)))
+        return self._replace(steps=(*steps, *self.steps), words=words)
 
 
 class DurableCluster:

@@ -16,11 +16,10 @@ from functools import partial
 from pathlib import Path
 from typing import Self
 
-from placeopt.edits import SetPolicy, Step
 from placeopt.model import Instance, Plan
 from placeopt.model.base import Record
 from placeopt.scheduling import Scheduling, refuse_unread
-from placeopt.service.commits import decided, with_decision, with_plan
+from placeopt.service.commits import decided, under_policy_of, with_decision, with_plan
 from placeopt.service.durable_cluster import Change, DurableCluster
 from placeopt.service.extender.extender import BIND_WITHIN_S, Binder
 from placeopt.service.extender_calls import VERBS, ExtenderCalls
@@ -367,23 +366,13 @@ class Service:
         results: list[CommitResult] = []
 
         def work() -> Change:
-            policy = self._under(plan)
+            policy = () if self._scheduling is None else under_policy_of(self._cluster, plan)
             change, result = self._committed(plan, asked, rebase=True)
             results.append(result)
-            words = " and ".join(filter(None, (words_of(policy), change.words)))
-            return change._replace(steps=(*policy, *change.steps), words=words)
+            return change.after(policy)
 
         self._change(Request(), work)
         return results[0]
-
-    def _under(self, plan: Plan) -> tuple[Step, ...]:
-        """Put the cluster under the policy of a plan of the scheduling policy; return the step, if there is one."""
-        policy = plan.policy.values
-        if self._scheduling is None or policy.digest == self._cluster.policy.digest:
-            return ()
-        step = SetPolicy(do="set_policy", fields=policy.model_dump(mode="json", by_alias=True))
-        self._cluster.carry_out(step)
-        return (step,)
 
     def _round_over(self, status: RoundStatus) -> None:
         with suppress(Refused):  # the service is about to end: the round counts as interrupted

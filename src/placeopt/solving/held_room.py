@@ -73,10 +73,10 @@ def hold_room(
     return instance
 
 
-def held_for(instance: Instance) -> str | None:
-    """Return the job for which `hold_room` holds room in a round."""
+def held_for(instance: Instance) -> str:
+    """Return the job for which `hold_room` holds room in a round; empty where there is none."""
     holds = (hold for hold in instance.holds if hold.id.startswith(PREFIX))
-    return next((job for hold in holds for job in hold.jobs), None)
+    return next((job for hold in holds for job in hold.jobs), "")
 
 
 def room_round(

@@ -83,8 +83,9 @@ def export(
     ):
         expect(value in known, option, value, f"one of {', '.join(known)}")
     check_seconds("--time-limit", time_limit)
-    chosen = None if policy is None else _of_rounds(read_policy(policy))
+    given = None if policy is None else read_policy(policy)
     round_ = read_instance(instance)
+    chosen = None if given is None else _of_rounds(given, round_)
     optimum = _optimal_value(round_, chosen, time_limit) if level == "cost" else None
     model = level_model(round_, chosen, formulation, optimal_value=optimum)
     write_document(out, FORMATS[form](model))
@@ -93,14 +94,16 @@ def export(
     return ExitCode.DONE
 
 
-def _of_rounds(policy: Policy | Scheduling) -> Policy:
-    """Return the policy that a model is of."""
+def _of_rounds(policy: Policy | Scheduling, round_: Instance) -> Policy:
+    """Return the policy that the model of a round is of."""
     from placeopt.model import Policy
+    from placeopt.scheduling import scheduling_in, setting_of
 
     if isinstance(policy, Policy):
         return policy
-    expect(policy.rounds == "whole", "--policy", policy.name, "one of whole rounds: others decide without a model")
-    return policy.policy
+    own = scheduling_in(policy, setting_of(round_))
+    expect(own.rounds == "whole", "--policy", policy.name, "one of whole rounds: others decide without a model")
+    return own.policy
 
 
 def _optimal_value(instance: Instance, policy: Policy | None, time_limit_s: float) -> int:

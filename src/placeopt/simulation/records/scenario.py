@@ -333,7 +333,7 @@ class Scenario(JobsDocument):
         return self.model_copy(update={"arrivals": arrivals})
 
     def setting(self) -> Setting:
-        """Return what a scheduler is told of the scenario at its beginning."""
+        """Return the input of a scheduler at the beginning of the scenario."""
         seen, physics = self.as_seen(), self.physics
         runs = {held.job for held in self.running}
         there = tuple(arrival.job for arrival in seen.arrivals if arrival.job.id in runs) if runs else ()

@@ -13,7 +13,7 @@ from placeopt.problem.running import running_placement
 from placeopt.solving.audit import allocation_of
 from placeopt.solving.context import SolveContext
 from placeopt.solving.incumbent import figures
-from placeopt.solving.stage import StageReport, reason_of_binding
+from placeopt.solving.stage import StageReport, StatedReason, reason_of_binding
 from placeopt.solving.stages.lookahead import renumbered
 from placeopt.terms.rules import fits
 
@@ -101,8 +101,8 @@ class GivenPlan:
     uses_solver: ClassVar[bool] = False
 
     def skip_reason(self, context: SolveContext) -> str | None:
-        """Only with a plan."""
-        return "there is no earlier plan" if context.handover.previous_plan is None else None
+        """Only with a plan; the plan says so where there is none."""
+        return StatedReason("no plan was given") if context.handover.previous_plan is None else None
 
     def run(self, context: SolveContext) -> Iterator[StageReport]:
         """Offer it."""
