@@ -11,8 +11,9 @@ import math
 import signal
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sized
 from contextlib import contextmanager, nullcontext
+from itertools import islice
 from typing import Literal, TypeVar
 
 T = TypeVar("T")
@@ -21,7 +22,7 @@ R = TypeVar("R")
 
 def run_parallel(
     task: Callable[[T], R],
-    items: Sequence[T],
+    items: Iterable[T],
     jobs: int | None,
     *,
     prefer: Literal["threads", "processes"] = "processes",
@@ -35,7 +36,8 @@ def run_parallel(
     Parameters
     ----------
     task, items
-        The function and its arguments. With processes, they and the results must be picklable.
+        The function and its arguments, each of which is made when it is sent. With processes, they and the results must
+        be picklable.
     jobs
         Number of parallel tasks; 1: sequentially, in this thread. None: as ``joblib.parallel_config`` states, by
         default one.
@@ -50,7 +52,7 @@ def run_parallel(
         Moment of ``time.monotonic()`` that ends the iteration: no task begins later, and processes at work are ended,
         or still starting. Not supported by dask and ray.
     """
-    if jobs == 1 or len(items) < 2:
+    if jobs == 1 or (isinstance(items, Sized) and len(items) < 2):
         for item in items:
             if (cancelled is not None and cancelled()) or time.monotonic() >= due:
                 return
@@ -75,7 +77,7 @@ def width_of(jobs: int | None) -> int:
 
 def _side_by_side(
     task: Callable[[T], R],
-    items: Sequence[T],
+    items: Iterable[T],
     jobs: int | None,
     prefer: Literal["threads", "processes"],
     cancelled: Callable[[], bool] | None,
@@ -90,11 +92,11 @@ def _side_by_side(
     backend, _ = get_active_backend(prefer=prefer)
     width = width_of(jobs)
     if not getattr(backend, "supports_return_generator", False):  # a few batches at a time
-        for first in range(0, len(items), 4 * width):
+        left = iter(items)
+        while some := list(islice(left, 4 * width)):
             if cancelled is not None and cancelled():
                 return
-            calls = [delayed(task)(item) for item in items[first : first + 4 * width]]
-            yield from Parallel(n_jobs=jobs, prefer=prefer)(calls)
+            yield from Parallel(n_jobs=jobs, prefer=prefer)([delayed(task)(item) for item in some])
         return
     parallel = Parallel(
         n_jobs=jobs,

@@ -194,8 +194,8 @@ def test_on_one_and_on_two_processes() -> None:
 def test_the_parts_that_have_ended_are_joined(monkeypatch: pytest.MonkeyPatch) -> None:
     """Ctrl-C after the first of two."""
 
-    def one_only(task: object, items: list[object], width: int, *, ahead: bool, due: float) -> Iterator[object]:
-        yield task(items[0])
+    def one_only(task: object, items: Iterator[object], width: int, *, ahead: bool, due: float) -> Iterator[object]:
+        yield task(next(items))
         raise KeyboardInterrupt
 
     monkeypatch.setattr("placeopt.partition.solve.run_parallel", one_only)

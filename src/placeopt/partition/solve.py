@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import gc
+import pickle
 import threading
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import TypeVar
+from typing import ClassVar, TypeVar
+
+import numpy as np
 
 from placeopt.arguments import checked
+from placeopt.check import Judgement
 from placeopt.environment import usable_cores
 from placeopt.errors import BadInput, only_documented
 from placeopt.model import Instance, Plan, Policy
@@ -18,6 +23,7 @@ from placeopt.partition.splitting import Part, Way, check_split, deal_parts, par
 from placeopt.problem import Allocation, Placement, Problem, compile_problem
 from placeopt.solving.api import Interrupted, RoundInput, Solver
 from placeopt.solving.budget import Budget
+from placeopt.solving.draft import Recorder, plan_of
 from placeopt.solving.methods import method_of
 from placeopt.solving.params import SolveParams
 
@@ -31,8 +37,6 @@ WORK_SHARE = 0.5
 Part of the time limit that stands for work in deterministic mode, of parts and whole together: one process may have to
 solve all parts, and the clock, which is a guard there, also runs while they are compiled, sent and checked.
 """
-NO_DIGEST = "0" * 64
-"""In place of the digest of a part's round, which is never read, and would take longer than compiling it."""
 
 
 @dataclass(frozen=True)
@@ -40,7 +44,8 @@ class _Task:
     """One part, as it goes to another process."""
 
     number: int
-    instance: Instance
+    round: Instance | np.ndarray
+    """Pickled for another process, as an array: joblib lays that down for it, and no pipe waits for its reader."""
     params: SolveParams
     ends_at: float
     """When all parts are due, in seconds since the epoch."""
@@ -120,7 +125,8 @@ def solve_in_parts(
     try:
         for number, places, limit in run_parallel(_solve_part, tasks, width, ahead=True, due=due):
             done[number] = places, limit
-            _ = instance.digest  # the plan states it; now others are at work
+            if number + 2 * width >= len(dealt):  # what is left has been sent: nothing is packed meanwhile
+                _ = instance.digest  # the plan states it; now others are at work
     except KeyboardInterrupt:
         interrupted = True
     in_order = sorted(done.items())  # by the part's number, not as they ended
@@ -132,7 +138,7 @@ def solve_in_parts(
     given = RoundInput(started, start=start, limits=limits, cancel=cancel if interrupted else None)
     if deterministic:
         given, params = _on_work(given, params, started + time_limit_s, WORK_SHARE * MEND_SHARE)
-    del done, in_order, tasks
+    del done, in_order
     if interrupted:
         cancel.set()
     with Solver() as solver:
@@ -150,14 +156,29 @@ def _on_work(given: Input, params: SolveParams, due: float, share: float) -> tup
 
 def _tasks(
     problem: Problem, dealt: Sequence[Part], method: str, whole: SolveParams, ends_at: float, width: int
-) -> list[_Task]:
-    """Return the parts; ``ends_at`` is when they end, in seconds since the epoch, ``width`` how many go at a time."""
+) -> Iterator[_Task]:
+    """Yield the parts; ``ends_at`` is when they end, in seconds since the epoch, ``width`` how many go at a time."""
     params = replace(whole, method=method, threads=1)
     share = WORK_SHARE * (1 - MEND_SHARE) / len(dealt)
-    return [
-        _Task(number, part_instance(problem, part, number), params, ends_at, -(-(len(dealt) - number) // width), share)
-        for number, part in enumerate(dealt)
-    ]
+    for number, part in enumerate(dealt):
+        turns, alone = -(-(len(dealt) - number) // width), part_instance(problem, part, number)
+        yield _Task(number, alone if width == 1 else _packed(alone), params, ends_at, turns, share)
+
+
+def _packed(instance: Instance) -> np.ndarray:
+    return np.frombuffer(pickle.dumps(instance, pickle.HIGHEST_PROTOCOL), np.uint8)
+
+
+def _unpacked(packed: np.ndarray) -> Instance:
+    """Return the round of a part, in its process. Unpacking makes no garbage, so none is looked for meanwhile."""
+    collects = gc.isenabled()
+    gc.disable()
+    try:
+        instance: Instance = pickle.loads(packed.data)  # noqa: S301 - made by this program
+    finally:
+        if collects:
+            gc.enable()
+    return instance
 
 
 class _PartBudget(Budget):
@@ -176,6 +197,26 @@ class _PartInput(RoundInput):
         return _PartBudget(**vars(super().budget(params)))
 
 
+class _Unwritten:
+    """Placements of a part are written, and judged, only in the whole."""
+
+    is_whole: ClassVar[bool] = True
+    beside: ClassVar[int] = 0
+
+    def prepare(self) -> None:
+        """Do nothing."""
+
+    def draft(self, problem: Problem, allocation: Allocation, recorder: Recorder) -> Plan:
+        """Return a plan without placements."""
+        del allocation, recorder
+        return plan_of(problem.instance, problem.policy, asked=())
+
+    def judge(self, plan: Plan, since: Plan | None = None) -> Judgement:
+        """Find nothing."""
+        del plan, since
+        return Judgement([], [])
+
+
 def _solve_part(task: _Task) -> tuple[int, list[Place], PlanLimit]:
     """
     Solve one part, without a plan: what is placed is checked as a whole.
@@ -190,9 +231,9 @@ def _solve_part(task: _Task) -> tuple[int, list[Place], PlanLimit]:
         given, params = _on_work(given, params, given.started + left, task.share)
     else:
         params = replace(params, time_limit_s=left / task.turns)
-    task.instance.__dict__["digest"] = NO_DIGEST
+    instance = task.round if isinstance(task.round, Instance) else _unpacked(task.round)
     with Solver() as solver:
-        run = solver.run_stages(lambda: compile_problem(task.instance), params, given)
+        run = solver.run_stages(lambda: compile_problem(instance), params, given, form=_Unwritten())
     if run.is_interrupted:
         raise KeyboardInterrupt
     context = run.context
