@@ -82,7 +82,7 @@ def late_percent(history: History, least: int, most: int) -> float | None:
             for arrival in replicas(endpoint, history.scheduling)
             for span in spans.get(arrival.job.id, ())
         ]
-        follows = history.scheduling.model_copy(update={"cpu_replicas": False})
+        follows = history.scheduling.replicas.model_copy(update={"on_cpu": False})
         load = tuple(
             step
             if least <= wanted_replicas(endpoint, step.rate_milli, follows)[0] <= most

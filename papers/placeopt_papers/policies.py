@@ -10,8 +10,8 @@ VARIED: dict[str, tuple[str, dict[str, object]]] = {
     "horus-f-k4": ("horus-f", {"clusters": 4}),
     "horus-f-k5": ("horus-f", {"clusters": 5}),
     "soda-no-throttle": ("soda", {"bandwidth": "ignore"}),
-    "soda-halved": ("soda", {"throttle": Throttle(by="cores")}),
-    "soda-by-utilisation": ("soda", {"throttle": Throttle(by="cores", noticed_by="utilisation")}),
+    "soda-halved": ("soda", {"bandwidth": Throttle(rule="throttle", by="cores")}),
+    "soda-by-utilisation": ("soda", {"bandwidth": Throttle(rule="throttle", by="cores", noticed_by="utilisation")}),
     **{
         f"{name}-abacus": (base, {"policy": named_policy(base).policy.model_copy(update={"share_mode": "fraction"})})
         for name, base in (("kelp", "kelp-fifo"), ("coda", "coda"))

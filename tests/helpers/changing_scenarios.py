@@ -89,7 +89,7 @@ def audit(world: Scenario, scheduling: Scheduling, path: Path) -> dict[str, int]
     def stands(name: str) -> bool:
         chosen = next(candidate for candidate in jobs[name].options if candidate.id == now[name].option)
         workers = sum(len(a.workers) for a in now[name].assignments)
-        return scheduling.elastic == "pods" and workers < arrivals[name].asked(chosen)
+        return scheduling.elastic.rule == "pods" and workers < arrivals[name].asked(chosen)
 
     def lose(name: str, whole: int) -> None:
         if not physics.keeps_work:

@@ -16,6 +16,10 @@ PLAIN = Policy(
 )
 
 
+RULES = ("order", "choice", "cores", "bandwidth", "replicas", "preempts", "elastic", "divides", "watch")
+"""Fields of a policy that name a rule: here its name alone will do."""
+
+
 def two_sockets(**fields: Any) -> Any:
     """Return a machine of two sockets with two GPUs each: 1 apart inside, 20 across."""
     return machine(
@@ -50,8 +54,12 @@ def scenario(jobs: Iterable[Job | Arrival], *, nodes: int = 1, **fields: Any) ->
 
 
 def policy(method: str = "fcfs", **fields: Any) -> Scheduling:
-    """Build a scheduling policy that places job by job, or whole rounds if ``rounds`` says so."""
-    return Scheduling(**{"name": method, "rounds": "each", "method": method, "policy": PLAIN, **fields})
+    """Build a scheduling policy that places job by job, or whole rounds if ``rounds`` says so; rules by name alone."""
+    named = {
+        field: {"rule": value} if field in RULES and isinstance(value, str) else value
+        for field, value in fields.items()
+    }
+    return Scheduling(**{"name": method, "rounds": "each", "method": method, "policy": PLAIN, **named})
 
 
 def random_scenario(seed: int, *, jobs: int = 30, nodes: int = 3, spread: bool = True, **physics: Any) -> Scenario:

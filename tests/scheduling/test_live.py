@@ -79,7 +79,7 @@ def test_a_live_cluster_is_decided_on_as_in_a_simulation(name: str, engine: Engi
     simulated = {job.job: (job.spans[0].start_ms, job.spans[0].placement.assignments) for job in history.jobs}
     found = lived(world, LiveScheduler(engine, rules))
     assert found.keys() == simulated.keys()
-    if rules.arrays is None:
+    if rules.divides is None:
         assert found == simulated
 
 

@@ -68,7 +68,7 @@ def test_a_decision_stands_though_it_is_worth_less_than_doing_nothing() -> None:
     held = job("held", gpus=4, value=100, kind="training")
     asked = job("asked", gpus=4, value=1, kind="inference")
     made = instance(1, [held, asked], running=[running(held, [("n0", [0, 1, 2, 3])], preemptible=True)])
-    plan = plan_round(made, Scheduling(name="own", rounds="each", preempts="inference", method="best-fit"))
+    plan = plan_round(made, Scheduling(name="own", rounds="each", preempts={"rule": "inference"}, method="best-fit"))
     assert [one.job for one in plan.placements] == ["asked"]
     assert [one.job for one in plan.preempted] == ["held"]
     assert plan.levels[0].objective == 1

@@ -12,7 +12,7 @@ from helpers.scenarios import log_lines, policy, scenario, timed
 from placeopt import BadInput
 from placeopt.documents import dumps, loads
 from placeopt.model import Demand, Job
-from placeopt.scheduling import named_policy
+from placeopt.scheduling import Replicas, named_policy
 from placeopt.simulation import (
     Arrival,
     Autoscaler,
@@ -182,7 +182,7 @@ def test_dynamoml_is_late_once_its_autoscaler_lags() -> None:
         for autoscaler, start in ((None, 0), (LAGGING, POD_START_MS))
     )
     follows = named_policy("dynamoml")
-    ahead = follows.model_copy(update={"replicas": "ahead"})
+    ahead = follows.model_copy(update={"replicas": Replicas(rule="ahead")})
     late = [summarise(simulate(world, by)).serving for world in (at_once, lagging) for by in (follows, ahead)]
     shares = [found.late_share for found in late if found is not None]
     assert shares[:2] == [0, 0]
@@ -196,6 +196,7 @@ def cpu_job(name: str, at_ms: int, cores: int, *, ms: int = 10_000, **fields: An
 
 FULL = cpu_job("full", 0, 30)
 """It leaves 2 of a machine's 32 cores, and its GPUs."""
+ON_CPU = {"rule": "follow", "on_cpu": True}
 WAITS, WANTS = cpu_job("waits", 10, 16), timed("wants", 10, 1, gpus=2, cpu_millicores=3000)
 FEW, GROWING = {1000: 3_000, 4000: 20_000}, {1000: 1_000, 2000: 3_000, 4000: 20_000}
 CHOICES: dict[str, tuple[list[Job], dict[int, int], bool]] = {
@@ -216,7 +217,7 @@ def test_gpus_serve_where_cpu_jobs_wait_and_gpus_are_idle(
 ) -> None:
     """Two replicas would take 16 cores; the choice for one is the choice for all, and for as long as few are wanted."""
     world = scenario(jobs, endpoints=(endpoint(load, 5000, cpu=CPU),))
-    rules, log = policy("best-fit", cpu_replicas=True), tmp_path / "log"
+    rules, log = policy("best-fit", replicas=ON_CPU), tmp_path / "log"
     history = simulate(world, rules, log=log)
     came = {line["job"] for line in log_lines(log) if line["e"] == "arrival" and line["job"].startswith("e.")}
     few = {"e.gpu-instead.0"} if instead else {"e.cpu0.0", "e.cpu1.0"}
@@ -226,7 +227,7 @@ def test_gpus_serve_where_cpu_jobs_wait_and_gpus_are_idle(
 
 def test_under_a_low_load_replicas_are_on_cores() -> None:
     """3 a second: two of 1.6 each; GPUs from the second step on, and cores again."""
-    few = stays(play(endpoint(cpu=CPU), how={"cpu_replicas": True}))
+    few = stays(play(endpoint(cpu=CPU), how={"replicas": ON_CPU}))
     gpus = {"e.gpu0.0": (1000, 3000), "e.gpu1.0": (1000, 3000), "e.gpu2.0": (2000, 3000)}
     cores = {f"e.cpu{i}.{n}": span for n, span in enumerate([(0, 1000), (3000, 4000)]) for i in range(2)}
     assert few == gpus | cores
@@ -236,7 +237,11 @@ def test_a_service_moves_to_a_gpu_where_cores_are_short() -> None:
     """With 32 cores held and 16 waited for a GPU serves the two seconds of low load, and no answer is late."""
     load = {0: 20_000, 1000: 3_000, 3000: 20_000}
     history = play(
-        endpoint(load, cpu=CPU), cpu_job("a", 0, 29), cpu_job("b", 10, 16), nodes=1, how={"cpu_replicas": True}
+        endpoint(load, cpu=CPU),
+        cpu_job("a", 0, 29),
+        cpu_job("b", 10, 16),
+        nodes=1,
+        how={"replicas": ON_CPU},
     )
     assert {name for name, span in stays(history).items() if span == (1000, 3000)} == {"e.gpu-instead.0"}
     assert summarise(history).serving.late == 0

@@ -92,14 +92,14 @@ def test_parts_of_policies_that_read_run_times() -> None:
         "look-ahead": policy(policy=Policy(postpone=Postpone(rule="lookahead"))),
         "order srsf": policy(order="srsf"),
         "preempts srtf": policy(preempts="srtf"),
-        "parts of arrays by demand": policy(order="capacity", arrays=Arrays(by="user", parts="demand")),
+        "parts of arrays by demand": policy(order="capacity", divides=Arrays(rule="arrays", by="user", parts="demand")),
         "limit of restarts": policy(preempts="priority", restarts_max_thousandths=100),
     }
     for words, one in parts.items():
         missing = missing_estimates(world, one)
         assert missing is not None, words
         assert missing.read_by == (words,)
-    assert missing_estimates(world, policy(order="capacity", arrays=Arrays(by="user"))) is None
+    assert missing_estimates(world, policy(order="capacity", divides=Arrays(rule="arrays", by="user"))) is None
 
 
 def test_srtf_without_estimates_is_fcfs_and_the_summary_reports_it() -> None:
@@ -232,7 +232,7 @@ def test_errors_of_profiles_and_of_trials_are_scaled() -> None:
     made = scenario([], physics={"core_trial_noise_thousandths": 20}).model_copy(
         update={"endpoints": (Endpoint(id="e", gpu=gpu, latency_target_ms=1_000, load=load, until_ms=10),)}
     )
-    every = policy("best-fit", replica_load_percent=100)
+    every = policy("best-fit", replicas={"rule": "follow", "load_percent": 100})
     for factor, wanted, noise in ((0, 8, 0), (1, 4, 20), (2, 2, 40)):
         told = with_scaled_errors(made, factor)
         assert sum(job.service for job in simulate(told, every).jobs) == wanted

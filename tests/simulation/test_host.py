@@ -104,8 +104,8 @@ def cpu_job(run_ms: int, mbps: int) -> Job:
     return timed("cpu", 0, run_ms, gpus=0, kind="cpu", cpu_millicores=1000, memory_bandwidth_mbps=mbps)
 
 
-HALF = Throttle(by="cores")
-NOTICED = Throttle(by="cores", noticed_by="utilisation")
+HALF = Throttle(rule="throttle", by="cores")
+NOTICED = Throttle(rule="throttle", by="cores", noticed_by="utilisation")
 BANDWIDTH: list[tuple[dict[str, Any], list[Job], dict[str, int]]] = [
     # 90 of 75 GB/s: 1.2 times as long; by the end of the CPU job the other has done 1000 of its 2000 ms
     ({"bandwidth": "ignore"}, [gpu_job(2000, 30_000), cpu_job(1000, 60_000)], {"gpu": 2200, "cpu": 1200}),
@@ -116,14 +116,14 @@ BANDWIDTH: list[tuple[dict[str, Any], list[Job], dict[str, int]]] = [
     # a tenth is always left: 81 of 75 slow all by 1.08; 2160 / 10.8 are done, and 800 alone
     ({"bandwidth": "throttle"}, [gpu_job(2000, 75_000), cpu_job(1000, 60_000)], {"gpu": 2160, "cpu": 2960}),
     # SODA V-E: half of the cores use half of the bandwidth and take twice as long; the GPU job loses nothing
-    ({"throttle": HALF}, [gpu_job(4000, 30_000), cpu_job(1000, 60_000)], {"gpu": 4000, "cpu": 2000}),
+    ({"bandwidth": HALF}, [gpu_job(4000, 30_000), cpu_job(1000, 60_000)], {"gpu": 4000, "cpu": 2000}),
     # beside 60 GB/s it is 90 of 75, so that both take 1.2 times as long as they would
-    ({"throttle": HALF}, [gpu_job(4000, 60_000), cpu_job(1000, 60_000)], {"gpu": 4400, "cpu": 2400}),
+    ({"bandwidth": HALF}, [gpu_job(4000, 60_000), cpu_job(1000, 60_000)], {"gpu": 4400, "cpu": 2400}),
     # noticed by the utilisation of GPUs: 83 of 75 leave 90.4 %, 84 of 75 only 89.3 %; 10 % is a drop
-    ({"throttle": NOTICED}, [gpu_job(2000, 30_000), cpu_job(1000, 53_000)], {"gpu": 2107, "cpu": 1107}),
-    ({"throttle": NOTICED}, [gpu_job(2000, 30_000), cpu_job(1000, 54_000)], {"gpu": 2000, "cpu": 2000}),
+    ({"bandwidth": NOTICED}, [gpu_job(2000, 30_000), cpu_job(1000, 53_000)], {"gpu": 2107, "cpu": 1107}),
+    ({"bandwidth": NOTICED}, [gpu_job(2000, 30_000), cpu_job(1000, 54_000)], {"gpu": 2000, "cpu": 2000}),
     # without a GPU job no utilisation drops
-    ({"throttle": NOTICED}, [cpu_job(1000, 120_000)], {"cpu": 1600}),
+    ({"bandwidth": NOTICED}, [cpu_job(1000, 120_000)], {"cpu": 1600}),
 ]
 
 
@@ -131,8 +131,7 @@ BANDWIDTH: list[tuple[dict[str, Any], list[Job], dict[str, int]]] = [
 def test_bandwidth_that_is_too_much(fields: dict[str, Any], jobs: list[Job], expected: dict[str, int]) -> None:
     """Usable are 75 % of 100 GB/s: 75,000 MB/s."""
     world = scenario(jobs, physics={"memory_bandwidth_percent": 75}, machine={"memory_bandwidth_mbps": 100_000})
-    rules = {"bandwidth": "throttle", **fields} if "throttle" in fields else fields
-    assert ends(world, policy(**rules)) == expected
+    assert ends(world, policy(**fields)) == expected
 
 
 def test_a_gang_goes_at_the_pace_of_its_worst_node() -> None:

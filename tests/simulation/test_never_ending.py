@@ -78,7 +78,7 @@ def test_figures_count_those_that_never_end() -> None:
     [
         ({"gpu_models": ("H100",)}, policy(), "GPU model (H100)"),
         ({"utility_min_thousandths": 600, "utility_thousandths": 500}, policy(), "utility of at least 600/1000"),
-        ({"gpus": 4}, policy(order="capacity", arrays=Arrays(by="user")), "quota of queue"),
+        ({"gpus": 4}, policy(order="capacity", divides=Arrays(rule="arrays", by="user")), "quota of queue"),
     ],
 )
 def test_reasons(fields: dict[str, Any], scheduling: Any, words: str) -> None:

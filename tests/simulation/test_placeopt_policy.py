@@ -12,7 +12,7 @@ from placeopt import solve
 from placeopt.build import job, option, running
 from placeopt.check import violations
 from placeopt.model import Demand, Job, Slowdown
-from placeopt.scheduling import Goals, Scheduling, adapted, named_policy
+from placeopt.scheduling import Goals, Rule, Scheduling, adapted, named_policy
 from placeopt.simulation import Arrival, Endpoint, History, LoadStep, Replica, round_at, simulate, summarise
 
 PLACEOPT = named_policy("placeopt")
@@ -22,7 +22,7 @@ MINUTE = 60_000
 def with_goals(**weights: int) -> Scheduling:
     """Return ``placeopt`` with these goals alone."""
     none = {"completion": 0, "in_time": 0, "makespan": 0, "fairness": 0}
-    return PLACEOPT.model_copy(update={"goals": Goals(**{**none, **weights})})
+    return PLACEOPT.model_copy(update={"order": Goals(rule="urgency", **{**none, **weights})})
 
 
 def starts(history: History) -> dict[str, int | None]:
@@ -60,12 +60,17 @@ STATED: list[tuple[dict[str, Any], dict[str, Any]]] = [
 ]
 
 
+def names_of_rules(rules: Scheduling) -> dict[str, str]:
+    """Field -> name of the rule that it names."""
+    return {field: rule.rule for field, rule in rules if isinstance(rule, Rule)}
+
+
 @pytest.mark.parametrize(("fields", "expected"), STATED, ids=range(len(STATED)))
 def test_mechanisms_follow_what_the_scenario_states(fields: dict[str, Any], expected: dict[str, Any]) -> None:
     """Without a statement none is used; each statement switches on its own."""
     made = scenario(fields.pop("jobs", WHOLE_GPUS), **fields)
     found = adapted(PLACEOPT, made.setting())
-    used = {**dict(found.policy), **dict(found)}
+    used = {**dict(found.policy), **dict(found), **names_of_rules(found)}
     assert {name: used[name] for name in expected} == expected
     assert not found.adapts
     assert adapted(found, made.setting()) is found
@@ -89,7 +94,8 @@ def test_sisters_are_settings_of_one_policy(name: str, expected: dict[str, Any])
         for gpu_milli, share in ((1000, "exclusive"), (500, "fraction")):
             elastic = job("j", workers=2, workers_min=1, run_time_ms=1000, gpu_milli=gpu_milli)
             found = adapted(sister, scenario([elastic], physics={"restart_ms": restart_ms}).setting())
-            assert {field: getattr(found, field) for field in expected} == expected
+            used = {**dict(found), **names_of_rules(found)}
+            assert {field: used[field] for field in expected} == expected
             if "share_mode" not in sister.fixed:
                 assert found.policy.share_mode == share
 
@@ -145,7 +151,7 @@ def test_the_most_urgent_comes_first(
     full = timed("full", 0, at_ms, gpus=4, workers=9, cpu_millicores=CORES)
     held = running(full, [(f"n{i}", (0, 1, 2, 3)) for i in range(9)])
     made = scenario([full, *jobs], nodes=9, running=(held,)) if at_ms else scenario(jobs, nodes=9)
-    rules = policy("best-fit", order="urgency", preempts="priority", goals=Goals(**{"makespan": 0, **goals}))
+    rules = policy("best-fit", order=Goals(rule="urgency", **{"makespan": 0, **goals}), preempts="priority")
     simulate(made, rules, log=tmp_path / "log")
     started = next(line["start"] for line in log_lines(tmp_path / "log") if line["e"] == "round" and line["t"] == at_ms)
     assert " ".join(placed["job"] for placed in started).startswith(order)

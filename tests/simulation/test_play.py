@@ -21,8 +21,9 @@ FREE = Policy(
     weights=NO_COSTS,
     changes=Changes(moves_max=4, preemptions_max=4, shrinks_max=4, move_price=1, shrink_price_per_worker=1),
 )
-BY_USER = Arrays(by="user", borrow_percent=100)
-BY_SIZE = Arrays(by="size", parts="demand", borrow_percent=1000)
+LEVELS = {"rule": "las", "levels_gpu_s": (5, 30)}
+BY_USER = Arrays(rule="arrays", by="user", borrow_percent=100)
+BY_SIZE = Arrays(rule="arrays", by="size", parts="demand", borrow_percent=1000)
 CALM = [
     policy("fcfs", strict=True),
     policy("best-fit", name="srtf-calm", order="srtf"),
@@ -36,17 +37,17 @@ LIVELY = [
     Scheduling(name="whole", method="stranding", policy=FREE),
     Scheduling(name="exact", policy=FREE),
     policy("best-fit", name="priority", order="priority", preempts="priority"),
-    policy("best-fit", name="aging", order="priority", aging_ms=5000),
+    policy("best-fit", name="aging", order={"rule": "priority", "aging_ms": 5000}),
     policy("best-fit", name="inference", order="inference_first", preempts="inference"),
-    policy("best-fit", name="las", order="las", preempts="las", levels_gpu_s=(5, 30), quantum_ms=4000),
+    policy("best-fit", name="las", order=LEVELS, preempts={**LEVELS, "quantum_ms": 4000}),
     policy("best-fit", name="srtf", order="srtf", preempts="srtf"),
     policy("best-fit", name="srsf", order="srsf", preempts="srsf", restarts_max_thousandths=40),
-    policy("best-fit", name="capacity", order="capacity", arrays=BY_USER, preempts="capacity"),
-    policy("best-fit", name="arrays", order="drf", arrays=BY_SIZE, preempts="arrays"),
+    policy("best-fit", name="capacity", order="capacity", divides=BY_USER, preempts="capacity"),
+    policy("best-fit", name="arrays", order="drf", divides=BY_SIZE, preempts="arrays"),
     policy("best-fit", name="load", order="inference_first", elastic="load"),
     policy("best-fit", name="both", order="inference_first", elastic="load", preempts="inference"),
     policy("fcfs", name="pods", elastic="pods"),
-    policy("obp", name="watch", watch=Watch(after_ms=2000, one_by_one=True)),
+    policy("obp", name="watch", watch=Watch(rule="slowed", after_ms=2000, one_by_one=True)),
 ]
 """Policies that change running jobs, for jobs that do not slow each other."""
 PHYSICS = [{}, {"keeps_work": False}, {"checkpoint_ms": 3000}]
@@ -84,9 +85,9 @@ OVERCOMMIT = PLAIN.model_copy(update={"share_mode": "overcommit", "jobs_per_gpu_
 @pytest.mark.parametrize(
     "scheduling",
     [
-        policy("best-fit", name="las", order="las", preempts="las", levels_gpu_s=(5, 30), quantum_ms=2000),
+        policy("best-fit", name="las", order=LEVELS, preempts={**LEVELS, "quantum_ms": 2000}),
         policy("best-fit", name="srtf", order="srtf", preempts="srtf"),
-        policy("obp", name="watch", watch=Watch(after_ms=500, slower_percent=20), policy=OVERCOMMIT),
+        policy("obp", name="watch", watch=Watch(rule="slowed", after_ms=500, slower_percent=20), policy=OVERCOMMIT),
     ],
     ids=lambda one: one.name,
 )

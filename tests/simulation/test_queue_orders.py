@@ -126,7 +126,10 @@ def due_ms(job: Job) -> int:
 SORTED: dict[str, tuple[dict[str, Any], Callable[[Job], int]]] = {
     "fcfs": ({}, lambda job: 0),
     "priority": ({}, lambda job: -job.priority),
-    "priority with aging": ({"order": "priority", "aging_ms": 9000}, lambda job: job.arrival_ms - 9000 * job.priority),
+    "priority with aging": (
+        {"order": {"rule": "priority", "aging_ms": 9000}},
+        lambda job: job.arrival_ms - 9000 * job.priority,
+    ),
     "srtf": ({}, run_ms),
     "srsf": ({}, lambda job: run_ms(job) * max(1, asked(job)[0])),
     "min_min": ({}, due_ms),
@@ -137,15 +140,15 @@ SORTED: dict[str, tuple[dict[str, Any], Callable[[Job], int]]] = {
 """Order -> fields of the policy, and the key; ties by arrival."""
 USERS, GPUS = Owners(lambda job: job.user), Owners(lambda job: job.user, kinds=1)
 USER_ARRAYS, SIZE_ARRAYS = Owners(lambda job: job.user, "demand", 50), Owners(size, "equal", 150)
-BY_USER = Arrays(by="user", parts="demand", borrow_percent=50)
-BY_SIZE = Arrays(by="size", borrow_percent=150)
+BY_USER = Arrays(rule="arrays", by="user", parts="demand", borrow_percent=50)
+BY_SIZE = Arrays(rule="arrays", by="size", borrow_percent=150)
 OWNERS: dict[str, tuple[dict[str, Any], Owners, Owners | None]] = {
     "drf": ({"order": "drf"}, USERS, None),
-    "drf of GPUs": ({"order": "drf", "dominant": "gpu"}, GPUS, None),
-    "arrays by user": ({"order": "capacity", "arrays": BY_USER}, USER_ARRAYS, None),
-    "arrays by size": ({"order": "capacity", "arrays": BY_SIZE}, SIZE_ARRAYS, None),
+    "drf of GPUs": ({"order": {"rule": "drf", "dominant": "gpu"}}, GPUS, None),
+    "arrays by user": ({"order": "capacity", "divides": BY_USER}, USER_ARRAYS, None),
+    "arrays by size": ({"order": "capacity", "divides": BY_SIZE}, SIZE_ARRAYS, None),
     "arrays by size, fair": (
-        {"order": "drf", "arrays": BY_SIZE},
+        {"order": "drf", "divides": BY_SIZE},
         SIZE_ARRAYS,
         Owners(lambda job: (size(job), job.user)),
     ),
@@ -202,10 +205,11 @@ def attained_level(history: JobHistory, now: int) -> int:
     return sum(served >= 1_000_000 * bound for bound in (5, 30))
 
 
+LEVELS = {"rule": "las", "levels_gpu_s": (5, 30)}
 STOPS: dict[str, tuple[dict[str, Any], Callable[[Job, Job, int], bool]]] = {
     "priority": ({"order": "priority"}, lambda one, other, _: other.priority < one.priority),
     "inference": ({"order": "inference_first"}, lambda one, other, _: one.kind == "inference"),
-    "las": ({"order": "las", "levels_gpu_s": (5, 30), "quantum_ms": 1000}, lambda one, other, higher: higher > 0),
+    "las": ({"order": LEVELS, "preempts": {**LEVELS, "quantum_ms": 1000}}, lambda one, other, higher: higher > 0),
 }
 """Rule -> fields of the policy, and whether a job may stop another, whose level of service is that much higher."""
 
@@ -215,11 +219,11 @@ STOPS: dict[str, tuple[dict[str, Any], Callable[[Job, Job, int], bool]]] = {
 def test_nobody_waits_who_finds_room_where_others_may_be_stopped(world: Scenario, rule: str, mode: str) -> None:
     """After every round, also where rounds and evictions are left out that could not change anything."""
     fields, may_stop = STOPS[rule]
-    rules = policy("best-fit", policy=PLAIN.model_copy(update={"share_mode": mode}), preempts=rule, **fields)
+    rules = policy("best-fit", policy=PLAIN.model_copy(update={"share_mode": mode}), **{"preempts": rule, **fields})
     played = {job.job: job for job in simulate(world, rules).jobs}
     spans = {name: job.spans for name, job in played.items()}
     moments = {at for job in played.values() for at in (job.arrival_ms, *(span.end_ms for span in job.spans))}
-    if "quantum_ms" in fields:
+    if rule == "las":
         moments |= set(range(1000, max(moments), 1000))
     state = State(world, rules)
     for now in sorted(moments):
@@ -253,7 +257,7 @@ def test_clusters_of_similar_jobs_by_weight(
     jobs = [timed(name, scale * 1000 * at, 1, gpu_utilisation_percent=percent) for name, at, percent in kinds]
     full = timed("full", 0, end_ms, gpus=4, workers=2)
     held = (running(full, [("n0", (0, 1, 2, 3)), ("n1", (0, 1, 2, 3))]),)
-    rules = policy("best-fit", order="clusters", clusters=clusters, batch=batch)
+    rules = policy("best-fit", order={"rule": "clusters", "clusters": clusters, "batch": batch})
     simulate(scenario([full, *jobs], nodes=2, running=held), rules, log=tmp_path / "log")
     [started] = [line["start"] for line in log_lines(tmp_path / "log") if line["e"] == "round"]
     assert " ".join(placed["job"] for placed in started) == order

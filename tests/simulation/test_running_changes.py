@@ -38,9 +38,10 @@ def world_of(*jobs: Job | Arrival, nodes: int = 1, **physics: Any) -> Scenario:
 
 PRIORITY = policy("best-fit", order="priority", preempts="priority")
 INFERENCE = policy("best-fit", order="inference_first", preempts="inference")
-LAS = policy("best-fit", order="las", preempts="las", levels_gpu_s=(8,), quantum_ms=1000)
+LEVELS = {"rule": "las", "levels_gpu_s": (8,)}
+LAS = policy("best-fit", order=LEVELS, preempts={**LEVELS, "quantum_ms": 1000})
 SRTF = policy("best-fit", order="srtf", preempts="srtf")
-AGED = policy("best-fit", order="priority", aging_ms=1000)
+AGED = policy("best-fit", order={"rule": "priority", "aging_ms": 1000})
 LOAD, PODS = policy("best-fit", elastic="load"), policy("fcfs", elastic="pods")
 LOW_HIGH = [timed("low", 0, 5000, gpus=4), timed("high", 3000, 1000, gpus=4, priority=1)]
 HIGH = timed("high", 10, 10, gpus=4, priority=5)
@@ -134,15 +135,15 @@ def test_no_job_is_stopped_beyond_its_share_of_restarts(most: int | None, stops:
 
 def test_arrays_borrow_what_is_idle_and_give_it_back() -> None:
     """Two users with two GPUs each: one borrows all four, the other claims its two back from the last submitted."""
-    by_user = Arrays(by="user", borrow_percent=100)
-    arrays = policy("best-fit", order="capacity", arrays=by_user, preempts="capacity")
+    by_user = Arrays(rule="arrays", by="user", borrow_percent=100)
+    arrays = policy("best-fit", order="capacity", divides=by_user, preempts="capacity")
     jobs = [timed(f"a{i}", i, 9000, user="a") for i in range(4)]
     jobs += [timed("b", 1000, 500, gpus=2, user="b"), timed("b2", 1000, 500, user="b")]
     told = story(world_of(*jobs), arrays)
     assert told["b"] == [(1000, 1500, 1)]
     assert [len(told[f"a{i}"]) for i in range(4)] == [1, 1, 2, 2]
     assert told["b2"][0][0] == 1500, "its own part is in use, so it takes from nobody"
-    alone = policy("best-fit", order="capacity", arrays=Arrays(by="user"))
+    alone = policy("best-fit", order="capacity", divides=Arrays(rule="arrays", by="user"))
     assert [spans[0][0] for spans in story(world_of(*jobs), alone).values()] == [0, 1, 9000, 9001, 1000, 1500]
 
 
@@ -153,8 +154,8 @@ def test_small_and_cpu_jobs_borrow_and_large_ones_claim_their_part() -> None:
     Four small jobs hold 48 cores. A large one asks for more than its own third, and waits; a CPU job within its third
     stops the last submitted small one, which starts again after it. Inference stops whoever is where it goes.
     """
-    by_size = Arrays(by="size", borrow_percent=1000)
-    arrays = policy("best-fit", order="drf", arrays=by_size, preempts="arrays")
+    by_size = Arrays(rule="arrays", by="size", borrow_percent=1000)
+    arrays = policy("best-fit", order="drf", divides=by_size, preempts="arrays")
     jobs = [timed(f"small{i}", i, 9000, cpu_millicores=12_000, kind="training") for i in range(4)]
     jobs += [
         timed("large", 500, 500, gpus=4, kind="training"),
@@ -175,8 +176,8 @@ def test_rounds_in_which_nothing_can_change_are_counted_and_not_held() -> None:
     assert history.rounds.held > 3000 > 100 > len(history.rounds.wall_s)
 
 
-NODES = Arrays(by="size", parts="equal", borrow_percent=1_000_000, per_node=True)
-SODA = policy("best-fit", order="drf", preempts="node_arrays", arrays=NODES)
+NODES = Arrays(rule="arrays", by="size", parts="equal", borrow_percent=1_000_000, per_node=True)
+SODA = policy("best-fit", order="drf", preempts="node_arrays", divides=NODES)
 
 
 def cpu_job(name: str, arrival_ms: int, run_ms: int, cores: int) -> Job:
@@ -250,7 +251,7 @@ def test_a_newcomer_that_halves_a_speed_is_queued_again() -> None:
     The newcomer is looked at after a second, stopped, and comes back when the GPUs are free.
     """
     shared = PLAIN.model_copy(update={"share_mode": "overcommit", "jobs_per_gpu_max": 2})
-    watch = policy("fcfs", watch=Watch(after_ms=1000), policy=shared)
+    watch = policy("fcfs", watch=Watch(rule="slowed", after_ms=1000), policy=shared)
     jobs = (timed("there", 0, 4000, gpus=4, profile="a"), timed("new", 500, 1000, gpus=4, profile="b"))
     for excess, expected in ((1500, [(500, 1500, 1), (4600, 5200, 1)]), (500, [(500, 2000, 1)])):
         harm = (("a", "b", excess), ("b", "a", 500))
@@ -262,7 +263,7 @@ def test_a_newcomer_that_halves_a_speed_is_queued_again() -> None:
 def test_no_job_starts_while_a_newcomer_is_watched() -> None:
     """Four GPUs are free for the first; the second shares one of them, and the third waits until it was looked at."""
     shared = PLAIN.model_copy(update={"share_mode": "overcommit", "jobs_per_gpu_max": 3})
-    watch = policy("fcfs", watch=Watch(after_ms=1000, one_by_one=True), policy=shared)
+    watch = policy("fcfs", watch=Watch(rule="slowed", after_ms=1000, one_by_one=True), policy=shared)
     world = world_of(*(timed(name, at, 9000, gpus=4, gpu_utilisation_percent=30) for at, name in enumerate("abc")))
     assert [spans[0][0] for spans in story(world, watch).values()] == [0, 1, 1001]
 
@@ -276,15 +277,16 @@ def test_changes_are_refused_where_they_mean_nothing() -> None:
         simulate(world_of(timed("x", 0, 10)), policy("stranding", preempts="priority"))
     for fields, told in (
         ({"preempts": "las"}, "levels_gpu_s"),
-        ({"levels_gpu_s": (2, 1), "order": "las"}, "ascend"),
-        ({"preempts": "capacity"}, "arrays"),
-        ({"preempts": "arrays"}, "arrays"),
-        ({"order": "srtf", "arrays": Arrays(by="user")}, "'capacity' and 'drf'"),
-        ({"aging_ms": 5}, "aging_ms"),
+        ({"order": {"rule": "las", "levels_gpu_s": (2, 1)}}, "ascend"),
+        ({"order": LEVELS, "preempts": {"rule": "las", "levels_gpu_s": (2,)}}, "the same"),
+        ({"preempts": "capacity"}, "divides"),
+        ({"preempts": "arrays"}, "divides"),
+        ({"order": "srtf", "divides": Arrays(rule="arrays", by="user")}, "'capacity' and 'drf'"),
+        ({"order": {"rule": "srtf", "aging_ms": 5}}, "aging_ms"),
         ({"restarts_max_thousandths": 100}, "goes with preempts"),
         ({"rounds": "whole", "elastic": "load"}, "policy.changes"),
-        ({"order": "clusters", "clusters": 2}, "needs both"),
-        ({"order": "fcfs", "batch": 2}, "needs both"),
+        ({"order": {"rule": "clusters", "clusters": 2}}, "batch"),
+        ({"order": "capacity"}, "needs it"),
         ({"order": "drf", "strict": True}, "no first job"),
     ):
         with pytest.raises(ValueError, match=told):

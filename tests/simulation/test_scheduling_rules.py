@@ -1,5 +1,6 @@
 """Rules of policies by name: the built-in ones are complete, and Python code registers others."""
 
+import json
 import re
 from typing import Any
 
@@ -27,16 +28,35 @@ REGISTRIES = {"order": QUEUE_ORDERS, "preempts": PREEMPTION_RULES, "choice": OPT
 
 @pytest.mark.parametrize(("field", "registry"), REGISTRIES.items())
 def test_every_name_has_a_rule(field: str, registry: RuleRegistry[Any]) -> None:
-    """And every rule a name: the records list the names, the registries hold the rules."""
+    """A name that is none is refused with those that there are; the JSON Schema lists them, too."""
     with pytest.raises(ValidationError) as refused:
         policy(**{field: "none"})
     names = re.findall(r"'(\w+)'", refused.value.errors()[0]["msg"])
-    assert names == list(registry)
+    assert names == ["none", *registry]
+    stated = json.dumps(Scheduling.model_json_schema()["properties"][field])
+    assert all(f'"{name}"' in stated for name in registry)
+
+
+@pytest.mark.parametrize(
+    ("rule", "expected"),
+    [
+        ("fcfs", "a record with its name"),
+        ({}, "a record with its name"),
+        ({"rule": 3}, "a record with its name"),
+        ({"rule": "clusters", "clusters": 3}, r"order\.batch\n +Field required"),
+        ({"rule": "clusters", "clusters": 0, "batch": 1}, r"order\.clusters\n +Input should be greater"),
+        ({"rule": "fcfs", "batch": 1}, r"order\.batch\n +Extra inputs"),
+    ],
+)
+def test_parameters_stand_beside_the_name_of_their_rule(rule: Any, expected: str) -> None:
+    """What a rule does not have is refused where it stands."""
+    with pytest.raises(ValidationError, match=expected):
+        Scheduling(name="mine", rounds="each", order=rule)
 
 
 def test_a_registered_order_decides_which_job_starts() -> None:
     """Four GPUs are taken; when they come free, the widest job starts first, not the first to arrive."""
-    with pytest.raises(ValidationError, match=r"'fcfs', .*'inference_first'.*'capacity'"):
+    with pytest.raises(ValidationError, match=r"'most_gpus_first'; expected 'fcfs', .*'inference_first'.*'capacity'"):
         policy(order="most_gpus_first")
     most_gpus_first = sorted_by(lambda job: (-job.options[0].demand.gpus, job.arrival_ms))
     QUEUE_ORDERS.register("most_gpus_first", most_gpus_first)
@@ -45,7 +65,7 @@ def test_a_registered_order_decides_which_job_starts() -> None:
     assert [job.start_ms for job in simulate(scenario(jobs), rules).jobs] == [0, 2000, 1000]
     assert Scheduling.model_validate_json(rules.model_dump_json()) == rules
     assert missing_estimates(scenario(jobs), rules) is None
-    with pytest.raises(ValidationError, match=r"'capacity'.* or 'most_gpus_first' \["):
+    with pytest.raises(ValidationError, match=r"'capacity'.*, 'most_gpus_first' \["):
         policy(order="yours")
     with pytest.raises(BadArgument, match="order: there is a rule 'most_gpus_first' already"):
         QUEUE_ORDERS.register("most_gpus_first", most_gpus_first)

@@ -7,7 +7,8 @@ from typing import Literal
 
 from placeopt.model.instance import Slowdown
 from placeopt.model.policy import ShareMode
-from placeopt.scheduling.policy import Elastic, Preempts, Scheduling
+from placeopt.scheduling.policy import Scheduling
+from placeopt.scheduling.rules import Rule
 from placeopt.scheduling.setting import Setting
 
 LOOKAHEAD_GPUS = 32
@@ -33,13 +34,13 @@ def adapted(scheduling: Scheduling, setting: Setting) -> Scheduling:
         return scheduling
     fixed, policy = scheduling.fixed, scheduling.policy
     share_mode = policy.share_mode if "share_mode" in fixed else share_mode_for(setting)
-    preempts = scheduling.preempts if "preempts" in fixed else preemption_for(setting)
-    elastic = scheduling.elastic if "elastic" in fixed else resizing_for(setting)
+    preempts = scheduling.preempts if "preempts" in fixed else Rule(rule=preemption_for(setting))
+    elastic = scheduling.elastic if "elastic" in fixed else Rule(rule=resizing_for(setting))
     kept = {name: getattr(scheduling, name) for name in Scheduling.model_fields}
     if "rounds" not in fixed:
         looks_ahead = (
             any(_slows_without_sharing(slowdown) for slowdown in setting.beginning.slowdowns)
-            and (share_mode, preempts, elastic) == ("exclusive", "never", "asked")
+            and (share_mode, preempts.rule, elastic.rule) == ("exclusive", "never", "asked")
             and sum(setting.cluster.gpus_by_node.values()) <= LOOKAHEAD_GPUS
         )
         kept |= {"rounds": "whole", "method": "auto", "worth": "rate"} if looks_ahead else {"rounds": "each"}
@@ -49,10 +50,10 @@ def adapted(scheduling: Scheduling, setting: Setting) -> Scheduling:
     jobs_max = policy.jobs_per_gpu_max or JOBS_PER_GPU_MAX if share_mode == "overcommit" else None
     kept["policy"] = policy.model_copy(update={"share_mode": share_mode, "jobs_per_gpu_max": jobs_max})
     if kept["rounds"] == "whole":
-        preempts, elastic = "never", "asked"
-        kept |= {"order": None, "choice": "any", "apart_max_thousandths": None}
+        preempts, elastic = Rule(rule="never"), Rule(rule="asked")
+        kept |= {"order": None, "choice": Rule(rule="any"), "apart_max_thousandths": None}
     kept |= {"preempts": preempts, "elastic": elastic}
-    if preempts == "never":
+    if preempts.rule == "never":
         kept["restarts_max_thousandths"] = None
     return Scheduling.model_validate({**kept, "adapts": False, "fixed": ()})
 
@@ -67,7 +68,7 @@ def share_mode_for(setting: Setting) -> ShareMode:
     return "exclusive"
 
 
-def preemption_for(setting: Setting) -> Preempts:
+def preemption_for(setting: Setting) -> str:
     """Return which jobs stop others."""
     if not setting.prorates:
         return "never"
@@ -76,7 +77,7 @@ def preemption_for(setting: Setting) -> Preempts:
     return "host" if setting.serves else "never"
 
 
-def resizing_for(setting: Setting) -> Elastic:
+def resizing_for(setting: Setting) -> str:
     """Return how many workers elastic jobs get."""
     options = (option for arrival in setting.known for option in arrival.job.options)
     elastic = any(option.workers_min is not None for option in options)

@@ -4,9 +4,41 @@ from __future__ import annotations
 
 import heapq
 from bisect import bisect_right
+from typing import Annotated
+
+from pydantic import Field
+
+from placeopt.model.base import Milliseconds
+from placeopt.scheduling.policy import Scheduling
+from placeopt.scheduling.rules import Rule
 
 GPU_SECOND = 1_000_000
 """In thousandths of a GPU x milliseconds."""
+
+
+class Levels(Rule):
+    """Least attained service, by levels."""
+
+    levels_gpu_s: Annotated[tuple[Annotated[int, Field(ge=0, le=10**12)], ...], Field(min_length=1)]
+    """Attained service in GPU-seconds from which on a job is one level higher; ascending."""
+
+    def check(self, scheduling: Scheduling) -> None:
+        if list(self.levels_gpu_s) != sorted(set(self.levels_gpu_s)):
+            raise ValueError("levels_gpu_s: must ascend")
+        if len({rule.levels_gpu_s for rule in scheduling.rules if isinstance(rule, Levels)}) > 1:
+            raise ValueError("levels_gpu_s: order and preempts must state the same")
+
+
+class StoppingLevels(Levels):
+    """Jobs stop those of a higher level of attained service."""
+
+    quantum_ms: Annotated[Milliseconds, Field(ge=1)] | None = None
+    """A round is held at multiples of it while a job waits."""
+
+
+def levels_of(scheduling: Scheduling) -> tuple[int, ...]:
+    """Return the levels by which a policy orders or stops jobs; none: it does neither."""
+    return next((rule.levels_gpu_s for rule in scheduling.rules if isinstance(rule, Levels)), ())
 
 
 class AttainedService:

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Callable
 from typing import Literal
 
 from placeopt.errors import BadInput
+from placeopt.model import Job
+from placeopt.scheduling.rules import CORES
+from placeopt.scheduling.setting import Setting
 
 Category = Literal["vision", "language", "speech"]
 FIRST: dict[str, int] = {"vision": 3, "language": 5, "speech": 5}
@@ -95,3 +99,75 @@ def best_fit_cores(
         while best < most and at(best + 1) > at(best) + tolerance:
             best += 1
     return best, len(known)
+
+
+class CoreSearch:
+    """
+    The search in the loop: cores for each GPU of jobs, on the core curves of a setting.
+
+    It begins with the most cores per GPU that the user's earlier jobs of the category got, and measures as exactly as
+    ``core_trial_noise_thousandths`` says.
+
+    Attributes
+    ----------
+    node_cores
+        The most cores that a job can have on a node.
+    steps
+        Numbers of cores tried, for each search.
+    search_ms
+        Job -> the time that it loses by its search, which takes place when it has started: each trial lasts
+        ``core_trial_ms`` at the speed of its cores, instead of that of the cores found. Nothing is gained by a
+        trial with more cores than are found.
+    """
+
+    def __init__(self, setting: Setting) -> None:
+        self._curves = {curve.profile: curve for curve in setting.core_curves}
+        self.node_cores = max(
+            setting.hardware.machine_of(node).cpu_millicores // 1000 for node in setting.hardware.nodes
+        )
+        self._earlier: dict[tuple[str | None, str], int] = {}
+        self._trial_ms = setting.core_trial_ms
+        self._noise = setting.core_trial_noise_thousandths / 1000
+        self._setting = setting.beginning.name
+        self.steps: list[int] = []
+        self.search_ms: dict[str, int] = {}
+
+    def cores(self, job: Job) -> int:
+        """Return the cores for each GPU of a job, found by the search; 0 for one without a curve, or without GPUs."""
+        curve = self._curves.get(job.profile or "")
+        if curve is None or not any(option.demand.gpus for option in job.options):
+            return 0
+        gpus = max(option.demand.gpus for option in job.options)
+        most = max(1, self.node_cores // gpus)
+        owner = (job.user, curve.category or curve.profile)
+        earlier = self._earlier.get(owner)
+        if earlier is None and curve.category is None:
+            earlier = max(
+                1,
+                max(option.demand.cpu_millicores // option.demand.gpus for option in job.options if option.demand.gpus)
+                // 1000,
+            )
+        start = min(most, first_cores(curve.category, largest_before=earlier))
+        tried: list[int] = []
+
+        def measured(number: int) -> float:
+            tried.append(number)
+            speed = curve.speed(1000 * number)
+            return speed * (1 + self._error(job.id, number)) if self._noise else speed
+
+        cores, steps = best_fit_cores(measured, start, most=most)
+        self.steps.append(steps)
+        full = curve.speed(1000 * cores)
+        lost = sum(max(0, full - curve.speed(1000 * number)) for number in tried)
+        if self._trial_ms and lost:
+            self.search_ms.setdefault(job.id, self._trial_ms * lost // full)
+        self._earlier[owner] = max(cores, earlier or 0)
+        return cores
+
+    def _error(self, job: str, cores: int) -> float:
+        """Draw the relative error of a trial: the same for the same setting, job and cores."""
+        return random.Random(f"{self._setting} {job} {cores}").gauss(0, self._noise)  # noqa: S311
+
+
+CORES.register("asked", None)
+CORES.register("best_fit", CoreSearch)

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Iterator
+from typing import Annotated, Literal, Self
+
+from pydantic import Field, model_validator
 
 from placeopt.model import Cluster, Job, Placement
 from placeopt.model.queues import Queue as QueueRecord
@@ -14,7 +17,8 @@ from placeopt.scheduling.placement_amounts import (
     largest_share,
     requested_amounts,
 )
-from placeopt.scheduling.policy import Arrays
+from placeopt.scheduling.policy import Scheduling
+from placeopt.scheduling.rules import DIVISIONS, Rule
 from placeopt.scheduling.setting import ArrivingJob, Setting
 from placeopt.scheduling.waiting_queue import JobQueue, SortedQueue, by_arrival
 
@@ -99,6 +103,41 @@ class DrfQueue(JobQueue):
         self._shares.pop(user, None)
 
 
+class Arrays(Rule):
+    """
+    The cluster divided between arrays of jobs, each with a part of the GPUs, CPU and memory, and what it may borrow.
+
+    Everything that is idle may be borrowed up to ``borrow_percent`` of an array's own part.
+    """
+
+    by: Literal["queue", "user", "profile", "size"]
+    """
+    Which jobs are one array; ``size``: CPU jobs, jobs of fewer than 4 GPUs, and larger ones (SODA V-C). A job that
+    names nothing is in an array with others that do not.
+    """
+    parts: Literal["equal", "demand"] = "equal"
+    """How large the parts are: all alike, or as the GPU time (CPU time, memory) that jobs known at first ask for."""
+    borrow_percent: Annotated[int, Field(ge=0, le=1_000_000)] = 0
+    """Idle resources that an array may borrow, in percent of its own part."""
+    per_node: bool = False
+    """
+    With ``size``: nodes belong to the small or the large jobs, by the parts, and of every node's cores CPU jobs have
+    their part (SODA V-C); a job is placed within its own array first. False: parts of the cluster alone.
+    """
+
+    @model_validator(mode="after")
+    def _by_size(self) -> Self:
+        if self.per_node and self.by != "size":
+            raise ValueError(f"per_node: goes with by 'size', not {self.by!r}")
+        return self
+
+    def check(self, scheduling: Scheduling) -> None:
+        if scheduling.order is None or scheduling.order.rule not in ("capacity", "drf"):
+            raise ValueError("divides: goes with the orders 'capacity' and 'drf'")
+        if scheduling.policy.queues:
+            raise ValueError("divides: makes the policy's queues; leave policy.queues empty")
+
+
 class ArrayDivision:
     """
     The arrays of a setting: the array of each job, and the part of the cluster of each array.
@@ -144,11 +183,18 @@ class ArrayDivision:
         """Return the array of a job, as the id of a queue."""
         return self._names[self._key(job)]
 
+    def queue(self, cluster: Cluster, *, fair: bool) -> JobQueue:
+        """Return an empty queue of arrays; see `Division`."""
+        return JobArrayQueue(cluster, self, fair=fair)
+
     def _key(self, job: Job) -> str:
         if self._by == "size":
             return size_of(job)
         named = {"queue": job.queue, "user": job.user, "profile": job.profile}[self._by]
         return "" if named is None else f"={named}"
+
+
+DIVISIONS.register("arrays", ArrayDivision, Arrays)
 
 
 class JobArrayQueue(DrfQueue):

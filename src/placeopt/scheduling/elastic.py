@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from placeopt.model import Job, Option, Placement
 from placeopt.scheduling.free_resources import FreeResources
 from placeopt.scheduling.placement_amounts import with_added_worker, workers_of
-from placeopt.scheduling.policy import ELASTIC_NAMES
-from placeopt.scheduling.rule_registry import RuleRegistry
+from placeopt.scheduling.rules import ELASTIC_RULES
 
 
 @dataclass(frozen=True)
@@ -32,11 +31,9 @@ class ElasticRule:
         return self.assembles or self.follows_load
 
 
-ELASTIC_RULES: RuleRegistry[ElasticRule] = RuleRegistry(
-    ELASTIC_NAMES,
-    {"asked": ElasticRule(), "pods": ElasticRule(assembles=True), "load": ElasticRule(follows_load=True)},
-)
-"""Name -> rule; ``pods`` is Kubernetes' way, ``load`` that of DynamoML."""
+ELASTIC_RULES.register("asked", ElasticRule())
+ELASTIC_RULES.register("pods", ElasticRule(assembles=True))  # Kubernetes' way
+ELASTIC_RULES.register("load", ElasticRule(follows_load=True))  # DynamoML's
 
 
 @dataclass

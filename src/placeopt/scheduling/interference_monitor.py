@@ -3,9 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from typing import Annotated
+
+from pydantic import Field
 
 from placeopt.model import Placement
-from placeopt.scheduling.policy import Watch
+from placeopt.model.base import Milliseconds
+from placeopt.scheduling.rules import WATCHES, Rule
+
+
+class Watch(Rule):
+    """
+    When newcomers that slow others are queued again (Horus's baseline PAB).
+
+    A started job is checked once: if a job that shares some of its GPUs has lost this much speed since, the newcomer
+    is stopped and queued again, at the end.
+    """
+
+    after_ms: Annotated[Milliseconds, Field(ge=1)] = 60_000
+    """Time from the start of the job to the check."""
+    slower_percent: Annotated[int, Field(ge=1, le=99)] = 50
+    """Loss of speed at which the newcomer is stopped."""
+    one_by_one: bool = False
+    """Whether no other job starts before a newcomer has been checked."""
 
 
 class InterferenceMonitor:
@@ -57,6 +77,9 @@ class InterferenceMonitor:
         """Return whether a neighbour has lost too much speed; ``before``: earlier slowdowns of those that still run."""
         speed = 100 - self._watch.slower_percent
         return any(slowdown(other) * speed >= 100 * then for other, then in before.items())
+
+
+WATCHES.register("slowed", InterferenceMonitor, Watch)
 
 
 def gpus_of(placement: Placement) -> list[tuple[str, str]]:

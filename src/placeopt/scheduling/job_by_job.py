@@ -9,15 +9,16 @@ from placeopt.edits import Step
 from placeopt.live_cluster.engine import Engine
 from placeopt.model import Hold, Job, Node, Placement, Running
 from placeopt.problem.classes import class_key
+from placeopt.scheduling.attained_service import StoppingLevels
 from placeopt.scheduling.decision import Decision, RoundView
+from placeopt.scheduling.division import NodeDivision
 from placeopt.scheduling.elastic import ElasticJob, grow_jobs
 from placeopt.scheduling.evictions import PreemptionPolicy
-from placeopt.scheduling.node_arrays import NodeArrays
 from placeopt.scheduling.placement_amounts import requested_amounts
 from placeopt.scheduling.policy import Scheduling
 from placeopt.scheduling.preemption_policy import PreemptionContext, Request
-from placeopt.scheduling.preemption_rules import PREEMPTION_RULES
 from placeopt.scheduling.queue_state import QueueState
+from placeopt.scheduling.rules import PREEMPTION_RULES
 from placeopt.scheduling.scheduler import Stopped
 from placeopt.scheduling.setting import Setting
 from placeopt.scheduling.spread import Spread
@@ -47,6 +48,8 @@ class JobByJob(QueueState):
         if rule.stops_jobs or takes_workers:
             context = PreemptionContext(self._restart_ms, self._service, self._queue, self._resources, self.waiting)
             self._preemption = PreemptionPolicy(rule(context), self._resources, takes_workers=takes_workers)
+        stops = scheduling.preempts
+        self._quantum_ms = stops.quantum_ms if isinstance(stops, StoppingLevels) else None
         self._no_evictions: dict[Hashable, Hashable] = {}
         """Kinds of jobs for which no evictions made room, and what these depended on."""
         self._classes: dict[Hashable, int] = {}
@@ -62,7 +65,7 @@ class JobByJob(QueueState):
         """Whether another round now would change nothing either."""
         self._skipping_ms: int | None = None
         """The last round, if rounds at a quantum are left out since."""
-        self._by_urgency = queue if isinstance(queue, UrgencyQueue) and scheduling.choice == "urgency" else None
+        self._by_urgency = queue if isinstance(queue, UrgencyQueue) and scheduling.choice.rule == "urgency" else None
         self._overcommits = self.policy.share_mode == "overcommit"  # jobs may hold more than there is
 
     @property
@@ -80,7 +83,7 @@ class JobByJob(QueueState):
         """Return when a newcomer is examined, or the next quantum begins while a job waits."""
         if self._monitor is not None:
             return self._monitor.next_ms
-        quantum = self._scheduling.quantum_ms
+        quantum = self._quantum_ms
         if quantum is None or not self._queue.num_jobs:
             return None
         wake = now_ms - now_ms % quantum + quantum
@@ -91,7 +94,7 @@ class JobByJob(QueueState):
         return None if until is None else max(wake, -(-until // quantum) * quantum)
 
     def num_rounds_skipped(self, now_ms: int) -> int:
-        since, quantum = self._skipping_ms, self._scheduling.quantum_ms
+        since, quantum = self._skipping_ms, self._quantum_ms
         self._skipping_ms = None
         return 0 if since is None or quantum is None else (now_ms - 1) // quantum - since // quantum
 
@@ -254,16 +257,16 @@ class JobByJob(QueueState):
         full = not self._overcommits and self._least_milli[shape] > self._resources.gpu_milli
         if shape in self._retry_filter.closed or full or self._retry_filter.cannot_fit(shape):
             return self._place_smaller(job)
-        placement = self._place_at_home(job, self._node_arrays) if self._node_arrays is not None else None
+        placement = self._place_at_home(job, self._divided_nodes) if self._divided_nodes is not None else None
         placement = placement or self._try(job)
         if placement is None:
             self._retry_filter.failed(shape)
         return placement or self._place_smaller(job)
 
-    def _place_at_home(self, job: str, arrays: NodeArrays) -> Placement | None:
+    def _place_at_home(self, job: str, nodes_divided: NodeDivision) -> Placement | None:
         """Place a job within its own array, on the nodes that this has."""
         record = self._engine_jobs[job]
-        nodes = arrays.home(record, self._resources)
+        nodes = nodes_divided.home(record, self._resources)
         if not nodes:
             return None
         there = record.with_conditions(nodes_allowed=nodes)

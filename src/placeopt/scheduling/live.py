@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Mapping
 
 from placeopt.errors import BadInput
 from placeopt.live_cluster.edits import BESIDE_NODES
 from placeopt.live_cluster.engine import Engine
 from placeopt.model import Instance, Plan, Policy
 from placeopt.scheduling.adapt import adapted
-from placeopt.scheduling.drf_queue import ArrayDivision
+from placeopt.scheduling.division import division_of
 from placeopt.scheduling.live_queue import LiveQueue, submitted
 from placeopt.scheduling.live_rounds import LiveRounds
 from placeopt.scheduling.placement_amounts import Amounts
@@ -32,7 +33,7 @@ def scheduling_in(given: Scheduling, setting: Setting) -> Scheduling:
     """Return a policy as it is in a cluster: what its policy of rounds leaves out is as the host's says."""
     host = setting.beginning.policy
     left_out = host.model_fields_set - given.policy.model_fields_set - {"name"}
-    if given.arrays is not None:
+    if given.divides is not None:
         left_out -= {"queues"}
     name = given.policy.name if "name" in given.policy.model_fields_set else given.name
     policy = given.policy.model_copy(update={"name": name, **{field: getattr(host, field) for field in left_out}})
@@ -66,7 +67,7 @@ class LiveScheduler:
         self._engine, self._given, self._restart_ms = engine, scheduling, restart_ms
         self._live: LiveRounds | LiveQueue | None = None
         self._scheduling = scheduling
-        self._parts: dict[str, Amounts] | None = None
+        self._parts: Mapping[str, Amounts] | None = None
         """Of the policy's arrays: they follow the jobs that are there."""
         self.before: Instance | None = None
         """The last reading."""
@@ -90,7 +91,8 @@ class LiveScheduler:
         """Take a reading."""
         setting = setting_of(now, self._restart_ms)
         scheduling = scheduling_in(self._given, setting)
-        parts = None if scheduling.arrays is None else ArrayDivision(setting, scheduling.arrays).by_jobs
+        division = division_of(setting, scheduling)
+        parts = None if division is None else division.by_jobs
         is_new = self.before is None or parts != self._parts or self._is_new(self.before, now, scheduling)
         if self._live is None or is_new:
             self._scheduling, self._parts = scheduling, parts

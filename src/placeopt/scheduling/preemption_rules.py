@@ -5,16 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterable, Iterator
 
 from placeopt.model import Job, Option
-from placeopt.scheduling.drf_queue import JobArrayQueue
+from placeopt.scheduling.attained_service import StoppingLevels
+from placeopt.scheduling.drf_queue import Arrays, JobArrayQueue
 from placeopt.scheduling.placement_amounts import (
     Amounts,
     amounts_of,
     gpu_milli_of,
     requested_amounts,
 )
-from placeopt.scheduling.policy import PREEMPTION_NAMES
+from placeopt.scheduling.policy import Scheduling
 from placeopt.scheduling.preemption_policy import Candidate, PreemptionContext, PreemptionRule, Request
-from placeopt.scheduling.rule_registry import RuleRegistry
+from placeopt.scheduling.rules import PREEMPTION_RULES, Rule
 from placeopt.scheduling.waiting_queue import lacks_run_time
 
 
@@ -269,21 +270,32 @@ def _with_more(candidates: list[Candidate], amount: Callable[[Candidate], int], 
     return [candidate for have, candidate in sorted(amounts, key=lambda entry: -entry[0]) if have > least]
 
 
-PREEMPTION_RULES: RuleRegistry[type[PreemptionRule]] = RuleRegistry(
-    PREEMPTION_NAMES,
-    {
-        "never": NoPreemption,
-        "inference": InferenceFirst,
-        "priority": LowerPriority,
-        "las": HigherServiceLevel,
-        "srtf": LongerRunTimeLeft,
-        "srsf": MoreServiceLeft,
-        "priced": InferenceThenService,
-        "host": GpuJobsFirst,
-        "capacity": BeyondPart,
-        "arrays": InferenceThenParts,
-        "node_capacity": BeyondNodePart,
-        "node_arrays": InferenceThenNodeParts,
-    },
-)
-"""Name -> class of the rule."""
+class OfArrays(Rule):
+    """Jobs stop what arrays hold beyond their parts."""
+
+    def check(self, scheduling: Scheduling) -> None:
+        if scheduling.divides is None:
+            raise ValueError(f"preempts: {self.rule!r} goes with divides")
+
+
+class OfNodeArrays(OfArrays):
+    """Jobs stop what borrows of their arrays on a node."""
+
+    def check(self, scheduling: Scheduling) -> None:
+        super().check(scheduling)
+        if not isinstance(scheduling.divides, Arrays) or not scheduling.divides.per_node:
+            raise ValueError(f"preempts: {self.rule!r} goes with divides.per_node")
+
+
+PREEMPTION_RULES.register("never", NoPreemption)
+PREEMPTION_RULES.register("inference", InferenceFirst)
+PREEMPTION_RULES.register("priority", LowerPriority)
+PREEMPTION_RULES.register("las", HigherServiceLevel, StoppingLevels)
+PREEMPTION_RULES.register("srtf", LongerRunTimeLeft)
+PREEMPTION_RULES.register("srsf", MoreServiceLeft)
+PREEMPTION_RULES.register("priced", InferenceThenService)
+PREEMPTION_RULES.register("host", GpuJobsFirst)
+PREEMPTION_RULES.register("capacity", BeyondPart, OfArrays)
+PREEMPTION_RULES.register("arrays", InferenceThenParts, OfArrays)
+PREEMPTION_RULES.register("node_capacity", BeyondNodePart, OfNodeArrays)
+PREEMPTION_RULES.register("node_arrays", InferenceThenNodeParts, OfNodeArrays)

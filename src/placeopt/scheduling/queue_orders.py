@@ -4,13 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Annotated, Literal, cast
+
+from pydantic import Field
 
 from placeopt.model import Job
-from placeopt.scheduling.drf_queue import ArrayDivision, DrfQueue, JobArrayQueue
-from placeopt.scheduling.policy import ORDER_NAMES, Scheduling
-from placeopt.scheduling.rule_registry import RuleRegistry
+from placeopt.model.base import Milliseconds
+from placeopt.scheduling.attained_service import Levels
+from placeopt.scheduling.division import Division
+from placeopt.scheduling.drf_queue import DrfQueue
+from placeopt.scheduling.policy import Scheduling
+from placeopt.scheduling.rules import QUEUE_ORDERS, Rule
 from placeopt.scheduling.setting import Setting
-from placeopt.scheduling.urgency_queue import UrgencyQueue
+from placeopt.scheduling.urgency_queue import Goals, UrgencyQueue
 from placeopt.scheduling.waiting_queue import (
     JobQueue,
     Key,
@@ -28,7 +34,7 @@ from placeopt.scheduling.waiting_queue import (
     lacks_latency,
     lacks_run_time,
 )
-from placeopt.scheduling.weighted_fair_queue import WeightedFairQueue
+from placeopt.scheduling.weighted_fair_queue import Clusters, WeightedFairQueue
 
 
 @dataclass(frozen=True)
@@ -37,8 +43,8 @@ class QueueContext:
 
     setting: Setting
     scheduling: Scheduling
-    arrays: ArrayDivision | None
-    """None: the policy divides the cluster into no arrays."""
+    division: Division | None
+    """None: the policy divides the cluster into no parts."""
     service_level: Callable[[str], int]
     """Returns the level of attained service of a job."""
     is_service: Callable[[str], bool]
@@ -79,44 +85,83 @@ def sorted_by(key: Callable[[Job], Key], lacks_estimate: LacksEstimate | None = 
 
 def _by_dominant_share(context: QueueContext) -> JobQueue:
     cluster = context.setting.cluster
-    if context.arrays is not None:
-        return JobArrayQueue(cluster, context.arrays, fair=True)
-    return DrfQueue(cluster, gpus_alone=context.scheduling.dominant == "gpu")
+    if context.division is not None:
+        return context.division.queue(cluster, fair=True)
+    order = context.scheduling.order
+    return DrfQueue(cluster, gpus_alone=isinstance(order, DominantShare) and order.dominant == "gpu")
+
+
+def _by_priority(context: QueueContext) -> JobQueue:
+    order = context.scheduling.order
+    return SortedQueue(by_aged_priority(order.aging_ms if isinstance(order, Priority) else None))
+
+
+def _by_level(context: QueueContext) -> JobQueue:
+    return SortedQueue(lambda job: (context.service_level(job.id), job.arrival_ms))
+
+
+def _by_clusters(context: QueueContext) -> JobQueue:
+    order = cast(Clusters, context.scheduling.order)
+    return WeightedFairQueue(order.clusters, order.batch)
 
 
 def _by_array(context: QueueContext) -> JobQueue:
-    if context.arrays is None:
+    if context.division is None:
         return SortedQueue(by_arrival)
-    return JobArrayQueue(context.setting.cluster, context.arrays)
+    return context.division.queue(context.setting.cluster, fair=False)
 
 
 def _by_urgency(context: QueueContext) -> JobQueue:
-    scheduling = context.scheduling
-    until_end = scheduling.preempts == "never"
-    return UrgencyQueue(context.setting.cluster, scheduling.goals, context.is_service, until_end=until_end)
+    goals, until_end = cast(Goals, context.scheduling.order), context.scheduling.preempts.rule == "never"
+    return UrgencyQueue(context.setting.cluster, goals, context.is_service, until_end=until_end)
 
 
-QUEUE_ORDERS: RuleRegistry[QueueOrder] = RuleRegistry(
-    ORDER_NAMES,
-    {
-        "fcfs": sorted_by(by_arrival),
-        "priority": QueueOrder(lambda context: SortedQueue(by_aged_priority(context.scheduling.aging_ms))),
-        "srtf": sorted_by(by_run_time, lacks_run_time),
-        "srsf": sorted_by(by_service, lacks_run_time),
-        "urgency": QueueOrder(_by_urgency, lacks_run_time),
-        "min_min": sorted_by(by_completion, lacks_completion_time),
-        "arrival_ect": sorted_by(by_arrival_and_completion, lacks_completion_time),
-        "swaf": sorted_by(by_allowance, lacks_latency),
-        "drf": QueueOrder(_by_dominant_share),
-        "clusters": QueueOrder(
-            lambda context: WeightedFairQueue(context.scheduling.clusters or 1, context.scheduling.batch or 1)
-        ),
-        "las": QueueOrder(lambda context: SortedQueue(lambda job: (context.service_level(job.id), job.arrival_ms))),
-        "inference_first": sorted_by(inference_first),
-        "capacity": QueueOrder(_by_array),
-    },
-)
-"""Name -> order."""
+class Priority(Rule):
+    """The highest priority first."""
+
+    aging_ms: Annotated[Milliseconds, Field(ge=1)] | None = None
+    """Waiting time that counts as much as one unit of priority. None: no aging."""
+
+
+class DominantShare(Rule):
+    """The user with the least dominant share first; of a divided cluster that is the order of each array's own jobs."""
+
+    dominant: Literal["largest", "gpu"] = "largest"
+    """
+    What a user's dominant share is of: the resource of which the user has the largest part, or GPUs alone (SODA's
+    KELP-DRF). Arrays are compared by the largest.
+    """
+
+    def check(self, scheduling: Scheduling) -> None:
+        if scheduling.strict:
+            raise ValueError("strict: 'drf' weighs queues against each other; there is no first job to wait for")
+        if self.dominant != "largest" and scheduling.divides is not None:
+            raise ValueError("dominant: goes with a cluster that is not divided")
+
+
+class ArrayShare(Rule):
+    """The array that holds least of its part first."""
+
+    def check(self, scheduling: Scheduling) -> None:
+        if scheduling.divides is None:
+            raise ValueError("divides: the order 'capacity' needs it")
+        if scheduling.strict:
+            raise ValueError("strict: arrays are weighed against each other; there is no first job to wait for")
+
+
+QUEUE_ORDERS.register("fcfs", sorted_by(by_arrival))
+QUEUE_ORDERS.register("priority", QueueOrder(_by_priority), Priority)
+QUEUE_ORDERS.register("srtf", sorted_by(by_run_time, lacks_run_time))
+QUEUE_ORDERS.register("srsf", sorted_by(by_service, lacks_run_time))
+QUEUE_ORDERS.register("urgency", QueueOrder(_by_urgency, lacks_run_time), Goals)
+QUEUE_ORDERS.register("min_min", sorted_by(by_completion, lacks_completion_time))
+QUEUE_ORDERS.register("arrival_ect", sorted_by(by_arrival_and_completion, lacks_completion_time))
+QUEUE_ORDERS.register("swaf", sorted_by(by_allowance, lacks_latency))
+QUEUE_ORDERS.register("drf", QueueOrder(_by_dominant_share), DominantShare)
+QUEUE_ORDERS.register("clusters", QueueOrder(_by_clusters), Clusters)
+QUEUE_ORDERS.register("las", QueueOrder(_by_level), Levels)
+QUEUE_ORDERS.register("inference_first", sorted_by(inference_first))
+QUEUE_ORDERS.register("capacity", QueueOrder(_by_array), ArrayShare)
 
 
 def queue_order(scheduling: Scheduling) -> QueueOrder:

@@ -8,18 +8,18 @@ from collections.abc import Hashable, Iterable, Mapping
 from placeopt.errors import BadInput
 from placeopt.live_cluster.engine import Engine
 from placeopt.model import Job, Option, Placement
-from placeopt.scheduling.attained_service import AttainedService
+from placeopt.scheduling.attained_service import AttainedService, levels_of
 from placeopt.scheduling.decision import Decision, RoundView
-from placeopt.scheduling.drf_queue import ArrayDivision
-from placeopt.scheduling.elastic import ELASTIC_RULES, with_workers
+from placeopt.scheduling.division import division_of
+from placeopt.scheduling.elastic import with_workers
 from placeopt.scheduling.evictions import RunningCandidates
 from placeopt.scheduling.free_resources import FreeResources
-from placeopt.scheduling.interference_monitor import InterferenceMonitor
 from placeopt.scheduling.placement_amounts import gpu_milli_of, workers_of
 from placeopt.scheduling.policy import Scheduling
 from placeopt.scheduling.preemption_policy import Candidate
 from placeopt.scheduling.queue_orders import QueueContext, queue_order
 from placeopt.scheduling.retry_filter import RetryFilter
+from placeopt.scheduling.rules import ELASTIC_RULES, WATCHES
 from placeopt.scheduling.scheduler import Scheduler
 from placeopt.scheduling.setting import Setting
 
@@ -36,11 +36,11 @@ class QueueState(Scheduler):
     """
 
     def __init__(self, engine: Engine, setting: Setting, scheduling: Scheduling) -> None:
-        self._arrays = None if scheduling.arrays is None else ArrayDivision(setting, scheduling.arrays)
-        self._node_arrays = None if self._arrays is None else self._arrays.nodes
+        self._division = division_of(setting, scheduling)
+        self._divided_nodes = None if self._division is None else self._division.nodes
         policy = scheduling.policy
-        if self._arrays is not None:
-            policy = policy.model_copy(update={"queues": self._arrays.queues})
+        if self._division is not None:
+            policy = policy.model_copy(update={"queues": self._division.queues})
         super().__init__(engine, setting, scheduling, policy)
         if scheduling.changes_jobs and scheduling.method in MIX_METHODS:
             raise BadInput(
@@ -48,11 +48,11 @@ class QueueState(Scheduler):
                 "running jobs could not be repeated from a log; take 'best-fit', 'fcfs', 'obp' or another"
             )
         self._now_ms = setting.beginning.now_ms
-        self._service = AttainedService(scheduling.levels_gpu_s)
+        self._service = AttainedService(levels_of(scheduling))
         context = QueueContext(
             setting=setting,
             scheduling=scheduling,
-            arrays=self._arrays,
+            division=self._division,
             service_level=lambda job: self._service.level(job, self._now_ms),
             is_service=lambda job: self._arrivals[job].service,
         )
@@ -68,9 +68,10 @@ class QueueState(Scheduler):
         """Jobs that this round has touched -> where they were when it began."""
         self._started: set[str] = set()
         """Jobs that start in this round."""
-        self._monitor = None if scheduling.watch is None else InterferenceMonitor(scheduling.watch)
+        watch = scheduling.watch
+        self._monitor = None if watch is None else WATCHES[watch](watch)
         self._resources = FreeResources(setting.cluster, policy)
-        by_amounts = not self._elastic_rule.resizes and scheduling.watch is None
+        by_amounts = not self._elastic_rule.resizes and watch is None
         self._retry_filter = RetryFilter(self._resources, policy, by_amounts=by_amounts)
         self._resizable: dict[str, None] = {}
         """Running jobs that may have more or fewer workers, in order of start."""
@@ -104,7 +105,7 @@ class QueueState(Scheduler):
         return (self._jobs[name] for name in self._shape_of)
 
     def queued(self, job: Job) -> Job:
-        queue = job.queue if self._arrays is None else self._arrays.of(job)
+        queue = job.queue if self._division is None else self._division.of(job)
         return job if queue == job.queue else job.model_copy(update={"queue": queue})
 
     def learn_from(self, earlier: QueueState, now_ms: int) -> None:
@@ -198,8 +199,8 @@ class QueueState(Scheduler):
         self._queue.update_held(self._jobs[job], placement, 1)
         self._service.start(job, gpu_milli_of(placement), self._now_ms if since_ms is None else since_ms)
         self._resources.take(placement, option.demand)
-        if self._node_arrays is not None:
-            self._node_arrays.hold(self._jobs[job], placement, 1)
+        if self._divided_nodes is not None:
+            self._divided_nodes.hold(self._jobs[job], placement, 1)
         if option.workers_min is not None and self._elastic_rule.resizes:
             self._resizable[job] = None
         if self._monitor is not None:
@@ -212,8 +213,8 @@ class QueueState(Scheduler):
         self._queue.update_held(self._jobs[job], placement, -1)
         self._service.stop(job, self._now_ms)
         self._resources.take(placement, self._option(placement).demand, -1)
-        if self._node_arrays is not None:
-            self._node_arrays.hold(self._jobs[job], placement, -1)
+        if self._divided_nodes is not None:
+            self._divided_nodes.hold(self._jobs[job], placement, -1)
         self._retry_filter.freed(placement)
         self._resizable.pop(job, None)
         if self._monitor is not None:

@@ -7,7 +7,8 @@ from collections.abc import Callable, Iterable
 from placeopt.model import Cluster, Job, Option
 from placeopt.model.base import MAX_VALUE
 from placeopt.scheduling.policy import Scheduling
-from placeopt.scheduling.resource_estimator import OPTION_CHOICES, best_option
+from placeopt.scheduling.resource_estimator import best_option
+from placeopt.scheduling.rules import OPTION_CHOICES
 
 VALUE_OF_MS = 10**11
 """Value of a job of one millisecond where the value of a job is its rate."""

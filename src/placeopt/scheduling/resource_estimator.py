@@ -2,59 +2,43 @@
 
 from __future__ import annotations
 
-import random
 from collections.abc import Callable
 
 from placeopt.heuristics.job_orders import cost_of, latency_of, nodes_of, rate_of
 from placeopt.model import Cluster, Job, Option
-from placeopt.scheduling.core_curve import CoreCurve
-from placeopt.scheduling.core_search import best_fit_cores, first_cores
-from placeopt.scheduling.policy import CHOICE_NAMES, Scheduling
-from placeopt.scheduling.rule_registry import RuleRegistry
+from placeopt.scheduling.policy import Scheduling
+from placeopt.scheduling.rules import CORES, OPTION_CHOICES, Rule
 from placeopt.scheduling.setting import Setting
+from placeopt.scheduling.urgency_queue import Goals
 
 
 class ResourceEstimator:
     """
     Jobs with the cores that a policy chooses, and without the bandwidth that it ignores.
 
-    Cores are found by SODA's search, which begins with the most cores per GPU that the user's earlier jobs of the
-    category got. It measures on the setting's curve, as exactly as ``core_trial_noise_thousandths`` says.
-
     Attributes
     ----------
     steps
         Numbers of cores tried, for each search.
     search_ms
-        Job -> the time that it loses by its search, which takes place when it has started: each trial lasts
-        ``core_trial_ms`` at the speed of its cores, instead of that of the cores found. Nothing is gained by a
-        trial with more cores than are found.
+        Job -> the time that it loses by its search.
     """
 
     def __init__(self, setting: Setting, scheduling: Scheduling) -> None:
-        self._curves = {curve.profile: curve for curve in setting.core_curves}
-        self._best_fit = scheduling.cores == "best_fit" and bool(self._curves)
-        self._bandwidth = scheduling.bandwidth
-        self._node_cores = max(
-            setting.hardware.machine_of(node).cpu_millicores // 1000 for node in setting.hardware.nodes
-        )
-        self._earlier: dict[tuple[str | None, str], int] = {}
+        search = CORES[scheduling.cores]
+        self._search = None if search is None or not setting.core_curves else search(setting)
+        self._bandwidth = scheduling.bandwidth.rule
         self._known: dict[tuple[tuple[Option, ...], int, bool], tuple[Option, ...]] = {}
-        self._trial_ms = setting.core_trial_ms
-        self._noise = setting.core_trial_noise_thousandths / 1000
-        self.steps: list[int] = []
-        self.search_ms: dict[str, int] = {}
-        self._setting = setting.beginning.name
+        self._most_cores = 0 if self._search is None else self._search.node_cores
+        self.steps: list[int] = [] if self._search is None else self._search.steps
+        self.search_ms: dict[str, int] = {} if self._search is None else self._search.search_ms
 
     def of(self, job: Job) -> Job:
         """Return the job as it is requested; the same object where nothing changes."""
         no_bandwidth = self._ignores_bandwidth(job)
-        if not self._best_fit and not no_bandwidth:
+        if self._search is None and not no_bandwidth:
             return job
-        curve = self._curves.get(job.profile or "") if self._best_fit else None
-        cores = (
-            self._cores(job, curve) if curve is not None and any(option.demand.gpus for option in job.options) else 0
-        )
+        cores = 0 if self._search is None else self._search.cores(job)
         key = (job.options, cores, no_bandwidth)
         options = self._known.get(key)
         if options is None:
@@ -75,46 +59,15 @@ class ResourceEstimator:
         demand = option.demand
         update: dict[str, int] = {}
         if cores and demand.gpus:
-            update["cpu_millicores"] = 1000 * min(cores * demand.gpus, self._node_cores)
+            update["cpu_millicores"] = 1000 * min(cores * demand.gpus, self._most_cores)
         if no_bandwidth:
             update["memory_bandwidth_mbps"] = 0
         return option.model_copy(update={"demand": demand.model_copy(update=update)})
 
-    def _cores(self, job: Job, curve: CoreCurve) -> int:
-        """Return the cores for each GPU of a job, found by the search."""
-        gpus = max(option.demand.gpus for option in job.options)
-        most = max(1, self._node_cores // gpus)
-        owner = (job.user, curve.category or curve.profile)
-        earlier = self._earlier.get(owner)
-        if earlier is None and curve.category is None:
-            earlier = max(
-                1,
-                max(option.demand.cpu_millicores // option.demand.gpus for option in job.options if option.demand.gpus)
-                // 1000,
-            )
-        start = min(most, first_cores(curve.category, largest_before=earlier))
-        tried: list[int] = []
-
-        def measured(number: int) -> float:
-            tried.append(number)
-            speed = curve.speed(1000 * number)
-            return speed * (1 + self._error(job.id, number)) if self._noise else speed
-
-        cores, steps = best_fit_cores(measured, start, most=most)
-        self.steps.append(steps)
-        full = curve.speed(1000 * cores)
-        lost = sum(max(0, full - curve.speed(1000 * number)) for number in tried)
-        if self._trial_ms and lost:
-            self.search_ms.setdefault(job.id, self._trial_ms * lost // full)
-        self._earlier[owner] = max(cores, earlier or 0)
-        return cores
-
-    def _error(self, job: str, cores: int) -> float:
-        """Draw the relative error of a trial: the same for the same setting, job and cores."""
-        return random.Random(f"{self._setting} {job} {cores}").gauss(0, self._noise)  # noqa: S311
-
 
 OptionScore = Callable[[Option], float]
+OptionChoice = Callable[[Cluster], OptionScore]
+"""The score of options on a cluster, of which the highest is kept."""
 
 
 def _rate(option: Option) -> float:
@@ -139,10 +92,18 @@ def by_rate_over_cost(cluster: Cluster) -> OptionScore:
     return score
 
 
-OPTION_CHOICES: RuleRegistry[Callable[[Cluster], OptionScore] | None] = RuleRegistry(
-    CHOICE_NAMES, {"any": None, "urgency": None, "rate": by_rate, "cer": by_rate_over_cost}
-)
-"""Name -> score of options on a cluster, the highest is kept; None: all options are kept."""
+class ByUrgency(Rule):
+    """Any option, tried in the order of what they cost the goals of the order ``urgency``."""
+
+    def check(self, scheduling: Scheduling) -> None:
+        if not isinstance(scheduling.order, Goals):
+            raise ValueError("choice: 'urgency' goes with the order 'urgency', whose goals it reads")
+
+
+OPTION_CHOICES.register("any", None)
+OPTION_CHOICES.register("urgency", None, ByUrgency)
+OPTION_CHOICES.register("rate", by_rate)
+OPTION_CHOICES.register("cer", by_rate_over_cost)
 
 
 def best_option(options: tuple[Option, ...], score: OptionScore) -> Option:

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator
 from dataclasses import dataclass
+from typing import Annotated
+
+from pydantic import Field
 
 from placeopt.model import Cluster, Job, Option, Placement
 from placeopt.scheduling.placement_amounts import (
@@ -11,7 +14,7 @@ from placeopt.scheduling.placement_amounts import (
     largest_share,
     requested_amounts,
 )
-from placeopt.scheduling.policy import Goals
+from placeopt.scheduling.rules import Rule
 from placeopt.scheduling.waiting_queue import JobQueue
 
 QUIET_GAPS = 20
@@ -20,6 +23,30 @@ QUIET_PART = 10
 """... nor for this part of the time over which they came: lulls of real traces are as long as an hour of a day."""
 UNKNOWN_MS = 10**13
 """Run time of a job that states none: it comes after all others."""
+
+
+Weight = Annotated[int, Field(ge=0, le=1_000_000)]
+
+
+class Goals(Rule):
+    """
+    The highest urgency first; the weights of its goals.
+
+    A goal is measured in jobs that end a second later, so weights of 1 count alike. What a second of delay of a job
+    costs is the job's urgency, the sum over the goals.
+    """
+
+    completion: Weight = 1
+    """Mean completion time: every job counts 1."""
+    in_time: Weight = 1
+    """Jobs that end by their expected completion time or deadline: a job counts 1 as long as it still can."""
+    makespan: Weight = 1
+    """
+    Last end: a job that takes t times as long as all work that is left would on all GPUs, t >= 1, counts t^2 times as
+    many as wait, once no more arrivals are expected.
+    """
+    fairness: Weight = 0
+    """Mean slowdown with waiting: a job counts mean run time / its own."""
 
 
 @dataclass(frozen=True)

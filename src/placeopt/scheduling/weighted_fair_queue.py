@@ -5,16 +5,33 @@ from __future__ import annotations
 from bisect import insort
 from collections.abc import Hashable, Iterator
 from statistics import median
+from typing import Annotated
 
 import numpy as np
+from pydantic import Field
 
 from placeopt.model import Job
+from placeopt.scheduling.policy import Scheduling
+from placeopt.scheduling.rules import Rule
 from placeopt.scheduling.waiting_queue import JobQueue
 
 Features = tuple[int, int, int, int]
 """Tasks, GPU utilisation, GPUs per task, GPU memory."""
 ITERATIONS_MAX = 50
 """Of k-means; it ends earlier where nothing changes."""
+
+
+class Clusters(Rule):
+    """Weighted fair queuing over clusters of alike jobs."""
+
+    clusters: Annotated[int, Field(ge=1, le=100)]
+    """Number of clusters (Horus: k)."""
+    batch: Annotated[int, Field(ge=1, le=100_000)]
+    """Jobs that are picked between updates of the waiting times (Horus: beta)."""
+
+    def check(self, scheduling: Scheduling) -> None:
+        if scheduling.strict:
+            raise ValueError("strict: 'clusters' weighs queues against each other; there is no first job to wait for")
 
 
 class WeightedFairQueue(JobQueue):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from placeopt.scheduling.policy import Scheduling
+from placeopt.scheduling.host_rules import Replicas
 from placeopt.simulation.latency import most_load
 from placeopt.simulation.records.endpoint import Endpoint, LoadStep, Replica
 
@@ -14,17 +14,17 @@ REMEMBERED_MS = 300_000
 """How long a rise counts: as long as Kubernetes' autoscaler keeps replicas after a peak, unless told otherwise."""
 
 
-def wanted_replicas(endpoint: Endpoint, rate_milli: int, scheduling: Scheduling, expected_milli: int = 0) -> Wanted:
+def wanted_replicas(endpoint: Endpoint, rate_milli: int, rule: Replicas, expected_milli: int = 0) -> Wanted:
     """
     Return the replicas that a policy wants under a load, and under one that is expected before a decision answers.
 
-    At least one, and as many as it takes that none serves more than ``replica_load_percent`` of its capacity, and that
-    the expected load is answered in time. With ``cpu_replicas`` they run on CPU cores as long as one replica with a GPU
+    At least one, and as many as it takes that none serves more than ``load_percent`` of its capacity, and that
+    the expected load is answered in time. With ``on_cpu`` they run on CPU cores as long as one replica with a GPU
     would suffice (SODA V-D 2).
     """
 
     def number(replica: Replica) -> int:
-        percent = scheduling.replica_load_percent
+        percent = rule.load_percent
         known = replica.model_copy(update={"rate_milli": replica.profiled_rate_milli or replica.rate_milli})
         in_time = max(percent, int(100 * most_load(known, endpoint.latency_target_ms)))
         return max(
@@ -34,27 +34,27 @@ def wanted_replicas(endpoint: Endpoint, rate_milli: int, scheduling: Scheduling,
         )
 
     with_gpus = number(endpoint.gpu)
-    if scheduling.cpu_replicas and endpoint.cpu is not None and with_gpus == 1:
+    if rule.on_cpu and endpoint.cpu is not None and with_gpus == 1:
         return 0, min(endpoint.replicas_max, number(endpoint.cpu))
     return min(endpoint.replicas_max, with_gpus), 0
 
 
-def wanted_over_time(endpoint: Endpoint, scheduling: Scheduling) -> list[tuple[int, Wanted]]:
+def wanted_over_time(endpoint: Endpoint, rule: Replicas) -> list[tuple[int, Wanted]]:
     """
     Return the replicas that a policy wants from each moment on, ascending; the first moment is that of the load.
 
     The first decision is by the first load step, for which the service was deployed. Later ones are at multiples of the
     autoscaler's period, by the load of ``lag_ms`` earlier; two at one moment count as the later one.
     """
-    expected = _expected(endpoint) if scheduling.replicas == "ahead" else [0] * len(endpoint.load)
+    expected = _expected(endpoint) if rule.rule == "ahead" else [0] * len(endpoint.load)
     wanted = [
-        wanted_replicas(endpoint, step.rate_milli, scheduling, later)
+        wanted_replicas(endpoint, step.rate_milli, rule, later)
         for step, later in zip(endpoint.load, expected, strict=True)
     ]
     begin = endpoint.load[0].from_ms
-    if scheduling.replicas == "first":
+    if rule.rule == "first":
         return [(begin, wanted[0])]
-    if scheduling.replicas == "peak":
+    if rule.rule == "peak":
         return [(begin, max(wanted))]
     decided = {begin: wanted[0]}
     for step, number in zip(endpoint.load[1:], wanted[1:], strict=True):

@@ -42,7 +42,7 @@ def replicas(endpoint: Endpoint, scheduling: Scheduling) -> Iterator[Arrival]:
     is the mean part of its capacity that the load needs, rounded up to ten percent so that few kinds of jobs arise.
     Replicas that may come in the place of others, which do not come then, are the last (`core_stays`).
     """
-    steps = wanted_over_time(endpoint, scheduling)
+    steps = wanted_over_time(endpoint, scheduling.replicas)
     yield from _of_kind(endpoint, endpoint.gpu, "gpu", [(at, with_gpus) for at, (with_gpus, _) in steps])
     if endpoint.cpu is not None:
         yield from _of_kind(endpoint, endpoint.cpu, "cpu", [(at, on_cores) for at, (_, on_cores) in steps])
@@ -71,7 +71,7 @@ def core_stays(endpoint: Endpoint, scheduling: Scheduling) -> list[CoreStay]:
     """Return the times in which a policy wants replicas on CPU cores, in order."""
     if endpoint.cpu is None:
         return []
-    numbers = [(at, on_cores) for at, (_, on_cores) in wanted_over_time(endpoint, scheduling)]
+    numbers = [(at, on_cores) for at, (_, on_cores) in wanted_over_time(endpoint, scheduling.replicas)]
     arrivals = sorted(_of_kind(endpoint, endpoint.cpu, "cpu", numbers), key=lambda arrival: arrival.job.arrival_ms)
     found = []
     for i, (begin, end) in enumerate(_stays([(at, number > 0) for at, number in numbers], endpoint.until_ms)):

@@ -17,11 +17,12 @@ from placeopt.problem import State, compile_problem
 from placeopt.problem.classes import class_key
 from placeopt.readable import gpus, plural
 from placeopt.scheduling.adapt import adapted
-from placeopt.scheduling.drf_queue import ArrayDivision
+from placeopt.scheduling.division import division_of
+from placeopt.scheduling.drf_queue import Arrays
 from placeopt.scheduling.policy import Scheduling
-from placeopt.scheduling.preemption_rules import PREEMPTION_RULES
 from placeopt.scheduling.queue_orders import queue_order
 from placeopt.scheduling.resource_estimator import ResourceEstimator
+from placeopt.scheduling.rules import PREEMPTION_RULES
 from placeopt.scheduling.scheduler import uses_allowances
 from placeopt.scheduling.waiting_queue import LacksEstimate, lacks_latency, lacks_run_time
 from placeopt.simulation.history import History, JobHistory
@@ -116,16 +117,16 @@ def _reading_parts(scheduling: Scheduling) -> dict[str, LacksEstimate]:
     order, preemption = queue_order(scheduling), PREEMPTION_RULES[scheduling.preempts]
     parts: dict[str, LacksEstimate] = {}
     if order.lacks_estimate is not None:
-        parts[f"order {scheduling.order}"] = order.lacks_estimate
+        parts[f"order {scheduling.order.rule if scheduling.order else 'fcfs'}"] = order.lacks_estimate
     if uses_allowances(scheduling):
         parts["order swaf"] = lacks_latency
     if preemption.lacks_estimate is not None:
-        parts[f"preempts {scheduling.preempts}"] = preemption.lacks_estimate
+        parts[f"preempts {scheduling.preempts.rule}"] = preemption.lacks_estimate
     if preemption.stops_jobs and scheduling.restarts_max_thousandths is not None:
         parts["limit of restarts"] = lacks_run_time
     if scheduling.worth == "rate":
         parts["worth by rate"] = lambda job: lacks_run_time(job) and job.options[0].workers_min is None
-    if scheduling.arrays is not None and scheduling.arrays.parts == "demand":
+    if isinstance(scheduling.divides, Arrays) and scheduling.divides.parts == "demand":
         parts["parts of arrays by demand"] = lacks_run_time
     if scheduling.policy.postpone.rule == "lookahead":
         parts["look-ahead"] = lacks_run_time
@@ -170,8 +171,7 @@ class _Reasons:
         self._cluster = scenario.hardware
         self._estimator = ResourceEstimator(scenario.setting(), self._scheduling)
         self._jobs = {arrival.job.id: arrival.job for arrival in scenario.arrivals}
-        arrays = self._scheduling.arrays
-        self._arrays = None if arrays is None else ArrayDivision(scenario.setting(), arrays)
+        self._arrays = division_of(scenario.setting(), self._scheduling)
         policy = self._scheduling.policy
         if self._arrays is not None:
             policy = policy.model_copy(update={"queues": self._arrays.queues})

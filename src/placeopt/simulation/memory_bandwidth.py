@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from placeopt.scheduling.policy import Throttle
+from placeopt.scheduling.host_rules import Throttle
 
 LEAST_PERCENT = 10
 """A throttled job keeps this part of what it would use; Intel's Memory Bandwidth Allocation sets no less."""

@@ -9,8 +9,8 @@ from placeopt.model import Job, Placement
 from placeopt.model.base import Thousandths
 from placeopt.problem import Placement as Indexed
 from placeopt.problem.grants import Bounds, grants
+from placeopt.scheduling.host_rules import Throttle
 from placeopt.scheduling.placement_amounts import Shares
-from placeopt.scheduling.policy import Throttle
 from placeopt.scheduling.spread import Spread
 from placeopt.simulation.memory_bandwidth import MemoryBandwidthUse
 from placeopt.simulation.records.scenario import Scenario

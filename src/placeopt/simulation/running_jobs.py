@@ -6,10 +6,11 @@ from collections.abc import Mapping
 
 from placeopt.model import Job, Placement
 from placeopt.scheduling.decision import Decision
-from placeopt.scheduling.elastic import ELASTIC_RULES
+from placeopt.scheduling.host_rules import Throttle
 from placeopt.scheduling.interference_monitor import gpus_of
 from placeopt.scheduling.placement_amounts import Shares, workers_of
 from placeopt.scheduling.policy import Scheduling
+from placeopt.scheduling.rules import ELASTIC_RULES
 from placeopt.simulation.event_queue import EventQueue
 from placeopt.simulation.job_state import NEVER_MS, ByRate, JobState, LongestObserved, ProgressRule
 from placeopt.simulation.performance_model import PerformanceModel
@@ -103,7 +104,7 @@ class RunningJobs:
         self._physics, self._assembles = scenario.physics, ELASTIC_RULES[scheduling.elastic].assembles
         self._states, self._events = states, events
         self._shares = Shares(scheduling.policy.share_mode, (arrival.job for arrival in scenario.arrivals))
-        throttle = scheduling.throttle if scheduling.bandwidth == "throttle" else None
+        throttle = scheduling.bandwidth if isinstance(scheduling.bandwidth, Throttle) else None
         self._performance = PerformanceModel(scenario, throttle=throttle, shares=self._shares)
         self._rule: ProgressRule = (
             LongestObserved(self._performance)

@@ -1,0 +1,42 @@
+"""What a policy does where memory bandwidth runs short, and with the replicas of endpoints: rules that hosts follow."""
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from placeopt.scheduling.rules import BANDWIDTH, REPLICAS, Rule
+
+
+class Throttle(Rule):
+    """How CPU jobs are held back where memory bandwidth runs short, and how that is noticed (SODA V-E)."""
+
+    by: Literal["bandwidth", "cores"] = "bandwidth"
+    """
+    ``bandwidth``: they get what other jobs leave (Intel's Memory Bandwidth Allocation); ``cores``: half of their cores,
+    with which they go at half their pace and use half of their bandwidth.
+    """
+    noticed_by: Literal["bandwidth", "utilisation"] = "bandwidth"
+    """
+    ``bandwidth``: a node's use is measured; ``utilisation``: the GPUs of a job there drop from their utilisation alone
+    by ``drop_percent`` or more.
+    """
+    drop_percent: Annotated[int, Field(ge=1, le=99)] = 10
+    """A drop of utilisation that counts as contention, in percent of that alone; ours, the paper says significantly."""
+
+
+class Replicas(Rule):
+    """How many replicas an endpoint has, and where they run."""
+
+    load_percent: Annotated[int, Field(ge=1, le=100)] = 80
+    """Largest load of a replica, as a part of its rate; it determines their number, at least one (SODA V-D 1)."""
+    on_cpu: bool = False
+    """
+    Whether CPU cores alone serve endpoints where they can, and one replica with GPUs would do; not where CPU jobs wait
+    for these cores while GPUs are idle (SODA V-D 2).
+    """
+
+
+for name, parameters in (("reserve", Rule), ("ignore", Rule), ("throttle", Throttle)):
+    BANDWIDTH.register(name, None, parameters)
+for name in ("follow", "ahead", "peak", "first"):
+    REPLICAS.register(name, None, Replicas)
