@@ -9,6 +9,7 @@ import inspect
 import json
 import sys
 import textwrap
+from collections.abc import Iterator
 from functools import cache
 from itertools import pairwise
 from pathlib import Path
@@ -18,7 +19,7 @@ from placeopt.certificates import Certificate
 from placeopt.model import FORMAT_VERSION, Instance, Plan
 from placeopt.model.base import Record
 from placeopt.model.templates import OWN, TEMPLATE, JobsDocument
-from placeopt.scheduling import Scheduling
+from placeopt.scheduling import Rule, Scheduling
 from placeopt.simulation import Scenario
 
 DOCUMENTS: dict[str, type[Record]] = {
@@ -41,10 +42,10 @@ def document_schema(name: str) -> dict[str, Any]:
     kind = DOCUMENTS[name]
     schema = kind.model_json_schema(by_alias=True, mode="validation")
     records = records_in(kind)
-    for title, definition in [(kind.__name__, schema), *schema.get("$defs", {}).items()]:
-        if title in records:
-            texts = field_descriptions(records[title])
-            for field, prop in definition.get("properties", {}).items():
+    for definition in records_of(schema):
+        if definition["title"] in records:
+            texts = field_descriptions(records[definition["title"]])
+            for field, prop in definition["properties"].items():
                 if field in texts:
                     prop["description"] = texts[field]
     if issubclass(kind, JobsDocument):
@@ -104,10 +105,22 @@ def field_descriptions(kind: type[Record]) -> dict[str, str]:
     return texts
 
 
+def records_of(schema: Any) -> Iterator[dict[str, Any]]:
+    """Yield the schemas of records that a schema holds, wherever they stand."""
+    if isinstance(schema, dict):
+        if "title" in schema and "properties" in schema:
+            yield schema
+        for part in schema.values():
+            yield from records_of(part)
+    elif isinstance(schema, list):
+        for part in schema:
+            yield from records_of(part)
+
+
 def records_in(kind: type[Record]) -> dict[str, type[Record]]:
     """Return the records that a document may hold, itself included, by name: no others, since names are used twice."""
     found: dict[str, type[Record]] = {}
-    left: list[object] = [kind]
+    left: list[object] = [kind, *(_kinds_of_rules() if kind is Scheduling else ())]
     while left:
         annotation = left.pop()
         if not (isinstance(annotation, type) and issubclass(annotation, Record)):
@@ -116,6 +129,14 @@ def records_in(kind: type[Record]) -> dict[str, type[Record]]:
             found[annotation.__name__] = annotation
             left += [field.annotation for field in annotation.model_fields.values()]
     return found
+
+
+def _kinds_of_rules() -> list[type[Rule]]:
+    """Return the records of rules' parameters, which the fields of a policy name by their registries."""
+    kinds = [Rule]
+    for kind in kinds:
+        kinds += kind.__subclasses__()
+    return kinds
 
 
 if __name__ == "__main__":

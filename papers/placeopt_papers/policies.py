@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from functools import cache
 
-from placeopt.scheduling import Scheduling, Throttle, named_policy
+from placeopt.scheduling import Scheduling, named_policy
 
 VARIED: dict[str, tuple[str, dict[str, object]]] = {
-    "horus-f-k4": ("horus-f", {"clusters": 4}),
-    "horus-f-k5": ("horus-f", {"clusters": 5}),
-    "soda-no-throttle": ("soda", {"bandwidth": "ignore"}),
-    "soda-halved": ("soda", {"bandwidth": Throttle(rule="throttle", by="cores")}),
-    "soda-by-utilisation": ("soda", {"bandwidth": Throttle(rule="throttle", by="cores", noticed_by="utilisation")}),
+    "horus-f-k4": ("horus-f", {"order": {"rule": "clusters", "clusters": 4, "batch": 15}}),
+    "horus-f-k5": ("horus-f", {"order": {"rule": "clusters", "clusters": 5, "batch": 15}}),
+    "soda-no-throttle": ("soda", {"bandwidth": {"rule": "ignore"}}),
+    "soda-halved": ("soda", {"bandwidth": {"rule": "throttle", "by": "cores"}}),
+    "soda-by-utilisation": ("soda", {"bandwidth": {"rule": "throttle", "by": "cores", "noticed_by": "utilisation"}}),
     **{
         f"{name}-abacus": (base, {"policy": named_policy(base).policy.model_copy(update={"share_mode": "fraction"})})
         for name, base in (("kelp", "kelp-fifo"), ("coda", "coda"))
@@ -36,4 +36,4 @@ def paper_policy(name: str) -> Scheduling:
     if name not in VARIED:
         return named_policy(name)
     base, changed = VARIED[name]
-    return named_policy(base).model_copy(update={"name": name, **changed})
+    return Scheduling.model_validate({**dict(named_policy(base)), "name": name, **changed})

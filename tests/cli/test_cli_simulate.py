@@ -98,7 +98,7 @@ def test_another_rule(cli: Cli) -> None:
 
 def test_a_policy_from_a_file(cli: Cli, tmp_path: Path) -> None:
     path = tmp_path / "mine.json"
-    path.write_text('{"name": "mine", "rounds": "each", "method": "best-fit", "order": "srtf"}')
+    path.write_text('{"name": "mine", "rounds": "each", "method": "best-fit", "order": {"rule": "srtf"}}')
     assert cli("simulate", TABLE_1, "--policy", path, "--json").data[0]["policy"] == "mine"
 
 

@@ -213,7 +213,7 @@ class TestSimulation:
         "fields",
         [
             {},
-            {"preempts": "srtf", "order": "srtf"},
+            {"preempts": {"rule": "srtf"}, "order": {"rule": "srtf"}},
             {"rounds": "whole", "policy": Policy(changes=Changes(moves_max=2, shrinks_max=2, preemptions_max=2))},
         ],
         ids=["one by one", "preempting", "whole rounds that change what runs"],
