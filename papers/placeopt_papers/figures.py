@@ -10,11 +10,11 @@ from importlib.resources import files
 from statistics import fmean, stdev
 from typing import Any
 
+from placeopt.systems.genie.scenarios import formula_error
+from placeopt.systems.sc17.times import sc17_times
+from placeopt.systems.soda.month import network_loss_percent, search_steps
 from placeopt_papers.measures import MEASURES
 from placeopt_papers.results import Results
-from placeopt_papers.scenarios.genie import formula_error
-from placeopt_papers.scenarios.sc17_times import sc17_times
-from placeopt_papers.scenarios.soda_month import network_loss_percent, search_steps
 from placeopt_papers.settings import read_data
 
 KINDS = {

@@ -6,9 +6,9 @@ import tomllib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
-from importlib import import_module
 from importlib.resources import files
 from pathlib import Path
+from pkgutil import resolve_name
 from typing import Any
 
 from placeopt import BadInput
@@ -17,6 +17,8 @@ from placeopt_papers.one_at_a_time.protocol import OneAtATime
 
 INSTANCES = Path(__file__).resolve().parents[2] / "instances"
 """Stored instances and scenarios of the repository."""
+STORED = "placeopt_papers.stored"
+"""Module of scenarios that are read from files."""
 PAPERS = {
     "sc17": "SC'17, topology-aware scheduling",
     "genie": "GENIE",
@@ -39,7 +41,7 @@ class Setting:
     name, paper, title
         Name, also of results; key of ``PAPERS``; what it is.
     scenario
-        Module below ``scenarios`` and the function in it that makes the scenario.
+        Module and function that makes the scenario.
     arguments, full
         Of that function; those in the paper's full size, where it is smaller by default.
     seeds
@@ -79,17 +81,14 @@ class Setting:
         BadInput
             If a stored file, or a trace of others, is missing.
         """
-        module, function = self.scenario.split(":")
         arguments = {**self.arguments, **(self.full if full else {})}
         if self.drawn:
             arguments["seed"] = seed
         if factors:
             arguments["factors"] = factors
-        if module == "files":
+        if self.scenario.startswith(STORED):
             arguments["instances"] = instances
-        made: Scenario | OneAtATime = getattr(import_module(f"placeopt_papers.scenarios.{module}"), function)(
-            **arguments
-        )
+        made: Scenario | OneAtATime = resolve_name(self.scenario)(**arguments)
         return made
 
     def played(self, asked: Iterable[int]) -> tuple[int, ...]:

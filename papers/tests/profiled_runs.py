@@ -1,6 +1,6 @@
 """Profiled runs of a job whose rates are known, and runs that cannot have been."""
 
-from placeopt_papers.predict import ProfiledRun, RateModel
+from placeopt.systems.genie import ProfiledRun, RateModel
 
 ODD_RUNS = [ProfiledRun(1, 1, 8, float("nan")), ProfiledRun(1, 1, 8, 0.0), ProfiledRun(1, 1, 0, 1.0)]
 

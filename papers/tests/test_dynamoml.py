@@ -9,7 +9,7 @@ from placeopt import BadInput
 from placeopt.build import running
 from placeopt.scheduling import named_policy
 from placeopt.simulation import simulate, summarise
-from placeopt_papers.scenarios.dynamoml import MINUTE_MS, SPREAD_THOUSANDTHS, dynamoml_scenario
+from placeopt.systems.dynamoml.scenarios import MINUTE_MS, SPREAD_THOUSANDTHS, dynamoml_scenario
 
 
 def test_what_the_paper_states_stands_in_it() -> None:

@@ -8,9 +8,9 @@ from helpers.scenarios import policy, scenario, timed
 from placeopt.build import placement
 from placeopt.scheduling import named_policy
 from placeopt.simulation import History, JobHistory, simulate, summarise
+from placeopt.systems.dynamoml.scenarios import dynamoml_scenario
+from placeopt.systems.sc17.scenarios import pair
 from placeopt_papers import job_measures as of
-from placeopt_papers.scenarios.dynamoml import dynamoml_scenario
-from placeopt_papers.scenarios.sc17 import pair
 
 
 def test_training_waits_runs_and_ends() -> None:

@@ -9,13 +9,13 @@ import pytest
 from helpers.scenarios import scenario, timed
 from placeopt import solve
 from placeopt.build import instance, job, machine, option
-from placeopt.scheduling import best_fit_cores, first_cores
 from placeopt.simulation import Arrival, simulate
+from placeopt.systems.genie import ProfiledRun, lightweight
+from placeopt.systems.genie.scenarios import SHAPES, formula_error, genie_models, genie_tasks
+from placeopt.systems.horus.scenarios import LINEAR, horus_testbed, horus_trace
+from placeopt.systems.soda import best_fit_cores, first_cores
+from placeopt.systems.soda.month import KINDS, NETWORK_PERCENT, network_loss_percent, search_steps
 from placeopt_papers.policies import VARIED, paper_policy
-from placeopt_papers.predict import ProfiledRun, lightweight
-from placeopt_papers.scenarios.genie import SHAPES, formula_error, genie_models, genie_tasks
-from placeopt_papers.scenarios.horus import LINEAR, horus_testbed, horus_trace
-from placeopt_papers.scenarios.soda_month import KINDS, NETWORK_PERCENT, network_loss_percent, search_steps
 
 
 def test_horus_memory_goes_with_utilisation() -> None:

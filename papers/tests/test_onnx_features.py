@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from placeopt import BadInput
-from placeopt_papers.predict import onnx_features
+from placeopt.systems.horus import onnx_features
 
 onnx = pytest.importorskip("onnx")
 

@@ -6,13 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from placeopt_papers.predict import onnx_features
-from placeopt_papers.scenarios.genie import genie_formulas, genie_tasks
-from placeopt_papers.scenarios.horus import horus_testbed
-from placeopt_papers.scenarios.networks import Graph, networks
-from placeopt_papers.scenarios.soda_month import services_that_share, soda_month
-from placeopt_papers.scenarios.soda_profiles import with_trials
-from placeopt_papers.scenarios.utilisation import LAUNCH_S, PASSES, STEP_S, held_out, modelled_percent, with_regressor
+from placeopt.systems.genie.scenarios import genie_formulas, genie_tasks
+from placeopt.systems.horus import onnx_features
+from placeopt.systems.horus.networks import Graph, networks
+from placeopt.systems.horus.scenarios import horus_testbed
+from placeopt.systems.horus.utilisation import LAUNCH_S, PASSES, STEP_S, held_out, modelled_percent, with_regressor
+from placeopt.systems.soda.month import services_that_share, soda_month
+from placeopt.systems.soda.trials import with_trials
 
 pytest.importorskip("onnx")
 NETWORKS = {network.name: network for network in networks()}

@@ -9,19 +9,8 @@ from profiled_runs import ODD_RUNS, runs_of
 
 from placeopt import BadInput, write_document
 from placeopt.documents import read_document
-from placeopt_papers.predict import (
-    REGRESSORS,
-    ProfiledRun,
-    RateModel,
-    Regressor,
-    fit_rate,
-    fit_regressor,
-    fit_step,
-    gpu_memory_mib,
-    lightweight,
-    rmsle,
-    sia_runs,
-)
+from placeopt.systems.genie import ProfiledRun, RateModel, fit_rate, fit_step, lightweight, sia_runs
+from placeopt.systems.horus import REGRESSORS, Regressor, fit_regressor, gpu_memory_mib, rmsle
 
 MI = 2**20
 SIA = "placement,local_bsz,step_time,sync_time\n"

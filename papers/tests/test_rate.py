@@ -4,7 +4,7 @@ import pytest
 from profiled_runs import ODD_RUNS, runs_of
 
 from placeopt import BadInput
-from placeopt_papers.predict import ProfiledRun, fit_rate
+from placeopt.systems.genie import ProfiledRun, fit_rate
 
 
 class TestRate:

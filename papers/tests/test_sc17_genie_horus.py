@@ -8,10 +8,10 @@ from statistics import fmean
 import pytest
 
 from placeopt import BadInput
-from placeopt_papers.scenarios.genie import BATCHES, genie_models, genie_tasks, placements, task_options
-from placeopt_papers.scenarios.horus import horus_testbed, horus_trace
-from placeopt_papers.scenarios.sc17 import mixed_jobs, pair, small_jobs, table_1
-from placeopt_papers.scenarios.sc17_times import sc17_times
+from placeopt.systems.genie.scenarios import BATCHES, genie_models, genie_tasks, placements, task_options
+from placeopt.systems.horus.scenarios import horus_testbed, horus_trace
+from placeopt.systems.sc17.scenarios import mixed_jobs, pair, small_jobs, table_1
+from placeopt.systems.sc17.times import sc17_times
 
 
 def test_times_of_the_artifact() -> None:

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from placeopt import BadInput
-from placeopt_papers.scenarios.soda_month import core_curve, soda_month
+from placeopt.systems.soda.month import core_curve, soda_month
 
 
 def test_the_published_statistics_hold() -> None:

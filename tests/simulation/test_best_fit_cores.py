@@ -3,7 +3,7 @@
 import pytest
 
 from placeopt import BadInput
-from placeopt.scheduling import best_fit_cores, first_cores
+from placeopt.systems.soda import best_fit_cores, first_cores
 
 
 class TestCores:

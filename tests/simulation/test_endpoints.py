@@ -25,7 +25,7 @@ from placeopt.simulation import (
     simulate,
     summarise,
 )
-from placeopt_papers.scenarios.dynamoml import LAGGING, POD_START_MS, dynamoml_scenario
+from placeopt.systems.dynamoml import LAGGING, POD_START_MS, dynamoml_scenario
 
 GPU = Replica(demand=Demand(gpu_utilisation_percent=80), rate_milli=10_000, latency_ms=100)
 CPU = Replica(demand=Demand(gpus=0, cpu_millicores=8000), rate_milli=2_000, latency_ms=100)

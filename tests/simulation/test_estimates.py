@@ -9,7 +9,7 @@ from helpers.scenarios import policy, random_scenario, scenario, timed
 from placeopt.build import job, option
 from placeopt.errors import BadInput
 from placeopt.model import Demand, Policy, Postpone
-from placeopt.scheduling import Arrays, named_policy, policy_names
+from placeopt.scheduling import named_policy, policy_names
 from placeopt.simulation import (
     Arrival,
     Endpoint,
@@ -24,6 +24,7 @@ from placeopt.simulation import (
     with_scaled_errors,
     without_utilisation,
 )
+from placeopt.systems.soda import Arrays
 
 READ = {
     *("srtf", "srtf-preemptive", "placeopt", "placeopt-jct", "placeopt-queue", "placeopt-preemptive"),

@@ -12,9 +12,10 @@ from placeopt import build
 from placeopt.build import machine, node
 from placeopt.model import Gpu, Part
 from placeopt.report.text import simulation_facts, simulation_table
-from placeopt.scheduling import Arrays, named_policy
+from placeopt.scheduling import named_policy
 from placeopt.simulation import Scenario, Summary, simulate, summarise
 from placeopt.simulation.replay import measures_of
+from placeopt.systems.soda import Arrays
 
 BLOCKED = scenario([timed("huge", 0, 1000, gpus=5), timed("a", 0, 10_000), timed("b", 1000, 10_000)])
 """The first job asks for more GPUs than any node has; two small ones come after."""

@@ -14,8 +14,10 @@ from helpers.scenarios import PLAIN, policy, random_scenario, scenario, timed
 from placeopt import BadInput, build
 from placeopt.build import running
 from placeopt.model import Changes, Policy, Postpone, Slowdown
-from placeopt.scheduling import Arrays, Scheduling, Watch
+from placeopt.scheduling import Scheduling
 from placeopt.simulation import Scenario, simulate, summarise
+from placeopt.systems.horus import Watch
+from placeopt.systems.soda import Arrays
 
 FREE = Policy(
     weights=NO_COSTS,

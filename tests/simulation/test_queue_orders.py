@@ -16,8 +16,9 @@ from hypothesis import strategies as st
 from helpers.scenarios import PLAIN, log_lines, policy, scenario, timed
 from placeopt.build import job, option, running
 from placeopt.model import Job, Placement
-from placeopt.scheduling import QUEUE_ORDERS, Arrays, Scheduling
+from placeopt.scheduling import QUEUE_ORDERS, Scheduling
 from placeopt.simulation import JobHistory, Scenario, simulate, without_utilisation
+from placeopt.systems.soda import Arrays
 from strategies import scenarios
 
 SHIPPED = tuple(QUEUE_ORDERS)

@@ -8,8 +8,10 @@ from helpers.scenarios import PLAIN, policy, scenario, timed
 from placeopt import BadInput
 from placeopt.build import machine, option
 from placeopt.model import Job, Slowdown
-from placeopt.scheduling import Arrays, Scheduling, Watch
+from placeopt.scheduling import Scheduling
 from placeopt.simulation import Arrival, Scenario, simulate, summarise
+from placeopt.systems.horus import Watch
+from placeopt.systems.soda import Arrays
 
 
 def story(world: Scenario, scheduling: Scheduling) -> dict[str, list[tuple[int, int, int]]]:

@@ -9,13 +9,9 @@ if TYPE_CHECKING:
     from placeopt.scheduling.attained_service import Levels as Levels
     from placeopt.scheduling.attained_service import StoppingLevels as StoppingLevels
     from placeopt.scheduling.core_curve import CoreCurve as CoreCurve
-    from placeopt.scheduling.core_search import best_fit_cores as best_fit_cores
-    from placeopt.scheduling.core_search import first_cores as first_cores
-    from placeopt.scheduling.drf_queue import Arrays as Arrays
     from placeopt.scheduling.elastic import ElasticRule as ElasticRule
     from placeopt.scheduling.host_rules import Replicas as Replicas
     from placeopt.scheduling.host_rules import Throttle as Throttle
-    from placeopt.scheduling.interference_monitor import Watch as Watch
     from placeopt.scheduling.live import LiveScheduler as LiveScheduler
     from placeopt.scheduling.live import refuse_unread as refuse_unread
     from placeopt.scheduling.live import scheduling_in as scheduling_in
@@ -39,8 +35,11 @@ if TYPE_CHECKING:
     from placeopt.scheduling.setting import ArrivingJob as ArrivingJob
     from placeopt.scheduling.setting import Setting as Setting
     from placeopt.scheduling.setting import SubmittedJob as SubmittedJob
+    from placeopt.scheduling.systems import ScenarioMaker as ScenarioMaker
     from placeopt.scheduling.systems import System as System
     from placeopt.scheduling.systems import load_systems as load_systems
+    from placeopt.scheduling.systems import system_scenario as system_scenario
+    from placeopt.scheduling.systems import system_scenarios as system_scenarios
     from placeopt.scheduling.urgency_queue import Goals as Goals
     from placeopt.scheduling.waiting_queue import JobQueue as JobQueue
 

@@ -1,25 +1,15 @@
-"""Queues by dominant share: of users (DRF), and of arrays that divide the cluster with borrowing (SODA V-C)."""
+"""A queue by dominant share of users (DRF)."""
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Iterator
-from typing import Annotated, Literal, Self
-
-from pydantic import Field, model_validator
+from collections.abc import Hashable, Iterator
 
 from placeopt.model import Cluster, Job, Placement
-from placeopt.model.queues import Queue as QueueRecord
-from placeopt.model.queues import Quota
-from placeopt.scheduling.node_arrays import NodeArrays, size_of
 from placeopt.scheduling.placement_amounts import (
     Amounts,
     amounts_of,
     largest_share,
-    requested_amounts,
 )
-from placeopt.scheduling.policy import Scheduling
-from placeopt.scheduling.rules import DIVISIONS, Rule
-from placeopt.scheduling.setting import ArrivingJob, Setting
 from placeopt.scheduling.waiting_queue import JobQueue, SortedQueue, by_arrival
 
 
@@ -101,156 +91,3 @@ class DrfQueue(JobQueue):
         more = amounts_of(placement)
         self._held[user] = (gpu_milli + sign * more[0], cpu + sign * more[1], memory + sign * more[2])
         self._shares.pop(user, None)
-
-
-class Arrays(Rule):
-    """
-    The cluster divided between arrays of jobs, each with a part of the GPUs, CPU and memory, and what it may borrow.
-
-    Everything that is idle may be borrowed up to ``borrow_percent`` of an array's own part.
-    """
-
-    by: Literal["queue", "user", "profile", "size"]
-    """
-    Which jobs are one array; ``size``: CPU jobs, jobs of fewer than 4 GPUs, and larger ones (SODA V-C). A job that
-    names nothing is in an array with others that do not.
-    """
-    parts: Literal["equal", "demand"] = "equal"
-    """How large the parts are: all alike, or as the GPU time (CPU time, memory) that jobs known at first ask for."""
-    borrow_percent: Annotated[int, Field(ge=0, le=1_000_000)] = 0
-    """Idle resources that an array may borrow, in percent of its own part."""
-    per_node: bool = False
-    """
-    With ``size``: nodes belong to the small or the large jobs, by the parts, and of every node's cores CPU jobs have
-    their part (SODA V-C); a job is placed within its own array first. False: parts of the cluster alone.
-    """
-
-    @model_validator(mode="after")
-    def _by_size(self) -> Self:
-        if self.per_node and self.by != "size":
-            raise ValueError(f"per_node: goes with by 'size', not {self.by!r}")
-        return self
-
-    def check(self, scheduling: Scheduling) -> None:
-        if scheduling.order is None or scheduling.order.rule not in ("capacity", "drf"):
-            raise ValueError("divides: goes with the orders 'capacity' and 'drf'")
-        if scheduling.policy.queues:
-            raise ValueError("divides: makes the policy's queues; leave policy.queues empty")
-
-
-class ArrayDivision:
-    """
-    The arrays of a setting: the array of each job, and the part of the cluster of each array.
-
-    Parts are equal, or in proportion to the GPUs, CPU and memory that the jobs request, weighted by their predicted run
-    times. Every array may borrow some percent of its part. ``part``: by array; ``queues``: the arrays as queues of a
-    round's policy; ``nodes``: the arrays on every node, None where they are parts of the cluster alone.
-    """
-
-    def __init__(self, setting: Setting, arrays: Arrays) -> None:
-        self._by = arrays.by
-        names: dict[str, str] = {}
-        for arrival in setting.known:
-            names.setdefault(self._key(arrival.job), f"array-{len(names)}")
-        self._names = names
-        total = setting.cluster.amounts
-        weight = {queue: [0, 0, 0] for queue in names.values()}
-        for arrival in setting.known:
-            mine = weight[names[self._key(arrival.job)]]
-            for kind, amount in enumerate(_demand(arrival)):
-                mine[kind] = 1 if arrays.parts == "equal" else mine[kind] + amount
-        sums = [sum(mine[kind] for mine in weight.values()) for kind in range(3)]
-        self.part: dict[str, Amounts] = {}
-        for queue, mine in weight.items():
-            gpus, cpu, memory = (
-                -(-total[kind] * mine[kind] // sums[kind]) if sums[kind] else total[kind] for kind in range(3)
-            )
-            self.part[queue] = (gpus, cpu, memory)
-        self.queues = tuple(
-            QueueRecord(id=queue, quota=_quota(part, 100), borrow=_quota(part, arrays.borrow_percent))
-            for queue, part in self.part.items()
-        )
-
-        by_size = {size: self.part[queue] for size, queue in names.items()}
-        self.nodes = NodeArrays(setting.hardware, by_size) if arrays.per_node else None
-
-    @property
-    def by_jobs(self) -> dict[str, Amounts]:
-        """The parts, by what the jobs of an array have in common."""
-        return {key: self.part[name] for key, name in self._names.items()}
-
-    def of(self, job: Job) -> str:
-        """Return the array of a job, as the id of a queue."""
-        return self._names[self._key(job)]
-
-    def queue(self, cluster: Cluster, *, fair: bool) -> JobQueue:
-        """Return an empty queue of arrays; see `Division`."""
-        return JobArrayQueue(cluster, self, fair=fair)
-
-    def _key(self, job: Job) -> str:
-        if self._by == "size":
-            return size_of(job)
-        named = {"queue": job.queue, "user": job.user, "profile": job.profile}[self._by]
-        return "" if named is None else f"={named}"
-
-
-DIVISIONS.register("arrays", ArrayDivision, Arrays)
-
-
-class JobArrayQueue(DrfQueue):
-    """
-    A queue of arrays: at every start, the array that holds the smallest multiple of its part comes next.
-
-    The jobs of an array come in order of arrival or, with ``fair``, by dominant resource fairness between the users of
-    the array.
-    """
-
-    def __init__(self, cluster: Cluster, division: ArrayDivision, *, fair: bool = False) -> None:
-        super().__init__(cluster)
-        self._cluster, self._division, self._fair = cluster, division, fair
-
-    def new_queue(self) -> JobQueue:
-        return DrfQueue(self._cluster) if self._fair else super().new_queue()
-
-    def update_held(self, job: Job, placement: Placement, sign: int) -> None:
-        super().update_held(job, placement, sign)
-        if self._fair:
-            self.queue_of(self.user(job)).update_held(job, placement, sign)
-
-    def user(self, job: Job) -> str | None:
-        return self._division.of(job)
-
-    @property
-    def nodes(self) -> NodeArrays | None:
-        """The arrays on every node."""
-        return self._division.nodes
-
-    @property
-    def arrays(self) -> Iterable[str]:
-        """All arrays."""
-        return self._division.part
-
-    def share(self, user: str | None) -> float:
-        """Return the largest multiple of its part of any resource that an array holds."""
-        return largest_share(self.held(user), self._part(user), of_nothing=1.0)
-
-    def exceeds_part(self, array: str | None, more: Amounts = (0, 0, 0)) -> bool:
-        """Return whether an array holds more than its part, or would with so much more."""
-        amounts = zip(self.held(array), more, self._part(array), strict=True)
-        return any(held + added > most for held, added, most in amounts)
-
-    def _part(self, array: str | None) -> Amounts:
-        return self._division.part.get(array or "", (0, 0, 0))
-
-
-def _demand(arrival: ArrivingJob) -> Amounts:
-    """Return what a job's first option requests, times its predicted run time."""
-    option = arrival.job.options[0]
-    run_time_ms = option.run_time_ms or 1
-    gpu_milli, cpu, memory = requested_amounts(option, arrival.asked(option))
-    return gpu_milli * run_time_ms, cpu * run_time_ms, memory * run_time_ms
-
-
-def _quota(part: Amounts, percent: int) -> Quota:
-    gpus, cpu, memory = (amount * percent // 100 for amount in part)
-    return Quota(gpu_milli=gpus, cpu_millicores=cpu, memory_mib=memory)

@@ -14,7 +14,7 @@ from placeopt.scheduling.systems import load_systems
 def _files() -> dict[str, Traversable]:
     """Return the file of each policy, by its name."""
     folders = [files("placeopt.scheduling") / "policies"]
-    folders += [system.policies for system in load_systems().values() if system.policies is not None]
+    folders += [system.policies for system in load_systems().values()]
     return {
         entry.name.removesuffix(".json"): entry
         for folder in folders

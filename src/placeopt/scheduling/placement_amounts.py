@@ -126,3 +126,8 @@ class Shares:
         if not self.granting:
             return tuple(placements)
         return tuple(granted(placements, self._jobs, self._mode, beside))
+
+
+def gpus_of(placement: Placement) -> list[tuple[str, str]]:
+    """Return node and index of each GPU of a placement."""
+    return [(assignment.node, gpu) for assignment in placement.assignments for gpu in assignment.gpus]

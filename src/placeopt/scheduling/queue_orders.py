@@ -25,16 +25,11 @@ from placeopt.scheduling.waiting_queue import (
     by_aged_priority,
     by_allowance,
     by_arrival,
-    by_arrival_and_completion,
-    by_completion,
     by_run_time,
     by_service,
-    inference_first,
-    lacks_completion_time,
     lacks_latency,
     lacks_run_time,
 )
-from placeopt.scheduling.weighted_fair_queue import Clusters, WeightedFairQueue
 
 
 @dataclass(frozen=True)
@@ -100,17 +95,6 @@ def _by_level(context: QueueContext) -> JobQueue:
     return SortedQueue(lambda job: (context.service_level(job.id), job.arrival_ms))
 
 
-def _by_clusters(context: QueueContext) -> JobQueue:
-    order = cast(Clusters, context.scheduling.order)
-    return WeightedFairQueue(order.clusters, order.batch)
-
-
-def _by_array(context: QueueContext) -> JobQueue:
-    if context.division is None:
-        return SortedQueue(by_arrival)
-    return context.division.queue(context.setting.cluster, fair=False)
-
-
 def _by_urgency(context: QueueContext) -> JobQueue:
     goals, until_end = cast(Goals, context.scheduling.order), context.scheduling.preempts.rule == "never"
     return UrgencyQueue(context.setting.cluster, goals, context.is_service, until_end=until_end)
@@ -139,29 +123,14 @@ class DominantShare(Rule):
             raise ValueError("dominant: goes with a cluster that is not divided")
 
 
-class ArrayShare(Rule):
-    """The array that holds least of its part first."""
-
-    def check(self, scheduling: Scheduling) -> None:
-        if scheduling.divides is None:
-            raise ValueError("divides: the order 'capacity' needs it")
-        if scheduling.strict:
-            raise ValueError("strict: arrays are weighed against each other; there is no first job to wait for")
-
-
 QUEUE_ORDERS.register("fcfs", sorted_by(by_arrival))
 QUEUE_ORDERS.register("priority", QueueOrder(_by_priority), Priority)
 QUEUE_ORDERS.register("srtf", sorted_by(by_run_time, lacks_run_time))
 QUEUE_ORDERS.register("srsf", sorted_by(by_service, lacks_run_time))
 QUEUE_ORDERS.register("urgency", QueueOrder(_by_urgency, lacks_run_time), Goals)
-QUEUE_ORDERS.register("min_min", sorted_by(by_completion, lacks_completion_time))
-QUEUE_ORDERS.register("arrival_ect", sorted_by(by_arrival_and_completion, lacks_completion_time))
 QUEUE_ORDERS.register("swaf", sorted_by(by_allowance, lacks_latency))
 QUEUE_ORDERS.register("drf", QueueOrder(_by_dominant_share), DominantShare)
-QUEUE_ORDERS.register("clusters", QueueOrder(_by_clusters), Clusters)
 QUEUE_ORDERS.register("las", QueueOrder(_by_level), Levels)
-QUEUE_ORDERS.register("inference_first", sorted_by(inference_first))
-QUEUE_ORDERS.register("capacity", QueueOrder(_by_array), ArrayShare)
 
 
 def queue_order(scheduling: Scheduling) -> QueueOrder:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Protocol
 
-from placeopt.heuristics.job_orders import cost_of, latency_of, nodes_of, rate_of
+from placeopt.heuristics.job_orders import latency_of
 from placeopt.model import Cluster, Job, Option
 from placeopt.scheduling.policy import Scheduling
 from placeopt.scheduling.rules import CORES, OPTION_CHOICES, Rule
@@ -65,31 +66,34 @@ class ResourceEstimator:
         return option.model_copy(update={"demand": demand.model_copy(update=update)})
 
 
+class CoreFinder(Protocol):
+    """
+    Finds the cores of jobs.
+
+    Attributes
+    ----------
+    node_cores
+        The most cores that a job can have on a node.
+    steps
+        Numbers of cores tried, for each search.
+    search_ms
+        Job -> the time that it loses by its search.
+    """
+
+    node_cores: int
+    steps: list[int]
+    search_ms: dict[str, int]
+
+    def cores(self, job: Job) -> int:
+        """Return the cores for each GPU of a job; 0: it keeps what it asks for."""
+        ...
+
+
+CORES.register("asked", None)
+
 OptionScore = Callable[[Option], float]
 OptionChoice = Callable[[Cluster], OptionScore]
 """The score of options on a cluster, of which the highest is kept."""
-
-
-def _rate(option: Option) -> float:
-    return rate_of(option, option.workers * option.demand.gpus)
-
-
-def by_rate(cluster: Cluster) -> OptionScore:
-    """Score options by their rate; one without a rate as in `placeopt.problem.allowance`."""
-    del cluster
-    return _rate
-
-
-def by_rate_over_cost(cluster: Cluster) -> OptionScore:
-    """Score options by rate over cost (CER; GENIE eq. 10 and 11)."""
-    sizes = cluster.gpus_by_node.values()
-    num_gpus, num_nodes, largest = sum(sizes), sum(size > 0 for size in sizes), max(1, *sizes)
-
-    def score(option: Option) -> float:
-        nodes = nodes_of(option, option.workers, largest)
-        return _rate(option) / cost_of(option, option.workers * option.demand.gpus, nodes, num_gpus, num_nodes)
-
-    return score
 
 
 class ByUrgency(Rule):
@@ -102,8 +106,6 @@ class ByUrgency(Rule):
 
 OPTION_CHOICES.register("any", None)
 OPTION_CHOICES.register("urgency", None, ByUrgency)
-OPTION_CHOICES.register("rate", by_rate)
-OPTION_CHOICES.register("cer", by_rate_over_cost)
 
 
 def best_option(options: tuple[Option, ...], score: OptionScore) -> Option:

@@ -14,15 +14,14 @@ from placeopt.model.base import Id, Record
 from placeopt.scheduling.systems import load_systems
 
 if TYPE_CHECKING:
-    from placeopt.scheduling.core_search import CoreSearch
     from placeopt.scheduling.division import Division
     from placeopt.scheduling.elastic import ElasticRule
-    from placeopt.scheduling.interference_monitor import InterferenceMonitor
     from placeopt.scheduling.policy import Scheduling
     from placeopt.scheduling.preemption_policy import PreemptionRule
     from placeopt.scheduling.queue_orders import QueueOrder
-    from placeopt.scheduling.resource_estimator import OptionChoice
+    from placeopt.scheduling.resource_estimator import CoreFinder, OptionChoice
     from placeopt.scheduling.setting import Setting
+    from placeopt.scheduling.watching import Monitor
 
 R = TypeVar("R")
 
@@ -34,6 +33,11 @@ class Rule(Record):
 
     rule: Id
     """Name under which it is registered."""
+
+    @property
+    def reads_run_times(self) -> bool:
+        """Whether it reads the run times that jobs state, so that those without are named in a warning."""
+        return False
 
     def check(self, scheduling: Scheduling) -> None:
         """Raise ``ValueError`` where the rule does not go with the rest of a policy, which names it."""
@@ -141,10 +145,10 @@ class RuleRegistry(Generic[R]):
 ROOM = "placeopt.scheduling"
 QUEUE_ORDERS: RuleRegistry[QueueOrder] = RuleRegistry("order", f"{ROOM}.queue_orders")
 PREEMPTION_RULES: RuleRegistry[type[PreemptionRule]] = RuleRegistry("preempts", f"{ROOM}.preemption_rules")
-DIVISIONS: RuleRegistry[Callable[[Setting, Any], Division]] = RuleRegistry("divides", f"{ROOM}.drf_queue")
+DIVISIONS: RuleRegistry[Callable[[Setting, Any], Division]] = RuleRegistry("divides", f"{ROOM}.division")
 ELASTIC_RULES: RuleRegistry[ElasticRule] = RuleRegistry("elastic", f"{ROOM}.elastic")
-WATCHES: RuleRegistry[Callable[[Any], InterferenceMonitor]] = RuleRegistry("watch", f"{ROOM}.interference_monitor")
+WATCHES: RuleRegistry[Callable[[Any], Monitor]] = RuleRegistry("watch", f"{ROOM}.watching")
 OPTION_CHOICES: RuleRegistry[OptionChoice | None] = RuleRegistry("choice", f"{ROOM}.resource_estimator")
-CORES: RuleRegistry[type[CoreSearch] | None] = RuleRegistry("cores", f"{ROOM}.core_search")
+CORES: RuleRegistry[Callable[[Setting], CoreFinder] | None] = RuleRegistry("cores", f"{ROOM}.resource_estimator")
 BANDWIDTH: RuleRegistry[None] = RuleRegistry("bandwidth", f"{ROOM}.host_rules")
 REPLICAS: RuleRegistry[None] = RuleRegistry("replicas", f"{ROOM}.host_rules")

@@ -2,15 +2,45 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from importlib.metadata import entry_points
 from importlib.resources.abc import Traversable
+from pkgutil import resolve_name
 from typing import Any
+
+from placeopt.errors import BadArgument
 
 GROUP = "placeopt.systems"
 """Group of entry points; each is a `System`."""
+
+
+@dataclass(frozen=True)
+class ScenarioMaker:
+    """
+    A scenario that a system brings along.
+
+    Attributes
+    ----------
+    about
+        What it is, in a few words.
+    function
+        ``module:name`` of the function that makes it.
+    arguments
+        Of that function.
+    drawn
+        Whether it is drawn by a seed, the argument ``seed``.
+    """
+
+    about: str
+    function: str
+    arguments: Mapping[str, Any] = field(default_factory=dict)
+    drawn: bool = True
+
+    def make(self, seed: int = 0) -> Any:
+        """Return the scenario (`placeopt.simulation.Scenario`) of a seed."""
+        return resolve_name(self.function)(**self.arguments, **({"seed": seed} if self.drawn else {}))
 
 
 @dataclass(frozen=True)
@@ -23,14 +53,14 @@ class System:
     paper
         Citation of the paper that describes it.
     policies
-        Folder of its policies, ``NAME.json``; None: there are none.
+        Folder of its policies, ``NAME.json``.
     scenarios
-        Name -> function from a seed to a scenario (`placeopt.simulation.Scenario`), small enough for a first look.
+        Name -> scenario, small enough for a first look.
     """
 
     paper: str
-    policies: Traversable | None = None
-    scenarios: Mapping[str, Callable[[int], Any]] = field(default_factory=dict)
+    policies: Traversable
+    scenarios: Mapping[str, ScenarioMaker]
 
 
 @cache
@@ -38,3 +68,16 @@ def load_systems() -> Mapping[str, System]:
     """Return the systems that are installed, by name."""
     found = sorted(entry_points(group=GROUP), key=lambda entry: entry.name)
     return {entry.name: entry.load() for entry in found}
+
+
+def system_scenarios() -> dict[str, ScenarioMaker]:
+    """Return the scenarios that installed systems bring along, by name."""
+    return {name: made for system in load_systems().values() for name, made in system.scenarios.items()}
+
+
+def system_scenario(name: str, seed: int = 0) -> Any:
+    """Return a scenario that a system brings along; `BadArgument` for an unknown name lists the others."""
+    known = system_scenarios()
+    if name not in known:
+        raise BadArgument(f"scenario: no scenario {name!r}; known: {', '.join(sorted(known))}")
+    return known[name].make(seed)

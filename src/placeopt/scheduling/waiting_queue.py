@@ -7,7 +7,7 @@ from abc import ABC, abstractmethod
 from bisect import insort
 from collections.abc import Callable, Hashable, Iterator
 
-from placeopt.heuristics.job_orders import URGENT, due_ms, latency_of
+from placeopt.heuristics.job_orders import due_ms, latency_of
 from placeopt.model import Job, Placement
 
 Key = tuple[int, ...]
@@ -36,16 +36,6 @@ def by_service(job: Job) -> Key:
     return (int(predicted is None), (predicted or 0) * max(1, milli), job.arrival_ms)
 
 
-def by_completion(job: Job) -> Key:
-    """Return the key for: earliest expected completion time first (min-min; GENIE 7.1)."""
-    return (due_ms(job), job.arrival_ms)
-
-
-def by_arrival_and_completion(job: Job) -> Key:
-    """Return the key for: least mean of arrival and expected completion first (GENIE 7.1; equal weights are ours)."""
-    return (job.arrival_ms + due_ms(job), job.arrival_ms)
-
-
 def by_allowance(job: Job) -> Key:
     """
     Return the key for: shortest waiting allowance first, w = ECT - (latency + now) (GENIE eq. 13).
@@ -53,11 +43,6 @@ def by_allowance(job: Job) -> Key:
     The latency is that of the first option. All allowances shrink alike, so the order of two jobs never changes.
     """
     return (due_ms(job) - latency_of(job.options[0]), job.arrival_ms)
-
-
-def inference_first(job: Job) -> Key:
-    """Return the key for: inference first, then all others, each in order of arrival (DynamoML 3.3)."""
-    return (int(job.kind != "inference"), job.arrival_ms)
 
 
 def by_aged_priority(aging_ms: int | None) -> Callable[[Job], Key]:
@@ -149,8 +134,3 @@ def lacks_run_time(job: Job) -> bool:
 def lacks_latency(job: Job) -> bool:
     """Return whether an option states neither run time nor latency."""
     return any(option.run_time_ms is None and option.latency_ms is None for option in job.options)
-
-
-def lacks_completion_time(job: Job) -> bool:
-    """Return whether a job states no expected completion time, and nothing that implies one (GENIE eq. 9)."""
-    return job.expected_completion_ms is None and job.priority < URGENT and lacks_latency(job)

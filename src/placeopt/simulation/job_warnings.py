@@ -18,7 +18,6 @@ from placeopt.problem.classes import class_key
 from placeopt.readable import gpus, plural
 from placeopt.scheduling.adapt import adapted
 from placeopt.scheduling.division import division_of
-from placeopt.scheduling.drf_queue import Arrays
 from placeopt.scheduling.policy import Scheduling
 from placeopt.scheduling.queue_orders import queue_order
 from placeopt.scheduling.resource_estimator import ResourceEstimator
@@ -126,8 +125,8 @@ def _reading_parts(scheduling: Scheduling) -> dict[str, LacksEstimate]:
         parts["limit of restarts"] = lacks_run_time
     if scheduling.worth == "rate":
         parts["worth by rate"] = lambda job: lacks_run_time(job) and job.options[0].workers_min is None
-    if isinstance(scheduling.divides, Arrays) and scheduling.divides.parts == "demand":
-        parts["parts of arrays by demand"] = lacks_run_time
+    if scheduling.divides is not None and scheduling.divides.reads_run_times:
+        parts["parts by demand"] = lacks_run_time
     if scheduling.policy.postpone.rule == "lookahead":
         parts["look-ahead"] = lacks_run_time
     return parts

@@ -7,8 +7,7 @@ from collections.abc import Mapping
 from placeopt.model import Job, Placement
 from placeopt.scheduling.decision import Decision
 from placeopt.scheduling.host_rules import Throttle
-from placeopt.scheduling.interference_monitor import gpus_of
-from placeopt.scheduling.placement_amounts import Shares, workers_of
+from placeopt.scheduling.placement_amounts import Shares, gpus_of, workers_of
 from placeopt.scheduling.policy import Scheduling
 from placeopt.scheduling.rules import ELASTIC_RULES
 from placeopt.simulation.event_queue import EventQueue

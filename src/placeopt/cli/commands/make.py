@@ -29,9 +29,18 @@ def generate(
     nodes: Annotated[int, typer.Option(metavar="N", help="Nodes.")] = 16,
     gpus: Annotated[int, typer.Option(metavar="N", help="GPUs of each node.")] = 8,
     seed: Annotated[int, typer.Option(metavar="N", help="Same seed, same file.")] = 0,
+    scenario: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="A scenario of a paper instead, for simulate; any other name lists them."),
+    ] = None,
 ) -> int:
-    """Generate an artificial round; the same arguments always give the same file."""
+    """Generate an artificial round, or a scenario of a paper; the same arguments always give the same file."""
     check_target(out)
+    if scenario is not None:
+        from placeopt.scheduling import system_scenario
+
+        write_made(out, system_scenario(scenario, seed))
+        return ExitCode.DONE
     from placeopt.generators import generate as make
 
     write_made(out, make(spec, jobs=jobs, nodes=nodes, gpus=gpus, seed=seed))

@@ -166,8 +166,7 @@ class CoreSearch:
 
     def _error(self, job: str, cores: int) -> float:
         """Draw the relative error of a trial: the same for the same setting, job and cores."""
-        return random.Random(f"{self._setting} {job} {cores}").gauss(0, self._noise)  # noqa: S311
+        return random.Random(f"{self._setting} {job} {cores}").gauss(0, self._noise)
 
 
-CORES.register("asked", None)
 CORES.register("best_fit", CoreSearch)

@@ -9,6 +9,7 @@ from pydantic import Field
 
 from placeopt.model import Placement
 from placeopt.model.base import Milliseconds
+from placeopt.scheduling.placement_amounts import gpus_of
 from placeopt.scheduling.rules import WATCHES, Rule
 
 
@@ -80,8 +81,3 @@ class InterferenceMonitor:
 
 
 WATCHES.register("slowed", InterferenceMonitor, Watch)
-
-
-def gpus_of(placement: Placement) -> list[tuple[str, str]]:
-    """Return node and index of each GPU of a placement."""
-    return [(assignment.node, gpu) for assignment in placement.assignments for gpu in assignment.gpus]

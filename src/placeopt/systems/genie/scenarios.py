@@ -18,9 +18,10 @@ from placeopt.generators import equal_nodes
 from placeopt.model import Communication, Demand, Gpu, Job, Machine, Option, Part
 from placeopt.predict import relative_errors
 from placeopt.simulation import Arrival, Estimate, Physics, Scenario
-from placeopt_papers.predict import StepModel, fit_step, lightweight
-from placeopt_papers.predict.rate import ProfiledRun, RateModel, fit_rate
-from placeopt_papers.scenarios.factors import UNCHANGED, Factors, scaled
+from placeopt.systems.factors import UNCHANGED, Factors, scaled
+from placeopt.systems.genie.profiles import lightweight
+from placeopt.systems.genie.rate import ProfiledRun, RateModel, fit_rate
+from placeopt.systems.genie.step import StepModel, fit_step
 
 PAPER = (
     "Chen et al., Deep Learning Research and Development Platform: Characterizing and Scheduling with QoS Guarantees "
@@ -65,7 +66,7 @@ def genie_models() -> dict[str, StepModel]:
 @cache
 def genie_runs() -> dict[str, list[ProfiledRun]]:
     """Return the published rates on K80 by model."""
-    text = files("placeopt_papers").joinpath("data", "genie_rates.csv").read_text(encoding="utf-8")
+    text = files("placeopt.systems.genie").joinpath("rates.csv").read_text(encoding="utf-8")
     runs: dict[str, list[ProfiledRun]] = {}
     for row in csv.DictReader(line for line in text.splitlines() if not line.startswith("#")):
         run = ProfiledRun(int(row["nodes"]), int(row["gpus"]), int(row["batch"]), float(row["rate"]))

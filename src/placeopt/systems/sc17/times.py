@@ -38,7 +38,7 @@ class Times:
 @cache
 def sc17_times() -> Times:
     """Read the table; comment lines state its source and licence."""
-    text = files("placeopt_papers").joinpath("data", "sc17_times.csv").read_text(encoding="utf-8")
+    text = files("placeopt.systems.sc17").joinpath("times.csv").read_text(encoding="utf-8")
     rows = list(csv.DictReader(line for line in text.splitlines() if not line.startswith("#")))
     alone = [row for row in rows if not row["beside"]]
     return Times(

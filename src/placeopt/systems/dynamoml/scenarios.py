@@ -8,8 +8,8 @@ from placeopt import BadInput
 from placeopt.generators import equal_nodes
 from placeopt.model import Communication, Demand, Gpu, Job, Machine, Option
 from placeopt.simulation import Arrival, Autoscaler, Endpoint, LoadStep, Physics, Replica, Scenario
+from placeopt.systems.factors import UNCHANGED, Factors, scaled
 from placeopt.topology import dgx1
-from placeopt_papers.scenarios.factors import UNCHANGED, Factors, scaled
 
 MINUTE_MS = 60_000
 GROUPS = (("mnist",) * 4, ("resnet-50",) * 4, ("mnist", "mnist", "resnet-50", "resnet-50"))

@@ -12,7 +12,7 @@ from placeopt import BadInput
 from placeopt.generators import equal_nodes
 from placeopt.model import Assignment, Communication, Demand, Gpu, Job, Machine, Option, Part, Running, WorkerGpus
 from placeopt.simulation import Arrival, Physics, Scenario
-from placeopt_papers.scenarios.sc17_times import sc17_times
+from placeopt.systems.sc17.times import sc17_times
 
 PAPER = "Amaral et al., Topology-Aware GPU Scheduling for Learning Workloads in Cloud Environments (SC'17)"
 TIMES = "Times: profiles/prof_from_experiments.json of HiEST/gpu-topo-aware, commit 8125c2875ad9, Apache-2.0."

@@ -21,9 +21,10 @@ from typing import Literal
 
 from placeopt import Unsupported
 from placeopt.simulation import Arrival, Estimate, Scenario
-from placeopt_papers.predict import fit_regressor, onnx_features
-from placeopt_papers.scenarios.horus import horus_testbed
-from placeopt_papers.scenarios.networks import Graph, networks
+from placeopt.systems.horus.networks import Graph, networks
+from placeopt.systems.horus.onnx_file import onnx_features
+from placeopt.systems.horus.regressor import fit_regressor
+from placeopt.systems.horus.scenarios import horus_testbed
 
 BATCHES = (8, 32, 128)
 FLOPS_PER_S, BYTES_PER_S = 10.1e12, 448e9

@@ -14,7 +14,7 @@ from placeopt import BadInput
 from placeopt.generators import equal_nodes
 from placeopt.model import MAX_JOBS, Demand, Gpu, Job, Machine, Option, SlowdownCurve
 from placeopt.simulation import Arrival, Physics, Scenario
-from placeopt_papers.scenarios.factors import UNCHANGED, Factors, scaled
+from placeopt.systems.factors import UNCHANGED, Factors, scaled
 
 PAPER = "Yeung et al., Horus: Interference-Aware and Prediction-Based Scheduling in Deep Learning Systems (TPDS 2022)"
 VALUE_PER_GPU = 1000

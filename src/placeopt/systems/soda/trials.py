@@ -6,7 +6,7 @@ import math
 import random
 
 from placeopt.simulation import Replica, Scenario
-from placeopt_papers.scenarios.soda_month import soda_month
+from placeopt.systems.soda.month import soda_month
 
 TRIAL_MS = 60_000
 """Of a number of cores (VI-H)."""

@@ -8,7 +8,7 @@ import numpy as np
 
 from placeopt import BadInput
 from placeopt.predict import Fitted, Provenance, relative_errors
-from placeopt_papers.predict.rate import ProfiledRun, check_runs
+from placeopt.systems.genie.rate import ProfiledRun, check_runs
 
 TERMS, COMPUTING = 6, 2
 

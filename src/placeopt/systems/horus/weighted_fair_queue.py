@@ -5,14 +5,15 @@ from __future__ import annotations
 from bisect import insort
 from collections.abc import Hashable, Iterator
 from statistics import median
-from typing import Annotated
+from typing import Annotated, cast
 
 import numpy as np
 from pydantic import Field
 
 from placeopt.model import Job
 from placeopt.scheduling.policy import Scheduling
-from placeopt.scheduling.rules import Rule
+from placeopt.scheduling.queue_orders import QueueContext, QueueOrder
+from placeopt.scheduling.rules import QUEUE_ORDERS, Rule
 from placeopt.scheduling.waiting_queue import JobQueue
 
 Features = tuple[int, int, int, int]
@@ -141,3 +142,11 @@ def similar_clusters(features: list[Features], clusters: int) -> list[int]:
             points[nearest == c].mean(axis=0) if (nearest == c).any() else centre for c, centre in enumerate(centres)
         ]
     return [int(c) for c in nearest]
+
+
+def _by_clusters(context: QueueContext) -> JobQueue:
+    order = cast(Clusters, context.scheduling.order)
+    return WeightedFairQueue(order.clusters, order.batch)
+
+
+QUEUE_ORDERS.register("clusters", QueueOrder(_by_clusters), Clusters)

@@ -7,7 +7,7 @@ import io
 from collections.abc import Iterable
 
 from placeopt import BadInput
-from placeopt_papers.predict.rate import ProfiledRun
+from placeopt.systems.genie.rate import ProfiledRun
 
 COLUMNS = ("placement", "local_bsz", "step_time")
 

@@ -23,9 +23,10 @@ from placeopt import BadInput
 from placeopt.generators import equal_nodes
 from placeopt.model import Communication, Demand, Gpu, Job, Machine, Option
 from placeopt.problem import IntArray
-from placeopt.scheduling import CoreCurve, best_fit_cores, first_cores
+from placeopt.scheduling import CoreCurve
 from placeopt.simulation import Arrival, Endpoint, LoadStep, Physics, Replica, Scenario
-from placeopt_papers.scenarios.factors import UNCHANGED, Factors, scaled
+from placeopt.systems.factors import UNCHANGED, Factors, scaled
+from placeopt.systems.soda.core_search import best_fit_cores, first_cores
 
 NODES, DAYS = 80, 30
 GPUS_PER_NODE = 5

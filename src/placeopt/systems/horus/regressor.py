@@ -10,7 +10,7 @@ import numpy as np
 from placeopt import BadInput, Unsupported
 from placeopt.model import Record
 from placeopt.predict import Fitted, Provenance, predicted_out_of_fold, relative_errors
-from placeopt_papers.predict.errors import rmsle
+from placeopt.systems.horus.errors import rmsle
 
 Kind = Literal["linear", "forest", "boosting"]
 REGRESSORS: tuple[Kind, ...] = get_args(Kind)

@@ -1,1 +1,0 @@
-"""Scenarios as the papers describe them: made from their published numbers, by seed."""

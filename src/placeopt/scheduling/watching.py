@@ -1,0 +1,38 @@
+"""A later look at jobs that have started beside others: what rounds that place job by job ask of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Protocol
+
+from placeopt.model import Placement
+
+
+class Monitor(Protocol):
+    """The jobs on each GPU, and the newcomers that are to be examined."""
+
+    def occupy(self, placement: Placement) -> None:
+        """Note that a job holds GPUs."""
+
+    def vacate(self, placement: Placement) -> None:
+        """Note that a job holds its GPUs no longer; it is not examined any more."""
+
+    def start(self, placement: Placement, new: set[str], now_ms: int, slowdown: Callable[[str], int]) -> None:
+        """Note a job that starts together with ``new`` ones, and the slowdowns of its neighbours before."""
+
+    def holds_back(self, new: Iterable[Placement]) -> bool:
+        """Return whether no other job may start before one of ``new``, or an earlier one, is examined."""
+        ...
+
+    @property
+    def next_ms(self) -> int | None:
+        """When the next job is examined; None: never."""
+        ...
+
+    def due(self, now_ms: int) -> list[tuple[str, dict[str, int]]]:
+        """Remove and return the jobs to be examined now, with the slowdowns of their neighbours before they came."""
+        ...
+
+    def disturbs(self, before: dict[str, int], slowdown: Callable[[str], int]) -> bool:
+        """Return whether a neighbour has lost too much speed; ``before``: earlier slowdowns of those that still run."""
+        ...
