@@ -1,7 +1,9 @@
 """What holds for all tests: Hypothesis' profiles, how it prints a round, and one engine whose solvers stay warm."""
 
+import io
 import os
 import signal
+import sys
 import time
 from collections.abc import Iterator
 from types import SimpleNamespace
@@ -14,7 +16,9 @@ from hypothesis.internal.constants_ast import Constants
 from hypothesis.vendor.pretty import RepresentationPrinter
 
 from helpers import warm_workers
+from helpers.command_line import Cli, Outcome
 from placeopt import Engine
+from placeopt.cli.run import run
 from placeopt.model import Instance, Plan
 from placeopt.simulation import Scenario
 
@@ -25,7 +29,7 @@ HOUR_S = 3600.0
 SLOW = (HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much)
 """How fast the machine draws examples and runs them decides no test."""
 settings.register_profile(
-    "ci", deadline=None, derandomize=True, max_examples=12, suppress_health_check=SLOW, database=None
+    "ci", deadline=None, derandomize=True, max_examples=8, suppress_health_check=SLOW, database=None
 )
 settings.register_profile("unshrunk", settings.get_profile("ci"), phases=[Phase.explicit, Phase.generate])
 settings.register_profile(
@@ -90,3 +94,18 @@ def unhurried() -> Iterator[None]:
         patch.setattr("placeopt.solving.api.time", later)
         patch.setattr("placeopt.solving.budget.Budget.begin_slices", begin_slices)
         yield
+
+
+@pytest.fixture
+def cli(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Cli:
+    """Run a command line in this process, so that hundreds are affordable; ``stdin``: on its standard input."""
+
+    def call(*arguments: object, stdin: bytes = b"") -> Outcome:
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(stdin)))
+        capsys.readouterr()
+        code = run([str(argument) for argument in arguments])
+        out, err = capsys.readouterr()
+        assert "Traceback" not in out + err
+        return Outcome(int(code), out, err)
+
+    return call

@@ -70,7 +70,7 @@ def test_soda_steps_of_table_5(model: str, steps: int) -> None:
 def test_dynamoml_table_2() -> None:
     """Which of the techniques a system has: GPUs by fractions, services by load, training by load in gangs."""
     has = {
-        name: (system.policy.share_mode == "fraction", system.replicas != "first", system.elastic == "load")
+        name: (system.policy.share_mode == "fraction", system.replicas.rule != "first", system.elastic.rule == "load")
         for name in ("k8s", "k8s-sharing", "k8s-scaling", "dynamoml")
         for system in (paper_policy(name),)
     }

@@ -96,7 +96,11 @@ def test_settings_make_scenarios(name: str) -> None:
 
 def test_one_name_one_scenario() -> None:
     """A setting that bears the name of a stored scenario is that scenario, and no two settings are one."""
-    made = {one.name: one.make(0, full=True) for one in settings().values() if one.scenario == "files:stored"}
+    made = {
+        one.name: one.make(0, full=True)
+        for one in settings().values()
+        if one.scenario == "placeopt_papers.stored:stored"
+    }
     for name, found in made.items():
         for path in (INSTANCES / "papers").glob(f"{name}.json*"):
             assert found == read_scenario(path)

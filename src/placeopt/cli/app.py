@@ -137,6 +137,19 @@ GROUPS = {
             Command("apply", "whatif", "placeopt whatif apply round.json --patch scenario.json --out changed.json"),
         ),
     ),
+    "predict": Group(
+        "Fit what systems predict of jobs to tables of your own, and apply it to rounds and scenarios.",
+        "placeopt predict fit horus-utilisation measured.csv --out model.json",
+        (
+            Command("fit", "predict", "placeopt predict fit genie-rates runs.csv --source Slurm --out model.json"),
+            Command(
+                "apply",
+                "predict",
+                "placeopt predict apply model.json round.json --table jobs.csv --out new.json",
+            ),
+            Command("features", "predict", "placeopt predict features *.onnx --batch 32 --out features.csv"),
+        ),
+    ),
     "kubernetes": Group(
         "Drive a cluster of Kubernetes: place the pods that wait behind placeopt's scheduling gate.",
         "placeopt kubernetes run --every 15s --dry-run",

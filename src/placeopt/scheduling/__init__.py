@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from placeopt.scheduling.setting import ArrivingJob as ArrivingJob
     from placeopt.scheduling.setting import Setting as Setting
     from placeopt.scheduling.setting import SubmittedJob as SubmittedJob
+    from placeopt.scheduling.systems import Predictor as Predictor
     from placeopt.scheduling.systems import ScenarioMaker as ScenarioMaker
     from placeopt.scheduling.systems import System as System
     from placeopt.scheduling.systems import load_systems as load_systems

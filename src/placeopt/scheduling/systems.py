@@ -44,6 +44,31 @@ class ScenarioMaker:
 
 
 @dataclass(frozen=True)
+class Predictor:
+    """
+    What a system predicts of jobs; see `placeopt.systems.predictors` for the forms of its functions.
+
+    Attributes
+    ----------
+    about
+        What it predicts, and from what.
+    columns
+        Of the table that it is fitted to; empty: it needs no fit.
+    fit, model
+        ``module:name`` of the function that fits it to rows of that table, and of the record that this returns.
+    estimates
+        ``module:name`` of the function that predicts the options of a job from a row about its profile; empty: it
+        predicts how jobs slow each other.
+    """
+
+    about: str
+    columns: tuple[str, ...] = ()
+    fit: str = ""
+    model: str = ""
+    estimates: str = ""
+
+
+@dataclass(frozen=True)
 class System:
     """
     A system: importing its room registers its rules.
@@ -56,11 +81,14 @@ class System:
         Folder of its policies, ``NAME.json``.
     scenarios
         Name -> scenario, small enough for a first look.
+    predictors
+        Name -> predictor.
     """
 
     paper: str
     policies: Traversable
     scenarios: Mapping[str, ScenarioMaker]
+    predictors: Mapping[str, Predictor] = field(default_factory=dict)
 
 
 @cache

@@ -126,7 +126,7 @@ def _reading_parts(scheduling: Scheduling) -> dict[str, LacksEstimate]:
     if scheduling.worth == "rate":
         parts["worth by rate"] = lambda job: lacks_run_time(job) and job.options[0].workers_min is None
     if scheduling.divides is not None and scheduling.divides.reads_run_times:
-        parts["parts by demand"] = lacks_run_time
+        parts[f"parts of {scheduling.divides.rule} by demand"] = lacks_run_time
     if scheduling.policy.postpone.rule == "lookahead":
         parts["look-ahead"] = lacks_run_time
     return parts

@@ -4,7 +4,7 @@ from importlib.resources import files
 from typing import TYPE_CHECKING
 
 from placeopt.lazy import lazy_names
-from placeopt.scheduling.systems import ScenarioMaker, System
+from placeopt.scheduling.systems import Predictor, ScenarioMaker, System
 from placeopt.systems.genie import choice as _choice  # noqa: F401 - registers its rules
 from placeopt.systems.genie import orders as _orders  # noqa: F401 - registers its rules
 
@@ -30,6 +30,15 @@ SYSTEM = System(
         "genie-10": ScenarioMaker(
             "section 7.2.1: ten tasks an hour for a day, 16 GPUs",
             "placeopt.systems.genie.scenarios:genie_tasks",
+        ),
+    },
+    predictors={
+        "genie-rates": Predictor(
+            "rate and latency of every shape, from profiled runs (eq. 4 to 8)",
+            ("profile", "nodes", "gpus", "batch", "rate"),
+            f"{__name__}.predictors:fit_rates",
+            f"{__name__}.predictors:Rates",
+            f"{__name__}.predictors:rates",
         ),
     },
 )

@@ -4,7 +4,7 @@ from importlib.resources import files
 from typing import TYPE_CHECKING
 
 from placeopt.lazy import lazy_names
-from placeopt.scheduling.systems import ScenarioMaker, System
+from placeopt.scheduling.systems import Predictor, ScenarioMaker, System
 from placeopt.systems.horus import interference_monitor as _interference_monitor  # noqa: F401 - registers its rules
 from placeopt.systems.horus import weighted_fair_queue as _weighted_fair_queue  # noqa: F401 - registers its rules
 
@@ -35,6 +35,19 @@ SYSTEM = System(
             "section 5: the larger workload on 12 GPUs",
             "placeopt.systems.horus.scenarios:horus_testbed",
             {"workload": "large"},
+        ),
+    },
+    predictors={
+        "horus-utilisation": Predictor(
+            "GPU utilisation from features of a model, by gradient boosting (4.1.1)",
+            ("gpu_utilisation_percent",),
+            f"{__name__}.predictors:fit_utilisation",
+            f"{__name__}.regressor:Regressor",
+            f"{__name__}.predictors:utilisation",
+        ),
+        "horus-memory": Predictor(
+            "GPU memory from batch, activations, parameters and gradients (eq. 2)",
+            estimates=f"{__name__}.predictors:memory",
         ),
     },
 )

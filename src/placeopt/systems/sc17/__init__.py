@@ -4,7 +4,7 @@ from importlib.resources import files
 from typing import TYPE_CHECKING
 
 from placeopt.lazy import lazy_names
-from placeopt.scheduling.systems import ScenarioMaker, System
+from placeopt.scheduling.systems import Predictor, ScenarioMaker, System
 
 if TYPE_CHECKING:
     from placeopt.systems.sc17.scenarios import mixed_jobs as mixed_jobs
@@ -26,6 +26,14 @@ SYSTEM = System(
         "sc17-small": ScenarioMaker(
             "section 5.3: a hundred jobs on five machines",
             "placeopt.systems.sc17.scenarios:small_jobs",
+        ),
+    },
+    predictors={
+        "sc17-pairs": Predictor(
+            "how jobs slow each other, from measured pairs (4.3)",
+            ("profile", "beside", "ratio"),
+            f"{__name__}.predictors:fit_pairs",
+            "placeopt.predict:InterferenceModel",
         ),
     },
 )

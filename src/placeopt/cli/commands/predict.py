@@ -1,0 +1,124 @@
+"""``placeopt predict``: what systems predict of jobs, fitted to a table of one's own and applied to their rounds."""
+
+from __future__ import annotations
+
+import csv
+import io
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from placeopt.cli.files import check_sources, check_target, peek, say, write_document, write_made
+from placeopt.cli.output import ExitCode
+from placeopt.errors import BadArgument, BadInput
+
+if TYPE_CHECKING:
+    from placeopt.model import Instance
+    from placeopt.simulation import Scenario
+
+Table = Annotated[str, typer.Argument(metavar="TABLE", help="CSV with a line of column names.")]
+
+
+def fit(
+    predictor: Annotated[str, typer.Argument(metavar="NAME", help="Of a predictor; any other word lists them.")],
+    table: Table,
+    out: Annotated[str, typer.Option(metavar="MODEL", help="Write what is fitted.")],
+    source: Annotated[str, typer.Option(metavar="TEXT", help="Where the table is from; by default its name.")] = "",
+    licence: Annotated[str, typer.Option(metavar="TEXT", help="Licence of the table.")] = "",
+) -> int:
+    """Fit a predictor to a table, and print its errors."""
+    check_sources({"TABLE": table})
+    check_target(out, [table])
+    from placeopt.documents.documents import dumps
+    from placeopt.systems.predictors import as_document, fit_predictor, named_predictor
+
+    named_predictor(predictor)
+    fitted = fit_predictor(predictor, _rows(table), source=source or table, licence=licence)
+    write_document(out, dumps(as_document(predictor, fitted)))
+    left_out = f"; root mean square log error of rows left out {rmsle:.3f}" if (rmsle := _rmsle(fitted)) else ""
+    say(f"{predictor}: {fitted.provenance.rows} rows; {fitted.errors}{left_out}", out)
+    return ExitCode.DONE
+
+
+def apply(
+    model: Annotated[
+        str, typer.Argument(metavar="MODEL", help="A file of predict fit, or the name of a predictor without one.")
+    ],
+    document: Annotated[str, typer.Argument(metavar="DOCUMENT", help="A round or a scenario.")],
+    out: Annotated[str, typer.Option(metavar="DOCUMENT", help="Write it with what is predicted.")],
+    table: Annotated[
+        str | None, typer.Option(metavar="TABLE", help="CSV of what is known of profiles, by the column profile.")
+    ] = None,
+) -> int:
+    """
+    Give the jobs of a round what is predicted of them; of a scenario policies see it, and what is true stays.
+
+    Jobs whose profile is not in the table keep what they state.
+    """
+    check_sources({"DOCUMENT": document, "--table": table})
+    check_target(out, [document, table])
+    from placeopt.systems.predictors import applied, named_predictor, predictors
+
+    rows = [] if table is None else _rows(table)
+    if model in predictors():
+        name, fitted = model, None
+        if named_predictor(name).fit:
+            raise BadArgument(f"MODEL: {name!r} has to be fitted first, by placeopt predict fit")
+    else:
+        from placeopt.documents.documents import read_document
+        from placeopt.systems.predictors import FittedPredictor, model_of
+
+        stored = read_document(FittedPredictor, model)
+        name, fitted = stored.predictor, model_of(stored, model)
+    made, jobs = applied(name, fitted, rows, _round_or_scenario(document))
+    write_made(out, made)
+    say(f"{name}: predicted for {jobs:,} jobs", out)
+    return ExitCode.DONE
+
+
+def features(
+    models: Annotated[list[str], typer.Argument(metavar="MODEL...", help="ONNX files; each names a profile.")],
+    out: Annotated[str, typer.Option(metavar="TABLE", help="Write a CSV with a row for each.")],
+    batch: Annotated[int, typer.Option(metavar="N", help="Size of the batch.")] = 1,
+) -> int:
+    """Read the features of models from ONNX files: operations, parameters, activations, operators (Horus table 3)."""
+    check_target(out, models)
+    from placeopt.systems.horus.onnx_file import onnx_features
+
+    rows = [{"profile": Path(path).stem, **onnx_features(path, batch=batch)} for path in models]
+    text = io.StringIO()
+    writer = csv.DictWriter(text, list(rows[0]), lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(rows)
+    write_document(out, text.getvalue().encode())
+    say(f"features of {len(rows)} models", out)
+    return ExitCode.DONE
+
+
+def _rmsle(fitted: object) -> float:
+    return float(getattr(fitted, "rmsle", 0.0))
+
+
+def _rows(path: str) -> list[dict[str, str]]:
+    """Return the rows of a CSV file, without empty cells."""
+    from placeopt.documents.files import as_text, label, read_bytes
+
+    source = label(path)
+    rows = csv.DictReader(io.StringIO(as_text(read_bytes(path), source, "CSV")), strict=True)
+    try:
+        found = [{name: text for name, text in row.items() if name and text} for row in rows]
+    except csv.Error as error:
+        raise BadInput(f"{source}, line {rows.line_num}: no CSV: {error}") from None
+    if not found:
+        raise BadInput(f"{source}: no rows; expected a line of column names and at least one row")
+    return found
+
+
+def _round_or_scenario(path: str) -> Instance | Scenario:
+    from placeopt.documents.documents import as_record
+    from placeopt.model import Instance
+    from placeopt.simulation import Scenario
+
+    parsed, source, keys = peek(path)
+    return as_record(Scenario, parsed, source) if "arrivals" in keys else as_record(Instance, parsed, source)

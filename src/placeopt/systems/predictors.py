@@ -1,0 +1,169 @@
+"""
+Predictors of systems, fitted to a user's table and applied to jobs.
+
+A table is a list of rows, column -> text. ``fit(rows, source=, licence=)`` returns a fitted record.
+``estimates(model, row, job, cluster)`` returns an `Estimate` for each option of the job; ``row`` is about its profile.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pkgutil import resolve_name
+from typing import Any, Literal
+
+from placeopt.documents.documents import as_record
+from placeopt.errors import BadArgument, BadInput
+from placeopt.model import Cluster, Instance, Job
+from placeopt.model.base import FormatVersion, Id, Record
+from placeopt.predict import Fitted
+from placeopt.scheduling.systems import Predictor, load_systems
+from placeopt.simulation.records.estimate import Estimate, believed
+from placeopt.simulation.records.scenario import Scenario
+
+Row = Mapping[str, str]
+PROFILE = "profile"
+"""Column that names the profile of the jobs that a row is about."""
+
+
+class FittedPredictor(Record):
+    """A predictor that was fitted, as a document."""
+
+    document: Literal["predictor"] = "predictor"
+    """What the file is."""
+    format_version: FormatVersion = 2
+    """Version of the file format."""
+    predictor: Id
+    """Name of the predictor."""
+    model: dict[str, Any]
+    """What was fitted, with its source and its errors."""
+
+
+def predictors() -> dict[str, Predictor]:
+    """Return the predictors of installed systems, by name."""
+    return {name: one for system in load_systems().values() for name, one in system.predictors.items()}
+
+
+def named_predictor(name: str) -> Predictor:
+    """Return a predictor; `BadArgument` for an unknown name lists the others."""
+    known = predictors()
+    if name not in known:
+        raise BadArgument(f"predictor: no predictor {name!r}; known: {', '.join(sorted(known))}")
+    return known[name]
+
+
+def fit_predictor(name: str, rows: Sequence[Row], *, source: str, licence: str = "") -> Fitted:
+    """
+    Fit a predictor to a table.
+
+    Parameters
+    ----------
+    name
+        Of a predictor of an installed system.
+    rows
+        The table; columns as the predictor states them.
+    source, licence
+        Of the table: they go into the fitted record.
+
+    Returns
+    -------
+    Fitted
+        With its errors on rows that were left out of the fit, where the predictor says so.
+
+    Raises
+    ------
+    BadInput
+        If there is no such predictor, it needs no fit, a column is missing or a cell is no number.
+    """
+    chosen = named_predictor(name)
+    if not chosen.fit:
+        raise BadArgument(f"predictor: {name!r} needs no fit; apply it by its name")
+    for column in chosen.columns:
+        if not rows or column not in rows[0]:
+            there = ", ".join(rows[0]) if rows else "no rows"
+            raise BadInput(f"table: no column {column!r}; expected {', '.join(chosen.columns)}, found {there}")
+    fitted: Fitted = resolve_name(chosen.fit)(rows, source=source, licence=licence)
+    return fitted
+
+
+def as_document(name: str, fitted: Fitted) -> FittedPredictor:
+    """Return a fitted predictor as a document."""
+    return FittedPredictor(predictor=name, model=fitted.model_dump(mode="json"))
+
+
+def model_of(document: FittedPredictor, source: str) -> Fitted:
+    """Return what a document says was fitted; ``source`` names it in messages."""
+    fitted: Fitted = as_record(resolve_name(named_predictor(document.predictor).model), document.model, source)
+    return fitted
+
+
+def applied(
+    name: str, fitted: Fitted | None, rows: Sequence[Row], document: Instance | Scenario
+) -> tuple[Instance | Scenario, int]:
+    """
+    Return a round or a scenario in which policies see what is predicted, and how many jobs that changes.
+
+    Parameters
+    ----------
+    name, fitted
+        The predictor, and what was fitted; None where it needs no fit.
+    rows
+        What is known of profiles: the column ``profile``, and those that the predictor reads. Jobs of other profiles
+        keep what they state. Not read where the predictor is of how jobs slow each other.
+    document
+        In a round what jobs state is replaced; in a scenario what policies believe, and not what is true.
+
+    Returns
+    -------
+    tuple
+        The document, and the number of jobs.
+
+    Raises
+    ------
+    BadInput
+        If a column is missing, a cell is no number, or a scenario would be given slowdowns.
+    """
+    chosen = named_predictor(name)
+    if not chosen.estimates:
+        return _slowed(name, fitted, document)
+    by_profile = {}
+    for number, row in enumerate(rows):
+        if not row.get(PROFILE):
+            raise BadInput(f"table, row {number + 1}: no {PROFILE!r}: it says which jobs a row is about")
+        by_profile[row[PROFILE]] = row
+    predict = resolve_name(chosen.estimates)
+
+    def estimates(job: Job, cluster: Cluster) -> tuple[Estimate, ...]:
+        row = by_profile.get(job.profile or "")
+        return () if row is None else predict(fitted, row, job, cluster)
+
+    if isinstance(document, Instance):
+        found = [estimates(job, document.cluster) for job in document.jobs]
+        jobs = tuple(believed(job, said) for job, said in zip(document.jobs, found, strict=True))
+        return document.model_copy(update={"jobs": jobs}), sum(map(bool, found))
+    said = [estimates(one.job, document.cluster) for one in document.arrivals]
+    arrivals = tuple(
+        one.model_copy(update={"estimates": each}) if each else one
+        for one, each in zip(document.arrivals, said, strict=True)
+    )
+    return document.model_copy(update={"arrivals": arrivals}), sum(map(bool, said))
+
+
+def _slowed(name: str, fitted: Any, document: Instance | Scenario) -> tuple[Instance, int]:
+    if not isinstance(document, Instance):
+        raise BadInput(f"{name}: the slowdowns of a scenario are what is true in it; apply them to a round")
+    slowed = {one.profile for one in fitted.slowdowns}
+    jobs = sum(job.profile in slowed for job in document.jobs)
+    return document.model_copy(update={"slowdowns": fitted.slowdowns}), jobs
+
+
+def number_in(row: Row, column: str) -> float:
+    """Return a cell as a number of at least 0; raises `BadInput` where it is none."""
+    text = row.get(column)
+    try:
+        number = float(text or "")
+    except ValueError:
+        number = -1.0
+    if not 0 <= number < float("inf"):
+        where = f"profile {row[PROFILE]!r}: " if row.get(PROFILE) else ""
+        raise BadInput(f"table: {where}{column}: {text!r}; expected a number of at least 0")
+    return number
