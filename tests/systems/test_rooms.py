@@ -45,7 +45,7 @@ def test_five_systems_are_found() -> None:
     [
         ("sc17-table-1", "topo-aware-p"),
         ("horus-w-small", "horus-f"),
-        ("genie-10", "genie"),
+        ("genie-6h", "genie"),
         ("dynamoml-12", "dynamoml"),
         ("soda-day", "soda"),
     ],

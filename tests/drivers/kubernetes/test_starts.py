@@ -31,7 +31,7 @@ def test_one_patch_lifts_the_gate_requires_the_node_and_leaves_a_mark(world, sub
     found = world.pod("a")
     assert "schedulingGates" not in found["spec"]
     assert on(found) == [["n0"]]
-    marks = {"round": report.round_id, "plan": report.plan, "node": "n0", "pods": "1"}
+    marks = {"round": report.round_id, "plan": report.plan, "node": "n0", "pods": "1", "gpus": "0,1"}
     noted = found["metadata"]["annotations"]
     assert {name: noted[f"placeopt.io/{name}"] for name in marks} == marks
     assert [method for method, _, _ in world.api.writes] == ["PATCH"]

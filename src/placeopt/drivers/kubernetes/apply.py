@@ -97,7 +97,8 @@ class Applier:
                 report.refused += 1
                 report.notes.append(f"{action.job}: a pod of it is gone")
                 return
-            pods.append((pod, Mark(round_id, report.plan or "", action.job, len(action.parts), part.node)))
+            gpus = ",".join(map(str, part.gpus))
+            pods.append((pod, Mark(round_id, report.plan or "", action.job, len(action.parts), part.node, gpus)))
         came = start_pods(self._calls, pods)
         if came.outcome == "started":
             report.started += 1

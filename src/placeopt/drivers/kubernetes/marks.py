@@ -11,6 +11,8 @@ GATE = "placeopt.io/gate"
 """Scheduling gate of the pods that placeopt places; their owner sets it when they are created."""
 ROUND, PLAN = "placeopt.io/round", "placeopt.io/plan"
 NODE, JOB, PODS = "placeopt.io/node", "placeopt.io/job", "placeopt.io/pods"
+GPUS = "placeopt.io/gpus"
+"""Indices of the GPUs that the plan gives the pod, as ``CUDA_VISIBLE_DEVICES`` takes them."""
 WHOLE = "placeopt.io/whole"
 """Kubelets have taken all pods of the action: from then on a pod that is lost does not end the others."""
 HOSTNAME_FIELD = "metadata.name"
@@ -22,7 +24,7 @@ class Mark:
     What annotations say of the action that a pod is part of.
 
     ``round_id``: Of the round that decided it. ``plan``: Digest of the plan. ``job``: Job of the action. ``pods``: How
-    many pods the action starts together. ``node``: The node of this pod.
+    many pods the action starts together. ``node``: The node of this pod. ``gpus``: Its GPUs there, by comma.
     """
 
     round_id: str
@@ -30,6 +32,7 @@ class Mark:
     job: str
     pods: int
     node: str
+    gpus: str
 
     @property
     def action(self) -> tuple[str, str]:
@@ -38,15 +41,16 @@ class Mark:
 
     def annotations(self) -> dict[str, str]:
         """Return the annotations that state it."""
-        return {ROUND: self.round_id, PLAN: self.plan, JOB: self.job, PODS: str(self.pods), NODE: self.node}
+        stated = {ROUND: self.round_id, PLAN: self.plan, JOB: self.job, PODS: str(self.pods)}
+        return {**stated, NODE: self.node, GPUS: self.gpus}
 
 
 def mark_of(pod: Object) -> Mark | None:
     """Return the mark of a pod; None if it has none, or not a whole one."""
     notes = pod["metadata"].get("annotations") or {}
-    if not all(key in notes for key in (ROUND, PLAN, JOB, PODS, NODE)) or not notes[PODS].isdecimal():
+    if not all(key in notes for key in (ROUND, PLAN, JOB, PODS, NODE, GPUS)) or not notes[PODS].isdecimal():
         return None
-    return Mark(notes[ROUND], notes[PLAN], notes[JOB], int(notes[PODS]), notes[NODE])
+    return Mark(notes[ROUND], notes[PLAN], notes[JOB], int(notes[PODS]), notes[NODE], notes[GPUS])
 
 
 def is_whole(pod: Object) -> bool:

@@ -27,6 +27,11 @@ SYSTEM = System(
     "Guarantees on GPU Clusters, TPDS 2020",
     policies=files(__name__) / "policies",
     scenarios={
+        "genie-6h": ScenarioMaker(
+            "section 7.2.1 for six hours: ten tasks an hour, 16 GPUs",
+            "placeopt.systems.genie.scenarios:genie_tasks",
+            {"hours": 6},
+        ),
         "genie-10": ScenarioMaker(
             "section 7.2.1: ten tasks an hour for a day, 16 GPUs",
             "placeopt.systems.genie.scenarios:genie_tasks",
