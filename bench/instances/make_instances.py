@@ -5,7 +5,7 @@ Write the files of ``instances/`` again.
 
 DIR holds the CSV files of cluster-trace-gpu-v2023, FILE is ``prof_from_experiments.json`` of SC'17's artifact; without
 them only hand-made and generated instances are written, and ``openb_classes.csv`` of the generators and
-``sc17_times.csv`` of the papers stay as they are. The same input gives the same bytes. ``best.solu`` and the READMEs
+``times.csv`` of SC'17's room stay as they are. The same input gives the same bytes. ``best.solu`` and the READMEs
 are not touched.
 """
 
@@ -92,7 +92,7 @@ SELECTION = (  # what `--set all` runs: a look at every kind that fits an hour
     *(f"gap/gap{number}-0.gap" for number in range(1, 7)),
 )
 TINY_JOBS = 20
-TIMES = ROOT / "papers" / "placeopt_papers" / "data" / "sc17_times.csv"
+TIMES = ROOT / "src" / "placeopt" / "systems" / "sc17" / "times.csv"
 TIMES_HEAD = """\
 # Measured times of SC'17's artifact: bench/instances/make_instances.py, from profiles/prof_from_experiments.json.
 # Source: HiEST/gpu-topo-aware, commit 8125c2875ad9. Licence: Apache-2.0.

@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from cli.conftest import Cli
-from helpers.command_line import said
+from helpers.command_line import Cli, said
 from helpers.slurm_files import WAITS, idle_nodes
 from placeopt.drivers import HEADER
 

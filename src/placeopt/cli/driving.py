@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import time
-from typing import Annotated, Protocol
+from typing import TYPE_CHECKING, Annotated, Protocol
 
 import typer
 
 from placeopt.cli.output import write_error, write_out
+
+if TYPE_CHECKING:
+    from placeopt.scheduling import Telemetry
 
 MAX_ACTIONS = 100_000
 HEADER_EVERY = 20
@@ -19,6 +22,24 @@ RuleChoice = Annotated[
     str | None,
     typer.Option(metavar="FILE", help="JSON: what priorities and classes are worth, which may be preempted."),
 ]
+
+
+TelemetryChoice = Annotated[
+    str | None,
+    typer.Option(
+        metavar="URL|FILE", help="Where the use of GPUs is measured: a Prometheus server with DCGM's metrics, or JSON."
+    ),
+]
+
+
+def read_telemetry(text: str | None) -> Telemetry | None:
+    """Return where use is measured; None: nowhere."""
+    from placeopt.scheduling.prometheus import Prometheus
+    from placeopt.scheduling.telemetry import TelemetryFile
+
+    if text is None:
+        return None
+    return Prometheus(text) if "://" in text else TelemetryFile(text)
 
 
 class Report(Protocol):

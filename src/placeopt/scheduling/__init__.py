@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from placeopt.scheduling.preemption_policy import Candidate as Candidate
     from placeopt.scheduling.preemption_policy import PreemptionRule as PreemptionRule
     from placeopt.scheduling.preemption_policy import Request as Request
+    from placeopt.scheduling.prometheus import Prometheus as Prometheus
     from placeopt.scheduling.queue_orders import QueueContext as QueueContext
     from placeopt.scheduling.queue_orders import QueueOrder as QueueOrder
     from placeopt.scheduling.queue_orders import sorted_by as sorted_by
@@ -41,6 +42,9 @@ if TYPE_CHECKING:
     from placeopt.scheduling.systems import load_systems as load_systems
     from placeopt.scheduling.systems import system_scenario as system_scenario
     from placeopt.scheduling.systems import system_scenarios as system_scenarios
+    from placeopt.scheduling.telemetry import Telemetry as Telemetry
+    from placeopt.scheduling.telemetry import TelemetryFile as TelemetryFile
+    from placeopt.scheduling.telemetry import Usage as Usage
     from placeopt.scheduling.urgency_queue import Goals as Goals
     from placeopt.scheduling.waiting_queue import JobQueue as JobQueue
 

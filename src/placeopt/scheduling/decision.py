@@ -76,8 +76,9 @@ class RoundView:
     What a scheduler can read at the moment of a round.
 
     ``expected_ends``: when running jobs end if predictions are true; empty unless the scheduler reads it. ``slowdown``
-    returns how much longer than alone and well placed a running job takes now, in thousandths, as a monitor shows.
-    ``if_stopped`` returns a running job as it would wait if it were stopped now: with the run time that is left.
+    returns how much longer than alone and well placed a running job takes now, in thousandths, as a monitor shows; 0
+    where none does. ``if_stopped`` returns a running job as it would wait if it were stopped now: with the run time
+    that is left.
     """
 
     now_ms: int

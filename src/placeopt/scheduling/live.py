@@ -16,6 +16,7 @@ from placeopt.scheduling.live_rounds import LiveRounds
 from placeopt.scheduling.placement_amounts import Amounts
 from placeopt.scheduling.policy import Scheduling
 from placeopt.scheduling.setting import Setting
+from placeopt.scheduling.telemetry import Measured, Telemetry, Usage
 
 
 def setting_of(now: Instance, restart_ms: int = 0) -> Setting:
@@ -40,11 +41,12 @@ def scheduling_in(given: Scheduling, setting: Setting) -> Scheduling:
     return adapted(given.model_copy(update={"policy": policy}), setting)
 
 
-def refuse_unread(scheduling: Scheduling) -> None:
-    """Raise ``BadInput`` if a policy reads what no reading of a cluster shows."""
-    if scheduling.watch is not None:
+def refuse_unread(scheduling: Scheduling, telemetry: Telemetry | None = None) -> None:
+    """Raise ``BadInput`` if a policy reads what no reading of a cluster shows, and nothing measures it."""
+    if scheduling.watch is not None and telemetry is None:
         raise BadInput(
-            f"policy {scheduling.name!r}: watches how fast jobs run, which no reading shows; take another policy"
+            f"policy {scheduling.name!r}: watches how fast jobs run, which no reading shows; state where that is "
+            "measured (--telemetry), or take another policy"
         )
 
 
@@ -54,7 +56,8 @@ class LiveScheduler:
 
     Nothing that was decided is taken as done: a job that a reading shows waiting waits, and one that others started
     runs. What the policy of rounds leaves out is as the host's says. ``engine``: Its caller closes it. ``restart_ms``:
-    How long a stopped job takes to start again; policies that adapt stop jobs where that is known.
+    How long a stopped job takes to start again; policies that adapt stop jobs where that is known. ``telemetry``: Where
+    use is measured: readings are corrected by it, and how fast a job runs is as its utilisation then.
 
     Raises
     ------
@@ -62,8 +65,13 @@ class LiveScheduler:
         If the policy reads what no reading shows.
     """
 
-    def __init__(self, engine: Engine, scheduling: Scheduling, *, restart_ms: int = 0) -> None:
-        refuse_unread(scheduling)
+    def __init__(
+        self, engine: Engine, scheduling: Scheduling, *, restart_ms: int = 0, telemetry: Telemetry | None = None
+    ) -> None:
+        refuse_unread(scheduling, telemetry)
+        self._telemetry, self._measured = telemetry, Measured()
+        self.usage = Usage()
+        """What was measured with the last reading."""
         self._engine, self._given, self._restart_ms = engine, scheduling, restart_ms
         self._live: LiveRounds | LiveQueue | None = None
         self._scheduling = scheduling
@@ -88,7 +96,10 @@ class LiveScheduler:
         return scheduling_in(self._given, setting_of(now, self._restart_ms)).policy
 
     def follow(self, now: Instance) -> None:
-        """Take a reading."""
+        """Take a reading, and what is measured beside it."""
+        if self._telemetry is not None:
+            self.usage = self._telemetry.read()
+            now = self._measured.correct(now, self.usage)
         setting = setting_of(now, self._restart_ms)
         scheduling = scheduling_in(self._given, setting)
         division = division_of(setting, scheduling)
@@ -105,7 +116,10 @@ class LiveScheduler:
         self, time_limit_s: float, cancel: threading.Event, *, waiting_only: bool = False, deterministic: bool = False
     ) -> Plan:
         """Return the plan of a round within a time limit; ``waiting_only``: As of `LiveRounds`."""
-        return self._begun.decide(time_limit_s, cancel, waiting_only=waiting_only, deterministic=deterministic)
+        live = self._begun
+        if isinstance(live, LiveQueue):
+            live.usage = self.usage
+        return live.decide(time_limit_s, cancel, waiting_only=waiting_only, deterministic=deterministic)
 
     def _begin(self, setting: Setting, now: Instance) -> None:
         if self._scheduling.rounds == "whole":

@@ -16,10 +16,15 @@ from placeopt.scheduling.job_by_job import JobByJob
 from placeopt.scheduling.policy import Scheduling
 from placeopt.scheduling.scheduler import Stopped
 from placeopt.scheduling.setting import Setting, SubmittedJob
+from placeopt.scheduling.telemetry import UTILISATION, Usage
 from placeopt.solving.params import SolveParams
 
 ANY_CHANGE = Changes(moves_max=MAX_JOBS, preemptions_max=MAX_JOBS, shrinks_max=MAX_JOBS)
 """Of the policy of rounds, by which plans are judged: which running jobs change is the scheduling policy's to say."""
+
+
+LEAST_PERCENT = 1.0
+"""Utilisation below which a job is not slower still."""
 
 
 class LiveQueue:
@@ -32,6 +37,7 @@ class LiveQueue:
     def __init__(
         self, engine: Engine, setting: Setting, scheduling: Scheduling, first: Instance, earlier: LiveQueue | None
     ) -> None:
+        self.usage = Usage()
         self._engine, self._name = engine, scheduling.name
         self.scheduler = JobByJob(engine, setting, scheduling)
         if earlier is not None:
@@ -69,7 +75,7 @@ class LiveQueue:
         view = RoundView(
             now_ms=now.now_ms,
             expected_ends=_expected_ends(now.running, jobs) if self.scheduler.looks_ahead else {},
-            slowdown=lambda _: 1000,
+            slowdown=lambda job: self._slowdown(jobs[job]),
             if_stopped=jobs.__getitem__,
         )
         params = SolveParams(time_limit_s=time_limit_s, deterministic=deterministic)
@@ -80,6 +86,11 @@ class LiveQueue:
         why = f"no room for it in the order of policy {self._name!r}"
         return plan_of_decision(decision, now, self.scheduler.shares, why)
 
+    def _slowdown(self, job: Job) -> int:
+        """Return how slow a job is, as far as its GPUs are idle; only what it was before is compared with it."""
+        percent = self.usage.of(job, UTILISATION)
+        return 0 if percent is None else round(100_000 / max(percent, LEAST_PERCENT))
+
 
 def _take_over(scheduler: JobByJob, before: Instance, now: Instance) -> None:
     """Bring a scheduler from one reading, and what it decided since, to the next one: first what frees room."""
@@ -89,14 +100,12 @@ def _take_over(scheduler: JobByJob, before: Instance, now: Instance) -> None:
     changeable = {running.job: running.preemptible for running in before.running}
     for job, placement in list(scheduler.running.items()):
         there = held.get(job)
+        moved = there is None or placement != scheduler.shares.requested(there.placement)
         if job not in jobs:
             scheduler.end(placement, now.now_ms)
-        elif (
-            there is None
-            or placement != scheduler.shares.requested(there.placement)
-            or jobs[job] != known.get(job)
-            or changeable.get(job) != there.preemptible
-        ):
+        elif not moved and scheduler.watches(job):
+            scheduler.confirm(submitted(jobs[job], there))  # queued again, it would not be watched any more
+        elif moved or jobs[job] != known.get(job) or there is None or changeable.get(job) != there.preemptible:
             scheduler.announce(submitted(jobs[job], there))
             scheduler.requeue(jobs[job], now.now_ms)
     for job, record in known.items():

@@ -48,6 +48,6 @@ def named_policy(name: str) -> Scheduling:
         If there is none; lists those that there are.
     """
     known = _files()
-    if name not in known:
+    if not isinstance(name, str) or name not in known:
         raise BadArgument(f"policy: no policy {name!r}; known: {', '.join(sorted(known))}")
     return loads(Scheduling, known[name].read_text(encoding="utf-8"), source=f"policy {name}")

@@ -21,7 +21,7 @@ from placeopt.scheduling.queue_orders import QueueContext, queue_order
 from placeopt.scheduling.retry_filter import RetryFilter
 from placeopt.scheduling.rules import ELASTIC_RULES, WATCHES
 from placeopt.scheduling.scheduler import Scheduler
-from placeopt.scheduling.setting import Setting
+from placeopt.scheduling.setting import ArrivingJob, Setting
 
 MIX_METHODS = frozenset({"stranding", "prices", "fgd"})
 """Methods that read the mix of jobs as it was some time before, so that a log with changes cannot be repeated."""
@@ -219,6 +219,16 @@ class QueueState(Scheduler):
         self._resizable.pop(job, None)
         if self._monitor is not None:
             self._monitor.vacate(placement)
+
+    def watches(self, job: str) -> bool:
+        """Return whether a job is a newcomer that is going to be examined."""
+        return self._monitor is not None and self._monitor.watches(job)
+
+    def confirm(self, arriving: ArrivingJob) -> None:
+        """Learn that a job runs as it was decided, and whether it may change from now on."""
+        self.announce(arriving)
+        self._candidates.remove(arriving.job.id)
+        self._add_candidate(arriving.job.id)
 
     def _add_candidate(self, job: str) -> None:
         """Let a running job be evicted from now on, if it may change."""

@@ -106,6 +106,6 @@ def system_scenarios() -> dict[str, ScenarioMaker]:
 def system_scenario(name: str, seed: int = 0) -> Any:
     """Return a scenario that a system brings along; `BadArgument` for an unknown name lists the others."""
     known = system_scenarios()
-    if name not in known:
+    if not isinstance(name, str) or name not in known:
         raise BadArgument(f"scenario: no scenario {name!r}; known: {', '.join(sorted(known))}")
     return known[name].make(seed)

@@ -20,6 +20,10 @@ class Monitor(Protocol):
     def start(self, placement: Placement, new: set[str], now_ms: int, slowdown: Callable[[str], int]) -> None:
         """Note a job that starts together with ``new`` ones, and the slowdowns of its neighbours before."""
 
+    def watches(self, job: str) -> bool:
+        """Return whether a job is going to be examined."""
+        ...
+
     def holds_back(self, new: Iterable[Placement]) -> bool:
         """Return whether no other job may start before one of ``new``, or an earlier one, is examined."""
         ...

@@ -30,6 +30,8 @@ EXTRAS = {
     ("serve", "prometheus_client"): "metrics of the service",
     ("kubernetes", "kubernetes"): "drivers of Kubernetes",
     ("parquet", "pyarrow"): "tables of jobs in Parquet",
+    ("predict", "sklearn"): "regressors of predictors",
+    ("predict", "onnx"): "features of models",
 }
 """(Extra, its package) -> what needs it."""
 IMPORT_ORDERS = (("highspy", "ortools.sat.python.cp_model"), ("ortools.sat.python.cp_model", "highspy"))

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from placeopt.cli.driving import MAX_ACTIONS, Every, Rounds, RoundTable, RuleChoice
+from placeopt.cli.driving import MAX_ACTIONS, Every, Rounds, RoundTable, RuleChoice, TelemetryChoice, read_telemetry
 from placeopt.cli.files import read_scheduling
 from placeopt.cli.options import AsJson, SchedulingChoice, expect
 from placeopt.cli.output import ExitCode
@@ -32,6 +32,7 @@ def run(
     ] = "nvidia.com/gpu",
     rounds: Rounds = None,
     policy: SchedulingChoice = "rounds",
+    telemetry: TelemetryChoice = None,
     priority_rule: RuleChoice = None,
     as_json: AsJson = False,
 ) -> int:
@@ -55,6 +56,7 @@ def run(
         dry_run=dry_run,
         resource=resource,
         policy=read_scheduling(policy),
+        telemetry=read_telemetry(telemetry),
         rule=read_rule(priority_rule),
     )
     api, table = Api(kubeconfig), RoundTable(as_json=as_json)

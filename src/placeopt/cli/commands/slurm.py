@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from placeopt.cli.driving import MAX_ACTIONS, Every, Rounds, RoundTable, RuleChoice
+from placeopt.cli.driving import MAX_ACTIONS, Every, Rounds, RoundTable, RuleChoice, TelemetryChoice, read_telemetry
 from placeopt.cli.files import read_scheduling
 from placeopt.cli.options import AsJson, SchedulingChoice, expect
 from placeopt.cli.output import ExitCode, write_out
@@ -41,6 +41,7 @@ def run(
         ),
     ] = "jobs",
     policy: SchedulingChoice = "rounds",
+    telemetry: TelemetryChoice = None,
     priority_rule: RuleChoice = None,
     as_json: AsJson = False,
 ) -> int:
@@ -74,6 +75,7 @@ def run(
         rule=read_rule(priority_rule),
         worth="gpus" if worth == "gpus" else "jobs",
         policy=read_scheduling(policy),
+        telemetry=read_telemetry(telemetry),
     )
     table = RoundTable(as_json=as_json)
 

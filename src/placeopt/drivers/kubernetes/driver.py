@@ -28,7 +28,7 @@ from placeopt.importers.priority_rule import DEFAULT_RULE, PriorityRule
 from placeopt.live_cluster.engine import Engine
 from placeopt.model import Instance, Plan
 from placeopt.model.policy import Changes
-from placeopt.scheduling import LiveScheduler, Scheduling, named_policy
+from placeopt.scheduling import LiveScheduler, Scheduling, Telemetry, named_policy
 
 SOLVE_SHARE = 0.6
 """Share of an interval within which a round is read and decided; the rest is for its actions."""
@@ -59,6 +59,7 @@ class DriverOptions:
     bind_s: float = 60.0
     refused_s: float = 30.0
     policy: Scheduling = field(default_factory=lambda: named_policy("rounds"))
+    telemetry: Telemetry | None = None
     rule: PriorityRule = DEFAULT_RULE
 
 
@@ -91,7 +92,8 @@ class Driver:
     """
 
     def __init__(self, api: Api, engine: Engine, options: DriverOptions, stop: threading.Event) -> None:
-        self._live, self._options, self._stop = LiveScheduler(engine, options.policy), options, stop
+        self._live = LiveScheduler(engine, options.policy, telemetry=options.telemetry)
+        self._options, self._stop = options, stop
         self.lease: Lease | None = None
         self.mirror = ClusterMirror(api, stop)
         self._calls = PodCalls(api, self.mirror.pods)
@@ -131,6 +133,8 @@ class Driver:
             self._finish(report)
         observed, instance = self._read()
         self._live.follow(instance)
+        if self._live.usage.fault:
+            report.notes.append(f"nothing is measured: {self._live.usage.fault}")
         running = len(instance.running)
         report.running, report.waiting = running, len(instance.jobs) - running
         report.notes += self._news(instance)

@@ -23,7 +23,7 @@ from placeopt.drivers.unreachable import Unreachable
 from placeopt.importers.priority_rule import DEFAULT_RULE, PriorityRule
 from placeopt.live_cluster.engine import Engine
 from placeopt.model import Placement
-from placeopt.scheduling import LiveScheduler, Scheduling, named_policy
+from placeopt.scheduling import LiveScheduler, Scheduling, Telemetry, named_policy
 
 TRIES_MAX = 5
 """Failed starts of a job after which it is left held."""
@@ -43,7 +43,8 @@ class DriverOptions:
     How the driver runs.
 
     ``every_s``: Interval of rounds. ``max_actions``: Most changes of jobs in a round. ``patience_s``: How long a
-    released job may take to run, None: two intervals, at least 20 s. ``policy``: Who runs where.
+    released job may take to run, None: two intervals, at least 20 s. ``policy``: Who runs where. ``telemetry``: Where
+    the use of GPUs is measured.
     ``rule``: What a GPU of each QOS and partition is worth. ``worth``: What waiting jobs are worth by it, see
     `ageing.aged`. ``deterministic``: Rounds stop on work, not on time.
     """
@@ -54,6 +55,7 @@ class DriverOptions:
     max_actions: int = 100
     patience_s: float | None = None
     policy: Scheduling = field(default_factory=lambda: named_policy("rounds"))
+    telemetry: Telemetry | None = None
     rule: PriorityRule = DEFAULT_RULE
     worth: Worth = "jobs"
     deterministic: bool = False
@@ -82,7 +84,7 @@ class SlurmDriver:
         patience = max(20.0, 2 * options.every_s) if options.patience_s is None else options.patience_s
         self._watch = OutcomeWatch(patience, NODE_PAUSES * max(1.0, options.every_s), LONGEST_PAUSE_S)
         self._changes = JobChanges(slurm, on_command, dry_run=options.dry_run)
-        self._live = LiveScheduler(engine, options.policy)
+        self._live = LiveScheduler(engine, options.policy, telemetry=options.telemetry)
         self._advised: dict[str, Gpus] = {}
         self._left_out: Mapping[str, int] = {}
         self._name, self._number = f"{int(clock()):x}", 0
@@ -194,6 +196,7 @@ class SlurmDriver:
     def _place(self, record: RoundRecord, seen: SlurmRound, limit_s: float) -> None:
         """Solve the round and start what it places."""
         self._live.follow(seen.instance)
+        record.unmeasured = self._live.usage.fault
         if len(seen.instance.jobs) == len(seen.instance.running):
             return
         plan = self._live.decide(limit_s, self.stop, deterministic=self._options.deterministic)

@@ -39,7 +39,8 @@ class RoundRecord:
     ``left_out_changed``: Whether that differs from the round before. ``placed``: Jobs that the plan starts.
     ``gpus_used``, ``gpus``: Held, and listed on nodes that take work or hold jobs. ``closed``: Nodes left alone because
     they refused. ``postponed``: Actions beyond the limit. ``not_done``: Actions of the plan that are none of the
-    driver's. ``silent``: Why the round's actions ended early. ``gpus_as_advised``: Of ``gpus_known`` jobs that began to
+    driver's. ``silent``: Why the round's actions ended early. ``unmeasured``: Why no use of GPUs is
+    known. ``gpus_as_advised``: Of ``gpus_known`` jobs that began to
     run, those that have the very GPUs of the plan. ``costs_planned``: Of the round's plan; ``costs_obtained``: of what
     runs now, where starts have come out; by name, in the units of ``Plan.costs``.
     """
@@ -63,6 +64,7 @@ class RoundRecord:
     postponed: int = 0
     not_done: Counter[str] = field(default_factory=Counter)
     silent: str = ""
+    unmeasured: str = ""
     gpus_known: int = 0
     gpus_as_advised: int = 0
     costs_planned: Mapping[str, int] = field(default_factory=dict)
@@ -125,6 +127,8 @@ class RoundRecord:
         """Yield what did not go as planned, and what cannot be read where that changed."""
         if self.silent:
             yield f"the round ended early: {self.silent}"
+        if self.unmeasured:
+            yield f"nothing is measured: {self.unmeasured}"
         for action in self.actions:
             if action.applied.result == "refused":
                 yield f"job {action.job}: {action.do} refused: {action.applied.why}"
@@ -190,6 +194,7 @@ class RoundRecord:
             "costs_planned": dict(self.costs_planned),
             "costs_obtained": dict(self.costs_obtained),
             "silent": self.silent,
+            "unmeasured": self.unmeasured,
         }
 
 

@@ -52,8 +52,12 @@ class InterferenceMonitor:
         """Schedule the examination of a job that shares GPUs with others than ``new`` jobs; note their slowdowns."""
         neighbours = self._neighbours(placement) - new
         if neighbours:
-            before = {other: slowdown(other) for other in sorted(neighbours)}
+            before = {other: known for other in sorted(neighbours) if (known := slowdown(other))}
             self._due[placement.job] = now_ms + self._watch.after_ms, before
+
+    def watches(self, job: str) -> bool:
+        """Return whether a job is going to be examined."""
+        return job in self._due
 
     def holds_back(self, new: Iterable[Placement]) -> bool:
         """Return whether no other job may start, since one of ``new`` or an earlier one is to be examined."""

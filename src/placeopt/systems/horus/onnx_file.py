@@ -47,7 +47,7 @@ def onnx_features(path: str | os.PathLike[str], *, batch: int = 1) -> dict[str, 
     try:
         import onnx
     except ImportError as error:
-        raise Unsupported("features of ONNX files need onnx; install placeopt[onnx]") from error
+        raise Unsupported("features of ONNX files need onnx; install placeopt[predict]") from error
     name = os.fspath(path)
     try:
         model = onnx.load(name, load_external_data=False)

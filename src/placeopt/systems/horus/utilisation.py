@@ -124,7 +124,7 @@ def with_regressor(scenario: Scenario, unseen: Unseen = "configuration", kind: K
 
 
 def predicted_testbed(seed: int, workload: str) -> Scenario:
-    """Return Horus's testbed with the utilisation that a regressor predicts; needs the extras onnx and predict."""
+    """Return Horus's testbed with the utilisation that a regressor predicts; needs the extra predict."""
     if missing := [name for name in ("onnx", "sklearn") if find_spec(name) is None]:
-        raise Unsupported(f"{', '.join(missing)}: not installed; pip install 'placeopt[onnx,predict]'")
+        raise Unsupported(f"{', '.join(missing)}: not installed; pip install 'placeopt[predict]'")
     return with_regressor(horus_testbed(seed, workload))

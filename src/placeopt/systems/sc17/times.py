@@ -1,4 +1,4 @@
-"""Times that SC'17's artifact measured, by kind of job, from ``data/sc17_times.csv``."""
+"""Times that SC'17's artifact measured, by kind of job, from ``times.csv``."""
 
 from __future__ import annotations
 
