@@ -1,5 +1,6 @@
 """
-A list of jobs through ``placeopt slurm run`` on a real Slurm: each job runs where its note says.
+Lists of jobs through ``placeopt slurm run`` on a real Slurm, under one policy after the other: each runs where its note
+says.
 
 60 jobs of 12 shapes come within 15 s and run for 3 to 15 s; node g8 is drained from the beginning, and a node is killed
 after 10 s. Where a job was to run is read from its admin comment, where it ran from squeue, both after the end and once
@@ -29,6 +30,8 @@ from placeopt.importers.slurm import expand_hosts
 NUM_JOBS, ARRIVE_S, RUN_S = 60, 15.0, (3.0, 15.0)
 KILL_AFTER_S, LONGEST_S = 10.0, 240.0
 DRAINED = "g8"
+POLICIES = ("rounds", "placeopt", "topo-aware-p", "horus-f", "dynamoml", "soda", "genie")
+"""Ours, and one of each paper."""
 SETTLE_S = 30.0
 """How long nodes have, after the last job, to report that what ran on them has ended."""
 STANDSTILL_S = 3.0
@@ -38,7 +41,8 @@ STANDSTILL_S = 3.0
 class Run:
     """One list of jobs, and what must not be: ``faults``."""
 
-    def __init__(self) -> None:
+    def __init__(self, policy: str) -> None:
+        self._policy = policy
         self.faults: list[str] = []
         self.starts = 0
         self.stood_still_s = 0.0
@@ -81,6 +85,7 @@ class Run:
     def _driver(self, lab: SlurmLab) -> subprocess.Popen[str]:
         """Start the command, and read its lines."""
         command = [sys.executable, "-m", "placeopt.cli", "slurm", "run", "--every", "1s", "--worth", "jobs", "--json"]
+        command += ["--policy", self._policy]
         driver = subprocess.Popen(command, env=lab.env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
         def listen() -> None:
@@ -126,12 +131,13 @@ def _left(lab: SlurmLab, states: str, longest_s: float) -> list[str]:
 def cases(seed: int) -> Iterator[Case]:
     """Run one list after the other."""
     for number in count(seed):
-        run = Run()
+        policy = POLICIES[number % len(POLICIES)]
+        run = Run(policy)
         run.go(number)
         if run.stood_still_s > STANDSTILL_S:
             yield Case("stood still")
         else:
-            yield Case("list", [f"seed {number}: {fault}" for fault in run.faults], {"starts": run.starts})
+            yield Case(policy, [f"seed {number}, {policy}: {fault}" for fault in run.faults], {"starts": run.starts})
 
 
 CAMPAIGN = Campaign("does every job of a real Slurm run where its note says?", cases, 10, 60, missing=why_no_lab)

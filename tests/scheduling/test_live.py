@@ -10,6 +10,7 @@ from helpers.live_host import Host
 from helpers.night import nightly
 from helpers.scenarios import policy, scenario, timed
 from placeopt import BadInput, Engine
+from placeopt.build import instance, job, machine
 from placeopt.model import Job, Policy, Queue
 from placeopt.scheduling import LiveScheduler, Scheduling, named_policy, policy_names
 from placeopt.simulation import Scenario, simulate
@@ -119,6 +120,17 @@ def test_what_a_policy_leaves_out_is_as_the_hosts_says(engine: Engine) -> None:
     reading = Host(plain_scenario(1).cluster).reading().model_copy(update={"policy": host})
     live = LiveScheduler(engine, policy(policy=Policy(name="own", order="priority")))
     assert live.policy_in(reading) == Policy(name="own", order="priority", queues=queues)
+
+
+@pytest.mark.parametrize("name", ["horus", "placeopt"])
+def test_a_host_that_over_commits_no_gpu_is_given_one_job_a_gpu(name: str, engine: Engine) -> None:
+    """Two jobs of a GPU's half each by use: on one GPU where that can be, one after the other where not."""
+    jobs = {one: job(one, gpus=1, gpu_utilisation_percent=50, gpu_memory_mib=100) for one in "ab"}
+    for overcommits, running in ((True, 2), (False, 1)):
+        box = machine("box", gpus=1, gpu_memory_mib=16_000)
+        host = Host(instance(1, [], machines=[box]).cluster, jobs=dict(jobs))
+        host.turn(LiveScheduler(engine, named_policy(name), overcommits=overcommits))
+        assert len(host.running) == running
 
 
 def test_a_policy_that_watches_speeds_is_refused(engine: Engine) -> None:

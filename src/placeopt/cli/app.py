@@ -148,6 +148,7 @@ GROUPS = {
                 "placeopt predict apply model.json round.json --table jobs.csv --out new.json",
             ),
             Command("features", "predict", "placeopt predict features *.onnx --batch 32 --out features.csv"),
+            Command("table", "predict", "placeopt predict table lucid-jobs single_data.csv --out lucid.csv"),
         ),
     ),
     "kubernetes": Group(

@@ -19,26 +19,35 @@ from placeopt.scheduling.setting import Setting
 from placeopt.scheduling.telemetry import Measured, Telemetry, Usage
 
 
-def setting_of(now: Instance, restart_ms: int = 0) -> Setting:
-    """Return what a reading shows a scheduler that begins with it."""
+def setting_of(now: Instance, restart_ms: int = 0, *, overcommits: bool = True) -> Setting:
+    """Return what a reading shows a scheduler that begins with it; ``overcommits``: As of `Setting`."""
     held = {running.job: running for running in now.running}
     return Setting(
         beginning=now.model_copy(update={"jobs": tuple(job for job in now.jobs if job.id in held)}),
         hardware=now.cluster,
         known=tuple(submitted(job, held.get(job.id)) for job in now.jobs),
+        overcommits=overcommits,
         restart_ms=restart_ms,
     )
 
 
 def scheduling_in(given: Scheduling, setting: Setting) -> Scheduling:
-    """Return a policy as it is in a cluster: what its policy of rounds leaves out is as the host's says."""
+    """
+    Return a policy as it is in a cluster.
+
+    What its policy of rounds leaves out is as the host's says, and where the host over-commits no GPU, none is.
+    """
     host = setting.beginning.policy
     left_out = host.model_fields_set - given.policy.model_fields_set - {"name"}
     if given.divides is not None:
         left_out -= {"queues"}
     name = given.policy.name if "name" in given.policy.model_fields_set else given.name
     policy = given.policy.model_copy(update={"name": name, **{field: getattr(host, field) for field in left_out}})
-    return adapted(given.model_copy(update={"policy": policy}), setting)
+    own = adapted(given.model_copy(update={"policy": policy}), setting)
+    if setting.overcommits or own.policy.share_mode != "overcommit":
+        return own
+    alone = own.policy.model_copy(update={"share_mode": "exclusive", "jobs_per_gpu_max": None})
+    return own.model_copy(update={"policy": alone})
 
 
 def refuse_unread(scheduling: Scheduling, telemetry: Telemetry | None = None) -> None:
@@ -58,6 +67,8 @@ class LiveScheduler:
     runs. What the policy of rounds leaves out is as the host's says. ``engine``: Its caller closes it. ``restart_ms``:
     How long a stopped job takes to start again; policies that adapt stop jobs where that is known. ``telemetry``: Where
     use is measured: readings are corrected by it, and how fast a job runs is as its utilisation then.
+    ``overcommits``: Whether the host gives a GPU to several jobs that ask for all of it; the drivers' hosts do not, and
+    policies that would over-commit GPUs give each to one job there.
 
     Raises
     ------
@@ -66,13 +77,20 @@ class LiveScheduler:
     """
 
     def __init__(
-        self, engine: Engine, scheduling: Scheduling, *, restart_ms: int = 0, telemetry: Telemetry | None = None
+        self,
+        engine: Engine,
+        scheduling: Scheduling,
+        *,
+        restart_ms: int = 0,
+        telemetry: Telemetry | None = None,
+        overcommits: bool = True,
     ) -> None:
         refuse_unread(scheduling, telemetry)
         self._telemetry, self._measured = telemetry, Measured()
         self.usage = Usage()
         """What was measured with the last reading."""
-        self._engine, self._given, self._restart_ms = engine, scheduling, restart_ms
+        self._engine, self._given = engine, scheduling
+        self._restart_ms, self._overcommits = restart_ms, overcommits
         self._live: LiveRounds | LiveQueue | None = None
         self._scheduling = scheduling
         self._parts: Mapping[str, Amounts] | None = None
@@ -93,14 +111,17 @@ class LiveScheduler:
 
     def policy_in(self, now: Instance) -> Policy:
         """Return the policy of rounds in a reading."""
-        return scheduling_in(self._given, setting_of(now, self._restart_ms)).policy
+        return scheduling_in(self._given, self._setting(now)).policy
+
+    def _setting(self, now: Instance) -> Setting:
+        return setting_of(now, self._restart_ms, overcommits=self._overcommits)
 
     def follow(self, now: Instance) -> None:
         """Take a reading, and what is measured beside it."""
         if self._telemetry is not None:
             self.usage = self._telemetry.read()
             now = self._measured.correct(now, self.usage)
-        setting = setting_of(now, self._restart_ms)
+        setting = self._setting(now)
         scheduling = scheduling_in(self._given, setting)
         division = division_of(setting, scheduling)
         parts = None if division is None else division.by_jobs

@@ -57,6 +57,8 @@ class Setting:
     hardware: Cluster
     known: Sequence[ArrivingJob] = ()
     core_curves: tuple[CoreCurve, ...] = ()
+    overcommits: bool = True
+    """Whether the host gives a GPU to several jobs that ask for all of it."""
     restart_ms: Milliseconds = 0
     """How long a stopped job takes to start again."""
     keeps_work: bool = True

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -87,13 +88,33 @@ def features(
     from placeopt.systems.horus.onnx_file import onnx_features
 
     rows = [{"profile": Path(path).stem, **onnx_features(path, batch=batch)} for path in models]
+    _write_table(out, rows)
+    say(f"features of {len(rows)} models", out)
+    return ExitCode.DONE
+
+
+def table(
+    form: Annotated[str, typer.Argument(metavar="FORM", help="lucid-jobs, lucid-pairs or gpumemnet.")],
+    source: Annotated[str, typer.Argument(metavar="FILE", help="The CSV file that was published.")],
+    out: Annotated[str, typer.Option(metavar="TABLE", help="Write the table.")],
+) -> int:
+    """Make a table for predict fit of measurements that others publish, which are for you to fetch."""
+    check_sources({"FILE": source})
+    check_target(out, [source])
+    from placeopt.systems.horus.public_tables import table_of
+
+    rows = table_of(form, _rows(source))
+    _write_table(out, rows)
+    say(f"{form}: {len(rows):,} rows", out)
+    return ExitCode.DONE
+
+
+def _write_table(path: str, rows: Sequence[Mapping[str, object]]) -> None:
     text = io.StringIO()
     writer = csv.DictWriter(text, list(rows[0]), lineterminator="\n")
     writer.writeheader()
     writer.writerows(rows)
-    write_document(out, text.getvalue().encode())
-    say(f"features of {len(rows)} models", out)
-    return ExitCode.DONE
+    write_document(path, text.getvalue().encode())
 
 
 def _rmsle(fitted: object) -> float:

@@ -92,7 +92,7 @@ class Driver:
     """
 
     def __init__(self, api: Api, engine: Engine, options: DriverOptions, stop: threading.Event) -> None:
-        self._live = LiveScheduler(engine, options.policy, telemetry=options.telemetry)
+        self._live = LiveScheduler(engine, options.policy, telemetry=options.telemetry, overcommits=False)
         self._options, self._stop = options, stop
         self.lease: Lease | None = None
         self.mirror = ClusterMirror(api, stop)

@@ -84,7 +84,7 @@ class SlurmDriver:
         patience = max(20.0, 2 * options.every_s) if options.patience_s is None else options.patience_s
         self._watch = OutcomeWatch(patience, NODE_PAUSES * max(1.0, options.every_s), LONGEST_PAUSE_S)
         self._changes = JobChanges(slurm, on_command, dry_run=options.dry_run)
-        self._live = LiveScheduler(engine, options.policy, telemetry=options.telemetry)
+        self._live = LiveScheduler(engine, options.policy, telemetry=options.telemetry, overcommits=False)
         self._advised: dict[str, Gpus] = {}
         self._left_out: Mapping[str, int] = {}
         self._name, self._number = f"{int(clock()):x}", 0
