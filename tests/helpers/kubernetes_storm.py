@@ -21,6 +21,7 @@ from helpers.kubernetes_updates import Refusal
 from placeopt import Engine
 from placeopt.drivers import Unreachable
 from placeopt.drivers.kubernetes import Api, Driver, DriverOptions, Lease
+from placeopt.scheduling import named_policy
 
 Action = tuple[str, str]
 LWS = "leaderworkerset.sigs.k8s.io/"
@@ -32,7 +33,7 @@ MOST_TURNS = 2000
 
 class Storm:
     """
-    One run; ``pods``: at least so many, in jobs of `SIZES`.
+    One run; ``pods``: at least so many, in jobs of `SIZES`; ``policy``: by name, under which they are placed.
 
     Attributes
     ----------
@@ -46,7 +47,8 @@ class Storm:
         Starts of jobs, and those that were not completed.
     """
 
-    def __init__(self, config: Path, seed: int, pods: int, nodes: int) -> None:
+    def __init__(self, config: Path, seed: int, pods: int, nodes: int, policy: str = "rounds") -> None:
+        self.policy = policy
         self.faults: list[str] = []
         self.events = Counter[str]()
         self.pods = self.gangs = self.ended = self.turns = self.actions = self.undone = 0
@@ -260,7 +262,8 @@ class _Connected:
         if self._driver is None:
             try:
                 api = Api(str(self._storm._config))
-                options = DriverOptions(every_s=1.0, settle_s=0.0, bind_s=1.5, refused_s=0.2)
+                rules = named_policy(self._storm.policy)
+                options = DriverOptions(every_s=1.0, settle_s=0.0, bind_s=1.5, refused_s=0.2, policy=rules)
                 self._driver = Driver(api, self._engine, options, self._stop)
             except Unreachable:
                 return

@@ -14,3 +14,13 @@ def test_nothing_is_started_twice_and_gangs_start_whole(tmp_path: Path, seed: in
     assert found.faults == []
     assert found.ended == found.pods >= 50
     assert sum(found.events.values()) > 10
+
+
+@pytest.mark.parametrize(
+    "policy", nightly(["placeopt", "topo-aware-p", "horus-f", "dynamoml", "soda", "genie"], "horus-f", "soda")
+)
+def test_the_same_holds_under_policies_of_papers(tmp_path: Path, policy: str) -> None:
+    """Jobs one by one, in the order of a queue; horus gives each GPU to one job, as device plugins do."""
+    found = Storm(tmp_path / "kubeconfig.json", 3, pods=50, nodes=10, policy=policy).run()
+    assert found.faults == []
+    assert found.ended == found.pods >= 50
