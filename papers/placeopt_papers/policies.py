@@ -6,9 +6,12 @@ from functools import cache
 
 from placeopt.scheduling import Scheduling, named_policy
 
+BLACK_BOXES = ("fcfs-asked", "capacity-asked", "min-min-asked", "weighted-fair-asked")
+"""GENIE's baselines, to which tasks are black boxes (7.1): each runs in the shape that its owner asks for."""
 VARIED: dict[str, tuple[str, dict[str, object]]] = {
     "horus-f-k4": ("horus-f", {"order": {"rule": "clusters", "clusters": 4, "batch": 15}}),
     "horus-f-k5": ("horus-f", {"order": {"rule": "clusters", "clusters": 5, "batch": 15}}),
+    **{name: (name.removesuffix("-asked"), {"choice": {"rule": "valued"}}) for name in BLACK_BOXES},
     "soda-no-throttle": ("soda", {"bandwidth": {"rule": "ignore"}}),
     "soda-halved": ("soda", {"bandwidth": {"rule": "throttle", "by": "cores"}}),
     "soda-by-utilisation": ("soda", {"bandwidth": {"rule": "throttle", "by": "cores", "noticed_by": "utilisation"}}),

@@ -1,5 +1,5 @@
 """
-Two drivers of Kubernetes in a cluster where much goes wrong, under one policy after the other: nothing is started twice,
+Two drivers of Kubernetes where much goes wrong, under one policy after the other: nothing is started twice,
 gangs start whole.
 
 The cluster is the small API server of the tests with its kube-scheduler, kubelets and controller;

@@ -1,4 +1,4 @@
-"""The option in which GENIE runs a task: that of highest rate, or of highest rate over cost (eq. 10, 11)."""
+"""The option in which a task runs: of highest rate, of highest rate over cost (GENIE eq. 10, 11), or as asked for."""
 
 from __future__ import annotations
 
@@ -30,5 +30,12 @@ def by_rate_over_cost(cluster: Cluster) -> OptionScore:
     return score
 
 
+def by_value(cluster: Cluster) -> OptionScore:
+    """Score options by their value: the one that the owner of a job asks for, to a scheduler that knows no other."""
+    del cluster
+    return lambda option: option.value
+
+
 OPTION_CHOICES.register("rate", by_rate)
+OPTION_CHOICES.register("valued", by_value)
 OPTION_CHOICES.register("cer", by_rate_over_cost)

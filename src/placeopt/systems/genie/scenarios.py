@@ -52,6 +52,10 @@ LEAST_RATE = 0.01
 """Samples a second that are predicted at least: the formula has none where communication takes all GPUs."""
 
 
+PHILLY_GPUS = {1: 76_627, 2: 1_818, 4: 1_870, 8: 1_643, 16: 199}
+"""GPUs -> jobs that ask for them, of Philly's published trace (Jeon et al., ATC'19), but for 90 of other numbers."""
+
+
 @cache
 def genie_models() -> dict[str, StepModel]:
     """
@@ -101,6 +105,7 @@ def genie_tasks(
     factors: Factors = UNCHANGED,
     every_placement: bool = False,
     predicted: bool = False,
+    requested: bool = False,
 ) -> Scenario:
     """
     Draw tasks that arrive at random on nodes of 4 K80 (7.1, 7.2, 7.3).
@@ -119,6 +124,9 @@ def genie_tasks(
         Whether tasks have every placement of algorithm 1, line 3, as an option; else those of ``SHAPES``.
     predicted
         Whether policies see rates and latencies as eq. 4 to 8 predict them, instead of the true ones.
+    requested
+        Whether the owner of each task asks for one of its shapes, drawn, which then is the most valuable: to schedulers
+        for which tasks are black boxes (7.1) it is the only one, by ``choice`` ``valued``.
 
     Returns
     -------
@@ -133,7 +141,7 @@ def genie_tasks(
     """
     if not 0 < per_hour <= 10_000 or not 0 < hours <= 1_000 or nodes < 1 or sum(classes) != 100 or min(classes) < 0:
         raise BadInput("per_hour, hours: above 0; nodes: 1 or more; classes: three percentages that sum to 100")
-    dice = random.Random(seed)
+    dice, owners = random.Random(seed), random.Random(f"{seed} owners")
     shapes = placements(nodes) if every_placement else SHAPES
     clock = dice.expovariate(per_hour)
     arrivals: list[Arrival] = []
@@ -145,6 +153,7 @@ def genie_tasks(
         alone_s = 3600 * alone_h / (1 if trains else INFERENCE_SPEED)
         priority = dice.choices((2, 1, 0), classes)[0]
         arrival_ms = int(3_600_000 * clock)
+        options = task_options(genie_models()[model], batch, alone_s, nodes, trains=trains, shapes=shapes)
         arrivals.append(
             Arrival(
                 job=Job(
@@ -156,7 +165,7 @@ def genie_tasks(
                     priority=priority,
                     arrival_ms=arrival_ms,
                     expected_completion_ms=arrival_ms + (2 - priority) * round(1000 * alone_s),  # eq. 9
-                    options=task_options(genie_models()[model], batch, alone_s, nodes, trains=trains, shapes=shapes),
+                    options=with_request(options, owners) if requested else options,
                     communication=Communication(spread_slowdown_thousandths=0),
                 ),
                 estimates=task_estimates(model, batch, alone_s, nodes, trains=trains) if predicted else (),
@@ -173,7 +182,9 @@ def genie_tasks(
     )
     mix = "-".join(map(str, classes))
     return Scenario(
-        name=f"genie-{per_hour:g}x{hours:g}h-{4 * nodes}gpus-{mix}-s{seed}" + "-placements" * every_placement,
+        name=f"genie-{per_hour:g}x{hours:g}h-{4 * nodes}gpus-{mix}-s{seed}"
+        + "-placements" * every_placement
+        + "-requests" * requested,
         note=(
             f"After {PAPER}, 7: {per_hour:g} tasks an hour for {hours:g} h, Poisson, on {nodes} nodes of 4 K80; "
             f"urgent, prior, normal {mix} %; six models, half of the tasks training. Rates: fitted to published "
@@ -184,6 +195,19 @@ def genie_tasks(
         physics=Physics(rule="rate", interference="worst", spread_slowdown_thousandths=0),
         arrivals=tuple(arrivals),
     )
+
+
+def with_request(options: tuple[Option, ...], owners: random.Random) -> tuple[Option, ...]:
+    """
+    Return options of which one, drawn, is worth more than all others: the one that the owner asks for.
+
+    GPUs are drawn as jobs of Philly ask for them, on the fewest nodes; the largest shape stands for more.
+    """
+    gpus = owners.choices(list(PHILLY_GPUS), list(PHILLY_GPUS.values()))[0]
+    fitting = [option for option in options if option.workers * option.demand.gpus <= gpus]
+    asked = max(fitting, key=lambda option: (option.workers * option.demand.gpus, -option.workers))
+    most = max(option.value for option in options)
+    return tuple(option.model_copy(update={"value": most + 1}) if option is asked else option for option in options)
 
 
 def placements(nodes: int) -> tuple[tuple[int, int], ...]:
