@@ -39,7 +39,19 @@ class ScenarioMaker:
     drawn: bool = True
 
     def make(self, seed: int = 0) -> Any:
-        """Return the scenario (`placeopt.simulation.Scenario`) of a seed."""
+        """
+        Make the scenario.
+
+        Parameters
+        ----------
+        seed
+            Of what is drawn; not read where nothing is.
+
+        Returns
+        -------
+        Scenario
+            See `placeopt.simulation.Scenario`.
+        """
         return resolve_name(self.function)(**self.arguments, **({"seed": seed} if self.drawn else {}))
 
 
