@@ -16,7 +16,7 @@ from placeopt.scheduling import LiveScheduler, Prometheus, TelemetryFile, Usage,
 UTILISATION, MEMORY = "gpu_utilisation_percent", "gpu_memory_mib"
 
 
-class Told:
+class Stated:
     """Telemetry of a test."""
 
     def __init__(self, **measured: dict[str, float]) -> None:
@@ -136,17 +136,17 @@ def test_later_jobs_of_a_profile_are_corrected_by_what_was_measured(engine: Engi
         job(name, gpus=1, profile=name[0], gpu_memory_mib=1000, gpu_utilisation_percent=50)
         for name in ("a1", "a2", "b")
     ]
-    told = Told(**{UTILISATION: {"a1": 80.0}, MEMORY: {"a1": 4000.0}})
-    live = LiveScheduler(engine, named_policy("horus"), telemetry=told)
+    stated = Stated(**{UTILISATION: {"a1": 80.0}, MEMORY: {"a1": 4000.0}})
+    live = LiveScheduler(engine, named_policy("horus"), telemetry=stated)
     live.follow(reading(0, jobs, {"a1": (0, [0])}))
     assert [asked(one) for one in live.snapshot.jobs] == [(80, 1000), (80, 4000), (50, 1000)]
-    told.measured = {UTILISATION: {"a1": 88.0}, MEMORY: {"a1": 3000.0}}
+    stated.measured = {UTILISATION: {"a1": 88.0}, MEMORY: {"a1": 3000.0}}
     live.follow(reading(10, jobs, {"a1": (0, [0])}))
     assert [asked(one) for one in live.snapshot.jobs] == [(80, 1000), (80, 4000), (50, 1000)]
-    told.measured = {UTILISATION: {"a1": 30.0}}
+    stated.measured = {UTILISATION: {"a1": 30.0}}
     live.follow(reading(20, jobs, {"a1": (0, [0])}))
     assert [asked(one) for one in live.snapshot.jobs] == [(30, 1000), (30, 4000), (50, 1000)]
-    told.measured = {}
+    stated.measured = {}
     live.follow(reading(30, jobs[1:], {}))
     assert [asked(one) for one in live.snapshot.jobs] == [(30, 4000), (50, 1000)]
 
@@ -158,8 +158,8 @@ def test_a_newcomer_that_slows_others_is_stopped_where_that_is_measured(engine: 
     pab = named_policy("pab")
     with pytest.raises(BadInput, match="state where that is measured"):
         LiveScheduler(engine, pab)
-    told = Told(**{UTILISATION: {"old": 80.0}})
-    live = LiveScheduler(engine, pab, telemetry=told)
+    stated = Stated(**{UTILISATION: {"old": 80.0}})
+    live = LiveScheduler(engine, pab, telemetry=stated)
     box = [machine("box", gpus=1, gpu_memory_mib=16_000)]
     on_one = instance(1, [old, new], machines=box, running=[running(old, [("n0", [0])], preemptible=True)])
     live.follow(on_one)
@@ -168,7 +168,7 @@ def test_a_newcomer_that_slows_others_is_stopped_where_that_is_measured(engine: 
     both = [running(old, [("n0", [0])], preemptible=True), running(new, [("n0", [0])], preemptible=True)]
     shared = instance(1, [old, new], machines=box, running=both)
     live.follow(shared.model_copy(update={"now_ms": 1000}))
-    told.measured = {UTILISATION: {"old": 30.0, "new": 30.0}}
+    stated.measured = {UTILISATION: {"old": 30.0, "new": 30.0}}
     live.follow(shared.model_copy(update={"now_ms": 61_000}))
     plan = live.decide(5.0, threading.Event(), deterministic=True)
     assert [one.job for one in plan.preempted] == ["new"]
