@@ -7,24 +7,30 @@ from pathlib import Path
 import pytest
 
 from helpers.command_line import Cli
+from helpers.live_host import Host
 from helpers.scenarios import policy, scenario, timed
-from placeopt import BadInput, read_instance, read_scenario, write_document
+from placeopt import BadInput, Engine, read_instance, read_scenario, write_document
 from placeopt.build import instance, job
+from placeopt.documents import read_document
 from placeopt.errors import BadArgument
 from placeopt.model import Instance
 from placeopt.scheduling import (
     QUEUE_ORDERS,
+    LiveScheduler,
     ScenarioMaker,
+    Scheduling,
     System,
     load_systems,
     named_policy,
+    plan_round,
     policy_names,
     sorted_by,
     system_scenario,
     system_scenarios,
 )
+from placeopt.scheduling.predictions import predictors
 from placeopt.simulation import simulate
-from placeopt.systems.predictors import applied, fit_predictor, predictors
+from placeopt.systems.predictors import applied, fit_predictor
 
 ROOMS = ("dynamoml", "genie", "horus", "sc17", "soda")
 
@@ -213,3 +219,50 @@ def test_every_predictor_stands_in_the_documentation() -> None:
     assert all(f"`{name}`" in page for name in predictors())
     with pytest.raises(BadArgument, match="no predictor 'nix'"):
         fit_predictor("nix", [], source="")
+
+
+def test_a_policy_believes_what_is_predicted_wherever_it_is_named(cli: Cli, tmp_path: Path, engine: Engine) -> None:
+    """
+    GENIE's rates say that vgg takes 32 s and bert, as it says itself, 5: the shortest first is bert, which came last.
+
+    In a simulation, on a live cluster and in a round; what is true stays.
+    """
+    model, mine = tmp_path / "model.json", tmp_path / "mine.json"
+    tasks = write_table(tmp_path / "tasks.csv", TASKS)
+    assert cli("predict", "fit", "genie-rates", write_table(tmp_path / "runs.csv", RUNS), "--out", model).code == 0
+    done = cli("predict", "policy", "srtf", model, "--table", tasks, "--out", mine)
+    assert done.code == 0
+    assert "srtf-predicted: believes genie-rates of 1 profiles" in done.out
+    rules = read_document(Scheduling, mine)
+    jobs = [
+        timed("held", 0, 1000, gpus=4),
+        timed("vgg", 1, 2000, gpus=4, profile="vgg"),
+        timed("bert", 2, 5000, gpus=4, profile="bert"),
+    ]
+    starts = {one.job: one.start_ms for one in simulate(scenario(jobs), rules).jobs}
+    assert (starts["bert"], starts["vgg"]) == (1000, 6000)
+    plain = {one.job: one.start_ms for one in simulate(scenario(jobs), named_policy("srtf")).jobs}
+    assert (plain["vgg"], plain["bert"]) == (1000, 3000)
+    host = Host(scenario(jobs).cluster, jobs={one.id: one for one in jobs[1:]})
+    host.turn(LiveScheduler(engine, rules))
+    assert set(host.running) == {"bert"}
+    plan = plan_round(host.reading().model_copy(update={"running": ()}), rules)
+    assert [one.job for one in plan.placements] == ["bert"]
+
+
+def test_predictions_that_cannot_be_are_refused(cli: Cli, tmp_path: Path) -> None:
+    """Of how jobs slow each other; of a model that is none; not fitted."""
+    world = scenario([timed("a", 0, 1000)])
+    for fields, words in (
+        ({"predictor": "nix"}, "known: genie-rates"),
+        ({"predictor": "sc17-pairs"}, "slow each other"),
+        ({"predictor": "genie-rates"}, "has to be fitted"),
+        ({"predictor": "genie-rates", "model": {"x": 1}}, "predictions: genie-rates: "),
+        ({"predictor": "horus-memory", "table": ({"batch": "1"},)}, "no 'profile'"),
+    ):
+        with pytest.raises(BadInput, match=words):
+            simulate(world, policy(predictions=(fields,)))
+    table = write_table(tmp_path / "bare.csv", [{"batch": 1}])
+    done = cli("predict", "policy", "horus", "horus-memory", "--table", table, "--out", tmp_path / "x.json")
+    assert done.code == 3
+    assert not (tmp_path / "x.json").exists()

@@ -147,6 +147,7 @@ GROUPS = {
                 "predict",
                 "placeopt predict apply model.json round.json --table jobs.csv --out new.json",
             ),
+            Command("policy", "predict", "placeopt predict policy horus model.json --table jobs.csv --out mine.json"),
             Command("features", "predict", "placeopt predict features *.onnx --batch 32 --out features.csv"),
             Command("table", "predict", "placeopt predict table lucid-jobs single_data.csv --out lucid.csv"),
         ),

@@ -16,6 +16,7 @@ from placeopt.scheduling.elastic import ElasticJob, grow_jobs
 from placeopt.scheduling.evictions import PreemptionPolicy
 from placeopt.scheduling.placement_amounts import requested_amounts
 from placeopt.scheduling.policy import Scheduling
+from placeopt.scheduling.predictions import predicts
 from placeopt.scheduling.preemption_policy import PreemptionContext, Request
 from placeopt.scheduling.queue_state import QueueState
 from placeopt.scheduling.rules import PREEMPTION_RULES
@@ -41,6 +42,7 @@ class JobByJob(QueueState):
         if apart_limited:
             jobs = (arrival.job for arrival in setting.known)
             self._spread = Spread(setting.hardware, jobs, setting.spread_slowdown_thousandths)
+        self._believes = predicts(scheduling, setting.cluster)
         rule = PREEMPTION_RULES[scheduling.preempts]
         self._reads_expected_ends = rule.reads_expected_ends
         takes_workers = self._elastic_rule.follows_load
@@ -99,6 +101,7 @@ class JobByJob(QueueState):
         return 0 if since is None or quantum is None else (now_ms - 1) // quantum - since // quantum
 
     def arrive(self, job: Job) -> None:
+        job = self._believes(job)
         self._jobs[job.id] = job
         if self._spread is not None:
             self._spread.learn(self._arrivals[job.id].job)

@@ -10,6 +10,7 @@ from placeopt.model.base import FormatVersion, Id, Milliseconds, Name, Record, T
 from placeopt.model.instance import FORMAT_VERSION
 from placeopt.model.policy import Policy
 from placeopt.scheduling.host_rules import Replicas
+from placeopt.scheduling.predictions import Prediction
 from placeopt.scheduling.rules import (
     BANDWIDTH,
     CORES,
@@ -91,6 +92,8 @@ class Scheduling(Record):
     time what the load may rise to until what is decided answers, by the rises of the last five minutes; ``peak``: by
     the peak of the load; ``first``: by its first step.
     """
+    predictions: Annotated[tuple[Prediction, ...], Field(max_length=100)] = ()
+    """What the policy believes of jobs by their profiles, in place of what they state (``placeopt predict policy``)."""
     worth: Literal["stated", "rate"] = "stated"
     """
     Value of a job's option to a round: the stated one; or 10^11 / its predicted run time in ms, so that a round starts

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 from placeopt.lazy import lazy_names
 
 if TYPE_CHECKING:
+    from placeopt.scheduling.estimate import Estimate as Estimate
     from placeopt.simulation.assumed_interference import assumed_kind as assumed_kind
     from placeopt.simulation.assumed_interference import assumed_slowdowns as assumed_slowdowns
     from placeopt.simulation.estimates import with_actual_estimates as with_actual_estimates
@@ -31,7 +32,6 @@ if TYPE_CHECKING:
     from placeopt.simulation.records.endpoint import Endpoint as Endpoint
     from placeopt.simulation.records.endpoint import LoadStep as LoadStep
     from placeopt.simulation.records.endpoint import Replica as Replica
-    from placeopt.simulation.records.estimate import Estimate as Estimate
     from placeopt.simulation.records.scenario import Arrival as Arrival
     from placeopt.simulation.records.scenario import Physics as Physics
     from placeopt.simulation.records.scenario import Scenario as Scenario

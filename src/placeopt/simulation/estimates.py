@@ -6,8 +6,8 @@ import math
 
 from placeopt.errors import BadArgument
 from placeopt.model import Option
+from placeopt.scheduling.estimate import OF_DEMAND, Estimate
 from placeopt.simulation.records.endpoint import Endpoint
-from placeopt.simulation.records.estimate import OF_DEMAND, Estimate
 from placeopt.simulation.records.scenario import Arrival, Scenario
 
 

@@ -7,22 +7,19 @@ A table is a list of rows, column -> text. ``fit(rows, source=, licence=)`` retu
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pkgutil import resolve_name
 from typing import Any, Literal
 
 from placeopt.documents.documents import as_record
 from placeopt.errors import BadArgument, BadInput
-from placeopt.model import Cluster, Instance, Job
+from placeopt.model import Instance
 from placeopt.model.base import FormatVersion, Id, Record
 from placeopt.predict import Fitted
-from placeopt.scheduling.systems import Predictor, load_systems
-from placeopt.simulation.records.estimate import Estimate, believed
+from placeopt.scheduling.estimate import believed
+from placeopt.scheduling.policy import Scheduling
+from placeopt.scheduling.predictions import PROFILE, Prediction, Row, estimates_by, named_predictor
 from placeopt.simulation.records.scenario import Scenario
-
-Row = Mapping[str, str]
-PROFILE = "profile"
-"""Column that names the profile of the jobs that a row is about."""
 
 
 class FittedPredictor(Record):
@@ -36,19 +33,6 @@ class FittedPredictor(Record):
     """Name of the predictor."""
     model: dict[str, Any]
     """What was fitted, with its source and its errors."""
-
-
-def predictors() -> dict[str, Predictor]:
-    """Return the predictors of installed systems, by name."""
-    return {name: one for system in load_systems().values() for name, one in system.predictors.items()}
-
-
-def named_predictor(name: str) -> Predictor:
-    """Return a predictor; `BadArgument` for an unknown name lists the others."""
-    known = predictors()
-    if name not in known:
-        raise BadArgument(f"predictor: no predictor {name!r}; known: {', '.join(sorted(known))}")
-    return known[name]
 
 
 def fit_predictor(name: str, rows: Sequence[Row], *, source: str, licence: str = "") -> Fitted:
@@ -125,27 +109,27 @@ def applied(
     chosen = named_predictor(name)
     if not chosen.estimates:
         return _slowed(name, fitted, document)
-    by_profile = {}
-    for number, row in enumerate(rows):
-        if not row.get(PROFILE):
-            raise BadInput(f"table, row {number + 1}: no {PROFILE!r}: it says which jobs a row is about")
-        by_profile[row[PROFILE]] = row
-    predict = resolve_name(chosen.estimates)
-
-    def estimates(job: Job, cluster: Cluster) -> tuple[Estimate, ...]:
-        row = by_profile.get(job.profile or "")
-        return () if row is None else predict(fitted, row, job, cluster)
-
+    estimates = estimates_by(chosen, fitted, rows, document.cluster)
     if isinstance(document, Instance):
-        found = [estimates(job, document.cluster) for job in document.jobs]
+        found = [estimates(job) for job in document.jobs]
         jobs = tuple(believed(job, said) for job, said in zip(document.jobs, found, strict=True))
         return document.model_copy(update={"jobs": jobs}), sum(map(bool, found))
-    said = [estimates(one.job, document.cluster) for one in document.arrivals]
+    said = [estimates(one.job) for one in document.arrivals]
     arrivals = tuple(
         one.model_copy(update={"estimates": each}) if each else one
         for one, each in zip(document.arrivals, said, strict=True)
     )
     return document.model_copy(update={"arrivals": arrivals}), sum(map(bool, said))
+
+
+def with_prediction(
+    scheduling: Scheduling, name: str, fitted: Fitted | None, rows: Sequence[Row], as_name: str
+) -> Scheduling:
+    """Return a policy, under another name, that believes of jobs what a predictor says."""
+    model = None if fitted is None else fitted.model_dump(mode="json")
+    one = Prediction(predictor=name, model=model, table=tuple(dict(row) for row in rows))
+    fields = {**dict(scheduling), "name": as_name, "predictions": (*scheduling.predictions, one)}
+    return Scheduling.model_validate(fields)
 
 
 def _slowed(name: str, fitted: Any, document: Instance | Scenario) -> tuple[Instance, int]:

@@ -10,12 +10,21 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from placeopt.cli.files import check_sources, check_target, peek, say, write_document, write_made
+from placeopt.cli.files import (
+    check_sources,
+    check_target,
+    peek,
+    read_scheduling,
+    say,
+    write_document,
+    write_made,
+)
 from placeopt.cli.output import ExitCode
 from placeopt.errors import BadArgument, BadInput
 
 if TYPE_CHECKING:
     from placeopt.model import Instance
+    from placeopt.predict import Fitted
     from placeopt.simulation import Scenario
 
 Table = Annotated[str, typer.Argument(metavar="TABLE", help="CSV with a line of column names.")]
@@ -32,7 +41,8 @@ def fit(
     check_sources({"TABLE": table})
     check_target(out, [table])
     from placeopt.documents.documents import dumps
-    from placeopt.systems.predictors import as_document, fit_predictor, named_predictor
+    from placeopt.scheduling.predictions import named_predictor
+    from placeopt.systems.predictors import as_document, fit_predictor
 
     named_predictor(predictor)
     fitted = fit_predictor(predictor, _rows(table), source=source or table, licence=licence)
@@ -59,22 +69,41 @@ def apply(
     """
     check_sources({"DOCUMENT": document, "--table": table})
     check_target(out, [document, table])
-    from placeopt.systems.predictors import applied, named_predictor, predictors
+    from placeopt.systems.predictors import applied
 
     rows = [] if table is None else _rows(table)
-    if model in predictors():
-        name, fitted = model, None
-        if named_predictor(name).fit:
-            raise BadArgument(f"MODEL: {name!r} has to be fitted first, by placeopt predict fit")
-    else:
-        from placeopt.documents.documents import read_document
-        from placeopt.systems.predictors import FittedPredictor, model_of
-
-        stored = read_document(FittedPredictor, model)
-        name, fitted = stored.predictor, model_of(stored, model)
+    name, fitted = _predictor(model)
     made, jobs = applied(name, fitted, rows, _round_or_scenario(document))
     write_made(out, made)
     say(f"{name}: predicted for {jobs:,} jobs", out)
+    return ExitCode.DONE
+
+
+def policy(
+    given: Annotated[str, typer.Argument(metavar="POLICY", help="A scheduling policy by name, or in a file.")],
+    model: Annotated[
+        str, typer.Argument(metavar="MODEL", help="A file of predict fit, or the name of a predictor without one.")
+    ],
+    table: Annotated[str, typer.Option(metavar="TABLE", help="CSV of what is known of profiles.")],
+    out: Annotated[str, typer.Option(metavar="POLICY", help="Write the policy that believes it.")],
+) -> int:
+    """
+    Write a policy that believes of jobs what is predicted of their profiles: wherever a policy may be named.
+
+    Its name is that of the given one and ``-predicted``; several predictions follow each other.
+    """
+    check_sources({"--table": table})
+    check_target(out, [given, table])
+    from placeopt.documents.documents import dumps
+    from placeopt.scheduling.predictions import rows_by_profile
+    from placeopt.systems.predictors import with_prediction
+
+    rules, rows = read_scheduling(given), _rows(table)
+    name, fitted = _predictor(model)
+    rows_by_profile(rows)
+    made = with_prediction(rules, name, fitted, rows, f"{rules.name.removesuffix('-predicted')}-predicted")
+    write_document(out, dumps(made))
+    say(f"{made.name}: believes {name} of {len(rows):,} profiles", out)
     return ExitCode.DONE
 
 
@@ -107,6 +136,21 @@ def table(
     _write_table(out, rows)
     say(f"{form}: {len(rows):,} rows", out)
     return ExitCode.DONE
+
+
+def _predictor(model: str) -> tuple[str, Fitted | None]:
+    """Return the name of a predictor, and what was fitted, of a file or of a name."""
+    from placeopt.scheduling.predictions import named_predictor, predictors
+
+    if model in predictors():
+        if named_predictor(model).fit:
+            raise BadArgument(f"MODEL: {model!r} has to be fitted first, by placeopt predict fit")
+        return model, None
+    from placeopt.documents.documents import read_document
+    from placeopt.systems.predictors import FittedPredictor, model_of
+
+    stored = read_document(FittedPredictor, model)
+    return stored.predictor, model_of(stored, model)
 
 
 def _write_table(path: str, rows: Sequence[Mapping[str, object]]) -> None:

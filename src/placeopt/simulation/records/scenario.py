@@ -31,9 +31,9 @@ from placeopt.model.placement import Running
 from placeopt.model.policy import Curve
 from placeopt.model.templates import JobsDocument
 from placeopt.scheduling.core_curve import CoreCurve
+from placeopt.scheduling.estimate import Estimate, believed
 from placeopt.scheduling.setting import Setting
 from placeopt.simulation.records.endpoint import Endpoint
-from placeopt.simulation.records.estimate import Estimate, believed
 from placeopt.simulation.records.event import ScenarioEvent, all_hardware, clusters_of
 
 

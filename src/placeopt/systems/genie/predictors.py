@@ -8,9 +8,10 @@ from placeopt.errors import BadInput
 from placeopt.heuristics.job_orders import nodes_of
 from placeopt.model import Cluster, Job
 from placeopt.predict import Fitted, Provenance, relative_errors
-from placeopt.simulation.records.estimate import Estimate
+from placeopt.scheduling.estimate import Estimate
+from placeopt.scheduling.predictions import PROFILE, Row
 from placeopt.systems.genie.rate import ProfiledRun, RateModel, fit_rate
-from placeopt.systems.predictors import PROFILE, Row, number_in
+from placeopt.systems.predictors import number_in
 
 MILLI = 1000
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from placeopt.model import Cluster, Job
-from placeopt.simulation.records.estimate import Estimate
+from placeopt.scheduling.estimate import Estimate
+from placeopt.scheduling.predictions import PROFILE, Row
 from placeopt.systems.horus.memory import gpu_memory_mib
 from placeopt.systems.horus.regressor import Regressor, fit_regressor
-from placeopt.systems.predictors import PROFILE, Row, number_in
+from placeopt.systems.predictors import number_in
 
 TARGET = "gpu_utilisation_percent"
 PERCENT = 100

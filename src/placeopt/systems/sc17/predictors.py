@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from placeopt.predict import InterferenceModel, Measured, Pair, fit_interference
-from placeopt.systems.predictors import PROFILE, Row, number_in
+from placeopt.scheduling.predictions import PROFILE, Row
+from placeopt.systems.predictors import number_in
 
 
 def fit_pairs(rows: Sequence[Row], *, source: str, licence: str) -> InterferenceModel:

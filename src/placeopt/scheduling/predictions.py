@@ -1,0 +1,91 @@
+"""Predictions that a policy carries: predictors of systems, fitted, with what is known of profiles."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import reduce
+from pkgutil import resolve_name
+from typing import TYPE_CHECKING, Any
+
+from placeopt.errors import BadArgument, BadInput
+from placeopt.model import Cluster, Job
+from placeopt.model.base import Id, Record
+from placeopt.scheduling.estimate import Estimate, believed
+from placeopt.scheduling.systems import Predictor, load_systems
+
+if TYPE_CHECKING:
+    from placeopt.scheduling.policy import Scheduling
+
+Row = Mapping[str, str]
+Estimates = Callable[[Job], tuple[Estimate, ...]]
+PROFILE = "profile"
+"""Column that names the profile of the jobs that a row is about."""
+
+
+class Prediction(Record):
+    """What a predictor says of jobs by their profiles."""
+
+    predictor: Id
+    """Name of a predictor of an installed system."""
+    model: dict[str, Any] | None = None
+    """What was fitted; None where nothing has to be."""
+    table: tuple[dict[str, str], ...] = ()
+    """What is known of profiles: the column ``profile``, and those that the predictor reads."""
+
+
+def predictors() -> dict[str, Predictor]:
+    """Return the predictors of installed systems, by name."""
+    return {name: one for system in load_systems().values() for name, one in system.predictors.items()}
+
+
+def named_predictor(name: str) -> Predictor:
+    """Return a predictor; `BadArgument` for an unknown name lists the others."""
+    known = predictors()
+    if not isinstance(name, str) or name not in known:
+        raise BadArgument(f"predictor: no predictor {name!r}; known: {', '.join(sorted(known))}")
+    return known[name]
+
+
+def rows_by_profile(rows: Sequence[Row]) -> dict[str, Row]:
+    """Return the rows of a table by the profile that each is about; raises `BadInput` where one names none."""
+    by_profile = {}
+    for number, row in enumerate(rows):
+        if not row.get(PROFILE):
+            raise BadInput(f"table, row {number + 1}: no {PROFILE!r}: it says which jobs a row is about")
+        by_profile[row[PROFILE]] = row
+    return by_profile
+
+
+def estimates_by(predictor: Predictor, model: object, rows: Sequence[Row], cluster: Cluster) -> Estimates:
+    """Return what predicts the options of a job; jobs of profiles without a row have no estimates."""
+    by_profile, predict = rows_by_profile(rows), resolve_name(predictor.estimates)
+
+    def estimates(job: Job) -> tuple[Estimate, ...]:
+        row = by_profile.get(job.profile or "")
+        return () if row is None else predict(model, row, job, cluster)
+
+    return estimates
+
+
+def predicts(scheduling: Scheduling, cluster: Cluster) -> Callable[[Job], Job]:
+    """
+    Return what makes a job as a policy believes it to be; the same job where the policy predicts nothing of it.
+
+    Raises ``BadInput`` if a predictor is unknown, or what was fitted is none of its kind.
+    """
+    every = [_of(one, cluster) for one in scheduling.predictions]
+    return lambda job: reduce(lambda seen, estimates: believed(seen, estimates(seen)), every, job)
+
+
+def _of(prediction: Prediction, cluster: Cluster) -> Estimates:
+    predictor = named_predictor(prediction.predictor)
+    if not predictor.estimates:
+        raise BadInput(f"predictions: {prediction.predictor!r} is of how jobs slow each other; apply it to a round")
+    model = None
+    if predictor.model:
+        if prediction.model is None:
+            raise BadInput(f"predictions: {prediction.predictor!r} has to be fitted: no 'model'")
+        from placeopt.documents.documents import as_record
+
+        model = as_record(resolve_name(predictor.model), prediction.model, f"predictions: {prediction.predictor}")
+    return estimates_by(predictor, model, prediction.table, cluster)
