@@ -10,7 +10,7 @@ from helpers.live_host import Host
 from helpers.night import nightly
 from helpers.scenarios import policy, scenario, timed
 from placeopt import BadInput, Engine
-from placeopt.build import instance, job, machine
+from placeopt.build import instance, job, machine, running
 from placeopt.model import Job, Policy, Queue
 from placeopt.scheduling import LiveScheduler, Scheduling, named_policy, policy_names
 from placeopt.simulation import Scenario, simulate
@@ -126,11 +126,30 @@ def test_what_a_policy_leaves_out_is_as_the_hosts_says(engine: Engine) -> None:
 def test_a_host_that_over_commits_no_gpu_is_given_one_job_a_gpu(name: str, engine: Engine) -> None:
     """Two jobs of a GPU's half each by use: on one GPU where that can be, one after the other where not."""
     jobs = {one: job(one, gpus=1, gpu_utilisation_percent=50, gpu_memory_mib=100) for one in "ab"}
-    for overcommits, running in ((True, 2), (False, 1)):
+    for overcommits, most in ((True, 2), (False, 1)):
         box = machine("box", gpus=1, gpu_memory_mib=16_000)
         host = Host(instance(1, [], machines=[box]).cluster, jobs=dict(jobs))
         host.turn(LiveScheduler(engine, named_policy(name), overcommits=overcommits))
-        assert len(host.running) == running
+        assert len(host.running) == most
+
+
+@pytest.mark.parametrize("name", ["fcfs", "horus-f", "soda", "dynamoml", "las", "genie", "placeopt"])
+@pytest.mark.parametrize("place", [("n0", [8]), ("n9", [0])], ids=["a GPU", "a node"])
+def test_what_runs_where_nothing_is_listed_stays_and_others_start(
+    name: str, place: tuple[str, list[int]], engine: Engine
+) -> None:
+    """Hosts show such for a while, as when a node has ended with its jobs; from the beginning, and later on."""
+    jobs = [job("odd", gpus=1), job("next", gpus=1), job("cores", cpu_millicores=1000)]
+    box = machine("box", gpus=8, cpu_millicores=8000)
+    before = instance(1, jobs, machines=[box])
+    after = instance(1, jobs, machines=[box], running=[running(jobs[0], [place], preemptible=True)])
+    for readings in ((after,), (before, after), (before, after, before)):
+        live = LiveScheduler(engine, named_policy(name), overcommits=False)
+        for number, reading in enumerate(readings):
+            live.follow(reading.model_copy(update={"now_ms": number}))
+        plan = live.decide(5.0, threading.Event(), deterministic=True)
+        assert {one.job for one in plan.placements} >= {"next", "cores"}
+        assert not plan.preempted
 
 
 def test_a_policy_that_watches_speeds_is_refused(engine: Engine) -> None:

@@ -84,14 +84,17 @@ class FreeResources:
         """Nodes whose free amounts have changed, in order."""
 
     def take(self, placement: Placement, demand: Demand, sign: int = 1) -> None:
-        """Account for a placement that starts or, with ``sign`` -1, ends."""
+        """Account for a placement that starts or, with ``sign`` -1, ends; nodes and GPUs that are not listed do not."""
         amounts: list[tuple[Resource, int]] = []
         for assignment in placement.assignments:
-            node, jobs = assignment.node, self._num_jobs[assignment.node]
+            node, jobs = assignment.node, self._num_jobs.get(assignment.node)
+            if jobs is None:
+                continue
             self._journal.append(node)
-            amounts += self._limits.of_workers(demand, node, len(assignment.workers), assignment.gpus)
-            self.gpu_milli -= sign * demand.gpu_milli * len(assignment.gpus)
-            for gpu in assignment.gpus:
+            listed = [gpu for gpu in assignment.gpus if int(gpu) < len(jobs)]
+            amounts += self._limits.of_workers(demand, node, len(assignment.workers), listed)
+            self.gpu_milli -= sign * demand.gpu_milli * len(listed)
+            for gpu in listed:
                 jobs[int(gpu)] += sign
             for gpu, start in assignment.starts.items():
                 width = self._profiles[node][int(gpu)][demand.gpu_profile].width

@@ -50,6 +50,18 @@ def scheduling_in(given: Scheduling, setting: Setting) -> Scheduling:
     return own.model_copy(update={"policy": alone})
 
 
+def holds_unlisted(now: Instance) -> bool:
+    """Return whether something runs on a GPU that its node's machine does not list, as hosts may show for a while."""
+    size = {machine.id: len(machine.gpus) for machine in now.cluster.machines}
+    gpus = {node.id: size[node.machine] for node in now.cluster.nodes}
+    return any(
+        int(gpu) >= gpus.get(assignment.node, 0)
+        for held in now.running
+        for assignment in held.assignments
+        for gpu in assignment.gpus
+    )
+
+
 def refuse_unread(scheduling: Scheduling, telemetry: Telemetry | None = None) -> None:
     """Raise ``BadInput`` if a policy reads what no reading of a cluster shows, and nothing measures it."""
     if scheduling.watch is not None and telemetry is None:
@@ -156,6 +168,8 @@ class LiveScheduler:
             return True
         if isinstance(self._live, LiveRounds):
             return False
+        if before.running != now.running and holds_unlisted(now):  # an engine takes such jobs in a load alone
+            return True
         return (before.name, before.slowdowns) != (now.name, now.slowdowns) or any(
             getattr(before.cluster, part) != getattr(now.cluster, part) for part in BESIDE_NODES
         )

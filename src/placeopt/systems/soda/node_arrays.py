@@ -49,7 +49,8 @@ class NodeArrays:
         """Account for a job that starts or, with ``sign`` -1, ends."""
         if size_of(job) == "none":
             for assignment in placement.assignments:
-                self._cpu_held[assignment.node] += sign * assignment.cpu_millicores
+                if assignment.node in self._cpu_held:
+                    self._cpu_held[assignment.node] += sign * assignment.cpu_millicores
 
     def beyond_cpu_part(self, node: str, less_millicores: int = 0) -> bool:
         """Return whether CPU jobs hold more than their part of a node, would they hold so much less."""
@@ -74,7 +75,8 @@ class NodeArrays:
             ]
             for number in small:
                 for at in held[number][1].assignments:
-                    gpus[at.node] += len(at.gpus)
+                    if at.node in gpus:
+                        gpus[at.node] += len(at.gpus)
         less = {node: 0 for node, number in gpus.items() if number >= option.demand.gpus}
         borrowers = []
         for number, (other, placement) in enumerate(held):
