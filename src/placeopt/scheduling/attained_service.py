@@ -41,6 +41,12 @@ def levels_of(scheduling: Scheduling) -> tuple[int, ...]:
     return next((rule.levels_gpu_s for rule in scheduling.rules if isinstance(rule, Levels)), ())
 
 
+def quantum_of(scheduling: Scheduling) -> int | None:
+    """Return at multiples of what a policy holds rounds while a job waits; None: it has no such."""
+    stops = scheduling.preempts
+    return stops.quantum_ms if isinstance(stops, StoppingLevels) else None
+
+
 class AttainedService:
     """
     GPU time that jobs have held so far, whether they run or not, and the level that it makes.

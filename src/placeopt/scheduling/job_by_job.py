@@ -9,14 +9,13 @@ from placeopt.edits import Step
 from placeopt.live_cluster.engine import Engine
 from placeopt.model import Hold, Job, Node, Placement, Running
 from placeopt.problem.classes import class_key
-from placeopt.scheduling.attained_service import StoppingLevels
+from placeopt.scheduling.attained_service import quantum_of
 from placeopt.scheduling.decision import Decision, RoundView
 from placeopt.scheduling.division import NodeDivision
 from placeopt.scheduling.elastic import ElasticJob, grow_jobs
 from placeopt.scheduling.evictions import PreemptionPolicy
 from placeopt.scheduling.placement_amounts import requested_amounts
 from placeopt.scheduling.policy import Scheduling
-from placeopt.scheduling.predictions import predicts
 from placeopt.scheduling.preemption_policy import PreemptionContext, Request
 from placeopt.scheduling.queue_state import QueueState
 from placeopt.scheduling.rules import PREEMPTION_RULES
@@ -37,12 +36,10 @@ class JobByJob(QueueState):
 
     def __init__(self, engine: Engine, setting: Setting, scheduling: Scheduling) -> None:
         super().__init__(engine, setting, scheduling)
-        apart_limited = scheduling.apart_max_thousandths is not None
         self._spread: Spread | None = None
-        if apart_limited:
+        if scheduling.apart_max_thousandths is not None:
             jobs = (arrival.job for arrival in setting.known)
             self._spread = Spread(setting.hardware, jobs, setting.spread_slowdown_thousandths)
-        self._believes = predicts(scheduling, setting.cluster)
         rule = PREEMPTION_RULES[scheduling.preempts]
         self._reads_expected_ends = rule.reads_expected_ends
         takes_workers = self._elastic_rule.follows_load
@@ -50,8 +47,7 @@ class JobByJob(QueueState):
         if rule.stops_jobs or takes_workers:
             context = PreemptionContext(self._restart_ms, self._service, self._queue, self._resources, self.waiting)
             self._preemption = PreemptionPolicy(rule(context), self._resources, takes_workers=takes_workers)
-        stops = scheduling.preempts
-        self._quantum_ms = stops.quantum_ms if isinstance(stops, StoppingLevels) else None
+        self._quantum_ms = quantum_of(scheduling)
         self._no_evictions: dict[Hashable, Hashable] = {}
         """Kinds of jobs for which no evictions made room, and what these depended on."""
         self._classes: dict[Hashable, int] = {}
@@ -101,7 +97,7 @@ class JobByJob(QueueState):
         return 0 if since is None or quantum is None else (now_ms - 1) // quantum - since // quantum
 
     def arrive(self, job: Job) -> None:
-        job = self._believes(job)
+        job = self.believes(job)
         self._jobs[job.id] = job
         if self._spread is not None:
             self._spread.learn(self._arrivals[job.id].job)

@@ -19,6 +19,7 @@ from placeopt.scheduling.decision import Decision, RoundView
 from placeopt.scheduling.long_waits import LongWaits
 from placeopt.scheduling.placement_amounts import Shares
 from placeopt.scheduling.policy import Scheduling
+from placeopt.scheduling.predictions import predicts
 from placeopt.scheduling.request import requests
 from placeopt.scheduling.resource_estimator import ResourceEstimator
 from placeopt.scheduling.setting import ArrivingJob, Setting
@@ -66,6 +67,8 @@ class Scheduler(ABC):
         rule = scheduling.policy.postpone.rule
         self._reads_run_times = rule == "lookahead" or uses_allowances(scheduling)
         self._judges_utility = rule == "utility"
+        self.believes = predicts(scheduling, setting.cluster)
+        """Returns a job as the policy believes it to be."""
         self._requested = requests(scheduling, setting.cluster)
         self._estimator = ResourceEstimator(setting, scheduling)
         self._profiles_count = bool(setting.beginning.slowdowns)
