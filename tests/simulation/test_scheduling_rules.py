@@ -2,6 +2,8 @@
 
 import json
 import re
+import subprocess
+import sys
 from typing import Any
 
 import pytest
@@ -82,6 +84,17 @@ def test_a_registered_preemption_rule_decides_which_job_stops() -> None:
     jobs = [timed("a", 0, 1000, gpus=4, user="u"), timed("b", 1, 1000, gpus=4, user="urgent")]
     done = simulate(scenario(jobs), policy("best-fit", preempts="urgent_users")).jobs
     assert [(job.start_ms, job.stops) for job in done] == [(0, 1), (1, 0)]
+
+
+def test_no_rule_takes_the_name_of_one_that_was_not_loaded_yet() -> None:
+    """In a process that has read no policy so far."""
+    program = (
+        "from placeopt import BadInput\nfrom placeopt.scheduling import QUEUE_ORDERS\n"
+        "try:\n    QUEUE_ORDERS.register('fcfs', None)\n"
+        "except BadInput as error:\n    print(error)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert "there is a rule 'fcfs' already" in done.stdout
 
 
 def test_names_without_a_rule_are_listed() -> None:

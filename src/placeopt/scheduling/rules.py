@@ -84,6 +84,7 @@ class RuleRegistry(Generic[R]):
         BadArgument
             If there is a rule of that name.
         """
+        import_module(self._home)  # its own rules come first, so that no other takes a name of theirs
         if name in self._entries:
             raise BadArgument(f"{self.field}: there is a rule {name!r} already; choose another name")
         self._entries[name] = _Entry(rule, parameters)
