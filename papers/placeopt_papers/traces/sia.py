@@ -30,7 +30,7 @@ class Application:
     An application of the workloads: our table, since the files do not state it.
 
     ``samples`` of its data set, and how often (``epochs``) it goes through them. ``step``: seconds of a step on T4
-    (aws), by placement: coefficients of ``placeopt_papers.predict.StepModel``, fitted to
+    (aws), by placement: coefficients of ``placeopt.systems.genie.StepModel``, fitted to
     ``sia-simulator/traces/<application>/placements-aws.csv`` of siasosp23/artifacts, 10 to 16 % off on average.
     """
 

@@ -42,7 +42,7 @@ TARGET = "gpu_utilisation_percent"
 
 
 Kind = Literal["linear", "forest", "boosting"]
-"""Of regressors, as `placeopt_papers.predict.REGRESSORS` lists them."""
+"""Of regressors, as `REGRESSORS` lists them."""
 Unseen = Literal["configuration", "family"]
 """What the regressor has not seen of what it predicts: that depth, size and batch, or any network of its family."""
 
