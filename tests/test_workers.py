@@ -41,7 +41,7 @@ def width(where: str) -> Iterator[None]:
 
 @elsewhere
 class TestTheSameRows:
-    """As at home; the workers are started once for all of it."""
+    """As at home; the workers are started once for all of it. By day rounds, whole and in parts, go there."""
 
     def test_of_a_sweep_of_rounds(self, width: None) -> None:
         base = read_instance(ROOT / "instances" / "generated" / "uniform-20x4x4-s0.json.gz")
@@ -53,6 +53,7 @@ class TestTheSameRows:
             (point.setting, point.outcome.value, point.outcome.value_bound) for point in at_home.points
         ]
 
+    @pytest.mark.night
     def test_of_a_sweep_of_replays(self, width: None, tmp_path: Path) -> None:
         world = read_scenario(ROOT / "instances" / "papers" / "sc17-workloads-100.json")
         fcfs = Scheduling(name="fcfs", method="fcfs")
@@ -64,6 +65,7 @@ class TestTheSameRows:
         assert away.spots == at_home.spots
         assert len((tmp_path / "rows.jsonl").read_text().splitlines()) == 6
 
+    @pytest.mark.night
     def test_of_a_benchmark(self, width: None, tmp_path: Path) -> None:
         """Rounds and models, their solutions in the same folder; what has a row is not run again."""
         sets = [str(ROOT / "instances" / name) for name in ("hand/minsky-1.json", "gap/gap1-0.gap")]

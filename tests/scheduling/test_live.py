@@ -18,8 +18,8 @@ from placeopt.simulation import Scenario, simulate
 WATCHES = {"pab"}
 """Policies that watch how fast jobs run, which no reading shows."""
 LIVE = [name for name in policy_names() if name not in WATCHES]
-LONG = ("placeopt-elastic", "placeopt-jct", "placeopt-rounds", "sc17-fcfs", "sc17-topo-aware-p")
-"""Whole rounds, some seconds each; ``rounds`` and ``topo-aware-p`` are tried by day."""
+BY_DAY = ("rounds", "topo-aware-p", "placeopt", "fcfs", "las", "horus-f", "dynamoml", "k8s-scaling", "soda", "genie")
+"""Whole rounds, and one of each kind of queue, preemption and resizing; by night all others."""
 QUEUES = ["fcfs", "best-fit", "srtf", "min-min", "weighted-fair", "drf", "topo-aware", "capacity", "coda", "kelp-drf"]
 
 
@@ -84,7 +84,7 @@ def test_a_live_cluster_is_decided_on_as_in_a_simulation(name: str, engine: Engi
         assert found == simulated
 
 
-@pytest.mark.parametrize("name", nightly(LIVE, *(name for name in LIVE if name not in LONG)))
+@pytest.mark.parametrize("name", nightly(LIVE, *BY_DAY))
 def test_every_policy_goes_on_from_what_a_reading_shows(name: str, engine: Engine) -> None:
     """Actions fail, jobs are stopped or end by hand, nodes close: plans stay lawful, and in the end all have run."""
     dice = random.Random(name)

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from helpers.brute_force import optimum
+from helpers.night import nightly
 from helpers.plan_records import plan_of
 from helpers.relation_oracle import RelationOracle
 from helpers.tree_oracle import TreeOracle
@@ -81,7 +82,7 @@ def test_plans_are_lawful_and_cost_what_is_said(kind: str) -> None:
         assert without_broken(problem, allocation) == allocation, seed
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", nightly(KINDS, "any", "trees", "relations"))
 def test_nodes_of_more_gpus_than_a_set_holds(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each search sees some GPUs of a node, beside each other; jobs on others stay, and cost what they cost."""
     monkeypatch.setattr("placeopt.search.hardware.MOST_GPUS", 1)

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from helpers.changing_scenarios import audit, lively_scenario
+from helpers.night import tried_by_day
 from helpers.scenarios import log_lines, policy, random_scenario, timed
 from placeopt import BadInput, build
 from placeopt.model import Policy, Queue, Quota
@@ -157,7 +158,7 @@ STORMS += [
 ]
 
 
-@pytest.mark.parametrize(("scheduling", "world"), STORMS, ids=lambda one: getattr(one, "name", ""))
+@pytest.mark.parametrize(("scheduling", "world"), tried_by_day(STORMS, 2), ids=lambda one: getattr(one, "name", ""))
 def test_every_decision_is_lawful_whatever_happens(scheduling: Scheduling, world: Scenario, tmp_path: Path) -> None:
     """
     The log alone, read by a stranger.
