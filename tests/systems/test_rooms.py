@@ -24,11 +24,11 @@ from placeopt.scheduling import (
     named_policy,
     plan_round,
     policy_names,
+    predictors,
     sorted_by,
     system_scenario,
     system_scenarios,
 )
-from placeopt.scheduling.predictions import predictors
 from placeopt.simulation import simulate
 from placeopt.systems.predictors import applied, fit_predictor
 

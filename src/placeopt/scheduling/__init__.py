@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from placeopt.scheduling.named_policies import policy_names as policy_names
     from placeopt.scheduling.one_round import plan_round as plan_round
     from placeopt.scheduling.policy import Scheduling as Scheduling
+    from placeopt.scheduling.predictions import Prediction as Prediction
+    from placeopt.scheduling.predictions import predictors as predictors
     from placeopt.scheduling.preemption_policy import Candidate as Candidate
     from placeopt.scheduling.preemption_policy import PreemptionRule as PreemptionRule
     from placeopt.scheduling.preemption_policy import Request as Request
