@@ -87,7 +87,7 @@ def violations(instance: Instance, plan: Plan, *, since: Plan | None = None) -> 
 
     Notes
     -----
-    Time is linear in the size of instance and plan, some 10 microseconds a placement.
+    Time is linear in the size of instance and plan, some 50 microseconds a placement.
     """
     return Referee(instance).judge(plan, since=since).violations
 
