@@ -18,7 +18,7 @@ from pathlib import Path
 import nox
 
 ROOT = Path(__file__).resolve().parent
-EXTRAS = "cli,dev,docs,kubernetes,parquet,plot,serve"
+EXTRAS = "cli,dev,docs,kubernetes,parquet,plot,predict,serve"
 """All but dask and ray, whose tests are skipped then."""
 ALONE = sorted(path.stem for path in (ROOT / "tests/data/extras").glob("*.py"))
 """``none``, and each extra but ``dev``, which `make test` installs."""
