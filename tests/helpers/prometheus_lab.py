@@ -7,7 +7,7 @@ import threading
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -77,10 +77,10 @@ def prometheus(folder: Path, exporter: Exporter) -> Iterator[str]:
             child.wait(STARTS_S)
 
 
-def wait_until(happened: object, why: str) -> None:
+def wait_until(happened: Callable[[], object], why: str) -> None:
     """Ask ten times a second until it is so."""
     ends = time.monotonic() + STARTS_S
-    while not happened():  # type: ignore[operator]
+    while not happened():
         assert time.monotonic() < ends, why
         time.sleep(0.1)
 

@@ -19,10 +19,8 @@ class ResourceEstimator:
 
     Attributes
     ----------
-    steps
-        Numbers of cores tried, for each search.
-    search_ms
-        Job -> the time that it loses by its search.
+    steps, search_ms
+        Those of its `CoreFinder`; empty without one.
     """
 
     def __init__(self, setting: Setting, scheduling: Scheduling) -> None:

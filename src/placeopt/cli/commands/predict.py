@@ -41,10 +41,8 @@ def fit(
     check_sources({"TABLE": table})
     check_target(out, [table])
     from placeopt.documents.documents import dumps
-    from placeopt.scheduling.predictions import named_predictor
     from placeopt.systems.predictors import as_document, fit_predictor
 
-    named_predictor(predictor)
     fitted = fit_predictor(predictor, _rows(table), source=source or table, licence=licence)
     write_document(out, dumps(as_document(predictor, fitted)))
     left_out = f"; root mean square log error of rows left out {rmsle:.3f}" if (rmsle := _rmsle(fitted)) else ""

@@ -103,21 +103,13 @@ def best_fit_cores(
 
 class CoreSearch:
     """
-    The search in the loop: cores for each GPU of jobs, on the core curves of a setting.
+    The search in the loop, a `CoreFinder`: cores for each GPU of jobs, on the core curves of a setting.
 
     It begins with the most cores per GPU that the user's earlier jobs of the category got, and measures as exactly as
     ``core_trial_noise_thousandths`` says.
 
-    Attributes
-    ----------
-    node_cores
-        The most cores that a job can have on a node.
-    steps
-        Numbers of cores tried, for each search.
-    search_ms
-        Job -> the time that it loses by its search, which takes place when it has started: each trial lasts
-        ``core_trial_ms`` at the speed of its cores, instead of that of the cores found. Nothing is gained by a
-        trial with more cores than are found.
+    The search takes place when a job has started: each trial lasts ``core_trial_ms`` at the speed of its cores, instead
+    of that of the cores found. Nothing is gained by a trial with more cores than are found.
     """
 
     def __init__(self, setting: Setting) -> None:
