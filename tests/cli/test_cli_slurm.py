@@ -47,11 +47,12 @@ def commands(slurm: Path) -> list[str]:
 def test_a_round_is_a_line_and_sends_its_commands(cli: Cli, slurm: Path) -> None:
     outcome = cli("slurm", "run", "--rounds", 1)
     assert (outcome.code, outcome.err) == (0, "")
-    header, line = outcome.out.splitlines()
+    header, line, acted = outcome.out.splitlines()
     assert max(map(len, (header, line))) <= 100
     assert header == HEADER
     assert line.split()[1:7] == ["3", "0", "2", "2", "0", "0"]
     assert line.endswith("GPUs 0/8")
+    assert acted == "in 1 round: hold_after: held room 1; method auto: placed 2"
     sent = commands(slurm)
     assert [words.split()[0] for words in sent] == ["update", "release"] * 2
     assert sent[0].startswith("update JobId=7 AdminComment=placeopt/1 start job=7 ")
@@ -62,6 +63,7 @@ def test_json_lines_hold_actions_and_outcomes(cli: Cli, slurm: Path) -> None:
     outcome = cli("slurm", "run", "--rounds", 1, "--json", "--max-actions", 1)
     record = json.loads(outcome.out)
     assert [(action["do"], action["job"], action["result"]) for action in record["actions"]] == [("start", "7", "done")]
+    assert record["fired"] == {"hold_after: held room": 1, "method auto: placed": 2}
     assert record["actions"][0]["gpus_advised"] == [[0, 1, 2, 3]]
     assert (record["actions_postponed"], record["waiting"]) == (1, 3)
     assert len(commands(slurm)) == 2

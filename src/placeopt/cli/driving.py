@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import time
+from collections import Counter
+from collections.abc import Mapping
+from textwrap import wrap
 from typing import TYPE_CHECKING, Annotated, Protocol
 
 import typer
 
-from placeopt.cli.output import write_error, write_out
+from placeopt.cli.output import MAX_WIDTH, write_error, write_out
+from placeopt.readable import number, plural
 
 if TYPE_CHECKING:
     from placeopt.scheduling import Telemetry
@@ -43,7 +47,11 @@ def read_telemetry(text: str | None) -> Telemetry | None:
 
 
 class Report(Protocol):
-    """A round as the table shows it."""
+    """A round as the table shows it. ``fired``: Mechanism of the policy -> how often it acted."""
+
+    @property
+    def fired(self) -> Mapping[str, int]:
+        """See there."""
 
     def line(self) -> str:
         """Return it as lines of text."""
@@ -58,6 +66,7 @@ class RoundTable:
     def __init__(self, *, as_json: bool) -> None:
         self._as_json = as_json
         self._rounds = 0
+        self._fired: Counter[str] = Counter()
 
     def add(self, report: Report) -> None:
         """Write a round."""
@@ -69,6 +78,13 @@ class RoundTable:
             header = "" if self._rounds % HEADER_EVERY else f"{HEADER}\n"
             write_out(f"{header}{report.line()}\n")
         self._rounds += 1
+        self._fired.update(report.fired)
+
+    def close(self) -> None:
+        """Say, for people, how often each mechanism of the policy acted in all rounds."""
+        if self._fired and not self._as_json:
+            acted = "; ".join(f"{what} {number(count)}" for what, count in sorted(self._fired.items()))
+            write_out("\n".join(wrap(f"in {plural(self._rounds, 'round')}: {acted}", MAX_WIDTH)) + "\n")
 
     @staticmethod
     def message(text: str) -> None:

@@ -22,7 +22,8 @@ class RoundReport:
     ``waiting``, ``running``: Jobs. ``placed``: Jobs that the plan starts. ``started``: Jobs that were started.
     ``evicted``: Workers that were stopped. ``refused``: Actions that could not be done. ``deferred``: Actions whose
     turn comes later, for room that is not free yet or for the most actions of a round. ``gap``: Relative gap of the
-    plan's value, None without a round. ``notes``: What else happened, most important first.
+    plan's value, None without a round. ``fired``: Mechanism of the policy -> how often it acted. ``notes``: What else
+    happened, most important first.
     """
 
     at_s: float
@@ -36,6 +37,7 @@ class RoundReport:
     refused: int = 0
     deferred: int = 0
     gap: float | None = None
+    fired: dict[str, int] = field(default_factory=dict)
     seconds: float = 0.0
     notes: list[str] = field(default_factory=list)
 

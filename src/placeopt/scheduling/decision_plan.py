@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from placeopt.model import Instance, Placement, Plan
-from placeopt.model.plan import InstanceRef, Level, Moved, PolicyRef, Preempted, Shrunk, Unplaced
+from placeopt.model.plan import InstanceRef, Level, Moved, PolicyRef, Preempted, Shrunk, Unplaced, UnplacedReason
 from placeopt.scheduling.decision import Decision
 from placeopt.scheduling.placement_amounts import Shares, gpu_milli_of, workers_of
 
+WhyWaiting = Callable[[str], tuple[UnplacedReason, str]]
+"""Job that waits -> the class of its reason, and the reason in words."""
 
-def plan_of_decision(decision: Decision, before: Instance, shares: Shares, why_waiting: str) -> Plan:
+
+def plan_of_decision(decision: Decision, before: Instance, shares: Shares, why_waiting: WhyWaiting) -> Plan:
     """
     Return the plan of a whole round that carries out a decision; nothing is proven by it.
 
-    ``before``: The round, whose policy is that of the decision. ``why_waiting``: Said of each job that waits.
+    ``before``: The round, whose policy is that of the decision.
     """
     held = {running.job: running.placement for running in before.running}
     decided = (*decision.start, *decision.move, *decision.resize)
@@ -41,7 +44,10 @@ def plan_of_decision(decision: Decision, before: Instance, shares: Shares, why_w
         gap=None,
         placements=shares.granted(tuple(placed.values())),
         unplaced=tuple(
-            Unplaced(job=job.id, reason="outvoted", detail=why_waiting) for job in before.jobs if job.id not in placed
+            Unplaced(job=job.id, reason=reason, detail=detail)
+            for job in before.jobs
+            if job.id not in placed
+            for reason, detail in [why_waiting(job.id)]
         ),
         moved=tuple(
             Moved.model_validate({"job": placement.job, "from": _nodes(held[placement.job]), "to": _nodes(placement)})

@@ -231,7 +231,7 @@ class JobByJob(QueueState):
         strict, held = self._scheduling.strict, self._held_for
         if held in self._shape_of and (placement := self._try(held)) is not None:  # others of its kind find no room
             self._start(placement)
-        for job, shape in self._queue.in_order(set() if strict else self._retry_filter.closed, view.now_ms):
+        for job, shape in self._in_order(set() if strict else self._retry_filter.closed):
             if cancel is not None and cancel.is_set() and not self._placed_before:
                 raise Stopped
             if self._monitor is not None and self._monitor.holds_back(self._running[new] for new in self._started):

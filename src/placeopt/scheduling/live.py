@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import operator
 import threading
+from collections import Counter
 from collections.abc import Mapping
 
 from placeopt.errors import BadInput
@@ -11,6 +13,7 @@ from placeopt.live_cluster.engine import Engine
 from placeopt.model import Instance, Plan, Policy
 from placeopt.scheduling.adapt import adapted
 from placeopt.scheduling.division import division_of
+from placeopt.scheduling.fired import fired
 from placeopt.scheduling.live_queue import LiveQueue, submitted
 from placeopt.scheduling.live_rounds import LiveRounds
 from placeopt.scheduling.placement_amounts import Amounts
@@ -109,6 +112,14 @@ class LiveScheduler:
         """Of the policy's arrays: they follow the jobs that are there."""
         self.before: Instance | None = None
         """The last reading."""
+        self.fired: Counter[str] = Counter()
+        """Mechanism -> how often it acted since the last reading was taken, as `fired` names them."""
+
+    @property
+    def wants_round(self) -> bool:
+        """Whether a round could change anything: jobs wait, or the policy changes what runs while none waits."""
+        live = self._begun
+        return live.scheduler.wants_round if isinstance(live, LiveQueue) else live.wants_round
 
     @property
     def snapshot(self) -> Instance:
@@ -130,9 +141,11 @@ class LiveScheduler:
 
     def follow(self, now: Instance) -> None:
         """Take a reading, and what is measured beside it."""
+        self.fired.clear()
         if self._telemetry is not None:
             self.usage = self._telemetry.read()
-            now = self._measured.correct(now, self.usage)
+            read, now = now, self._measured.correct(now, self.usage)
+            self.fired["telemetry: corrected"] = sum(map(operator.ne, read.jobs, now.jobs))
         setting = self._setting(now)
         scheduling = scheduling_in(self._given, setting)
         division = division_of(setting, scheduling)
@@ -152,7 +165,10 @@ class LiveScheduler:
         live = self._begun
         if isinstance(live, LiveQueue):
             live.usage = self.usage
-        return live.decide(time_limit_s, cancel, waiting_only=waiting_only, deterministic=deterministic)
+        plan = live.decide(time_limit_s, cancel, waiting_only=waiting_only, deterministic=deterministic)
+        stated = () if self.before is None else self.before.jobs
+        self.fired += fired(self._scheduling, live.snapshot, plan, stated=stated) + live.fired
+        return plan
 
     def _begin(self, setting: Setting, now: Instance) -> None:
         if self._scheduling.rounds == "whole":

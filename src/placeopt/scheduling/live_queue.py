@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import threading
+from collections import Counter
 from collections.abc import Mapping
 
 from placeopt.live_cluster.changes import changed_nodes
 from placeopt.live_cluster.engine import Engine
 from placeopt.model import Instance, Job, Plan, Running
 from placeopt.model.base import MAX_JOBS
+from placeopt.model.plan import UnplacedReason
 from placeopt.model.policy import Changes
 from placeopt.scheduling.decision import Decision, RoundView
 from placeopt.scheduling.decision_plan import plan_of_decision
+from placeopt.scheduling.fired import HELD_ROOM
 from placeopt.scheduling.job_by_job import JobByJob
 from placeopt.scheduling.policy import Scheduling
 from placeopt.scheduling.scheduler import Stopped
@@ -38,7 +41,7 @@ class LiveQueue:
         self, engine: Engine, setting: Setting, scheduling: Scheduling, first: Instance, earlier: LiveQueue | None
     ) -> None:
         self.usage = Usage()
-        self._engine, self._name = engine, scheduling.name
+        self._engine, self._scheduling = engine, scheduling
         self.scheduler = JobByJob(engine, setting, scheduling)
         if earlier is not None:
             self.scheduler.learn_from(earlier.scheduler, first.now_ms)
@@ -52,6 +55,14 @@ class LiveQueue:
     def snapshot(self) -> Instance:
         """The round that plans are of: the last reading under the policy."""
         return self._round
+
+    @property
+    def fired(self) -> Counter[str]:
+        """What acted in the last round and shows in the queue alone."""
+        order = self._scheduling.order
+        name = "fcfs" if order is None else order.rule
+        overtook = self.scheduler.num_overtaken
+        return Counter({f"order {name}: overtook": overtook, HELD_ROOM: self.scheduler.holds_room})
 
     def follow(self, now: Instance) -> None:
         """Take a reading."""
@@ -83,8 +94,16 @@ class LiveQueue:
             decision = self.scheduler.decide(view, params, cancel)
         except Stopped:
             decision = Decision()
-        why = f"no room for it in the order of policy {self._name!r}"
-        return plan_of_decision(decision, now, self.scheduler.shares, why)
+        return plan_of_decision(decision, now, self.scheduler.shares, self._why_waiting)
+
+    def _why_waiting(self, job: str) -> tuple[UnplacedReason, str]:
+        rule = self.scheduler.policy.postpone.rule
+        if rule != "none" and self.scheduler.waits(job) and self.scheduler.finds_room(job):
+            return (
+                "postponed",
+                f"there is room for it, and by {rule!r} of policy {self._scheduling.name!r} it waits for better",
+            )
+        return "outvoted", f"no room for it in the order of policy {self._scheduling.name!r}"
 
     def _slowdown(self, job: Job) -> int:
         """Return how slow a job is, as far as its GPUs are idle; only what it was before is compared with it."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections import Counter
 from typing import Any
 
 from placeopt.edits import apply
@@ -44,11 +45,20 @@ class LiveRounds:
         """The last reading, where jobs of groups wait: what the engine keeps between rounds has none."""
         self.loads = 0
         """How often the cluster was compiled as a whole."""
+        self.fired: Counter[str] = Counter()
+        """What acts beside what a round and its plan show: nothing."""
 
     @property
     def snapshot(self) -> Instance:
         """The cluster of which rounds are; raises `BadInput` before the first reading."""
         return self._whole or self._engine.snapshot
+
+    @property
+    def wants_round(self) -> bool:
+        """Whether a round could change anything: jobs wait, or running ones may be moved to more workers."""
+        now = self.snapshot
+        waits = len(now.jobs) > len(now.running)
+        return waits or (now.policy.changes.moves_max > 0 and any(held.shrinkable for held in now.running))
 
     def follow(self, now: Instance) -> None:
         """Take a reading: the engine gets the differences, but for jobs of groups, of which what runs stays."""

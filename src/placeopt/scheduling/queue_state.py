@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Hashable, Iterable, Mapping
+from collections.abc import Hashable, Iterable, Iterator, Mapping
 
 from placeopt.errors import BadInput
 from placeopt.live_cluster.engine import Engine
@@ -79,6 +79,8 @@ class QueueState(Scheduler):
         """The job for which room is held, as long as it waits; empty: none."""
         self._restart_ms = setting.restart_ms
         self._num_stops: Counter[str] = Counter()
+        self.num_overtaken = 0
+        """How many jobs the order of the queue has let later ones start before, in the last round."""
         self._candidates = RunningCandidates()
         self._num_changes = 0
         """Number of changes of ``_running``."""
@@ -101,6 +103,16 @@ class QueueState(Scheduler):
         """Return whether a job waits."""
         return job in self._shape_of
 
+    @property
+    def holds_room(self) -> bool:
+        """Whether room is held for a job that waits."""
+        return self._held_for in self._shape_of
+
+    def finds_room(self, job: str) -> bool:
+        """Return whether what is free would do for a waiting job."""
+        record = self._gang(job)
+        return any(self._resources.fits(record, option, option.workers) for option in record.options)
+
     def waiting(self) -> Iterable[Job]:
         return (self._jobs[name] for name in self._shape_of)
 
@@ -120,6 +132,17 @@ class QueueState(Scheduler):
         self.catch_up(view.now_ms)
         self._placed_before.clear()
         self._started.clear()
+        self.num_overtaken = 0
+
+    def _in_order(self, skipped: set[Hashable]) -> Iterator[tuple[str, Hashable]]:
+        """Yield jobs as the queue does, and count those that later ones have been started before."""
+        latest_ms = 0
+        for job, shape in self._queue.in_order(skipped, self._now_ms):
+            arrival_ms = self._jobs[job].arrival_ms
+            self.num_overtaken += arrival_ms < latest_ms
+            yield job, shape
+            if job in self._started:
+                latest_ms = max(latest_ms, arrival_ms)
 
     def _hold_room_anew(self) -> bool:
         """Hold room for another job once the one that had it waits no longer; return whether room was, or is, held."""

@@ -109,7 +109,9 @@ class WholeRounds(Scheduler):
         if self._usage is not None:
             self._usage.step_at(self._engine.snapshot)
         if decision.changes:
-            plan = plan_of_decision(decision, self._engine.snapshot, self.shares, "as the log has it")
+            plan = plan_of_decision(
+                decision, self._engine.snapshot, self.shares, lambda _: ("outvoted", "as the log has it")
+            )
             self._commit(plan, decision, view)
         elif decision.start:
             self._put(decision.start)

@@ -62,4 +62,5 @@ def run(
     api, table = Api(kubeconfig), RoundTable(as_json=as_json)
     with Interruption("the action at hand done") as interruption:
         drive(api, options, interruption.event, table.add, table.message, rounds=rounds)
+        table.close()
     return ExitCode.DONE if interruption.code is None else interruption.code

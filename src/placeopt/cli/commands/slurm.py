@@ -88,4 +88,5 @@ def run(
         with Engine() as engine:
             driver = SlurmDriver(slurm, engine, options, stop=stop, on_command=on_command)
             run_rounds(driver.run_round, table.add, table.message, every_s=options.every_s, stop=stop, rounds=rounds)
+        table.close()
         return ExitCode.DONE if interruption.code is None else interruption.code

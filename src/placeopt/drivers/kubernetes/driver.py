@@ -140,9 +140,10 @@ class Driver:
         report.notes += self._news(instance)
         if observed.others:
             report.notes.append(f"{observed.others} pods wait for others")
-        if report.waiting and not self._stop.is_set():
+        if self._live.wants_round and not self._stop.is_set():
             limit = max(LEAST_SOLVE_S, SOLVE_SHARE * self._options.every_s - (time.monotonic() - began))
             self._carry_out(self._live.decide(limit, self._stop, waiting_only=True), observed, report)
+        report.fired = dict(sorted(self._live.fired.items()))
 
     def _finish(self, report: RoundReport) -> None:
         """Finish or undo what earlier turns, perhaps of another process, left half done."""

@@ -22,7 +22,7 @@ from placeopt.drivers.slurm.score import Gpus, gpus_advised, gpus_held, running_
 from placeopt.drivers.unreachable import Unreachable
 from placeopt.importers.priority_rule import DEFAULT_RULE, PriorityRule
 from placeopt.live_cluster.engine import Engine
-from placeopt.model import Placement
+from placeopt.model import Placement, Plan
 from placeopt.scheduling import LiveScheduler, Scheduling, Telemetry, named_policy
 
 TRIES_MAX = 5
@@ -197,9 +197,13 @@ class SlurmDriver:
         """Solve the round and start what it places."""
         self._live.follow(seen.instance)
         record.unmeasured = self._live.usage.fault
-        if len(seen.instance.jobs) == len(seen.instance.running):
-            return
-        plan = self._live.decide(limit_s, self.stop, deterministic=self._options.deterministic)
+        if self._live.wants_round:
+            plan = self._live.decide(limit_s, self.stop, deterministic=self._options.deterministic)
+            self._carry_out(record, seen, plan)
+        record.fired = dict(sorted(self._live.fired.items()))
+
+    def _carry_out(self, record: RoundRecord, seen: SlurmRound, plan: Plan) -> None:
+        """Start what a plan places."""
         record.planned(plan)
         digest, every = plan_digest(plan), [node.id for node in seen.instance.cluster.nodes]
         placed = {placement.job: placement for placement in plan.placements}

@@ -39,10 +39,10 @@ class RoundRecord:
     ``left_out_changed``: Whether that differs from the round before. ``placed``: Jobs that the plan starts.
     ``gpus_used``, ``gpus``: Held, and listed on nodes that take work or hold jobs. ``closed``: Nodes left alone because
     they refused. ``postponed``: Actions beyond the limit. ``not_done``: Actions of the plan that are none of the
-    driver's. ``silent``: Why the round's actions ended early. ``unmeasured``: Why no use of GPUs is
-    known. ``gpus_as_advised``: Of ``gpus_known`` jobs that began to
-    run, those that have the very GPUs of the plan. ``costs_planned``: Of the round's plan; ``costs_obtained``: of what
-    runs now, where starts have come out; by name, in the units of ``Plan.costs``.
+    driver's. ``silent``: Why the round's actions ended early. ``unmeasured``: Why no use of GPUs is known.
+    ``gpus_as_advised``: Of ``gpus_known`` jobs that began to run, those that have the very GPUs of the plan.
+    ``fired``: Mechanism of the policy -> how often it acted. ``costs_planned``: Of the round's plan;
+    ``costs_obtained``: of what runs now, where starts have come out; by name, in the units of ``Plan.costs``.
     """
 
     id: str
@@ -67,6 +67,7 @@ class RoundRecord:
     unmeasured: str = ""
     gpus_known: int = 0
     gpus_as_advised: int = 0
+    fired: Mapping[str, int] = field(default_factory=dict)
     costs_planned: Mapping[str, int] = field(default_factory=dict)
     costs_obtained: Mapping[str, int] = field(default_factory=dict)
 
@@ -191,6 +192,7 @@ class RoundRecord:
             "actions_postponed": self.postponed,
             "actions_not_done": dict(self.not_done),
             "jobs_with_gpus_as_advised": [self.gpus_as_advised, self.gpus_known],
+            "fired": dict(self.fired),
             "costs_planned": dict(self.costs_planned),
             "costs_obtained": dict(self.costs_obtained),
             "silent": self.silent,
