@@ -2,7 +2,7 @@
 
 import json
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 
@@ -11,7 +11,7 @@ from helpers.imported_rounds import notes_of
 from helpers.kubernetes_objects import near, node, pod, read, term
 from placeopt import BadInput, Instance, solve, violations
 from placeopt.importers import DEFAULT_RULE, PriorityRule, read_kubernetes, read_slurm
-from placeopt.model import MAX_VALUE, Changes
+from placeopt.model import MAX_VALUE, Changes, Job
 
 REAL = Path(__file__).parent.parent / "data" / "snapshots" / "slurm-22.05"
 LISTS = (REAL / "nodes.json.gz", REAL / "jobs.json.gz", REAL / "topology.conf")
@@ -32,6 +32,73 @@ def write(folder: Path, **texts: str) -> list[Path]:
     for name, text in texts.items():
         (folder / name).write_text(text)
     return [folder / name for name in texts]
+
+
+class TestStated:
+    """What owners state of their jobs."""
+
+    STATED: ClassVar = {
+        "kind": "inference",
+        "profile": "resnet50",
+        "gpu_utilisation_percent": "43",
+        "gpu_memory_mib": "3000",
+        "run_time_ms": "60000",
+        "utility_min_thousandths": "300",
+    }  # fmt: skip
+
+    @staticmethod
+    def said(job: Job) -> dict[str, str]:
+        """The same marks as a job has them."""
+        (option,) = job.options
+        fields = {**dict(option.demand), **dict(option), **dict(job)}
+        return {name: str(fields[name]) for name in TestStated.STATED}
+
+    def test_annotations_of_a_pod_and_of_a_gang(self) -> None:
+        """Waiting or running; a gang states it on any of its pods."""
+        marks = {f"placeopt.io/{name}": value for name, value in self.STATED.items()}
+        total, group = {"kueue.x-k8s.io/pod-group-total-count": "2"}, {KUEUE: "g"}
+        found = read(
+            node(),
+            pod("waits", annotations=marks),
+            pod("runs", "n", annotations=marks),
+            pod("a", annotations=total | marks, labels=group),
+            pod("b", annotations=total, labels=group),
+        )
+        assert len(found.jobs) == 3
+        for job in found.jobs:
+            assert self.said(job) == self.STATED
+
+    def test_words_of_a_comment(self) -> None:
+        words = " ".join(f"placeopt.{name}={value}" for name, value in self.STATED.items())
+        found = slurm.read(slurm.WAITS | {"comment": words})
+        assert self.said(found.jobs[0]) == self.STATED
+
+    @pytest.mark.parametrize(
+        "mark", [("kind", "odd"), ("gpu_memory_mib", "much"), ("run_time_ms", "-1"), ("kind", "cpu")]
+    )
+    def test_what_cannot_be_read(self, mark: tuple[str, str]) -> None:
+        """It leaves a waiting job out; a running one is as its host lists it."""
+        annotations = {f"placeopt.io/{mark[0]}": mark[1]}
+        found = read(node(), pod("waits", annotations=annotations), pod("runs", "n", annotations=annotations))
+        assert [(job.id, job.kind) for job in found.jobs] == [("default/runs", "training")]
+        assert {(note.kind, note.names) for note in found.reading if note.names} == {
+            ("left out", ("default/waits",)),
+            ("kept as running", ("default/runs",)),
+        }
+
+    def test_a_word_that_cannot_be_read(self) -> None:
+        words = {"comment": "placeopt.kind=odd"}
+        listed = slurm.read(slurm.WAITS | words, slurm.RUNS | words)
+        assert [held.job for held in listed.running] == [job.id for job in listed.jobs]
+        assert {note.kind for note in listed.reading if note.names} >= {"left out", "kept as running"}
+
+    def test_pods_of_a_gang_agree(self) -> None:
+        total = {"kueue.x-k8s.io/pod-group-total-count": "2"}
+        pods = [
+            pod(name, annotations=total | {"placeopt.io/profile": name}, labels={KUEUE: "g"}) for name in ("a", "b")
+        ]
+        (note,) = [note for note in read(node(), *pods).reading if note.names]
+        assert "different values of its mark profile" in note.reason
 
 
 class TestValue:

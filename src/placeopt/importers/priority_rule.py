@@ -11,6 +11,7 @@ from pydantic import Field
 
 from placeopt.documents.documents import read_document
 from placeopt.importers.import_notes import ImportNotes
+from placeopt.importers.stated_marks import STATED
 from placeopt.model.base import MAX_VALUE, Name, Record
 
 MARKS = ("movable", "preemptible")
@@ -86,22 +87,22 @@ def priority_rule(rule: PriorityRule | str | Path | None) -> PriorityRule:
 
 
 def annotation_marks(annotations: Mapping[str, str]) -> dict[str, str]:
-    """Return the marks among a pod's annotations, by flag, with their values."""
-    return {flag: annotations[key] for flag in MARKS if (key := ANNOTATION + flag) in annotations}
+    """Return the marks among a pod's annotations, by name, with their values."""
+    return {name: annotations[key] for name in (*MARKS, *STATED) if (key := ANNOTATION + name) in annotations}
 
 
 def comment_marks(text: str) -> dict[str, str]:
-    """Return the marks among the words of a Slurm job's comment, by flag; the word alone means ``true``."""
+    """Return the marks among the words of a Slurm job's comment, by name; the word alone means ``true``."""
     words = (word.partition("=") for word in text.replace(",", " ").replace(";", " ").split())
     values = {key: value if equals else "true" for key, equals, value in words}
-    return {flag: values[key] for flag in MARKS if (key := WORD + flag) in values}
+    return {name: values[key] for name in (*MARKS, *STATED) if (key := WORD + name) in values}
 
 
 def flags_of(marks: Iterable[Mapping[str, str]], by_rule: bool, job: str, notes: ImportNotes) -> tuple[bool, bool]:
     """
     Return whether a running job is movable, and preemptible.
 
-    ``marks``: Of each of its parts, by flag. A part without a mark is as it would be without any marks, ``by_rule`` of
+    ``marks``: Of each of its parts, by name. A part without a mark is as it would be without any marks, ``by_rule`` of
     preemption, and the job is what all of its parts are. ``notes`` counts the jobs whose marks cannot be read; they are
     neither movable nor preemptible.
     """

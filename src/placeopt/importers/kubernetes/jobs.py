@@ -18,6 +18,7 @@ from placeopt.importers.kubernetes.pods import Pod
 from placeopt.importers.kubernetes.resources import PODS
 from placeopt.importers.observed_round import ObservedJob, ObservedWorker, origin_of, unreadable_job
 from placeopt.importers.priority_rule import flags_of
+from placeopt.importers.stated_marks import UNREAD_MARKS, with_stated
 from placeopt.model import Demand, Group, Job, JobOrigin, NodeConditions, Option, Split, Spread
 from placeopt.model.base import MAX_VALUE
 from placeopt.model.conditions import ANY_NODE
@@ -177,6 +178,7 @@ class JobReader:
             conditions_unread=unread,
             origin=_origin(draft),
         )
+        job = self._as_stated(job, draft)
         movable = preemptible = False
         if draft.runs and draft.whole:  # neither, where it is a part of a gang
             by_rule = all(self._rule.may_preempt(pod.priority, (pod.priority_class,)) for pod in pods)
@@ -184,6 +186,16 @@ class JobReader:
         workers = tuple(self._worker(pod, pod.node) for pod in pods if pod.node is not None)
         started = max(pod.started_ms for pod in pods)
         return ObservedJob(job, workers, started, None, first.priority, first.entry.where, None, movable, preemptible)
+
+    def _as_stated(self, job: Job, draft: Draft) -> Job:
+        """Return a job as its owner's marks state it; one that runs keeps what it holds where they cannot be read."""
+        try:
+            return with_stated(job, [pod.marks for pod in draft.pods], draft.first.entry.where)
+        except BadInput:
+            if not draft.runs:
+                raise
+            self._notes.keep(UNREAD_MARKS, draft.name)
+            return job
 
     def _worker(self, pod: Pod, name: str) -> ObservedWorker:
         """Return a running pod; its GPUs begin at their first slots, where these have profiles: whole ones at 0."""

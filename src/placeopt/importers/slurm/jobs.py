@@ -15,7 +15,7 @@ from placeopt.errors import BadInput
 from placeopt.importers.import_notes import ImportNotes
 from placeopt.importers.json_entry import JsonEntry
 from placeopt.importers.observed_round import ObservedJob, ObservedWorker, origin_of, unreadable_job
-from placeopt.importers.priority_rule import PriorityRule
+from placeopt.importers.priority_rule import PriorityRule, comment_marks
 from placeopt.importers.slurm.cluster_settings import Licenses, SlurmPreemption
 from placeopt.importers.slurm.fields import parse_indices, parse_tasks
 from placeopt.importers.slurm.job_requests import (
@@ -41,6 +41,7 @@ from placeopt.importers.slurm.lists import (
 )
 from placeopt.importers.slurm.node_conditions import ASKS, Asked, asked_of_nodes, beside, nodes_of
 from placeopt.importers.slurm.nodes import FOR_ALL, SlurmNode, kind_of, shares_of
+from placeopt.importers.stated_marks import with_stated
 from placeopt.model import Cluster, Demand, Group, Job, NodeConditions, Option
 from placeopt.model.base import MAX_JOBS, Amounts
 from placeopt.model.conditions import ANY_NODE
@@ -139,6 +140,11 @@ def make_job(entry: JsonEntry, name: str, options: Iterable[Option], **others: A
     )
 
 
+def marks_of(entry: JsonEntry) -> dict[str, str]:
+    """Return the marks of a job's owner."""
+    return comment_marks(" ".join(entry.text(key, "") for key in ("comment", "admin_comment")))
+
+
 def check_startable(entry: JsonEntry, *, licenses: bool) -> None:
     """
     Raise `JobLeftOut` if free nodes alone might not start a pending job, `NotEligible` if they do not.
@@ -202,7 +208,9 @@ def het_jobs(context: JobContext, entries: Sequence[JsonEntry]) -> Iterator[Obse
             groups, values = zip(*parts, strict=True)
             fields = {"id": f"way{number}", "value": sum(values), "run_time_ms": run_time_ms}
             options.append(make_record(Option, first.where, groups=groups, workers_per_node_max=1, **fields))
-        yield ObservedJob(make_job(first, job_name(first), options, **others[0]), priority=priority, where=first.where)
+        job = make_job(first, job_name(first), options, **others[0])
+        job = with_stated(job, map(marks_of, entries), first.where)
+        yield ObservedJob(job, priority=priority, where=first.where)
     except (JobLeftOut, BadInput) as error:
         at = next((entry for entry in entries if f"{entry.where}." in str(error)), first)
         leave_out(context.notes, at, error, map(job_name, entries))
@@ -252,7 +260,8 @@ def _tasks(context: JobContext, entry: JsonEntry, name: str, running: int) -> tu
 
 def _as_requested(context: JobContext, entry: JsonEntry, name: str) -> Job:
     """Return the job as it asks; raises `JobLeftOut` or `BadInput` where that cannot be read."""
-    return make_job(entry, name, _options(context, entry, "het_job_id"), **beside(entry, labelled=context.by_user))
+    job = make_job(entry, name, _options(context, entry, "het_job_id"), **beside(entry, labelled=context.by_user))
+    return with_stated(job, [marks_of(entry)], entry.where)
 
 
 def _options(context: JobContext, entry: JsonEntry, *read: str) -> list[Option]:

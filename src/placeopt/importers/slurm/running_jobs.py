@@ -12,13 +12,14 @@ from placeopt.documents.faults import make_record
 from placeopt.errors import BadInput
 from placeopt.importers.json_entry import JsonEntry
 from placeopt.importers.observed_round import NO_GPUS, ObservedJob, ObservedWorker, unreadable_job
-from placeopt.importers.priority_rule import comment_marks, flags_of
+from placeopt.importers.priority_rule import flags_of
 from placeopt.importers.slurm.fields import Tres, gpu_milli, parse_gres_detail, parse_tres
 from placeopt.importers.slurm.job_requests import Request, exclusive_of, make_option
-from placeopt.importers.slurm.jobs import JobContext, job_classes, make_job
+from placeopt.importers.slurm.jobs import JobContext, job_classes, make_job, marks_of
 from placeopt.importers.slurm.lists import JobLeftOut, expand_node_list, is_set, milliseconds, reason_of, slurm_number
 from placeopt.importers.slurm.node_conditions import beside
 from placeopt.importers.slurm.nodes import FOR_ALL, models_of, shares_of
+from placeopt.importers.stated_marks import UNREAD_MARKS, with_stated
 from placeopt.model import Demand, NodeConditions
 
 PARTS = "Jobs that hold more on one of their nodes than on another are a job for each kind of node."
@@ -122,8 +123,7 @@ def _flags(context: JobContext, entry: JsonEntry, name: str, nodes: Sequence[str
     stated = (milliseconds(entry, "preemptable_time", 1000) or protected_ms) <= context.now_ms
     stated &= settings.allows(classes[-1], qos, beside, requeues=entry.raw("requeue") is not False)
     may = context.rule.may_preempt(slurm_number(entry, "priority") or 0, classes, stated=stated)
-    comments = " ".join(entry.text(key, "") for key in ("comment", "admin_comment"))
-    return flags_of([comment_marks(comments)], may, name, context.notes)
+    return flags_of([marks_of(entry)], may, name, context.notes)
 
 
 def _part(context: JobContext, entry: JsonEntry, name: str, holdings: Sequence[NodeHolding]) -> ObservedJob:
@@ -171,8 +171,13 @@ def _part(context: JobContext, entry: JsonEntry, name: str, holdings: Sequence[N
     except JobLeftOut:
         option = option.model_copy(update={"conditions": make_record(NodeConditions, entry.where, nodes_allowed=nodes)})
         others["conditions_unread"] = True
+    job = make_job(entry, name, [option], **others)
+    try:
+        job = with_stated(job, [marks_of(entry)], entry.where)
+    except BadInput:
+        context.notes.keep(UNREAD_MARKS, name)
     return ObservedJob(
-        make_job(entry, name, [option], **others),
+        job,
         workers=tuple(workers),
         started_ms=started,
         expected_end_ms=ends if ends and ends >= started else None,
