@@ -73,6 +73,8 @@ class FakeJob:
             "submit_time": self.submitted_s,
             "start_time": self.started_s,
             "end_time": self.ended_s,
+            "batch_flag": True,
+            "requeue": True,
             "eligible_time": self.eligible_s,
             **dict.fromkeys(("node_count", "max_nodes", "tasks", "cpus"), self.nodes),
             "time_limit": self.limit_min,
@@ -136,7 +138,11 @@ class FakeSlurm:
         if not self.reachable:
             raise Unreachable("squeue: Unable to contact slurm controller")
         found = self.named(job)[:1]
-        return JobNow(found[0].state, found[0].reason_now, int(found[0].held == "nobody")) if found else None
+        return (
+            JobNow(found[0].state, found[0].description or found[0].reason_now, int(found[0].held == "nobody"))
+            if found
+            else None
+        )
 
     def named(self, job: str) -> list[FakeJob]:
         """The jobs that a command means: ``8+1`` one component of a heterogeneous job, ``8`` all of them."""
@@ -176,7 +182,7 @@ class FakeSlurm:
         for found in self.named(job):
             if found.held == "admin":
                 self.broken_rules.append(f"an operator's hold of job {job} was released")
-            found.held = "nobody"
+            found.held, found.description = "nobody", ""
         self._after()
 
     def user_hold(self, job: str) -> None:
@@ -185,6 +191,16 @@ class FakeSlurm:
             if found.held == "admin":
                 self.broken_rules.append(f"an operator's hold of job {job} became a user's")
             found.held = "user"
+        self._after()
+
+    def requeue_hold(self, job: str) -> None:
+        self._change(f"requeuehold {job}")
+        for found in self.named(job):
+            if found.state != "RUNNING":
+                raise SlurmRefused("Job is pending execution")
+            found.state, found.on, found.held = "PENDING", [], "user"
+            found.description = "job requeued in held state"
+            found.restarts += 1
         self._after()
 
     # what happens in it

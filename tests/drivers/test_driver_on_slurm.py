@@ -16,6 +16,7 @@ import time
 import pytest
 
 from drivers.driver_steps import came_of
+from helpers.scenarios import policy
 from helpers.slurm_lab import SHAPES, SlurmLab, why_no_lab
 from placeopt import Engine
 from placeopt.drivers import Unreachable, run_rounds
@@ -237,3 +238,17 @@ def test_slurmrestd_says_the_same_as_the_commands(lab):
     assert read_slurm(one.nodes, one.jobs) == read_slurm(other.nodes, other.jobs)
     running = SlurmDriver(through, Engine(isolation="thread"), DriverOptions(every_s=1))
     rounds_until(running, lambda record: came_of(record, "as-planned") == 1)
+
+
+def test_a_job_is_stopped_for_inference_and_runs_again(lab):
+    """On the node with CPUs alone: what fills it is requeued under a hold, and starts again once the other has ended."""
+    fills = ("-N1", "-w", "l3", "--exclusive", "--comment=placeopt placeopt.preemptible")
+    training = lab.submit(*fills, seconds=60)
+    chosen = DriverOptions(every_s=1.0, policy=policy(preempts="inference"))
+    running = SlurmDriver(SlurmCommands(lab.env), Engine(isolation="thread"), chosen)
+    rounds_until(running, lambda _: ran_as_noted(lab, training))
+    urgent = lab.submit(*OWN_NODE, "--comment=placeopt placeopt.kind=inference", seconds=2)
+    stopped = rounds_until(running, lambda record: record.count("stop"))[-1]
+    assert stopped.fired["preempts inference: stopped"] == 1
+    rounds_until(running, lambda _: ran_as_noted(lab, urgent))
+    rounds_until(running, lambda _: ran_as_noted(lab, training))

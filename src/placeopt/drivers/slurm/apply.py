@@ -1,5 +1,5 @@
 """
-The driver's changes of one job: start it on nodes, take a start back, hold it.
+The driver's changes of one job: start it on nodes, take a start back, hold it, stop it.
 
 The order of the commands is what makes them safe. An update of the list of nodes resizes a job that runs (no other
 field of the same command prevents it, see docs/slurm.md), so it is sent only while a user hold keeps the job from
@@ -103,6 +103,23 @@ class JobChanges:
             for view, note in held:
                 self._update(view, note, {})
             self._send("uhold", held[0][0].hold_name, self._slurm.user_hold)
+        except SlurmRefused as error:
+            return self._refused(error)
+        return DONE
+
+    def stop(self, view: JobView, note: Note) -> Applied:
+        """
+        Stop a job that runs, so that it waits again under a hold; ``note``, a ``stop``, says first whose that is.
+
+        Its list of nodes stays that of its start until a later turn takes it back: an update would resize it now.
+        """
+        try:
+            if not self._dry_run:
+                now = self._slurm.job_now(view.called)
+                if now is None or now.state != "RUNNING":
+                    return CHANGED
+            self._update(view, note, {})
+            self._send("requeuehold", view.job, self._slurm.requeue_hold)
         except SlurmRefused as error:
             return self._refused(error)
         return DONE

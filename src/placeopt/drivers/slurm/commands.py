@@ -1,4 +1,4 @@
-"""Slurm's commands, in one small class: what the driver reads, and the four things that it does to a job."""
+"""Slurm's commands, in one small class: what the driver reads, and what it does to a job."""
 
 from __future__ import annotations
 
@@ -50,8 +50,9 @@ class JobNow:
 
     @property
     def held_by_user(self) -> bool:
-        """Whether the job waits under a user hold."""
-        return self.state == "PENDING" and self.reason == "JobHeldUser" and self.priority == 0
+        """Whether the job waits under a user hold, or under that of a requeue, which squeue describes instead."""
+        held = self.reason == "JobHeldUser" or self.reason.replace("_", " ") == "job requeued in held state"
+        return self.state == "PENDING" and held and self.priority == 0
 
 
 class Slurm(Protocol):
@@ -77,6 +78,9 @@ class Slurm(Protocol):
 
     def user_hold(self, job: str) -> None:
         """Place a hold that the job's owner can release."""
+
+    def requeue_hold(self, job: str) -> None:
+        """Stop a batch job that runs; it waits again, under a hold that its owner can release."""
 
 
 class SlurmCommands:
@@ -140,6 +144,10 @@ class SlurmCommands:
     def user_hold(self, job: str) -> None:
         """Place a hold that the job's owner can release."""
         self._call("scontrol", "uhold", job)
+
+    def requeue_hold(self, job: str) -> None:
+        """Stop a batch job that runs; it waits again, under a hold that its owner can release."""
+        self._call("scontrol", "requeuehold", job)
 
     def _json(self, *command: str) -> dict[str, Any]:
         return json_object(self._call(*command), " ".join(command))

@@ -14,7 +14,7 @@ from placeopt.drivers.slurm.ageing import Worth
 from placeopt.drivers.slurm.apply import Applied, JobChanges, range_to_pin, taken_back
 from placeopt.drivers.slurm.commands import Slurm
 from placeopt.drivers.slurm.job_view import JobView, Ownership, Standing
-from placeopt.drivers.slurm.note import Note
+from placeopt.drivers.slurm.note import STOPPED, Note
 from placeopt.drivers.slurm.outcomes import Outcome, OutcomeWatch
 from placeopt.drivers.slurm.reading import SlurmRound, make_round, view_jobs
 from placeopt.drivers.slurm.round_record import RoundRecord
@@ -151,11 +151,11 @@ class SlurmDriver:
         return not self.stop.is_set()
 
     def _take_back(self, record: RoundRecord, seen: SlurmRound) -> None:
-        """Hold again what did not start, what was requeued, and what was told its nodes only."""
+        """Hold again what did not start, what was requeued or stopped, and what was told its nodes only."""
         outcomes = {outcome.job: outcome for outcome in record.outcomes}
         for job, view in seen.views.items():
             note, outcome = view.note, outcomes.get(job)
-            if note is None or note.kind != "start":
+            if note is None or note.kind not in ("start", "stop"):
                 continue
             released = view.standing is Standing.STARTING and outcome is not None and outcome.kind == "not-started"
             if not (released or view.standing in (Standing.HALF_DONE, Standing.TO_HOLD)) or not self._may_act(record):
@@ -166,6 +166,8 @@ class SlurmDriver:
 
     def _after_failure(self, note: Note, view: JobView, outcome: Outcome | None, now_s: float) -> Note:
         """Return the note of a job whose start came to nothing; a job that had run for long begins to count again."""
+        if note.kind == "stop":  # no start failed
+            return replace(taken_back(note, STOPPED, 0, 0), restarts=view.restarts)
         if view.standing is Standing.HALF_DONE and view.restarts == note.restarts:
             return taken_back(note, "not_released", note.tries, 0)  # no start was tried
         why = view.reason if outcome is None or not outcome.why else outcome.why
@@ -203,29 +205,53 @@ class SlurmDriver:
         record.fired = dict(sorted(self._live.fired.items()))
 
     def _carry_out(self, record: RoundRecord, seen: SlurmRound, plan: Plan) -> None:
-        """Start what a plan places."""
+        """Stop what a plan preempts, and start what it places; what takes the room of the former waits for it."""
         record.planned(plan)
         digest, every = plan_digest(plan), [node.id for node in seen.instance.cluster.nodes]
         placed = {placement.job: placement for placement in plan.placements}
         for action in plan_actions(self._live.snapshot, plan):
-            starts = self._starts(placed[action.job], action, seen) if action.do == "start" and not action.after else []
-            if not starts:
+            if action.do == "preempt":
+                self._stop(record, action.job, seen)
+            elif action.do == "start" and action.after:
+                record.postponed += 1
+            elif starts := self._starts(placed[action.job], action, seen) if action.do == "start" else []:
+                if self._may_act(record):
+                    self._start(record, action, starts, every, digest)
+            else:
                 record.not_done[action.do] += 1
-                continue
-            if not self._may_act(record):
-                continue
-            begun = [
-                (replace(view, job=job), self._note(view, job, parts, record.id, digest)) for view, job, parts in starts
-            ]
-            done = self._changes.start(begun, every)
-            for (_, job, parts), (view, note) in zip(starts, begun, strict=True):
-                if done.result == "refused":
-                    self._count_refusal(view, note, done)
-                elif done.result == "done" and not self._options.dry_run:
-                    self._watch.expect(note)
-                    self._advised[job] = gpus_advised(parts)
-            nodes = tuple(node for _, note in begun for node in note.nodes)
-            record.add("start", action.job, done, nodes=nodes, why=done.why, parts=action.parts)
+
+    def _stop(self, record: RoundRecord, job: str, seen: SlurmRound) -> None:
+        """Stop a job, unless an earlier round has done it and Slurm is at it."""
+        view = seen.views[job]
+        note = view.note
+        if note is None or (note.kind == "stop" and "RUNNING" not in view.states):
+            return
+        if self._may_act(record):
+            now = replace(note, kind="stop", round=record.id, at_s=int(self._clock()), nodes=(), own_hold=True)
+            done = self._changes.stop(view, replace(now, restarts=view.restarts, tries=0, why=STOPPED))
+            record.add("stop", job, done, why=done.why)
+
+    def _start(
+        self,
+        record: RoundRecord,
+        action: Action,
+        starts: Sequence[tuple[JobView, str, list[ActionPart]]],
+        every: Sequence[str],
+        digest: str,
+    ) -> None:
+        """Start a job, or all components of one, on the nodes of the plan."""
+        begun = [
+            (replace(view, job=job), self._note(view, job, parts, record.id, digest)) for view, job, parts in starts
+        ]
+        done = self._changes.start(begun, every)
+        for (_, job, parts), (view, note) in zip(starts, begun, strict=True):
+            if done.result == "refused":
+                self._count_refusal(view, note, done)
+            elif done.result == "done" and not self._options.dry_run:
+                self._watch.expect(note)
+                self._advised[job] = gpus_advised(parts)
+        nodes = tuple(node for _, note in begun for node in note.nodes)
+        record.add("start", action.job, done, nodes=nodes, why=done.why, parts=action.parts)
 
     def _starts(
         self, placement: Placement, action: Action, seen: SlurmRound
@@ -261,6 +287,7 @@ class SlurmDriver:
             was="" if view.is_component else range_to_pin(view, len(set(nodes))),
             required=str(own or "") if view.job == job else "",
             own_hold=former is not None and former.own_hold,
+            why=STOPPED if view.stopped_by_driver else "",
         )
 
     def _count_refusal(self, view: JobView, note: Note, done: Applied) -> None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Any
 
-from placeopt.drivers.slurm.note import Note, read_note
+from placeopt.drivers.slurm.note import STOPPED, Note, read_note
 from placeopt.errors import BadArgument
 from placeopt.importers.json_entry import JsonEntry
 from placeopt.importers.slurm.lists import expand_node_list, known, slurm_number
@@ -52,7 +52,7 @@ class Standing(Enum):
     STARTING = "starting"
     """Released with a list of nodes, and not running yet."""
     HALF_DONE = "half done"
-    """Told its nodes and not released, because the driver or Slurm stopped in between."""
+    """Told its nodes and not released, because the driver or Slurm stopped in between, or stopped for others."""
     DELAYED = "delayed"
     """The driver's, not to be placed yet: its starts failed."""
     GIVEN_UP = "given up"
@@ -95,6 +95,20 @@ class JobView:
     def called(self) -> str:
         """How updates name it; the plain id of a first component means all of them."""
         return f"{self.whole}+{slurm_number(self.entry, 'het_job_offset') or 0}" if self.is_component else self.job
+
+    @property
+    def stopped_by_driver(self) -> bool:
+        """Whether the driver has put it back into the queue; its hold is the driver's then, until it starts again."""
+        note = self.note
+        if note is None or note.why != STOPPED:
+            return False
+        return self.restarts == note.restarts + (note.kind == "stop")
+
+    @property
+    def can_be_stopped(self) -> bool:
+        """Whether the driver started it, and Slurm can requeue it: batch jobs, unless their owner forbids it."""
+        ours = self.note is not None and self.note.kind in ("start", "stop") and not self.is_component
+        return ours and self.fields.get("batch_flag") is True and self.fields.get("requeue") is True
 
     @property
     def reason(self) -> str:
@@ -164,7 +178,7 @@ def _standing(view: JobView, own: Ownership, now_s: float) -> Standing:
         return (
             Standing.ENDED if view.states & known("job state", "ended") else Standing.HOLDS
         )  # an unknown state may hold nodes
-    if view.states & known("job state", "held") or _held_by_others(view):
+    if _held_by_others(view):
         return Standing.FOREIGN
     if not _is_owned(view, own):
         return Standing.FOREIGN
@@ -174,7 +188,7 @@ def _standing(view: JobView, own: Ownership, now_s: float) -> Standing:
         return Standing.STARTING if released else Standing.TO_HOLD
     if note is None:
         return Standing.WAITS
-    if note.kind == "start":
+    if note.kind in ("start", "stop"):
         return Standing.HALF_DONE
     if note.kind == "given-up":
         return Standing.GIVEN_UP
@@ -195,4 +209,5 @@ def _is_owned(view: JobView, own: Ownership) -> bool:
 def _held_by_others(view: JobView) -> bool:
     """Whether Slurm or an operator holds a job: such a hold is never touched."""
     described = re.search(r"\bheld\b", str(view.fields.get("state_description") or "")) is not None
-    return view.reason in ("JobHeldAdmin", "JobHoldMaxRequeue") or described
+    requeued = described or bool(view.states & known("job state", "held"))
+    return view.reason in ("JobHeldAdmin", "JobHoldMaxRequeue") or (requeued and not view.stopped_by_driver)

@@ -13,8 +13,10 @@ from dataclasses import dataclass, fields
 from itertools import groupby
 from typing import Any, Literal, get_args
 
-NoteKind = Literal["hold", "start", "wait", "given-up"]
+NoteKind = Literal["hold", "start", "stop", "wait", "given-up"]
 MARK = "placeopt/1"
+STOPPED = "stopped"
+"""Why a job waits that ran, and was requeued under a hold for others."""
 SEPARATOR = " | "
 _NOTE = re.compile(rf"(?:\A|{re.escape(SEPARATOR)})({re.escape(MARK)}(?: [^|]*)?)\Z")
 _WORD = re.compile(r"[^\s|]+\Z")
@@ -28,13 +30,13 @@ class Note:
     What the driver has done with a job last.
 
     ``kind``: ``hold``: it has placed a user hold; ``start``: it has told the nodes and released the job, or was about
-    to; ``wait``: it has taken a start back; ``given-up``: so often that it leaves the job held. ``job``: Slurm's id.
-    ``round``: Id of the round. ``plan``: Digest of its plan. ``at_s``: When, in seconds since 1970. ``nodes``: The node
-    of each worker, by rank. ``restarts``: Slurm's count of restarts then. ``tries``: Starts that failed so far.
-    ``retry_s``: Not to be started before, in seconds since 1970. ``was``: The job's own range of nodes, ``MIN-MAX``,
-    MAX 0 for none; empty if it was not changed. ``required``: The job's own list of nodes, of a
-    component those that it excludes. ``own_hold``: Whether the
-    driver placed the hold. ``why``: Why it waits, one word.
+    to; ``stop``: it requeues it under a hold, or was about to; ``wait``: it has taken a start back; ``given-up``: so
+    often that it leaves the job held. ``job``: Slurm's id. ``round``: Id of the round. ``plan``: Digest of its plan.
+    ``at_s``: When, in seconds since 1970. ``nodes``: The node of each worker, by rank. ``restarts``: Slurm's count of
+    restarts then. ``tries``: Starts that failed so far. ``retry_s``: Not to be started before, in seconds since 1970.
+    ``was``: The job's own range of nodes, ``MIN-MAX``, MAX 0 for none; empty if it was not changed. ``required``: The
+    job's own list of nodes, of a component those that it excludes. ``own_hold``: Whether the driver placed the hold.
+    ``why``: Why it waits, one word.
     """
 
     kind: NoteKind

@@ -65,7 +65,7 @@ class OutcomeWatch:
     def observe(self, views: Mapping[str, JobView], now_s: float) -> list[Outcome]:
         """Return what became of the starts since the last reading; nodes that refuse are paused."""
         for job, view in views.items():
-            if view.standing in (Standing.STARTING, Standing.HALF_DONE) and view.note is not None:
+            if view.standing in (Standing.STARTING, Standing.HALF_DONE) and view.note and view.note.kind == "start":
                 self._open.setdefault(job, view.note)
         found = [self._outcome(note, views.get(job), now_s) for job, note in list(self._open.items())]
         outcomes = [outcome for outcome in found if outcome is not None]

@@ -62,8 +62,8 @@ def make_round(
 
     ``closed``: Nodes on which nothing may start. ``also``: Jobs without a hold that count as waiting, for a dry run.
     ``previous``: The last round, whose GPUs starting jobs keep. ``rule``: What a GPU of each QOS and partition is
-    worth; priorities do not count, since Slurm sets that of a held job to 0. ``worth``: See `aged`. What runs may not
-    be moved or preempted, whatever comments say: the driver does neither. Raises as `read_slurm`.
+    worth; priorities do not count, since Slurm sets that of a held job to 0. ``worth``: See `aged`. What runs may be
+    preempted where rule or comment allow it and the driver can stop it, and is never moved. Raises as `read_slurm`.
     """
     rule = rule.model_copy(update={"percent_per_doubling": 0})
     entries: list[dict[str, Any]] = []
@@ -93,7 +93,8 @@ def make_round(
         )
         found = found.model_copy(update={"cluster": found.cluster.model_copy(update={"nodes": nodes})})
     begun = {job: 1000 * view.note.at_s for job in starting if (view := views[job]).note is not None}
-    running = tuple(_as_it_stays(held, begun.get(held.job)) for held in found.running)
+    stoppable = {job for job, view in views.items() if view.can_be_stopped}
+    running = tuple(_as_it_stays(held, begun.get(held.job), stoppable) for held in found.running)
     found = found.model_copy(update={"running": running})
     now_ms = max(found.now_ms, int(1000 * now_s), 0 if previous is None else previous.now_ms)
     found = found.model_copy(update={"now_ms": now_ms})
@@ -101,11 +102,13 @@ def make_round(
     return SlurmRound(found, views, _left_out(found.reading))
 
 
-def _as_it_stays(held: Running, begun_ms: int | None) -> Running:
-    """Return what runs as what may not be changed; ``begun_ms``: when the driver released it, None for others."""
+def _as_it_stays(held: Running, begun_ms: int | None, stoppable: Collection[str]) -> Running:
+    """Return what runs as what may be preempted at most; ``begun_ms``: when the driver released it, None for others."""
     stays: dict[str, object] = {} if begun_ms is None else {"started_ms": begun_ms}
-    if held.movable or held.preemptible:
-        stays |= {"movable": False, "preemptible": False}
+    if held.movable:
+        stays["movable"] = False
+    if held.preemptible and (begun_ms is not None or held.job not in stoppable):
+        stays["preemptible"] = False
     return held.model_copy(update=stays) if stays else held
 
 
@@ -119,6 +122,8 @@ def _readable(view: JobView, now_s: float) -> dict[str, Any]:
     elif (slurm_number(view.entry, "eligible_time") or 0) > now_s:
         reason = "BeginTime"
     read = {**view.fields, "state_reason": reason, "hold": False, "priority": rank_of(view.entry)}
+    if view.stopped_by_driver:  # Slurm describes its hold as one that others may have placed
+        read["state_description"] = ""
     if view.standing is Standing.STARTING and view.note is not None:
         nodes = "excluded_nodes" if view.is_component else "required_nodes"
         read |= {nodes: view.note.required, "state_reason": "None"}

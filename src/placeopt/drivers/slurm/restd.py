@@ -73,6 +73,10 @@ class ReadThroughRestd:
         """Place a hold that the job's owner can release."""
         self._commands.user_hold(job)
 
+    def requeue_hold(self, job: str) -> None:
+        """Stop a batch job that runs; it waits again, under a hold that its owner can release."""
+        self._commands.requeue_hold(job)
+
     def _get(self, path: str) -> dict[str, Any]:
         connection = _UnixConnection(self._path, self._timeout_s)
         try:

@@ -16,7 +16,7 @@ from placeopt.drivers.slurm.outcomes import Outcome
 from placeopt.drivers.slurm.reading import SlurmRound
 from placeopt.model import Instance, Plan
 
-Did = Literal["start", "take-back", "give-up", "hold"]
+Did = Literal["start", "take-back", "give-up", "hold", "stop"]
 
 
 @dataclass(frozen=True)
@@ -38,10 +38,10 @@ class RoundRecord:
 
     ``left_out_changed``: Whether that differs from the round before. ``placed``: Jobs that the plan starts.
     ``gpus_used``, ``gpus``: Held, and listed on nodes that take work or hold jobs. ``closed``: Nodes left alone because
-    they refused. ``postponed``: Actions beyond the limit. ``not_done``: Actions of the plan that are none of the
-    driver's. ``silent``: Why the round's actions ended early. ``unmeasured``: Why no use of GPUs is known.
-    ``gpus_as_advised``: Of ``gpus_known`` jobs that began to run, those that have the very GPUs of the plan.
-    ``fired``: Mechanism of the policy -> how often it acted. ``costs_planned``: Of the round's plan;
+    they refused. ``postponed``: Actions beyond the limit, or for room that is not free yet. ``not_done``: Actions of
+    the plan that are none of the driver's. ``silent``: Why the round's actions ended early. ``unmeasured``: Why no use
+    of GPUs is known. ``gpus_as_advised``: Of ``gpus_known`` jobs that began to run, those that have the very GPUs of
+    the plan. ``fired``: Mechanism of the policy -> how often it acted. ``costs_planned``: Of the round's plan;
     ``costs_obtained``: of what runs now, where starts have come out; by name, in the units of ``Plan.costs``.
     """
 
@@ -117,6 +117,7 @@ class RoundRecord:
             running=self.running,
             placed=self.placed,
             started=self.count("start"),
+            evicted=self.count("stop"),
             refused=sum(action.applied.result == "refused" for action in self.actions),
             deferred=self.postponed,
             gap=self.gap,
@@ -146,7 +147,7 @@ class RoundRecord:
         if self.closed:
             yield f"nodes left alone for now: {', '.join(self.closed)}"
         if self.postponed:
-            yield f"{self.postponed} actions beyond --max-actions wait for the next round"
+            yield f"{self.postponed} actions wait for room that is not free yet, or were beyond --max-actions"
         if self.left_out_changed:
             yield from (f"left out, {reason}: {count}" for reason, count in self.left_out.items())
 
