@@ -8,6 +8,7 @@ from placeopt import BadInput
 from placeopt.generators import equal_nodes
 from placeopt.model import Communication, Demand, Gpu, Job, Machine, Option
 from placeopt.simulation import Arrival, Autoscaler, Endpoint, LoadStep, Physics, Replica, Scenario
+from placeopt.simulation.latency import amount_of
 from placeopt.systems.factors import UNCHANGED, Factors, scaled
 from placeopt.topology import dgx1
 
@@ -38,6 +39,11 @@ LAGGING, POD_START_MS = Autoscaler(period_ms=15_000, lag_ms=15_000), 10_000
 Kubernetes' autoscaler decides every 15 s by default, and Istio's Prometheus add-on collects every 15 s (3.3 names both,
 not their intervals); a pod that starts TF-Serving and loads ResNet-50 in 10 s is ours.
 """
+THINK_MS = 200
+"""
+Mean time from an answer to the client's next request, ours: so that at the peak of figure 4, whose clients keep 12
+replicas at 80 %, one replica takes over 1024 ms an answer and four take 128 to 512 ms (5.3), as with 86 to 314 ms.
+"""
 END_MINUTE = 75
 """The service goes on with one replica; the slowest system of the paper ends at 67 minutes."""
 
@@ -49,6 +55,7 @@ def dynamoml_scenario(
     factors: Factors = UNCHANGED,
     autoscaler: Autoscaler | None = None,
     pod_start_ms: int = 0,
+    waiting_clients: bool = False,
 ) -> Scenario:
     """
     Make the mix of DynamoML's section 4 on two nodes of 8 V100 (p3.16xlarge).
@@ -61,11 +68,14 @@ def dynamoml_scenario(
         Of the jobs' work, 90 to 110 % of the mean, all values as likely; and of the requests, so many that the replicas
         of ``WANTED`` would be wanted.
     factors
-        Factors on ``SPREAD_THOUSANDTHS`` and ``TWO_WORKERS_MS``.
+        Factors on ``SPREAD_THOUSANDTHS``, ``TWO_WORKERS_MS`` and ``THINK_MS``.
     autoscaler
         How late the number of replicas follows the load, such as ``LAGGING``. None: at once.
     pod_start_ms
         Time until a new replica answers.
+    waiting_clients
+        Whether the load is of clients that wait for each answer (section 4: a web client keeps sending requests, with a
+        varied time between them), so that the rate falls as answers take longer. Else it is the rate of requests.
 
     Raises
     ------
@@ -89,8 +99,9 @@ def dynamoml_scenario(
             arrivals.append(_training(name, model, 10 * number * MINUTE_MS, work, factors))
     machine = p3_16xlarge()
     late = autoscaler is not None or pod_start_ms > 0
+    think_ms = round(scaled(THINK_MS, "THINK_MS", factors)) if waiting_clients else None
     return Scenario(
-        name=f"dynamoml-30min-{jobs}" + ("-lag" if late else ""),
+        name=f"dynamoml-30min-{jobs}" + ("-lag" if late else "") + ("-clients" if waiting_clients else ""),
         note=(
             "DynamoML (CLOSER 2021), section 4. Groups, workers, shares and the course of the inference load are the "
             f"paper's; run times, speeds apart, costs of changes and requests are ours, with seed {seed}: see "
@@ -99,13 +110,19 @@ def dynamoml_scenario(
         cluster=equal_nodes(machine, 2, digits=1),
         physics=Physics(resize_ms=10_000, restart_ms=30_000),
         arrivals=tuple(arrivals),
-        endpoints=(_inference(rng, autoscaler or Autoscaler(), pod_start_ms),),
+        endpoints=(_inference(rng, autoscaler or Autoscaler(), pod_start_ms, think_ms),),
     )
 
 
-def lagging(*, seed: int = 0, factors: Factors = UNCHANGED) -> Scenario:
+def lagging(*, seed: int = 0, factors: Factors = UNCHANGED, waiting_clients: bool = False) -> Scenario:
     """Return the mix of 12 training jobs with an autoscaler that lags, and pods that take time to start."""
-    return dynamoml_scenario(seed=seed, factors=factors, autoscaler=LAGGING, pod_start_ms=POD_START_MS)
+    return dynamoml_scenario(
+        seed=seed,
+        factors=factors,
+        autoscaler=LAGGING,
+        pod_start_ms=POD_START_MS,
+        waiting_clients=waiting_clients,
+    )
 
 
 def p3_16xlarge() -> Machine:
@@ -157,24 +174,29 @@ def _notebook(number: int) -> Arrival:
     return Arrival(job=Job(id=f"notebook-{number}", kind="modelling", user="modelling", options=options), service=True)
 
 
-def _inference(rng: np.random.Generator, autoscaler: Autoscaler, start_ms: int) -> Endpoint:
-    each = REPLICA_RATE_MILLI * REPLICA_LOAD_PERCENT // 100
+def _inference(rng: np.random.Generator, autoscaler: Autoscaler, start_ms: int, think_ms: int | None) -> Endpoint:
+    replica = Replica(
+        demand=Demand(cpu_millicores=2000, memory_mib=4096),
+        rate_milli=REPLICA_RATE_MILLI,
+        latency_ms=10,
+        start_ms=start_ms,
+    )
+    what = "rate_milli" if think_ms is None else "clients"
+    each = amount_of(replica, REPLICA_LOAD_PERCENT / 100, think_ms)
     load = [
-        LoadStep(from_ms=minute * MINUTE_MS, rate_milli=round(each * (number - float(rng.uniform(0.1, 0.9)))))
+        LoadStep.model_validate(
+            {"from_ms": minute * MINUTE_MS, what: round(each * (number - float(rng.uniform(0.1, 0.9))))}
+        )
         for minute, number in enumerate(WANTED)
     ]
     return Endpoint(
         id="tf-serving",
         priority=1,
-        gpu=Replica(
-            demand=Demand(cpu_millicores=2000, memory_mib=4096),
-            rate_milli=REPLICA_RATE_MILLI,
-            latency_ms=10,
-            start_ms=start_ms,
-        ),
+        gpu=replica,
         autoscaler=autoscaler,
         latency_target_ms=128,
         replicas_max=12,
         load=tuple(load),
+        think_time_ms=think_ms,
         until_ms=END_MINUTE * MINUTE_MS,
     )
