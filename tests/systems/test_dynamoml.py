@@ -5,11 +5,12 @@ from statistics import fmean
 
 import pytest
 
-from placeopt import BadInput
-from placeopt.build import running
+from placeopt import BadInput, solve
+from placeopt.build import instance, machine, running
+from placeopt.model import Demand, Group, Job, Option
 from placeopt.scheduling import named_policy
 from placeopt.simulation import simulate, summarise
-from placeopt.systems.dynamoml.scenarios import MINUTE_MS, SPREAD_THOUSANDTHS, dynamoml_scenario
+from placeopt.systems.dynamoml.scenarios import MINUTE_MS, SPREAD_THOUSANDTHS, dynamoml_scenario, two_workers_ms
 
 
 def test_what_the_paper_states_stands_in_it() -> None:
@@ -25,6 +26,37 @@ def test_what_the_paper_states_stands_in_it() -> None:
     assert [one.job.options[0].demand.gpu_milli for one in world.arrivals if one.service] == [250] * 4
     with pytest.raises(BadInput, match="jobs: 13"):
         dynamoml_scenario(jobs=13)
+
+
+def test_run_times_follow_from_what_the_paper_states() -> None:
+    """
+    3.9 minutes of training, 13 less 70 %, at speeds 1, 1.7 and (2.1 + 2.2) / 2 for 22, 41 and 37 % of it: 1.7125.
+
+    That is 3.93 minutes at 1.7; of ResNet-50 0.22 + 0.41 x 1.95 + 0.37 x 3.275 = 2.23125, 4.46 minutes at 1.95.
+    """
+    assert two_workers_ms("mnist") / MINUTE_MS == pytest.approx(3.9 * 1.7125 / 1.7)
+    assert two_workers_ms("resnet-50") / MINUTE_MS == pytest.approx(3.9 * 2.23125 / 1.95)
+
+
+def test_a_parameter_server_is_a_group_beside_the_workers() -> None:
+    """
+    Section 4: one parameter server, a pod without GPUs, and one worker to four; none runs without the other.
+
+    A node of three GPUs and 10 cores: the server takes 4 cores, each worker 2. Three workers fit, by cores and by GPUs.
+    Where the server needs 6, two fit; where it needs 9, none does, and the job waits.
+    """
+    for server, workers in ((4, 3), (6, 2), (9, None)):
+        option = Option(
+            value=1000,
+            groups=(
+                Group(id="ps", demand=Demand(gpus=0, cpu_millicores=1000 * server)),
+                Group(id="worker", workers=4, workers_min=1, value_per_worker=100, demand=Demand(cpu_millicores=2000)),
+            ),
+        )
+        node = machine(gpus=3).model_copy(update={"cpu_millicores": 10_000})
+        plan = solve(instance(1, [Job(id="tfjob", options=(option,))], machines=[node]), isolation="thread")
+        found = [sum(len(one.gpus) for one in placed.assignments) for placed in plan.placements]
+        assert found == ([] if workers is None else [workers])
 
 
 def test_two_workers_apart_take_as_much_longer_as_is_said() -> None:
