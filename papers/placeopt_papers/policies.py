@@ -22,8 +22,8 @@ VARIED: dict[str, tuple[str, dict[str, object]]] = {
     },
 }
 """
-Name -> policy and changed fields: Horus 6.2 (figures 9c, 9d); DynamoML 3.3, whose scheduler acts periodically; SODA VI-G, without its contention eliminator, V-E, where
-cores are halved, and figure 17, where services share GPUs.
+Name -> policy and changed fields: Horus 6.2 (figures 9c, 9d); DynamoML 3.3, whose scheduler acts periodically; SODA
+VI-G, without its contention eliminator, V-E, where cores are halved, and figure 17, where services share GPUs.
 """
 
 
