@@ -6,9 +6,9 @@ from statistics import fmean
 import pytest
 
 from placeopt import BadInput, solve
-from placeopt.build import instance, machine, running
+from placeopt.build import instance, job, machine, running
 from placeopt.model import Demand, Group, Job, Option
-from placeopt.scheduling import named_policy
+from placeopt.scheduling import named_policy, plan_round
 from placeopt.simulation import simulate, summarise
 from placeopt.systems.dynamoml.scenarios import MINUTE_MS, SPREAD_THOUSANDTHS, dynamoml_scenario, two_workers_ms
 
@@ -57,6 +57,13 @@ def test_a_parameter_server_is_a_group_beside_the_workers() -> None:
         plan = solve(instance(1, [Job(id="tfjob", options=(option,))], machines=[node]), isolation="thread")
         found = [sum(len(one.gpus) for one in placed.assignments) for placed in plan.placements]
         assert found == ([] if workers is None else [workers])
+
+
+def test_a_round_starts_gangs_whole_under_kubernetes() -> None:
+    """Of gangs with four and three workers the second starts on three GPUs, whole: a plan states no part of a gang."""
+    gangs = [job("four", workers=4), job("three", workers=3)]
+    plan = plan_round(instance(1, gangs, machines=[machine(gpus=3)]), named_policy("k8s"))
+    assert [(one.job, sum(len(a.workers) for a in one.assignments)) for one in plan.placements] == [("three", 3)]
 
 
 def test_two_workers_apart_take_as_much_longer_as_is_said() -> None:
