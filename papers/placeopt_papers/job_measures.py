@@ -7,9 +7,9 @@ from statistics import fmean, pstdev
 
 import numpy as np
 
-from placeopt.simulation import History, JobHistory
+from placeopt.simulation import Endpoint, History, JobHistory
 from placeopt.simulation.autoscaler import wanted_replicas
-from placeopt.simulation.endpoints import replicas, serving
+from placeopt.simulation.endpoints import Stay, answers, replicas, serving
 
 MINUTE_MS = 60_000
 """Milliseconds."""
@@ -74,24 +74,47 @@ def most_service_gpus(history: History, until_min: int) -> float | None:
 
 def late_percent(history: History, least: int, most: int) -> float | None:
     """Return the percentage of late requests among those that come while a load wants so many replicas with GPUs."""
-    spans = {job.job: job.spans for job in history.jobs if job.service}
     ran = []
-    for endpoint in history.scenario.endpoints:
-        stays = [
-            (endpoint.gpu, span.start_ms, endpoint.until_ms if span.end_ms is None else span.end_ms)
-            for arrival in replicas(endpoint, history.scheduling)
-            for span in spans.get(arrival.job.id, ())
-        ]
+    for endpoint, stays in _stays(history):
         follows = history.scheduling.replicas.model_copy(update={"on_cpu": False})
+        nothing = {"rate_milli" if endpoint.think_time_ms is None else "clients": 0}
         load = tuple(
             step
-            if least <= wanted_replicas(endpoint, step.rate_milli, follows)[0] <= most
-            else step.model_copy(update={"rate_milli": 0})
+            if least <= wanted_replicas(endpoint, step.amount, follows)[0] <= most
+            else step.model_copy(update=nothing)
             for step in endpoint.load
         )
         ran.append((endpoint.model_copy(update={"load": load}), stays))
     found = serving(ran, max((endpoint.until_ms for endpoint, _ in ran), default=0))
     return None if found is None else 100 * found.late_share
+
+
+def slow_percent(history: History, least_ms: int, most_ms: float) -> float | None:
+    """Return the percentage of requests whose answer takes a mean time above ``least_ms``, up to ``most_ms``."""
+    every = [
+        some
+        for endpoint, stays in _stays(history)
+        for _, found in answers(endpoint, stays, endpoint.until_ms)
+        for some in found
+    ]
+    slow = sum(some.requests for some in every if least_ms < some.latency_ms <= most_ms)
+    return 100 * slow / sum(some.requests for some in every) if every else None
+
+
+def _stays(history: History) -> list[tuple[Endpoint, list[Stay]]]:
+    """Return the endpoints, and when their replicas with GPUs ran."""
+    spans = {job.job: job.spans for job in history.jobs if job.service}
+    return [
+        (
+            endpoint,
+            [
+                (endpoint.gpu, span.start_ms, endpoint.until_ms if span.end_ms is None else span.end_ms)
+                for arrival in replicas(endpoint, history.scheduling)
+                for span in spans.get(arrival.job.id, ())
+            ],
+        )
+        for endpoint in history.scenario.endpoints
+    ]
 
 
 def waits_ms(history: History, *, gpu: bool) -> list[int | None]:

@@ -10,6 +10,8 @@ from placeopt_papers import job_measures as jobs
 
 REPLICAS_WANTED = ((1, 4), (5, 8), (9, 12))
 """Classes of load by the replicas that it wants, in which late requests are counted."""
+SLOW_MS = ((128, 512), (1024, 1_000_000))
+"""Classes of DynamoML's figure 9 that its text names: most answers of one system, some of another."""
 ALLOCATED_AT = (100, 130)
 """Demand of the jobs arrived one at a time, in percent of the GPUs, at which allocation is measured."""
 
@@ -177,6 +179,12 @@ MEASURES: dict[str, Measure] = {
             f"late at {least} to {most} replicas", "%", False, _jobs(jobs.late_percent, least, most)
         )
         for least, most in REPLICAS_WANTED
+    },
+    **{
+        f"slow_{least}_{most}_percent": Measure(
+            f"answers of {least} to {most} ms", "%", False, _jobs(jobs.slow_percent, least, most)
+        )
+        for least, most in SLOW_MS
     },
     "decision_cpu_s": Measure(
         "CPU time of a round", "s", False, _over(lambda s: s.decision_cpu_s / s.rounds if s.rounds else None)

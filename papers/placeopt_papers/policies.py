@@ -12,6 +12,7 @@ VARIED: dict[str, tuple[str, dict[str, object]]] = {
     "horus-f-k4": ("horus-f", {"order": {"rule": "clusters", "clusters": 4, "batch": 15}}),
     "horus-f-k5": ("horus-f", {"order": {"rule": "clusters", "clusters": 5, "batch": 15}}),
     **{name: (name.removesuffix("-asked"), {"choice": {"rule": "valued"}}) for name in BLACK_BOXES},
+    **{f"dynamoml-{every}s": ("dynamoml", {"interval_ms": 1000 * every}) for every in (15, 60)},
     "soda-no-throttle": ("soda", {"bandwidth": {"rule": "ignore"}}),
     "soda-halved": ("soda", {"bandwidth": {"rule": "throttle", "by": "cores"}}),
     "soda-by-utilisation": ("soda", {"bandwidth": {"rule": "throttle", "by": "cores", "noticed_by": "utilisation"}}),
@@ -21,8 +22,8 @@ VARIED: dict[str, tuple[str, dict[str, object]]] = {
     },
 }
 """
-Name -> policy and changed fields: Horus 6.2 (figures 9c, 9d); SODA VI-G, without its contention eliminator, V-E, where
-cores are halved, and figure 17, where services share GPUs.
+Name -> policy and changed fields: Horus 6.2 (figures 9c, 9d); DynamoML 3.3, whose scheduler acts periodically; SODA
+VI-G, without its contention eliminator, V-E, where cores are halved, and figure 17, where services share GPUs.
 """
 
 

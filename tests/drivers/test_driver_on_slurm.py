@@ -241,7 +241,7 @@ def test_slurmrestd_says_the_same_as_the_commands(lab):
 
 
 def test_a_job_is_stopped_for_inference_and_runs_again(lab):
-    """On the node with CPUs alone: what fills it is requeued under a hold, and starts again once the other has ended."""
+    """On the node with CPUs alone: what fills it is requeued under a hold, and starts again after the other."""
     fills = ("-N1", "-w", "l3", "--exclusive", "--comment=placeopt placeopt.preemptible")
     training = lab.submit(*fills, seconds=60)
     chosen = DriverOptions(every_s=1.0, policy=policy(preempts="inference"))

@@ -146,6 +146,7 @@ def audit(world: Scenario, scheduling: Scheduling, path: Path) -> dict[str, int]
                     lose(name, whole)
                     waiting[name] = None
                     stopped.add(name)
+                assembling = {placement.job for placement in sets["resize"] if stands(placement.job)}
                 for kind in ("resize", "move"):
                     for placement in sets[kind]:
                         assert placement != now[placement.job]
@@ -160,9 +161,11 @@ def audit(world: Scenario, scheduling: Scheduling, path: Path) -> dict[str, int]
                         pause = {"resize": physics.resize_ms, "move": physics.restart_ms, "start": 0}[kind]
                         if kind == "start":
                             del waiting[name]
+                        if kind == "start" or name in assembling:  # it has not begun yet
                             pause = physics.restart_ms if name in stopped else 0
-                            stopped.discard(name)
                         now[name], since[name], safe[name] = placement, at + pause, done[name]
+                        if not stands(name):
+                            stopped.discard(name)
                 for kind in ("stop", "move", "resize", "start"):
                     count[kind] += len(line.get(kind, []))
                 _judge(world, cluster, scheduling, now, waiting)
@@ -177,8 +180,13 @@ def audit(world: Scenario, scheduling: Scheduling, path: Path) -> dict[str, int]
 def _judge(
     world: Scenario, cluster: Cluster, scheduling: Scheduling, now: dict[str, Placement], waiting: dict[str, None]
 ) -> None:
-    """Ask the referee about a state of the cluster."""
+    """Ask the referee about a state of the cluster; of a part of a gang as of a gang of that size."""
     jobs = {arrival.job.id: arrival.job for arrival in world.arrivals}
+    for name, placement in now.items():
+        placed = sum(len(a.workers) for a in placement.assignments)
+        if scheduling.elastic.rule == "pods" and jobs[name].options[0].workers_min is None:
+            (gang,) = jobs[name].options
+            jobs[name] = jobs[name].model_copy(update={"options": (gang.model_copy(update={"workers": placed}),)})
     held = tuple(
         Running(job=placement.job, option=placement.option, assignments=placement.assignments)
         for placement in now.values()

@@ -9,9 +9,9 @@ import pytest
 from helpers.live_host import Host
 from helpers.night import nightly
 from helpers.scenarios import policy, scenario, timed
-from placeopt import BadInput, Engine
+from placeopt import BadInput, Engine, solve, violations
 from placeopt.build import instance, job, machine, running
-from placeopt.model import Job, Policy, Queue
+from placeopt.model import Demand, Group, Job, Option, Policy, Queue, Running
 from placeopt.scheduling import LiveScheduler, Scheduling, named_policy, policy_names
 from placeopt.simulation import Scenario, simulate
 
@@ -161,3 +161,27 @@ def test_nothing_is_decided_before_the_first_reading(engine: Engine) -> None:
     live = LiveScheduler(engine, Scheduling(name="own"))
     with pytest.raises(BadInput, match="no reading yet"):
         live.decide(1.0, threading.Event())
+
+
+@pytest.mark.parametrize("name", ["dynamoml", "k8s", "placeopt", "soda"])
+def test_jobs_with_groups_do_not_hold_up_a_queue(name: str) -> None:
+    """A parameter server beside workers: it waits, one that runs keeps its three GPUs, and the others are placed."""
+    server = Group(id="ps", demand=Demand(gpus=0, cpu_millicores=4000))
+    shape = Option(groups=(server, Group(id="worker", workers=3, demand=Demand(cpu_millicores=2000))))
+    waits, ran, one, two = (
+        *(Job(id=name, options=(shape,)) for name in ("waits", "ran")),
+        *(job(name) for name in ("one", "two")),
+    )
+    placed = solve(instance(1, [ran], machines=[machine(gpus=4)]), isolation="thread").placements[0]
+    held = Running(job="ran", option=placed.option, assignments=placed.assignments, preemptible=True, movable=True)
+    alone = instance(1, [waits, one, two], machines=[machine(gpus=4)])
+    beside = instance(1, [waits, one, two, ran], machines=[machine(gpus=4)], running=[held])
+    with Engine() as engine:
+        live = LiveScheduler(engine, named_policy(name))
+        for reading, expected in ((alone, {"one", "two"}), (beside, {"ran", "one"}), (alone, {"one", "two"})):
+            live.follow(reading)
+            plan = live.decide(9, threading.Event(), deterministic=True)
+            assert {placement.job for placement in plan.placements} == expected
+            assert violations(live.snapshot, plan) == []
+            (why,) = (unplaced.detail for unplaced in plan.unplaced if unplaced.job == "waits")
+            assert why == f"it has groups of workers, which policy '{name}' does not place; take one of whole rounds"

@@ -34,8 +34,9 @@ STEPS = {0: 3_000, 1000: 16_000, 2000: 16_001, 3000: 3_000}
 
 
 def endpoint(load: dict[int, int] = STEPS, until_ms: int = 4000, *, gpu: Replica = GPU, **fields: Any) -> Endpoint:
-    """Build an endpoint of 10 requests a second a GPU."""
-    steps = tuple(LoadStep(from_ms=at, rate_milli=rate) for at, rate in load.items())
+    """Build an endpoint of 10 requests a second a GPU; with a think time the load is of clients."""
+    what = "clients" if "think_time_ms" in fields else "rate_milli"
+    steps = tuple(LoadStep.model_validate({"from_ms": at, what: amount}) for at, amount in load.items())
     return Endpoint(**{"id": "e", "gpu": gpu, "latency_target_ms": 200, "load": steps, "until_ms": until_ms, **fields})
 
 
@@ -135,6 +136,39 @@ def test_how_late_one_replica_answers(fields: dict[str, Any], gpu: dict[str, Any
     found = summarise(play(endpoint(gpu=GPU.model_copy(update=gpu), replicas_max=1, **fields))).serving
     assert found is not None
     assert (found.requests, found.late, found.late_s, found.latency_p95_ms) == pytest.approx(expected)
+
+
+WAITING: list[tuple[dict[int, int], int, tuple[float, float, float, float | None]]] = [
+    # at half of 10 a second an answer takes 150 ms: N = X (Z + R), 5 = 5 x (0.85 + 0.15)
+    ({0: 5}, 850, (20, 0, 0, 150)),
+    # at 8 a second 300 ms, above the target of 200: 3 = 5 x (0.45 + 0.15), 6 = 8 x (0.45 + 0.3)
+    ({0: 3, 2000: 6}, 450, (26, 16, 2, 300)),
+    # one client that asks at once: r^2 / 2 - 2 r + 1 = 0, so r = 2 - sqrt(2), and an answer takes 1 / X
+    ({0: 1}, 0, (40 * (2 - 2**0.5), 0, 0, 100 / (2 - 2**0.5))),
+    ({0: 0, 2000: 5}, 850, (10, 0, 0, 150)),
+]
+
+
+@pytest.mark.parametrize(("load", "think_time_ms", "expected"), WAITING, ids=range(len(WAITING)))
+def test_clients_wait_for_their_answers(load: dict[int, int], think_time_ms: int, expected: tuple[Any, ...]) -> None:
+    """One replica of 10 a second, 100 ms an answer: the rate at which clients think or wait all the time."""
+    found = summarise(play(endpoint(load, think_time_ms=think_time_ms, replicas_max=1))).serving
+    assert found is not None
+    assert (found.requests, found.late, found.late_s, found.latency_p95_ms) == pytest.approx(expected)
+
+
+def test_replicas_follow_the_clients() -> None:
+    """8 clients keep a replica at 80 % of 10 a second: an answer takes 300 ms there, and they think for 700."""
+    history = play(endpoint({0: 8, 1000: 9, 2000: 17, 3000: 4}, think_time_ms=700))
+    assert numbers(history) == [(0, 1), (1000, 2), (2000, 3), (3000, 1)]
+    assert numbers(play(endpoint({0: 8, 2000: 17}, think_time_ms=700), how={"replicas": "peak"})) == [(0, 3)]
+    assert used_percent(play(endpoint({0: 5}, think_time_ms=850)), 0) == [40], "half of 80"
+
+
+def test_clients_send_nothing_while_nothing_runs() -> None:
+    """Jobs hold all GPUs for the first half of four seconds."""
+    found = summarise(play(endpoint({0: 5}, think_time_ms=850), timed("full", 0, 2000, gpus=4), nodes=1)).serving
+    assert (found.requests, found.late, found.late_s) == (10, 0, 2)
 
 
 def test_where_nothing_runs_all_are_late() -> None:
@@ -254,11 +288,21 @@ def test_a_service_moves_to_a_gpu_where_cores_are_short() -> None:
         ({"until_ms": 3000}, "expected after the last step"),
         ({"gpu": CPU}, "a replica of the first has GPUs"),
         ({"latency_target_ms": 99}, "always late"),
+        ({"think_time_ms": 5}, "all steps state clients with it"),
+        ({"load": (LoadStep(from_ms=0, clients=5),)}, "all steps state clients with it"),
+        ({"load": (LoadStep(from_ms=0, clients=5),), "think_time_ms": 5, "cpu": CPU}, "replicas of one kind"),
     ],
 )
 def test_endpoints_that_cannot_be_are_refused(fields: dict[str, Any], told: str) -> None:
     with pytest.raises(ValueError, match=told):
         Endpoint(**{**dict(endpoint()), **fields})
+
+
+def test_a_step_states_a_rate_or_clients() -> None:
+    """Exactly one."""
+    for fields in ({}, {"rate_milli": 5, "clients": 5}):
+        with pytest.raises(ValueError, match="exactly one"):
+            LoadStep(from_ms=0, **fields)
 
 
 def test_a_job_may_not_have_a_replica_s_name() -> None:

@@ -1,5 +1,6 @@
 """Running jobs are stopped, moved and resized: nothing is lost, all is lawful, work is counted to the millisecond."""
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -7,9 +8,9 @@ import pytest
 from helpers.scenarios import PLAIN, policy, scenario, timed
 from placeopt import BadInput
 from placeopt.build import machine, option
-from placeopt.model import Job, Slowdown
+from placeopt.model import Job, Slowdown, Split
 from placeopt.scheduling import Scheduling
-from placeopt.simulation import Arrival, Scenario, simulate, summarise
+from placeopt.simulation import Arrival, Scenario, round_at, simulate, summarise
 from placeopt.systems.horus import Watch
 from placeopt.systems.soda import Arrays
 
@@ -58,6 +59,9 @@ LONG_WAITS = [timed("run", 0, 3000, gpus=4), timed("old", 100, 10, gpus=4)]
 LONG_WAITS += [timed(name, at, 10, gpus=4, priority=1) for name, at in (("new", 1200), ("newest", 900))]
 GROWS = elastic("first", 0, 6000), elastic("second", 1500, 1000)
 PAIR = timed("held", 0, 1000, gpus=3), elastic("pair", 1, 1000, most=2)
+GANG = timed("held", 0, 1000, gpus=3), timed("gang", 1, 1000, workers=2)
+APART = (option(workers=2, run_time_ms=1000, splits=(Split(level="node", domains=2),)),)
+DIVIDED = timed("held", 0, 1000, gpus=4), timed("gang", 1, 1, options=APART)
 QUARTER_MIB = machine().memory_mib // 4
 Spans = dict[str, list[tuple[int, int, int]]]
 STORIES: list[tuple[Any, Scheduling, dict[str, Any], Spans]] = [
@@ -89,6 +93,11 @@ STORIES: list[tuple[Any, Scheduling, dict[str, Any], Spans]] = [
     # pods are placed one by one: one of two stands on the free GPU, idle, until the second is there
     (PAIR, PODS, {}, {"pair": [(1, 1000, 1), (1000, 2000, 2)]}),
     (PAIR, policy("fcfs"), {}, {"pair": [(1000, 2000, 2)]}),
+    # so are those of a gang that is not elastic; it begins when the second is there, and no change of size is paid
+    (GANG, PODS, {"resize_ms": 100, "restart_ms": 50}, {"gang": [(1, 1000, 1), (1000, 2000, 2)]}),
+    (GANG, policy("fcfs"), {}, {"gang": [(1000, 2000, 2)]}),
+    # a gang whose workers must be divided over nodes is one to Kubernetes' scheduler, too
+    (DIVIDED, PODS, {"nodes": 2}, {"gang": [(1000, 2000, 2)]}),
 ]
 
 
@@ -234,6 +243,32 @@ def test_pods_that_wait_for_ever_are_reported() -> None:
     never = simulate(world_of(elastic("five", 0, 1000, asked=5, most=5)), policy("fcfs", elastic="pods"))
     assert never.stranded == ("five",)
     assert (never.jobs[0].start_ms, never.jobs[0].end_ms) == (0, None)
+
+
+def test_two_gangs_that_hold_what_the_other_needs_are_reported(tmp_path: Path) -> None:
+    """
+    Two nodes of four GPUs, of which a job holds two until 1000; each gang alone would fit, and none of them ends.
+
+    Two workers of three GPUs: the second finds no room. Three of two: the second takes what is free at 1000, the third
+    finds the one GPU that the first gang leaves.
+    """
+    jobs = [
+        timed("held", 0, 1000, gpus=2, nodes_allowed=("n1",)),
+        timed("a", 1, 10, workers=2, gpus=3),
+        timed("b", 2, 10, workers=3, gpus=2),
+    ]
+    history = simulate(world_of(*jobs, nodes=2), PODS, log=tmp_path / "log")
+    assert simulate(world_of(*jobs, nodes=2), PODS, log=tmp_path / "log", resume=True).jobs == history.jobs
+    assert history.stranded == ("a", "b")
+    assert {one.job: one.why for one in summarise(history).never_ends} == {
+        "a": "holds 3 GPUs and waits without end for the rest of its workers",
+        "b": "holds 4 GPUs and waits without end for the rest of its workers",
+    }
+    seen = round_at(history, 500)
+    assert [(one.job, len(one.assignments)) for one in seen.running] == [("held", 1), ("a", 1), ("b", 1)]
+    assert [one.options[0].workers for one in seen.jobs] == [1, 1, 1], "as far as they are placed"
+    whole = story(world_of(*jobs, nodes=2), policy("fcfs"))
+    assert (whole["a"], whole["b"]) == ([(1000, 1010, 2)], [(2, 12, 3)])
 
 
 def test_a_speedup_curve_sets_the_rate_of_workers() -> None:

@@ -14,12 +14,13 @@ from placeopt.scheduling.rules import ELASTIC_RULES
 @dataclass(frozen=True)
 class ElasticRule:
     """
-    How many workers elastic jobs get; by default all that they request, or none.
+    How many workers jobs get; by default all that they request, or none.
 
-    With ``assembles`` a job starts with its fewest workers and holds their GPUs idle until all that it requests are
-    placed; each further worker is placed by itself as resources become free, on the node with the most idle GPUs. With
-    ``follows_load`` a job starts with fewer workers where all do not fit; while a job waits, running ones lose workers
-    down to their fewest, and while none waits, they grow on the nodes where they run.
+    With ``assembles`` the workers of every job, elastic or not, are placed one by one as resources become free, each
+    but the first on the node with the most idle GPUs; they hold their GPUs idle until all that the job requests are
+    placed, and it begins then. A host whose plans state whole gangs (``Setting.in_parts``) starts them with the fewest.
+    With ``follows_load`` an elastic job starts with fewer workers where all do not fit; while a job waits, running ones
+    lose workers down to their fewest, and while none waits, they grow on the nodes where they run.
     """
 
     assembles: bool = False
@@ -77,12 +78,10 @@ def grow_jobs(resources: FreeResources, jobs: Iterable[ElasticJob], *, spread: b
 
 
 def with_workers(job: Job, option: str, workers: int) -> Job:
-    """Return a job whose elastic option is a gang of ``workers``."""
+    """Return a job whose option is a gang of ``workers``."""
     gang = {"workers": workers, "workers_min": None, "value_per_worker": 0}
     options = tuple(
-        known.model_copy(update={**gang, "value": known.worth(workers)})
-        if known.id == option and known.workers_min is not None
-        else known
+        known.model_copy(update={**gang, "value": known.worth(workers)}) if known.id == option else known
         for known in job.options
     )
     edges = tuple(

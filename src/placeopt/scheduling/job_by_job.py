@@ -12,7 +12,6 @@ from placeopt.problem.classes import class_key
 from placeopt.scheduling.attained_service import quantum_of
 from placeopt.scheduling.decision import Decision, RoundView
 from placeopt.scheduling.division import NodeDivision
-from placeopt.scheduling.elastic import ElasticJob, grow_jobs
 from placeopt.scheduling.evictions import PreemptionPolicy
 from placeopt.scheduling.placement_amounts import requested_amounts
 from placeopt.scheduling.policy import Scheduling
@@ -39,7 +38,8 @@ class JobByJob(QueueState):
         self._spread: Spread | None = None
         if scheduling.apart_max_thousandths is not None:
             jobs = (arrival.job for arrival in setting.known)
-            self._spread = Spread(setting.hardware, jobs, setting.spread_slowdown_thousandths)
+            usual = setting.spread_slowdown_thousandths
+            self._spread = Spread(setting.hardware, jobs, usual, in_parts=self._in_parts)
         rule = PREEMPTION_RULES[scheduling.preempts]
         self._reads_expected_ends = rule.reads_expected_ends
         takes_workers = self._elastic_rule.follows_load
@@ -362,22 +362,6 @@ class JobByJob(QueueState):
         return self._preemption is not None and isinstance(shape, tuple) and self._preemption.may_evict_for(shape[1])
 
     # -- other changes of running jobs
-
-    def _grow(self) -> None:
-        """Give elastic jobs the workers that they lack, or that no waiting job needs."""
-        rule = self._elastic_rule
-        if not rule.resizes or (rule.follows_load and self._queue.num_jobs):
-            return
-        growing = []
-        for job in sorted(self._resizable, key=self._by_arrival):
-            record, placement = self._jobs[job], self._running[job]
-            option = self._option(placement)
-            if rule.assembles:
-                growing.append(ElasticJob(record, placement, option, self._arrivals[job].asked(option)))
-            elif self._may_change(job) and (job not in self._placed_before or job in self._started):
-                growing.append(ElasticJob(record, placement, option, option.workers))
-        for larger in grow_jobs(self._resources, growing, spread=rule.assembles):
-            self._resize(larger)
 
     def _disturbing(self, view: RoundView) -> list[str]:
         """Return the newcomers that are stopped since they slow other jobs too much."""

@@ -14,7 +14,7 @@ from placeopt.model import Instance, Plan, Policy
 from placeopt.scheduling.adapt import adapted
 from placeopt.scheduling.division import division_of
 from placeopt.scheduling.fired import fired
-from placeopt.scheduling.live_queue import LiveQueue, submitted
+from placeopt.scheduling.live_queue import LiveQueue, of_alike_workers, submitted
 from placeopt.scheduling.live_rounds import LiveRounds
 from placeopt.scheduling.placement_amounts import Amounts
 from placeopt.scheduling.policy import Scheduling
@@ -148,6 +148,8 @@ class LiveScheduler:
             self.fired["telemetry: corrected"] = sum(map(operator.ne, read.jobs, now.jobs))
         setting = self._setting(now)
         scheduling = scheduling_in(self._given, setting)
+        if scheduling.rounds != "whole":
+            setting = self._setting(of_alike_workers(now))
         division = division_of(setting, scheduling)
         parts = None if division is None else division.by_jobs
         is_new = self.before is None or parts != self._parts or self._is_new(self.before, now, scheduling)

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Mapping
 
 from placeopt.live_cluster.changes import changed_nodes
+from placeopt.live_cluster.cluster_record import without_groups
 from placeopt.live_cluster.engine import Engine
 from placeopt.model import Instance, Job, Plan, Running
 from placeopt.model.base import MAX_JOBS
@@ -34,7 +35,8 @@ class LiveQueue:
     """
     A policy that places job by job, on readings of one cluster.
 
-    ``setting``: The first reading, of which ``first`` is the whole. ``earlier``: What was there before it.
+    Jobs with groups of workers wait, and what runs of them stays: no such policy says how they are placed.
+    ``setting``: The first reading without these. ``first``: The whole of it. ``earlier``: What was there before it.
     """
 
     def __init__(
@@ -45,10 +47,10 @@ class LiveQueue:
         self.scheduler = JobByJob(engine, setting, scheduling)
         if earlier is not None:
             self.scheduler.learn_from(earlier.scheduler, first.now_ms)
-        for job in first.jobs:
+        self._before = of_alike_workers(first)
+        for job in self._before.jobs:
             if job.id not in self.scheduler.running:
                 self.scheduler.arrive(job)
-        self._before = first
         self._show(first)
 
     @property
@@ -66,8 +68,9 @@ class LiveQueue:
 
     def follow(self, now: Instance) -> None:
         """Take a reading."""
-        _take_over(self.scheduler, self._before, now)
-        self._before = now
+        plain = of_alike_workers(now)
+        _take_over(self.scheduler, self._before, plain)
+        self._before = plain
         self._show(now)
 
     def _show(self, now: Instance) -> None:
@@ -85,7 +88,7 @@ class LiveQueue:
         jobs = {job.id: job for job in self._before.jobs}
         view = RoundView(
             now_ms=now.now_ms,
-            expected_ends=_expected_ends(now.running, jobs) if self.scheduler.looks_ahead else {},
+            expected_ends=_expected_ends(self._before.running, jobs) if self.scheduler.looks_ahead else {},
             slowdown=lambda job: self._slowdown(jobs[job]),
             if_stopped=jobs.__getitem__,
         )
@@ -97,18 +100,29 @@ class LiveQueue:
         return plan_of_decision(decision, now, self.scheduler.shares, self._why_waiting)
 
     def _why_waiting(self, job: str) -> tuple[UnplacedReason, str]:
-        rule = self.scheduler.policy.postpone.rule
-        if rule != "none" and self.scheduler.waits(job) and self.scheduler.finds_room(job):
-            return (
-                "postponed",
-                f"there is room for it, and by {rule!r} of policy {self._scheduling.name!r} it waits for better",
-            )
-        return "outvoted", f"no room for it in the order of policy {self._scheduling.name!r}"
+        name, rule = self._scheduling.name, self.scheduler.policy.postpone.rule
+        if not self.scheduler.waits(job):
+            why = f"it has groups of workers, which policy {name!r} does not place; take one of whole rounds"
+            return "policy", why
+        if rule != "none" and self.scheduler.finds_room(job):
+            return "postponed", f"there is room for it, and by {rule!r} of policy {name!r} it waits for better"
+        return "outvoted", f"no room for it in the order of policy {name!r}"
 
     def _slowdown(self, job: Job) -> int:
         """Return how slow a job is, as far as its GPUs are idle; only what it was before is compared with it."""
         percent = self.usage.of(job, UTILISATION)
         return 0 if percent is None else round(100_000 / max(percent, LEAST_PERCENT))
+
+
+def of_alike_workers(now: Instance) -> Instance:
+    """Return a reading without waiting workers of jobs with groups; what runs of these stays where it is."""
+    plain, _ = without_groups(now)
+    if plain is now:
+        return now
+    own = {job.id for job in now.jobs if not any(option.is_tree for option in job.options)}
+    stays = {"movable": False, "shrinkable": False, "preemptible": False}
+    running = (held if held.job in own else held.model_copy(update=stays) for held in plain.running)
+    return plain.model_copy(update={"running": tuple(running)})
 
 
 def _take_over(scheduler: JobByJob, before: Instance, now: Instance) -> None:

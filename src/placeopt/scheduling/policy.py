@@ -124,10 +124,10 @@ class Scheduling(Record):
     """
     elastic: Annotated[Rule, ELASTIC_RULES] = Rule(rule="asked")
     """
-    With ``each``: number of workers of elastic jobs. ``asked``: as many as requested, all or none. ``pods``: the same,
-    but one by one as capacity is found, and the first ones hold their GPUs idle until all are placed (Kubernetes).
-    ``load``: as many as requested, or fewer where capacity is short; more while no job waits, on the nodes where they
-    are; and all workers but the chief make room for waiting jobs (DynamoML).
+    With ``each``: number of workers of jobs. ``asked``: as many as requested, all or none. ``pods``: the same, but the
+    workers of every gang one by one as capacity is found, and the first ones hold their GPUs idle until all are placed
+    (Kubernetes). ``load``, of elastic jobs: as many as requested, or fewer where capacity is short; more while no job
+    waits, on the nodes where they are; and all workers but the chief make room for waiting jobs (DynamoML).
     """
     divides: Annotated[Rule, DIVISIONS] | None = None
     """With ``each``: how the cluster is divided between jobs, for orders and preemption that go by parts of it."""

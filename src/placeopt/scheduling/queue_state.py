@@ -11,7 +11,7 @@ from placeopt.model import Job, Option, Placement
 from placeopt.scheduling.attained_service import AttainedService, levels_of
 from placeopt.scheduling.decision import Decision, RoundView
 from placeopt.scheduling.division import division_of
-from placeopt.scheduling.elastic import with_workers
+from placeopt.scheduling.elastic import ElasticJob, grow_jobs, with_workers
 from placeopt.scheduling.evictions import RunningCandidates
 from placeopt.scheduling.free_resources import FreeResources
 from placeopt.scheduling.placement_amounts import gpu_milli_of, workers_of
@@ -22,6 +22,7 @@ from placeopt.scheduling.retry_filter import RetryFilter
 from placeopt.scheduling.rules import ELASTIC_RULES, WATCHES
 from placeopt.scheduling.scheduler import Scheduler
 from placeopt.scheduling.setting import ArrivingJob, Setting
+from placeopt.scheduling.spread import divisible
 
 MIX_METHODS = frozenset({"stranding", "prices", "fgd"})
 """Methods that read the mix of jobs as it was some time before, so that a log with changes cannot be repeated."""
@@ -74,7 +75,8 @@ class QueueState(Scheduler):
         by_amounts = not self._elastic_rule.resizes and watch is None
         self._retry_filter = RetryFilter(self._resources, policy, by_amounts=by_amounts)
         self._resizable: dict[str, None] = {}
-        """Running jobs that may have more or fewer workers, in order of start."""
+        """Running jobs that lack workers, or may have more, in order of start."""
+        self._in_parts = setting.in_parts and self._elastic_rule.assembles
         self._held_for = ""
         """The job for which room is held, as long as it waits; empty: none."""
         self._restart_ms = setting.restart_ms
@@ -203,6 +205,28 @@ class QueueState(Scheduler):
         self._occupy(placement)
         return placement is not before
 
+    def _may_grow(self, placement: Placement, option: Option) -> bool:
+        """Return whether a running job lacks pods, or may have other numbers of workers."""
+        if self._elastic_rule.assembles:
+            return workers_of(placement) < self._arrivals[placement.job].asked(option)
+        return self._elastic_rule.follows_load and option.workers_min is not None
+
+    def _grow(self) -> None:
+        """Give jobs the pods that they lack, or elastic ones the workers that no waiting job needs."""
+        rule = self._elastic_rule
+        if not rule.resizes or (rule.follows_load and self._queue.num_jobs):
+            return
+        growing = []
+        for job in sorted(self._resizable, key=self._by_arrival):
+            record, placement = self._jobs[job], self._running[job]
+            option = self._option(placement)
+            if rule.assembles:
+                growing.append(ElasticJob(record, placement, option, self._arrivals[job].asked(option)))
+            elif self._may_change(job) and (job not in self._placed_before or job in self._started):
+                growing.append(ElasticJob(record, placement, option, option.workers))
+        for larger in grow_jobs(self._resources, growing, spread=rule.assembles):
+            self._resize(larger)
+
     def _restore(self, placement: Placement) -> None:
         """Put an evicted job back where it was."""
         job = placement.job
@@ -224,7 +248,7 @@ class QueueState(Scheduler):
         self._resources.take(placement, option.demand)
         if self._divided_nodes is not None:
             self._divided_nodes.hold(self._jobs[job], placement, 1)
-        if option.workers_min is not None and self._elastic_rule.resizes:
+        if self._may_grow(placement, option):
             self._resizable[job] = None
         if self._monitor is not None:
             self._monitor.occupy(placement)
@@ -289,11 +313,16 @@ class QueueState(Scheduler):
         """Return a job as the engine gets it while it waits; ``sizes``: other numbers of workers, by option."""
         record = self._engine_jobs[job]
         for option in record.options:
-            if option.workers_min is not None:
-                fewest = self._elastic_rule.assembles
-                usual = option.workers_min if fewest else self._arrivals[job].asked(option)
-                record = with_workers(record, option.id, (sizes or {}).get(option.id, usual))
+            workers = (sizes or {}).get(option.id) or self._first_workers(job, option)
+            if option.workers_min is not None or workers != option.workers:
+                record = with_workers(record, option.id, workers)
         return record
+
+    def _first_workers(self, job: str, option: Option) -> int:
+        """Return the number of workers with which a job starts where they find room."""
+        if not self._elastic_rule.assembles:
+            return self._arrivals[job].asked(option)
+        return 1 if self._in_parts and divisible(option) else option.fewest
 
     def _sized(self, placement: Placement) -> Job:
         """Return a job as the engine gets it in a placement."""

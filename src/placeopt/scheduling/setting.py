@@ -67,6 +67,8 @@ class Setting:
     """Whether a job goes on at the pace of its place and neighbours of the moment, so that changes of it can pay."""
     in_steps: bool = False
     """Whether time goes in steps."""
+    in_parts: bool = False
+    """Whether a part of a gang may hold its place and wait; a plan of a round states gangs whole."""
     serves: bool = False
     """Whether replicas answer requests here."""
     spread_slowdown_thousandths: Thousandths = 300

@@ -18,15 +18,23 @@ UNREAD = ("run_time_ms", "rate_milli", "latency_ms", "utility_thousandths", "val
 _read_fields = attrgetter(*(name for name in Option.model_fields if name not in UNREAD))
 
 
+def divisible(option: Option) -> bool:
+    """Return whether a part of a gang may hold its place; how its workers are divided is said of all of them."""
+    return not (option.splits or option.spread)
+
+
 class Spread:
     """
     A cluster and jobs, one of each demand and communication compiled.
 
-    ``usual_thousandths``: Excess of jobs that state none, with GPUs as far apart as a machine allows.
+    ``usual_thousandths``: Excess of jobs that state none, with GPUs as far apart as a machine allows. ``in_parts``:
+    Whether placements may hold a part of a gang.
     """
 
-    def __init__(self, cluster: Cluster, jobs: Iterable[Job], usual_thousandths: Thousandths) -> None:
-        self._cluster, self._usual = cluster, usual_thousandths
+    def __init__(
+        self, cluster: Cluster, jobs: Iterable[Job], usual_thousandths: Thousandths, *, in_parts: bool = False
+    ) -> None:
+        self._cluster, self._usual, self._in_parts = cluster, usual_thousandths, in_parts
         self._jobs: dict[str, Job] = {}
         self._shape_of: dict[str, int] = {}
         self._shapes: dict[tuple[object, ...], int] = {}
@@ -41,7 +49,11 @@ class Spread:
         shape = self._shapes.setdefault((*map(_read_fields, job.options), job.communication), len(self._members))
         if shape == len(self._members):
             bare = {**dict.fromkeys(UNREAD), "value": 1, "value_per_worker": 0}
-            options = tuple(option.model_copy(update=bare) for option in job.options)
+            part = {**bare, "workers_min": 1}
+            options = tuple(
+                option.model_copy(update=part if self._in_parts and divisible(option) else bare)
+                for option in job.options
+            )
             self._members.append(Job(id=f"shape-{shape}", options=options, communication=job.communication))
             self.__dict__.pop("problem", None)
         self._jobs[job.id], self._shape_of[job.id] = job, shape

@@ -2,24 +2,28 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 from placeopt.scheduling.host_rules import Replicas
-from placeopt.simulation.latency import most_load
+from placeopt.simulation.latency import amount_of, most_load
 from placeopt.simulation.records.endpoint import Endpoint, LoadStep, Replica
 
+ROUNDING = 1e-9
+"""Part of a replica that a quotient of floats may lack."""
 Wanted = tuple[int, int]
 """Replicas with GPUs, and on CPU cores alone."""
 REMEMBERED_MS = 300_000
 """How long a rise counts: as long as Kubernetes' autoscaler keeps replicas after a peak, unless told otherwise."""
 
 
-def wanted_replicas(endpoint: Endpoint, rate_milli: int, rule: Replicas, expected_milli: int = 0) -> Wanted:
+def wanted_replicas(endpoint: Endpoint, amount: int, rule: Replicas, expected: int = 0) -> Wanted:
     """
     Return the replicas that a policy wants under a load, and under one that is expected before a decision answers.
 
     At least one, and as many as it takes that none serves more than ``load_percent`` of its capacity, and that
-    the expected load is answered in time. With ``on_cpu`` they run on CPU cores as long as one replica with a GPU
+    the expected load is answered in time. Loads are requests per 1,000 s or, where the endpoint has them, clients: as
+    many as these keep so busy once as many run. With ``on_cpu`` they run on CPU cores as long as one replica with a GPU
     would suffice (SODA V-D 2).
     """
 
@@ -27,11 +31,10 @@ def wanted_replicas(endpoint: Endpoint, rate_milli: int, rule: Replicas, expecte
         percent = rule.load_percent
         known = replica.model_copy(update={"rate_milli": replica.profiled_rate_milli or replica.rate_milli})
         in_time = max(percent, int(100 * most_load(known, endpoint.latency_target_ms)))
-        return max(
-            1,
-            -(-rate_milli * 100 // (known.rate_milli * percent)),
-            -(-expected_milli * 100 // (known.rate_milli * in_time)),
-        )
+        return max(1, least(known, amount, percent), least(known, expected, in_time))
+
+    def least(known: Replica, amount: int, percent: int) -> int:
+        return math.ceil(amount / amount_of(known, percent / 100, endpoint.think_time_ms) - ROUNDING)
 
     with_gpus = number(endpoint.gpu)
     if rule.on_cpu and endpoint.cpu is not None and with_gpus == 1:
@@ -48,8 +51,7 @@ def wanted_over_time(endpoint: Endpoint, rule: Replicas) -> list[tuple[int, Want
     """
     expected = _expected(endpoint) if rule.rule == "ahead" else [0] * len(endpoint.load)
     wanted = [
-        wanted_replicas(endpoint, step.rate_milli, rule, later)
-        for step, later in zip(endpoint.load, expected, strict=True)
+        wanted_replicas(endpoint, step.amount, rule, later) for step, later in zip(endpoint.load, expected, strict=True)
     ]
     begin = endpoint.load[0].from_ms
     if rule.rule == "first":
@@ -84,14 +86,14 @@ def _expected(endpoint: Endpoint) -> list[int]:
     """
     load, horizon = endpoint.load, horizon_ms(endpoint)
     if not horizon:
-        return [step.rate_milli for step in load]
+        return [step.amount for step in load]
     expected: list[int] = []
     rises: list[int] = []
-    before = [0, *(step.rate_milli for step in load)]
+    before = [0, *(step.amount for step in load)]
     for i, step in enumerate(load):
-        rises.append(step.rate_milli - min(before[_first_within(load, i, horizon) : i + 1]))
+        rises.append(step.amount - min(before[_first_within(load, i, horizon) : i + 1]))
         recent = rises[_first_within(load, i, REMEMBERED_MS) :]
-        expected.append(step.rate_milli + max(0, *recent) * (len(recent) + 1) // len(recent))
+        expected.append(step.amount + max(0, *recent) * (len(recent) + 1) // len(recent))
     return expected
 
 

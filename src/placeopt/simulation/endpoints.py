@@ -6,17 +6,18 @@ import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import groupby, pairwise
+from typing import NamedTuple
 
 from placeopt.errors import BadInput
 from placeopt.model import Job, Option
 from placeopt.scheduling.policy import Scheduling
 from placeopt.simulation.autoscaler import wanted_over_time
-from placeopt.simulation.latency import latency_ms, most_load
+from placeopt.simulation.latency import latency_ms, load_of, most_load
 from placeopt.simulation.records.endpoint import Endpoint, Replica
 from placeopt.simulation.records.scenario import Arrival, Scenario
 
 LATE_SHARE = 0.05
-"""Above it the 95th percentile of latency is late by an unknown time."""
+"""Part of the requests that take longer than the 95th percentile of latency."""
 
 
 def with_replicas(scenario: Scenario, scheduling: Scheduling) -> Scenario:
@@ -101,12 +102,13 @@ def _used(endpoint: Endpoint, replica: Replica, numbers: list[tuple[int, int]], 
     """Return the utilisation of a replica in percent; ``numbers``: (time, replicas that share the load since)."""
     served = 0.0
     moments = sorted({begin, end, *(at for at, _ in numbers), *(step.from_ms for step in endpoint.load)})
-    rate, number = 0, 1
-    rates, sizes = {step.from_ms: step.rate_milli for step in endpoint.load}, dict(numbers)
+    amount, number = 0, 1
+    amounts, sizes = {step.from_ms: step.amount for step in endpoint.load}, dict(numbers)
     for at, following in pairwise(moments):
-        rate, number = rates.get(at, rate), sizes.get(at, number)
+        amount, number = amounts.get(at, amount), sizes.get(at, number)
         if begin <= at < end:
-            served += (following - at) * min(1.0, rate / (max(1, number) * replica.rate_milli))
+            each = amount / max(1, number)
+            served += (following - at) * min(1.0, load_of(replica, each, endpoint.think_time_ms))
     return min(100, 10 * math.ceil(10 * served / (end - begin) - 1e-9))
 
 
@@ -131,6 +133,8 @@ def _arrival(endpoint: Endpoint, replica: Replica, name: str, begin: int, end: i
 
 Stay = tuple[Replica, int, int]
 """A replica that ran from one moment to another, in ms."""
+Running = list[tuple[Replica, int]]
+"""How many replicas of each kind run."""
 
 
 @dataclass(frozen=True)
@@ -141,7 +145,8 @@ class Serving:
     Requests are divided among an endpoint's replicas. At load r, a part of its capacity, an answer takes
     ``latency_ms`` and waits before that ``r / (2 (1 - r))`` times the time between two answers at full load: the mean
     of a queue with Poisson arrivals and constant service (M/D/1). Requests beyond the load at which that reaches the
-    target are late; all are where no replica runs. A replica answers from ``start_ms`` after its start on.
+    target are late; all are where no replica runs. Clients wait for their answers, so all of these take as long: none
+    is late, or all are; where no replica runs, they send none. A replica answers from ``start_ms`` after its start on.
     """
 
     requests: float
@@ -150,12 +155,21 @@ class Serving:
     late_s: float
     """Time with late requests, summed over endpoints."""
     latency_p95_ms: float | None
-    """None: late, or no requests."""
+    """None: late by an unknown time."""
 
     @property
     def late_share(self) -> float:
         """Part of the requests that was late."""
         return self.late / self.requests if self.requests else 0.0
+
+
+class Answers(NamedTuple):
+    """Requests that are answered alike."""
+
+    latency_ms: float
+    """Infinite: late by an unknown time, or not answered."""
+    requests: float
+    late: bool
 
 
 def serving(endpoints: Iterable[tuple[Endpoint, list[Stay]]], until_ms: int) -> Serving | None:
@@ -164,41 +178,63 @@ def serving(endpoints: Iterable[tuple[Endpoint, list[Stay]]], until_ms: int) -> 
 
     Where an endpoint has replicas of both kinds at a time, each serves the same part of its timely capacity.
     """
-    requests = late = late_s = 0.0
-    answers: list[tuple[float, float]] = []  # latency, requests
+    late_s, every = 0.0, list[Answers]()
     for endpoint, stays in endpoints:
-        for span_s, rate, running in _spans(endpoint, stays, until_ms):
-            if not rate:
-                continue
-            requests += rate * span_s
-            target = endpoint.latency_target_ms
-            in_time = [replica.rate_milli / 1000 * most_load(replica, target) * count for replica, count in running]
-            part = min(1.0, rate / sum(in_time)) if sum(in_time) else 0.0
-            for (replica, _), most in zip(running, in_time, strict=True):
-                answers.append((latency_ms(replica, part * most_load(replica, target)), part * most * span_s))
-            missed = max(0.0, rate - sum(in_time))
-            late += missed * span_s
-            late_s += span_s if missed else 0.0
+        for span_s, found in answers(endpoint, stays, until_ms):
+            every += found
+            late_s += span_s if any(some.late for some in found) else 0.0
+    requests = sum(some.requests for some in every)
     if not requests:
         return None
-    return Serving(requests, late, late_s, _p95(answers, requests) if late <= LATE_SHARE * requests else None)
+    late = sum(some.requests for some in every if some.late)
+    return Serving(requests, late, late_s, _p95(every, requests))
 
 
-def _p95(answers: list[tuple[float, float]], requests: float) -> float:
+def answers(endpoint: Endpoint, stays: list[Stay], until_ms: int) -> Iterator[tuple[float, list[Answers]]]:
+    """Yield the seconds of each span with a load in which nothing changes, and the answers to its requests."""
+    for span_s, amount, running in _spans(endpoint, stays, until_ms):
+        if amount:
+            answer = _to_rate if endpoint.think_time_ms is None else _to_clients
+            yield span_s, [some._replace(requests=some.requests * span_s) for some in answer(endpoint, amount, running)]
+
+
+def _to_rate(endpoint: Endpoint, rate_milli: int, running: Running) -> list[Answers]:
+    """Return the answers of a second to requests that come at a rate."""
+    rate, target = rate_milli / 1000, endpoint.latency_target_ms
+    in_time = [replica.rate_milli / 1000 * most_load(replica, target) * count for replica, count in running]
+    part = min(1.0, rate / sum(in_time)) if sum(in_time) else 0.0
+    found = [
+        Answers(latency_ms(replica, part * most_load(replica, target)), part * most, late=False)
+        for (replica, _), most in zip(running, in_time, strict=True)
+    ]
+    missed = max(0.0, rate - sum(in_time))
+    return [*found, Answers(math.inf, missed, late=True)] if missed else found
+
+
+def _to_clients(endpoint: Endpoint, clients: int, running: Running) -> list[Answers]:
+    """Return the answers of a second to clients that wait for them."""
+    if not running:
+        return [Answers(math.inf, 0.0, late=True)]
+    ((replica, count),) = running
+    load = load_of(replica, clients / count, endpoint.think_time_ms)
+    late = load > most_load(replica, endpoint.latency_target_ms)
+    return [Answers(latency_ms(replica, load), count * replica.rate_milli / 1000 * load, late=late)]
+
+
+def _p95(every: list[Answers], requests: float) -> float | None:
+    """Return the 95th percentile of latency; None: late by an unknown time."""
     count = 0.0
-    for latency, number in sorted(answers):
+    for latency, number, _ in sorted(every):
         count += number
         if count >= (1 - LATE_SHARE) * requests * (1 - 1e-12):
-            return latency
-    return max(latency for latency, _ in answers)
+            return latency if latency < math.inf else None
+    return None
 
 
-def _spans(
-    endpoint: Endpoint, stays: list[Stay], until_ms: int
-) -> Iterable[tuple[float, float, list[tuple[Replica, int]]]]:
-    """Yield seconds, requests per second, and numbers of running replicas, for each span without change."""
+def _spans(endpoint: Endpoint, stays: list[Stay], until_ms: int) -> Iterable[tuple[float, int, Running]]:
+    """Yield seconds, amount of load, and numbers of running replicas, for each span without change."""
     end = min(endpoint.until_ms, until_ms)
-    changes: list[tuple[int, int, int, int]] = [(step.from_ms, 0, step.rate_milli, 0) for step in endpoint.load]
+    changes: list[tuple[int, int, int, int]] = [(step.from_ms, 0, step.amount, 0) for step in endpoint.load]
     kinds = [endpoint.gpu] + ([endpoint.cpu] if endpoint.cpu is not None else [])
     for replica, begin, leave in stays:
         kind = kinds.index(replica)
@@ -206,12 +242,12 @@ def _spans(
         if answers < leave:
             changes += [(answers, 1, kind, 1), (leave, 1, kind, -1)]
     changes.sort()
-    counts, rate, now = [0] * len(kinds), 0, 0
+    counts, amount, now = [0] * len(kinds), 0, 0
     for at, what, value, sign in [*changes, (end, 2, 0, 0)]:
         if min(at, end) > now:
-            yield (min(at, end) - now) / 1000, rate / 1000, [(k, n) for k, n in zip(kinds, counts, strict=True) if n]
+            yield (min(at, end) - now) / 1000, amount, [(k, n) for k, n in zip(kinds, counts, strict=True) if n]
             now = min(at, end)
         if what == 0:
-            rate = value
+            amount = value
         elif what == 1:
             counts[value] += sign

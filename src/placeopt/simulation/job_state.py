@@ -145,7 +145,7 @@ class JobState:
             done_ns=self.done_ns * actual // self.of_ms,
         )
         run.end_ms = run.foreseen_end()
-        self.placement, self.restarts = placement, False
+        self.placement, self.restarts = placement, self.restarts and idle
         if self.start_ms is None:
             self.start_ms = now_ms
             option = self.job.option(placement.option)

@@ -51,13 +51,21 @@ class PerformanceModel:
 
     Independent of the engine's state, since decisions are judged by it. ``throttle``: how jobs of kind ``cpu`` are held
     back where memory bandwidth runs short; None: they are not. ``shares``: what jobs may hold under a policy that
-    grants more than their requests; None: shares slow no job.
+    grants more than their requests; None: shares slow no job. ``in_parts``: whether a part of a gang may be placed.
     """
 
-    def __init__(self, scenario: Scenario, *, throttle: Throttle | None = None, shares: Shares | None = None) -> None:
+    def __init__(
+        self,
+        scenario: Scenario,
+        *,
+        throttle: Throttle | None = None,
+        shares: Shares | None = None,
+        in_parts: bool = False,
+    ) -> None:
         self._physics = scenario.physics
         self._jobs = {arrival.job.id: arrival.job for arrival in scenario.arrivals}
-        self._spread = Spread(scenario.hardware, self._jobs.values(), self._physics.spread_slowdown_thousandths)
+        usual = self._physics.spread_slowdown_thousandths
+        self._spread = Spread(scenario.hardware, self._jobs.values(), usual, in_parts=in_parts)
         problem = self._problem = self._spread.problem
         self._node_number = self._spread.node_numbers
         self._kinds = [

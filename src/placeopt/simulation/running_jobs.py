@@ -104,7 +104,7 @@ class RunningJobs:
         self._states, self._events = states, events
         self._shares = Shares(scheduling.policy.share_mode, (arrival.job for arrival in scenario.arrivals))
         throttle = scheduling.bandwidth if isinstance(scheduling.bandwidth, Throttle) else None
-        self._performance = PerformanceModel(scenario, throttle=throttle, shares=self._shares)
+        self._performance = PerformanceModel(scenario, throttle=throttle, shares=self._shares, in_parts=self._assembles)
         self._rule: ProgressRule = (
             LongestObserved(self._performance)
             if self._physics.rule == "sc17"
@@ -214,13 +214,12 @@ class RunningJobs:
     def _occupy(self, placement: Placement, now_ms: int, *, resized: bool) -> Jobs:
         """Put a job into a placement; return it and the jobs whose pace that may change."""
         state, physics = self._states[placement.job], self._physics
-        pause = physics.resize_ms if resized else physics.restart_ms if state.restarts else 0
+        goes_on = resized and state.placement is not None and not self._incomplete(state.placement)
+        pause = physics.resize_ms if goes_on else physics.restart_ms if state.restarts else 0
         if state.start_ms is None:
             pause += self._search_ms.get(placement.job, 0)
         held = self._performance.held(placement)
-        option = state.job.option(placement.option)
-        incomplete = self._assembles and workers_of(placement) < state.arrival.asked(option)
-        state.begin(held, placement, now_ms, pause, idle=incomplete)
+        state.begin(held, placement, now_ms, pause, idle=self._incomplete(placement))
         self.running[placement.job] = state
         self._performance.start(held)
         if self._memory is not None:
@@ -229,6 +228,11 @@ class RunningJobs:
                 state.fails_at = self._events.on_step(now_ms + physics.memory_failure_ms)
                 self._events.add("failure", placement.job, state.fails_at)
         return {**self._performance.neighbours(held), placement.job: None}  # a job without GPUs has no neighbours
+
+    def _incomplete(self, placement: Placement) -> bool:
+        """Return whether the placed workers of a job wait for others that are not placed yet."""
+        arrival = self._states[placement.job].arrival
+        return self._assembles and workers_of(placement) < arrival.asked(arrival.job.option(placement.option))
 
     def _refresh(self, jobs: Jobs, now_ms: int) -> None:
         """Recompute when jobs with changed neighbours end."""

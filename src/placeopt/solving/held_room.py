@@ -36,7 +36,8 @@ def hold_room(
     after_ms
         Waiting time, from the job's arrival to ``instance.now_ms``, after which room is held.
     time_limit_s
-        Of the call. What is tried is one job of each kind, in their order; where the time is too short, none is held.
+        Of the call; where it is deterministic, of each job that is tried, as work. What is tried is one job of each
+        kind, in their order; where the time is too short, none is held.
     seed, deterministic
         As in ``placeopt.solve``.
 
@@ -58,7 +59,7 @@ def hold_room(
     late = [job for job in instance.jobs if job.id not in placed and instance.now_ms - job.arrival_ms >= after_ms]
     tried: set[object] = set()
     for job in sorted(late, key=lambda job: (-job.priority, job.arrival_ms)):
-        left_s = deadline - time.monotonic()
+        left_s = time_limit_s if deterministic else deadline - time.monotonic()
         if left_s <= 0:
             break
         if (shape := _shape(job)) in tried:

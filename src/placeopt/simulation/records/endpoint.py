@@ -5,7 +5,7 @@ from typing import Annotated, Self
 
 from pydantic import Field, model_validator
 
-from placeopt.model.base import Id, Milliseconds, Name, PositiveCount, Record
+from placeopt.model.base import Count, Id, Milliseconds, Name, PositiveCount, Record
 from placeopt.model.group import Demand
 
 RateMilli = Annotated[int, Field(ge=0, le=10**12)]
@@ -13,12 +13,28 @@ RateMilli = Annotated[int, Field(ge=0, le=10**12)]
 
 
 class LoadStep(Record):
-    """Requests a second from a moment on."""
+    """The load from a moment on: a rate of requests, or clients."""
 
     from_ms: Milliseconds
     """Start of the step."""
-    rate_milli: RateMilli
-    """Requests a second, in thousandths, until the next step."""
+    rate_milli: RateMilli | None = None
+    """Requests a second, in thousandths, until the next step, however long answers take."""
+    clients: Count | None = None
+    """
+    Clients that send requests until the next step. Each waits for the answer, and then for the endpoint's
+    ``think_time_ms``, so that the rate falls as answers take longer.
+    """
+
+    @model_validator(mode="after")
+    def _one(self) -> Self:
+        if (self.rate_milli is None) == (self.clients is None):
+            raise ValueError("rate_milli, clients: exactly one of them must be stated")
+        return self
+
+    @property
+    def amount(self) -> int:
+        """The rate in thousandths, or the number of clients."""
+        return self.rate_milli or self.clients or 0
 
 
 class Replica(Record):
@@ -77,7 +93,9 @@ class Endpoint(Record):
     autoscaler: Autoscaler = Autoscaler()
     """How late the number of replicas follows the load."""
     load: Annotated[tuple[LoadStep, ...], Field(min_length=1, max_length=1_000_000)]
-    """Request rates over time, ascending by ``from_ms``."""
+    """Request rates, or numbers of clients, over time, ascending by ``from_ms``."""
+    think_time_ms: Milliseconds | None = None
+    """Mean time from an answer to the client's next request, where the load is stated as clients."""
     until_ms: Milliseconds
     """When the last step ends."""
 
@@ -88,6 +106,11 @@ class Endpoint(Record):
                 raise ValueError(f"load[{i + 1}].from_ms: {following.from_ms}, expected after {step.from_ms}")
         if self.until_ms <= self.load[-1].from_ms:
             raise ValueError(f"until_ms: {self.until_ms}, expected after the last step, {self.load[-1].from_ms}")
+        closed = self.think_time_ms is not None
+        if any((step.clients is not None) != closed for step in self.load):
+            raise ValueError("load, think_time_ms: all steps state clients with it, and none without")
+        if closed and self.cpu is not None:
+            raise ValueError("think_time_ms: clients are served by replicas of one kind; leave out cpu")
         if not self.gpu.demand.gpus or (self.cpu is not None and self.cpu.demand.gpus):
             raise ValueError("gpu, cpu: a replica of the first has GPUs, one of the second none")
         for name, replica in (("gpu", self.gpu), ("cpu", self.cpu)):

@@ -346,6 +346,7 @@ class Scenario(JobsDocument):
             keeps_work=physics.keeps_work,
             prorates=physics.rule == "rate",
             in_steps=physics.step_ms is not None,
+            in_parts=True,
             serves=bool(self.endpoints),
             spread_slowdown_thousandths=physics.spread_slowdown_thousandths,
             core_trial_ms=physics.core_trial_ms,
