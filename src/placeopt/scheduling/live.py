@@ -15,6 +15,7 @@ from placeopt.scheduling.live_queue import LiveQueue, submitted
 from placeopt.scheduling.live_rounds import LiveRounds
 from placeopt.scheduling.placement_amounts import Amounts
 from placeopt.scheduling.policy import Scheduling
+from placeopt.scheduling.predictions import Beliefs
 from placeopt.scheduling.setting import Setting
 from placeopt.scheduling.telemetry import Measured, Telemetry, Usage
 
@@ -98,10 +99,10 @@ class LiveScheduler:
         overcommits: bool = True,
     ) -> None:
         refuse_unread(scheduling, telemetry)
-        self._telemetry, self._measured = telemetry, Measured()
+        self._beliefs, self._telemetry, self._measured = Beliefs(scheduling), telemetry, Measured()
         self.usage = Usage()
         """What was measured with the last reading."""
-        self._engine, self._given = engine, scheduling
+        self._engine, self._given = engine, scheduling.model_copy(update={"predictions": ()})
         self._restart_ms, self._overcommits = restart_ms, overcommits
         self._live: LiveRounds | LiveQueue | None = None
         self._scheduling = scheduling
@@ -129,7 +130,8 @@ class LiveScheduler:
         return setting_of(now, self._restart_ms, overcommits=self._overcommits)
 
     def follow(self, now: Instance) -> None:
-        """Take a reading, and what is measured beside it."""
+        """Take a reading: with what is predicted of its jobs, corrected by what is measured beside it."""
+        now = self._beliefs.believed(now)
         if self._telemetry is not None:
             self.usage = self._telemetry.read()
             now = self._measured.correct(now, self.usage)

@@ -70,7 +70,9 @@ class Predictor:
         ``module:name`` of the function that fits it to rows of that table, and of the record that this returns.
     estimates
         ``module:name`` of the function that predicts the options of a job from a row about its profile; empty: it
-        predicts how jobs slow each other.
+        predicts how jobs slow each other. What it returns depends on what was fitted, that row, the options and the
+        cluster alone, which are all that it is given: it is called once for all jobs of a profile with equal options,
+        and again where the cluster has changed.
     """
 
     about: str

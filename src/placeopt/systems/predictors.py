@@ -2,7 +2,7 @@
 Predictors of systems, fitted to a user's table and applied to jobs.
 
 A table is a list of rows, column -> text. ``fit(rows, source=, licence=)`` returns a fitted record.
-``estimates(model, row, job, cluster)`` returns an `Estimate` for each option of the job; ``row`` is about its profile.
+``estimates(model, row, options, cluster)`` returns an `Estimate` for each option of jobs of the profile of ``row``.
 """
 
 from __future__ import annotations

@@ -35,6 +35,11 @@ class Tree(Record):
     right: tuple[int, ...]
     value: tuple[float, ...]
 
+    @property
+    def held_out(self) -> str:
+        """The error by cross-validation, as text."""
+        return f"root mean square log error of rows left out {self.rmsle:.3f}"
+
     def predict(self, x: np.ndarray) -> np.ndarray:
         """Shape (n,) of rows ``x``, (n, features)."""
         feature, threshold = np.array(self.feature), np.array(self.threshold)
