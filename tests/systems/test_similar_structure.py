@@ -5,8 +5,9 @@ import pytest
 from placeopt import BadInput
 from placeopt.build import instance, job
 from placeopt.model import Instance
-from placeopt.systems.genie import distance, genie_runs, genie_structures
+from placeopt.systems.genie import genie_runs, genie_structures
 from placeopt.systems.predictors import applied, fit_predictor
+from placeopt.systems.similar import distance
 
 Rows = list[dict[str, str]]
 
@@ -109,3 +110,34 @@ def test_structures_that_cannot_be_are_refused() -> None:
         predicted(CNN + RNN, {"profile": "bert"})
     with pytest.raises(BadInput, match="no feature in common: gemm, and conv"):
         distance({"gemm": 1}, {"conv": 1})
+
+
+def test_jobs_that_were_never_measured_slow_others_as_similar_ones_do() -> None:
+    """
+    SC'17 4.2: d has the features of a, 1000 thousandths slower beside a or b, and slows these as a does.
+
+    e states none: it is as the mean of a, b and c, beside a (1000 + 1000 + 0) / 3; beside its like as all nine.
+    """
+    ratios = {"a": (0.5, 0.8, 1.0), "b": (0.5, 0.8, 1.0), "c": (1.0, 1.0, 1.0)}
+    layers = {"a": "10", "b": "4", "c": "1"}
+    rows = [
+        {"profile": one, "beside": other, "ratio": str(ratio), "conv": layers[one]}
+        for one, every in ratios.items()
+        for other, ratio in zip("abc", every, strict=True)
+    ]
+    model = fit_predictor("sc17-pairs", rows, source="made up")
+    round_ = instance(1, [job(name, gpus=1, profile=name) for name in "bde"])
+    made, jobs = applied("sc17-pairs", model, [{"profile": "d", "conv": "9"}], round_)
+    assert isinstance(made, Instance)
+    assert jobs == 3
+    found = {(one.profile, one.beside): one.gpu_thousandths for one in made.slowdowns}
+    assert [found.get(("d", other), 0) for other in "abcd"] == [1000, 250, 0, 1000]
+    assert [found.get((other, "d"), 0) for other in "abce"] == [1000, 1000, 0, 667]
+    assert [found.get(("e", other), 0) for other in "abcde"] == [667, 167, 0, 667, 278]
+    assert [found.get((other, "e"), 0) for other in "abc"] == [417, 417, 0]
+    assert model.held_out.startswith("mean error on jobs left out: ")
+    with pytest.raises(BadInput, match="'a': features differ"):
+        fit_predictor("sc17-pairs", [*rows, {**rows[0], "conv": "11"}], source="made up")
+    alone = [{"profile": "a", "beside": "a", "ratio": str(0.5 + n / 10)} for n in range(5)]
+    with pytest.raises(BadInput, match="expected at least 5"):
+        fit_predictor("sc17-pairs", alone, source="made up")

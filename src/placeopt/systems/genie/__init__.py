@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from placeopt.systems.genie.scenarios import genie_runs as genie_runs
     from placeopt.systems.genie.scenarios import genie_structures as genie_structures
     from placeopt.systems.genie.scenarios import genie_tasks as genie_tasks
-    from placeopt.systems.genie.similar import distance as distance
     from placeopt.systems.genie.step import StepModel as StepModel
     from placeopt.systems.genie.step import fit_step as fit_step
 

@@ -11,8 +11,9 @@ from placeopt.predict import Fitted, Provenance, relative_errors
 from placeopt.scheduling.estimate import Estimate
 from placeopt.scheduling.predictions import PROFILE, Row
 from placeopt.systems.genie.rate import LEAST_RATE, ProfiledRun, RateModel, fit_rate
-from placeopt.systems.genie.similar import Unseen, adopted, most_similar, unseen_errors
+from placeopt.systems.genie.unseen import Unseen, adopted, unseen_errors
 from placeopt.systems.predictors import number_in
+from placeopt.systems.similar import most_similar
 
 MILLI = 1000
 RUN = (PROFILE, "nodes", "gpus", "batch", "rate")
