@@ -35,11 +35,6 @@ class Tree(Record):
     right: tuple[int, ...]
     value: tuple[float, ...]
 
-    @property
-    def held_out(self) -> str:
-        """The error by cross-validation, as text."""
-        return f"root mean square log error of rows left out {self.rmsle:.3f}"
-
     def predict(self, x: np.ndarray) -> np.ndarray:
         """Shape (n,) of rows ``x``, (n, features)."""
         feature, threshold = np.array(self.feature), np.array(self.threshold)
@@ -74,6 +69,11 @@ class Regressor(Fitted):
     least: float
     most: float
     """Range of the target in the data; predictions are clipped to it."""
+
+    @property
+    def held_out(self) -> str:
+        """The error by cross-validation, as text."""
+        return f"root mean square log error of rows left out {self.rmsle:.3f}"
 
     def predict(self, rows: Sequence[Mapping[str, float]]) -> np.ndarray:
         """Shape (n,): the target for ``n`` rows of features; raises ``BadInput`` where one is missing or negative."""

@@ -62,7 +62,7 @@ def slowdowns(model: PairModel, rows: Sequence[Row], profiles: Sequence[str]) ->
         for name in new
         if (row := by_profile.get(name)) is not None
     }
-    stand_ins = {name: (name,) for name in model.structures}
+    stand_ins: dict[str, tuple[str, ...]] = {name: (name,) for name in model.structures}
     stand_ins |= {name: _stand_ins(stated.get(name, {}), model.structures) for name in new}
     excess = {(one.profile, one.beside): one.gpu_thousandths for one in model.slowdowns}
     found = (
