@@ -29,7 +29,7 @@ Horus and service of SODA (whose trials of cores err by a standard deviation of 
 measured of a job that ends corrects those of its model that have not started; Horus's jobs have no model in common, and
 SODA's services are profiled before. GENIE's formula errs by shape, most for recurrent models, so that shapes change
 places; an error that all shapes of a model share leaves their order. SODA's trials take 60 s each, but for `perfect`.
-Means of up to five seeds with the half width of Student's interval of 95 %."""
+Means of five seeds with the half width of Student's interval of 95 %."""
 
 
 def figure_table(results: Results, *, main: bool = False) -> Table:
