@@ -6,11 +6,13 @@ import subprocess
 import time
 from collections.abc import Callable, Iterable, Sequence
 from functools import cache, partial
+from itertools import product
 from pathlib import Path
 
 from placeopt import BadInput, Unsupported
 from placeopt.parallel import run_parallel
 from placeopt.simulation import simulate, summarise
+from placeopt_papers.estimates import beliefs
 from placeopt_papers.figures import figures, orders
 from placeopt_papers.measures import allocated, measure_all
 from placeopt_papers.one_at_a_time.protocol import OneAtATime
@@ -29,7 +31,7 @@ VARIED_SEEDS = 2
 @cache
 def needed_measures() -> dict[tuple[str, str, str], set[str]]:
     """
-    Return (setting, policy, constant) -> the measures that figures, orders and the comparison with ours need.
+    Return (setting, policy, constant) -> the measures that figures, orders, estimates and our comparison need.
 
     An empty constant: as all constants stand; else with that one multiplied by each of ``FACTORS``.
     """
@@ -41,6 +43,9 @@ def needed_measures() -> dict[tuple[str, str, str], set[str]]:
     for order in orders():
         for policy in (policy for rank in order.ranks for policy in rank):
             needed.setdefault((order.setting, policy, ""), set()).add(order.measure)
+    for row in beliefs():
+        for setting, policy in product(filter(None, row.settings), row.policies):
+            needed.setdefault((setting, policy, ""), set()).add(row.measure)
     for one in settings().values():
         for policy in (one.system, OWN) if one.system else ():
             needed.setdefault((one.name, policy, ""), set()).update(one.beside)

@@ -10,6 +10,7 @@ from placeopt import BadInput
 from placeopt.benchmark.table import Table, Value, markdown_table
 from placeopt.readable import amount
 from placeopt.simulation import Interval, paired_interval, t_interval
+from placeopt_papers.estimates import beliefs
 from placeopt_papers.figures import KINDS, Figure, Order, figures, notes, orders
 from placeopt_papers.measures import MEASURES
 from placeopt_papers.results import Results
@@ -18,8 +19,17 @@ from placeopt_papers.settings import PAPERS, settings
 
 BEGIN, END = "<!-- begin: python -m placeopt_papers tables -->", "<!-- end -->"
 """Around what the page has of `block`."""
-RIGHT = ("theirs", "ours", "ratio", "half", "as it is", "double", "system's", "difference")
+ESTIMATES = ("perfect", "predicted", "then measured", "twice wrong", "twice wrong, then measured")
+RIGHT = ("theirs", "ours", "ratio", "half", "as it is", "double", "system's", "difference", *ESTIMATES)
 NOTHING = 1e-9
+ABOUT_ESTIMATES = """\
+What policies believe, and what is true stays: `perfect`; `predicted` by GENIE's eq. 4 to 8, by Horus's regressor, by
+SODA's trials and profiles; `twice wrong`: twice or half the truth, drawn by the seed for each model of GENIE, job of
+Horus and service of SODA (whose trials of cores err by a standard deviation of log 2). `then measured`: what is
+measured of a job that ends corrects those of its model that have not started; Horus's jobs have no model in common, and
+SODA's services are profiled before. GENIE's formula errs by shape, most for recurrent models, so that shapes change
+places; an error that all shapes of a model share leaves their order. SODA's trials take 60 s each, but for `perfect`.
+Means of five seeds with the half width of Student's interval of 95 %."""
 
 
 def figure_table(results: Results, *, main: bool = False) -> Table:
@@ -95,6 +105,19 @@ def own_table(results: Results) -> Table:
     return Table("own", f"`{OWN}` beside the papers' own systems", columns, tuple(rows))
 
 
+def estimate_table(results: Results) -> Table:
+    """Return a row per policy and measure that is simulated under perfect, predicted and twice wrong estimates."""
+    rows: list[tuple[Value, ...]] = []
+    for one in beliefs():
+        for policy in one.policies:
+            found = [results.values(name, policy, one.measure) if name else None for name in one.settings]
+            measure = MEASURES[one.measure]
+            what = f"{measure.title}, {measure.unit}".removesuffix(", ")
+            rows.append((one.perfect, what, policy, *(_with_half(values) if values else None for values in found)))
+    columns = ("setting", "what", "policy", *ESTIMATES)
+    return Table("estimates", "Under perfect, predicted and twice wrong estimates", columns, tuple(rows))
+
+
 def compare(mine: list[float], theirs: list[float], *, more: bool) -> tuple[str, str]:
     """Return the paired difference with its interval of 95 %, and if ours is ``better``, ``worse`` or a ``tie``."""
     interval = paired_interval(mine, theirs)
@@ -110,8 +133,8 @@ def compare(mine: list[float], theirs: list[float], *, more: bool) -> tuple[str,
 
 
 def block(results: Results) -> str:
-    """Return what the page has between its markers: the main figures, and ours beside the papers' systems."""
-    own = own_table(results)
+    """Return what the page has between its markers: the main figures, ours beside the papers' systems, estimates."""
+    own, told = own_table(results), estimate_table(results)
     count = Counter(row[-1] for row in own.rows)
     worse = "; ".join(f"{row[0]} ({row[1]})" for row in own.rows if row[-1] == "worse")
     standing = (
@@ -119,8 +142,9 @@ def block(results: Results) -> str:
         f"{count['worse']}{': ' if worse else ''}{worse}."
     )
     kinds = "".join(f"- `{kind}`: {words}.\n" for kind, words in KINDS.items())
+    believed = f"## {told.title}\n\n{ABOUT_ESTIMATES}\n\n{markdown(told)}"
     main = markdown(figure_table(results, main=True))
-    return f"{BEGIN}\n\n{main}\n{kinds}\n## {own.title}\n\n{standing}\n\n{markdown(own)}\n{END}"
+    return f"{BEGIN}\n\n{main}\n{kinds}\n## {own.title}\n\n{standing}\n\n{markdown(own)}\n{believed}\n{END}"
 
 
 def with_block(page: str, made: str) -> str:

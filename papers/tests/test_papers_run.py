@@ -10,6 +10,7 @@ from helpers.scenarios import policy, scenario, timed
 from placeopt import BadInput, read_scenario
 from placeopt.simulation import Scenario, simulate, summarise
 from placeopt_papers.__main__ import main
+from placeopt_papers.estimates import beliefs
 from placeopt_papers.figures import figures, orders
 from placeopt_papers.measures import MEASURES, measure_all
 from placeopt_papers.one_at_a_time.protocol import OneAtATime
@@ -129,8 +130,25 @@ def test_the_data_fit_together() -> None:
     for order in orders():
         assert order.setting in settings()
         assert order.measure in MEASURES
+    for row in beliefs():
+        assert set(filter(None, row.settings)) <= set(settings())
+        assert row.measure in MEASURES
     for setting in settings().values():
         assert set(setting.beside) <= set(MEASURES)
+
+
+def test_beliefs_differ_and_what_is_true_does_not() -> None:
+    """Twice or half the truth, alike for all tasks of a model, and what is measured corrects them."""
+    plain, twice = (settings()[name].make(1) for name in ("genie-5", "genie-5-twice-measured"))
+    assert isinstance(plain, Scenario)
+    assert isinstance(twice, Scenario)
+    assert [one.job for one in twice.arrivals] == [one.job for one in plain.arrivals]
+    assert (plain.physics.telemetry, twice.physics.telemetry) == (False, True)
+    factors: dict[str | None, set[float]] = {}
+    for one in twice.arrivals:
+        for option, seen in zip(one.job.options, one.seen.options, strict=True):
+            factors.setdefault(one.job.profile, set()).add(round((seen.latency_ms or 0) / (option.latency_ms or 1), 1))
+    assert {frozenset(found) for found in factors.values()} == {frozenset({0.5}), frozenset({2.0})}
 
 
 @pytest.mark.parametrize("cell", AGAIN, ids=lambda cell: f"{cell.setting}-{cell.policy}")

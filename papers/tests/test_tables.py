@@ -12,7 +12,7 @@ from placeopt_papers import tables
 from placeopt_papers.__main__ import main
 from placeopt_papers.figures import Figure, Order, figures
 from placeopt_papers.results import Cell, Results, Row
-from placeopt_papers.tables import BEGIN, END, compare, judge_order, own_table, with_block
+from placeopt_papers.tables import BEGIN, END, compare, estimate_table, judge_order, own_table, with_block
 
 PLAIN = replace(figures()[0], theirs=None, said="-", settings=("one",), policies=("mine",), over=(), constants=())
 
@@ -42,6 +42,18 @@ def test_values_are_of_the_seeds_that_all_compared_have() -> None:
     assert runs.values("s", "a", "wait_s", ("c",)) is runs.values("s", "c", "wait_s") is None
     assert runs.values("s", "a", "slowdown") is None
     assert figure("ratio", "wait_s", "a", "b", "s").ours(runs) == [0.25, 0.4]
+
+
+def test_beliefs_stand_beside_each_other() -> None:
+    """A row for each policy: the means under each of the settings; nothing where none is named, or was run."""
+    runs = Results(
+        [
+            *rows("horus-w-large", "makespan_min", horus=(3.0, 5.0)),
+            *rows("horus-w-large-twice", "makespan_min", horus=(6.0, 6.0)),
+        ]
+    )
+    row = next(row for row in estimate_table(runs).rows if row[0] == "horus-w-large" and row[2] == "horus")
+    assert row == ("horus-w-large", "makespan, min", "horus", "4 ± 12.7", None, None, "6 ± 0", None)
 
 
 def test_forms_of_one_setting() -> None:

@@ -13,7 +13,7 @@ from placeopt.build import instance, job, machine, running
 from placeopt.model import Instance, Job, JobOrigin, Origin
 from placeopt.scheduling import LiveScheduler, Prometheus, TelemetryFile, Usage, named_policy
 
-UTILISATION, MEMORY = "gpu_utilisation_percent", "gpu_memory_mib"
+UTILISATION, MEMORY, RATE = "gpu_utilisation_percent", "gpu_memory_mib", "rate_milli"
 
 
 class Stated:
@@ -46,7 +46,7 @@ def test_a_file_is_read_anew_each_time(tmp_path: Path) -> None:
         TelemetryFile(str(path))
     path.write_text(json.dumps({UTILISATION: {"a": 43.5, "b": "x", "c": -1, "d": True}}))
     telemetry = TelemetryFile(str(path))
-    assert telemetry.read() == Usage({UTILISATION: {"a": 43.5}, MEMORY: {}})
+    assert telemetry.read() == Usage({UTILISATION: {"a": 43.5}, MEMORY: {}, RATE: {}})
     for text in ("[1]", "{", '{"gpu_memory_mib": 3}', "\xff"):
         path.write_text(text, encoding="latin-1")
         found = telemetry.read()

@@ -21,6 +21,7 @@ from placeopt.simulation import (
     simulate,
     summarise,
     with_actual_estimates,
+    with_drawn_errors,
     with_scaled_errors,
     without_utilisation,
 )
@@ -218,6 +219,28 @@ def test_errors_are_scaled_by_their_logarithm() -> None:
         with_scaled_errors(bare, -1)
 
 
+def test_drawn_errors_are_of_all_jobs_of_a_profile() -> None:
+    """
+    Twice or half: a time of 1,000 ms is 2,000 or 500, at half or twice the rate; both occur over eight profiles.
+
+    Utilisation of 60 ends at 100; fields that are not asked for, and what is true, stay.
+    """
+    made = option("one", run_time_ms=1_000, rate_milli=400, gpu_utilisation_percent=60)
+    jobs = [Arrival(job=job(f"j{i}", profile=f"p{i % 8}", options=(made,))) for i in range(16)]
+    told = with_drawn_errors(scenario(jobs), 2, 7)
+    seen = [one.seen.options[0] for one in told.arrivals]
+    found = [(one.run_time_ms, one.rate_milli, one.demand.gpu_utilisation_percent) for one in seen]
+    assert set(found) == {(2_000, 200, 100), (500, 800, 30)}
+    assert found[:8] == found[8:]
+    assert [one.job for one in told.arrivals] == [one.job for one in jobs]
+    assert told == with_drawn_errors(scenario(jobs), 2, 7) != with_drawn_errors(scenario(jobs), 2, 8)
+    alone = with_drawn_errors(scenario(jobs), 2, 7, ["rate_milli"]).arrivals[0].seen.options[0]
+    assert (alone.run_time_ms, alone.demand.gpu_utilisation_percent) == (1_000, 60)
+    for factor, fields in ((0.5, ()), (2, ("nix",))):
+        with pytest.raises(BadInput, match="expected 1 to 10, and fields of Estimate"):
+            with_drawn_errors(scenario(jobs), factor, 7, fields)
+
+
 def test_estimates_are_refused_that_belong_to_no_option_or_understate_a_service() -> None:
     """With the field's place."""
     with pytest.raises(ValidationError, match="estimates: 2, but the job has 1 options"):
@@ -234,6 +257,11 @@ def test_errors_of_profiles_and_of_trials_are_scaled() -> None:
         update={"endpoints": (Endpoint(id="e", gpu=gpu, latency_target_ms=1_000, load=load, until_ms=10),)}
     )
     every = policy("best-fit", replicas={"rule": "follow", "load_percent": 100})
+    drawn = with_drawn_errors(
+        made.model_copy(update={"physics": made.physics.model_copy(update={"core_trial_ms": 1})}), 2, 0
+    )
+    assert drawn.endpoints[0].gpu.profiled_rate_milli in (500, 2_000)
+    assert drawn.physics.core_trial_noise_thousandths == 693
     for factor, wanted, noise in ((0, 8, 0), (1, 4, 20), (2, 2, 40)):
         told = with_scaled_errors(made, factor)
         assert sum(job.service for job in simulate(told, every).jobs) == wanted

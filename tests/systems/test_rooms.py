@@ -165,6 +165,7 @@ def test_utilisation_is_learned_from_any_features() -> None:
     assert jobs == 2
     assert isinstance(made, Instance)
     assert [one.options[0].demand.gpu_utilisation_percent for one in made.jobs] == [20, 80]
+    assert fitted.held_out.startswith("root mean square log error of rows left out 0.")
 
 
 def test_pairs_become_slowdowns() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,7 +11,7 @@ from placeopt.errors import BadInput
 from placeopt.model import Slowdown
 from placeopt.model.policy import SlowdownCurve
 from placeopt.predict.fitted import Fitted, predicted_out_of_fold, relative_errors
-from placeopt.predict.measured import Measured
+from placeopt.predict.measured import Measured, Pair
 
 Floats = NDArray[np.float64]
 MOST_THOUSANDTHS = 1_000_000
@@ -53,36 +53,52 @@ def fit_interference(name: str, measured: Measured, *, folds: int = 5) -> Interf
     BadInput
         If there are fewer pairs than folds.
     """
-    times: dict[tuple[str, str], list[float]] = {}
-    for pair in measured.pairs:
-        times.setdefault((pair.profile, pair.beside), []).append(pair.stretch)
-    if len(times) < folds:
-        raise BadInput(f"pairs: {len(times)} different ones; expected at least {folds}, one for each fold")
-    profiles = sorted({name for key in times for name in key})
-    j, k = (np.array([profiles.index(key[side]) for key in times]) for side in (0, 1))
-    stretch = np.array([float(np.mean(values)) for values in times.values()])
+    profiles, j, k, stretch = _sides(measured.pairs)
+    if len(stretch) < folds:
+        raise BadInput(f"pairs: {len(stretch)} different ones; expected at least {folds}, one for each fold")
 
-    def fit(rows: np.ndarray) -> np.ndarray:
-        """Return 1 + e of all pairs, shape (profiles, profiles): of least norm, so unmeasured pairs stay moderate."""
-        each = np.eye(len(profiles))
-        factors = np.hstack([each[j[rows]], each[k[rows]]])
-        sensitivity, pressure = np.linalg.lstsq(factors, np.log(stretch[rows]), rcond=None)[0].reshape(2, -1)
-        found: np.ndarray = np.maximum(1.0, np.exp(sensitivity[:, None] + pressure[None, :]))
+    def predict(fitted: NDArray[np.bool_], left: NDArray[np.bool_]) -> Floats:
+        found: Floats = _table(len(profiles), j[fitted], k[fitted], stretch[fitted])[j[left], k[left]]
         return found
 
-    predicted = predicted_out_of_fold(len(stretch), folds, lambda fitted, left: fit(fitted)[j[left], k[left]])
-    table = fit(np.ones(len(stretch), dtype=bool))
-    table[j, k] = stretch
-    excess = np.rint(1000 * (table - 1)).astype(np.int64).clip(max=MOST_THOUSANDTHS)
     return InterferenceModel(
         name=name,
         provenance=measured.provenance,
-        errors=relative_errors(predicted, stretch),
-        slowdowns=tuple(
-            Slowdown(profile=profiles[a], beside=profiles[b], gpu_thousandths=int(excess[a, b]))
-            for a, b in np.argwhere(excess).tolist()
-        ),
+        errors=relative_errors(predicted_out_of_fold(len(stretch), folds, predict), stretch),
+        slowdowns=slowdowns_of(measured.pairs),
     )
+
+
+def slowdowns_of(pairs: Sequence[Pair]) -> tuple[Slowdown, ...]:
+    """Return the slowdowns of all pairs of the profiles in some measured ones, as `fit_interference` fits them."""
+    profiles, j, k, stretch = _sides(pairs)
+    table = _table(len(profiles), j, k, stretch)
+    table[j, k] = stretch
+    excess = np.rint(1000 * (table - 1)).astype(np.int64).clip(max=MOST_THOUSANDTHS)
+    return tuple(
+        Slowdown(profile=profiles[a], beside=profiles[b], gpu_thousandths=int(excess[a, b]))
+        for a, b in np.argwhere(excess).tolist()
+    )
+
+
+def _sides(pairs: Sequence[Pair]) -> tuple[list[str], NDArray[np.int64], NDArray[np.int64], Floats]:
+    """Return the profiles, and of each different pair both as indices of these, and its mean stretch."""
+    times: dict[tuple[str, str], list[float]] = {}
+    for pair in pairs:
+        times.setdefault((pair.profile, pair.beside), []).append(pair.stretch)
+    profiles = sorted({name for key in times for name in key})
+    index = {name: number for number, name in enumerate(profiles)}
+    j, k = (np.array([index[key[side]] for key in times]) for side in (0, 1))
+    return profiles, j, k, np.array([float(np.mean(values)) for values in times.values()])
+
+
+def _table(count: int, j: NDArray[np.int64], k: NDArray[np.int64], stretch: Floats) -> Floats:
+    """Return 1 + e of all pairs, shape (profiles, profiles): of least norm, so unmeasured pairs stay moderate."""
+    each = np.eye(count)
+    factors = np.hstack([each[j], each[k]])
+    sensitivity, pressure = np.linalg.lstsq(factors, np.log(stretch), rcond=None)[0].reshape(2, -1)
+    found: Floats = np.maximum(1.0, np.exp(sensitivity[:, None] + pressure[None, :]))
+    return found
 
 
 class CurveModel(Fitted):

@@ -46,6 +46,11 @@ class Fitted(Record):
     errors: Errors
     """Errors on the rows of the fit, unless the model states otherwise."""
 
+    @property
+    def held_out(self) -> str:
+        """What else was measured on rows that were left out of the fit, as text; empty: nothing."""
+        return ""
+
 
 def relative_errors(predicted: Sequence[float] | np.ndarray, measured: Sequence[float] | np.ndarray) -> Errors:
     """

@@ -8,7 +8,6 @@ from collections.abc import Iterable
 from placeopt.model import Instance, Job, Placement, Plan
 from placeopt.scheduling.placement_amounts import amounts_of, workers_of
 from placeopt.scheduling.policy import Scheduling
-from placeopt.scheduling.predictions import predicts
 from placeopt.solving.held_room import held_for
 
 HELD_ROOM = "hold_after: held room"
@@ -16,7 +15,7 @@ WHOLE_GPU = 1000
 """GPU-milli of a GPU of one's own."""
 
 
-def fired(scheduling: Scheduling, now: Instance, plan: Plan, *, stated: Iterable[Job] = ()) -> Counter[str]:
+def fired(scheduling: Scheduling, now: Instance, plan: Plan) -> Counter[str]:
     """
     Return how often each mechanism acted in a round.
 
@@ -28,8 +27,6 @@ def fired(scheduling: Scheduling, now: Instance, plan: Plan, *, stated: Iterable
         The round, under the policy of rounds.
     plan
         What was decided.
-    stated
-        The jobs as the host states them.
 
     Returns
     -------
@@ -47,7 +44,6 @@ def fired(scheduling: Scheduling, now: Instance, plan: Plan, *, stated: Iterable
         {
             f"method {scheduling.method}: placed": len(started),
             f"choice {scheduling.choice.rule}: settled": sum(len(jobs[one.job].options) > 1 for one in started),
-            "predictions: believed": _believed(scheduling, now, stated, started),
             "gang: placed": sum(workers_of(placement) > 1 for placement in started),
             "share: placed": sum(_is_share(placement) for placement in started),
             f"{stops}: stopped": len(plan.preempted),
@@ -74,14 +70,6 @@ def _rules_of_changes(scheduling: Scheduling) -> tuple[str, str]:
 
 def _parts_of(scheduling: Scheduling) -> str:
     return "policy.queues" if scheduling.divides is None else f"divides {scheduling.divides.rule}"
-
-
-def _believed(scheduling: Scheduling, now: Instance, stated: Iterable[Job], started: Iterable[Placement]) -> int:
-    """Return how many of the jobs that start are predicted to be others than they are stated to be."""
-    if not scheduling.predictions:
-        return 0
-    believes, names = predicts(scheduling, now.cluster), {placement.job for placement in started}
-    return sum(believes(job) is not job for job in stated if job.id in names)
 
 
 def _is_share(placement: Placement) -> bool:

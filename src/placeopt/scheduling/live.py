@@ -18,6 +18,7 @@ from placeopt.scheduling.live_queue import LiveQueue, of_alike_workers, submitte
 from placeopt.scheduling.live_rounds import LiveRounds
 from placeopt.scheduling.placement_amounts import Amounts
 from placeopt.scheduling.policy import Scheduling
+from placeopt.scheduling.predictions import Beliefs
 from placeopt.scheduling.setting import Setting
 from placeopt.scheduling.telemetry import Measured, Telemetry, Usage
 
@@ -101,10 +102,10 @@ class LiveScheduler:
         overcommits: bool = True,
     ) -> None:
         refuse_unread(scheduling, telemetry)
-        self._telemetry, self._measured = telemetry, Measured()
+        self._beliefs, self._telemetry, self._measured = Beliefs(scheduling), telemetry, Measured()
         self.usage = Usage()
         """What was measured with the last reading."""
-        self._engine, self._given = engine, scheduling
+        self._engine, self._given = engine, scheduling.model_copy(update={"predictions": ()})
         self._restart_ms, self._overcommits = restart_ms, overcommits
         self._live: LiveRounds | LiveQueue | None = None
         self._scheduling = scheduling
@@ -140,12 +141,14 @@ class LiveScheduler:
         return setting_of(now, self._restart_ms, overcommits=self._overcommits)
 
     def follow(self, now: Instance) -> None:
-        """Take a reading, and what is measured beside it."""
+        """Take a reading: with what is predicted of its jobs, corrected by what is measured beside it."""
         self.fired.clear()
+        stated, now = now.jobs, self._beliefs.believed(now)
+        self.fired["predictions: believed"] = sum(map(operator.ne, stated, now.jobs))
         if self._telemetry is not None:
             self.usage = self._telemetry.read()
-            read, now = now, self._measured.correct(now, self.usage)
-            self.fired["telemetry: corrected"] = sum(map(operator.ne, read.jobs, now.jobs))
+            predicted, now = now.jobs, self._measured.correct(now, self.usage)
+            self.fired["telemetry: corrected"] = sum(map(operator.ne, predicted, now.jobs))
         setting = self._setting(now)
         scheduling = scheduling_in(self._given, setting)
         if scheduling.rounds != "whole":
@@ -168,8 +171,7 @@ class LiveScheduler:
         if isinstance(live, LiveQueue):
             live.usage = self.usage
         plan = live.decide(time_limit_s, cancel, waiting_only=waiting_only, deterministic=deterministic)
-        stated = () if self.before is None else self.before.jobs
-        self.fired += fired(self._scheduling, live.snapshot, plan, stated=stated) + live.fired
+        self.fired += fired(self._scheduling, live.snapshot, plan) + live.fired
         return plan
 
     def _begin(self, setting: Setting, now: Instance) -> None:

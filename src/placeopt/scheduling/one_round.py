@@ -57,7 +57,7 @@ def plan_round(
     own, decided = scheduling_in(scheduling, setting_of(instance)), None
     policy, method = own.policy, own.method
     asked = round_under(own, instance) if own.rounds == "whole" else instance
-    if own.rounds != "whole" or (asked.jobs, asked.holds) != (instance.jobs, instance.holds):
+    if own.rounds != "whole" or own.predictions or (asked.jobs, asked.holds) != (instance.jobs, instance.holds):
         cancelled = threading.Event() if cancel is None else cancel
         with Engine() as engine:
             live = LiveScheduler(engine, scheduling)

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import reduce
+from functools import lru_cache, reduce
 from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Any
 
 from placeopt.errors import BadArgument, BadInput
-from placeopt.model import Cluster, Job
+from placeopt.model import Cluster, Instance, Job, Option
 from placeopt.model.base import Id, Record
 from placeopt.scheduling.estimate import Estimate, believed
 from placeopt.scheduling.systems import Predictor, load_systems
@@ -20,6 +20,8 @@ Row = Mapping[str, str]
 Estimates = Callable[[Job], tuple[Estimate, ...]]
 PROFILE = "profile"
 """Column that names the profile of the jobs that a row is about."""
+KEPT = 100_000
+"""Most predictions that are kept, by profile and options: more than the kinds of jobs that wait in a round."""
 
 
 class Prediction(Record):
@@ -57,12 +59,20 @@ def rows_by_profile(rows: Sequence[Row]) -> dict[str, Row]:
 
 
 def estimates_by(predictor: Predictor, model: object, rows: Sequence[Row], cluster: Cluster) -> Estimates:
-    """Return what predicts the options of a job; jobs of profiles without a row have no estimates."""
+    """
+    Return what predicts the options of a job; jobs of profiles without a row have no estimates.
+
+    Jobs of one profile and with equal options are predicted once, however many rounds they wait.
+    """
     by_profile, predict = rows_by_profile(rows), resolve_name(predictor.estimates)
 
+    @lru_cache(maxsize=KEPT)
+    def predicted(profile: str, options: tuple[Option, ...]) -> tuple[Estimate, ...]:
+        row = by_profile.get(profile)
+        return () if row is None else tuple(predict(model, row, options, cluster))
+
     def estimates(job: Job) -> tuple[Estimate, ...]:
-        row = by_profile.get(job.profile or "")
-        return () if row is None else predict(model, row, job, cluster)
+        return predicted(job.profile, job.options) if job.profile is not None else ()
 
     return estimates
 
@@ -75,6 +85,30 @@ def predicts(scheduling: Scheduling, cluster: Cluster) -> Callable[[Job], Job]:
     """
     every = [_of(one, cluster) for one in scheduling.predictions]
     return lambda job: reduce(lambda seen, estimates: believed(seen, estimates(seen)), every, job)
+
+
+class Beliefs:
+    """What a policy predicts of the jobs of one cluster's readings: once for as long as the cluster stays as it is."""
+
+    def __init__(self, scheduling: Scheduling) -> None:
+        self._scheduling = scheduling
+        self._on: tuple[Cluster, Callable[[Job], Job]] | None = None
+
+    def believed(self, now: Instance) -> Instance:
+        """Return a reading with jobs as they are believed to be; what runs keeps the memory that it holds."""
+        if not self._scheduling.predictions:
+            return now
+        if self._on is None or self._on[0] != now.cluster:
+            self._on = now.cluster, predicts(self._scheduling, now.cluster)
+        running, believes = {held.job for held in now.running}, self._on[1]
+        jobs = (_with_memory_of(job, believes(job)) if job.id in running else believes(job) for job in now.jobs)
+        return now.model_copy(update={"jobs": tuple(jobs)})
+
+
+def _with_memory_of(held: Job, job: Job) -> Job:
+    """Return a job with the GPU memory that its options have in another record of it."""
+    kept = [Estimate(gpu_memory_mib=option.demand.gpu_memory_mib) for option in held.options]
+    return believed(job, kept)
 
 
 def _of(prediction: Prediction, cluster: Cluster) -> Estimates:

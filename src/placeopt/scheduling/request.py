@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterable
 from placeopt.model import Cluster, Job, Option
 from placeopt.model.base import MAX_VALUE
 from placeopt.scheduling.policy import Scheduling
-from placeopt.scheduling.predictions import predicts
 from placeopt.scheduling.resource_estimator import best_option
 from placeopt.scheduling.rules import OPTION_CHOICES
 
@@ -16,13 +15,11 @@ VALUE_OF_MS = 10**11
 
 
 def requests(scheduling: Scheduling, cluster: Cluster) -> Callable[[Job], Job]:
-    """Return what makes a job as a policy requests it: by its ``predictions``, ``choice`` and ``worth``."""
-    believes = predicts(scheduling, cluster)
+    """Return what makes a job, as a policy believes it to be, as it requests it: by its ``choice`` and ``worth``."""
     choice = OPTION_CHOICES[scheduling.choice]
     score = None if choice is None else choice(cluster)
 
     def requested(job: Job) -> Job:
-        job = believes(job)
         if score is not None and len(job.options) > 1:
             job = job.model_copy(update={"options": (best_option(job.options, score),)})
         if scheduling.worth == "rate":

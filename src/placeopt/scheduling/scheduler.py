@@ -23,6 +23,7 @@ from placeopt.scheduling.predictions import predicts
 from placeopt.scheduling.request import requests
 from placeopt.scheduling.resource_estimator import ResourceEstimator
 from placeopt.scheduling.setting import ArrivingJob, Setting
+from placeopt.scheduling.telemetry import Measured
 from placeopt.solving.held_room import held_for
 from placeopt.solving.methods import method_of
 from placeopt.solving.params import SolveParams
@@ -67,8 +68,10 @@ class Scheduler(ABC):
         rule = scheduling.policy.postpone.rule
         self._reads_run_times = rule == "lookahead" or uses_allowances(scheduling)
         self._judges_utility = rule == "utility"
-        self.believes = predicts(scheduling, setting.cluster)
-        """Returns a job as the policy believes it to be."""
+        self.predicted = predicts(scheduling, setting.cluster)
+        """Returns a job as the policy predicts it, before anything is measured."""
+        self.measured: Measured | None = None
+        """What was measured of earlier jobs; None: nothing is."""
         self._requested = requests(scheduling, setting.cluster)
         self._estimator = ResourceEstimator(setting, scheduling)
         self._profiles_count = bool(setting.beginning.slowdowns)
@@ -83,6 +86,11 @@ class Scheduler(ABC):
         begin = setting.beginning
         jobs = tuple(self.queued(self._estimator.of_running(job)) for job in begin.jobs)
         engine.load(begin.model_copy(update={"jobs": jobs, "policy": policy}))
+
+    def believes(self, job: Job) -> Job:
+        """Return a job as the policy believes it to be: as it is predicted, corrected by what was measured."""
+        job = self.predicted(job)
+        return job if self.measured is None else self.measured.corrected(job)
 
     def announce(self, arriving: ArrivingJob) -> None:
         """Learn of a job that may arrive from now on, or is changed."""

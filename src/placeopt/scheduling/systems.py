@@ -69,8 +69,11 @@ class Predictor:
     fit, model
         ``module:name`` of the function that fits it to rows of that table, and of the record that this returns.
     estimates
-        ``module:name`` of the function that predicts the options of a job from a row about its profile; empty: it
-        predicts how jobs slow each other.
+        ``module:name`` of the function that predicts the options of a job from a row about its profile. What it returns
+        depends on what was fitted, that row, the options and the cluster alone, which are all that it is given: it is
+        called once for all jobs of a profile with equal options, and again where the cluster has changed.
+    slowdowns
+        ``module:name`` of the function that predicts how jobs of profiles slow each other, in place of ``estimates``.
     """
 
     about: str
@@ -78,6 +81,7 @@ class Predictor:
     fit: str = ""
     model: str = ""
     estimates: str = ""
+    slowdowns: str = ""
 
 
 @dataclass(frozen=True)

@@ -11,10 +11,14 @@ from typing import Any, Protocol
 
 from placeopt.errors import BadInput
 from placeopt.model import Instance, Job
+from placeopt.scheduling.estimate import Estimate, believed
 
-UTILISATION, MEMORY = "gpu_utilisation_percent", "gpu_memory_mib"
-MEASURES = (UTILISATION, MEMORY)
-"""What may be measured of a job: mean utilisation of its GPUs, and the most memory that it holds on one of them."""
+UTILISATION, MEMORY, RATE = "gpu_utilisation_percent", "gpu_memory_mib", "rate_milli"
+MEASURES = (UTILISATION, MEMORY, RATE)
+"""
+What may be measured of a job: mean utilisation of its GPUs, the most memory that it holds on one of them, and the rate
+at which all of it goes on, in thousandths a second.
+"""
 Figures = Mapping[str, float]
 
 
@@ -30,7 +34,7 @@ class Usage:
     fault: str = ""
 
     def of(self, job: Job, measure: str) -> float | None:
-        """Return a measure of a job, of several workers the mean utilisation and the most memory; None: unknown."""
+        """Return a measure of a job, of several workers the mean utilisation, else the most; None: unknown."""
         figures = self.measured.get(measure, {})
         names = {job.id} | (job.origin.names if job.origin is not None else set())
         found = [figures[name] for name in sorted(names) if name in figures]
@@ -80,58 +84,93 @@ def is_figure(value: object) -> bool:
 
 
 NOISE_PERCENT = 10
-"""Changes of a utilisation up to this are noise: each one that counts makes a job another one to a scheduler."""
+"""Changes of a utilisation, or of a rate in percent of it, up to this are noise: others make a job another one."""
 
 
 class Measured:
     """What was measured of jobs while they ran: by it the estimates of later ones of their profile are corrected."""
 
     def __init__(self) -> None:
-        self._runs: dict[str, tuple[str | None, dict[str, float]]] = {}
-        """Running job -> its profile, and its measures: utilisation as it counts, the most memory."""
-        self._of_profile: dict[str, dict[str, float]] = {}
-        """The last measures of each profile."""
+        self._runs: dict[str, dict[str, float]] = {}
+        """Running job -> its measures: utilisation as it counts, the most memory, measured over estimated rate."""
+        self._of_kind: dict[Kind, dict[str, float]] = {}
+        """The last measures of jobs of a profile."""
+        self._speed: dict[tuple[Kind, str], float] = {}
+        """Measured over estimated rate in the option of a profile that ran last: shapes err by different factors."""
 
     def correct(self, now: Instance, usage: Usage) -> Instance:
         """
         Return a reading in which utilisation is as measured, of what runs and of waiting jobs of measured profiles.
 
-        Waiting jobs also ask for no less memory than jobs of their profile were seen to hold; what runs keeps what it
-        asked for, since it holds that.
+        Waiting jobs also ask for no less memory than jobs of their profile were seen to hold, and are as much faster or
+        slower than estimated as those were in the same option; what runs keeps what it asked for, since it holds that.
         """
-        running = {held.job for held in now.running}
-        for gone in self._runs.keys() - running:
-            del self._runs[gone]
-        jobs = tuple(self._noted(job, usage) if job.id in running else job for job in now.jobs)
-        return now.model_copy(
-            update={"jobs": tuple(job if job.id in running else self._corrected(job) for job in jobs)}
-        )
+        option = {held.job: held.option for held in now.running}
+        for gone in self._runs.keys() - option.keys():
+            self.forget(gone)
+        for job in now.jobs:
+            if job.id in option:
+                self.note(job, option[job.id], usage)
+        jobs = tuple(self._as_it_runs(job) if job.id in option else self.corrected(job) for job in now.jobs)
+        return now.model_copy(update={"jobs": jobs})
 
-    def _noted(self, job: Job, usage: Usage) -> Job:
-        """Take what is measured of a running job, and return it with its utilisation."""
-        _, figures = self._runs.setdefault(job.id, (job.profile, {}))
-        percent, mib = usage.of(job, UTILISATION), usage.of(job, MEMORY)
+    def note(self, job: Job, option: str, usage: Usage) -> bool:
+        """Take what is measured of a job that runs in an option; return whether that changes what others believe."""
+        figures = self._runs.setdefault(job.id, {})
+        before = dict(figures)
+        percent, mib, rate = (usage.of(job, measure) for measure in MEASURES)
+        estimated = job.option(option).rate_milli
         if percent is not None and abs(percent - figures.get(UTILISATION, -math.inf)) > NOISE_PERCENT:
             figures[UTILISATION] = percent
         if mib is not None:
             figures[MEMORY] = max(mib, figures.get(MEMORY, 0.0))
-        if job.profile is not None and figures:
-            self._of_profile[job.profile] = dict(figures)
-        return _with(job, {UTILISATION: figures[UTILISATION]}) if UTILISATION in figures else job
+        if rate and estimated and abs(rate / estimated / figures.get(RATE, math.inf) - 1) > NOISE_PERCENT / 100:
+            figures[RATE] = rate / estimated
+        kind = _kind(job)
+        if kind is None or figures == before:
+            return False
+        self._of_kind[kind] = {name: figures[name] for name in figures if name != RATE}
+        if RATE in figures:
+            self._speed[kind, option] = figures[RATE]
+        return True
 
-    def _corrected(self, job: Job) -> Job:
-        figures = self._of_profile.get(job.profile or "")
-        return job if figures is None else _with(job, figures)
+    def forget(self, job: str) -> None:
+        """Forget a job that runs no longer; what was measured of its profile stays."""
+        self._runs.pop(job, None)
+
+    def corrected(self, job: Job) -> Job:
+        """Return a waiting job as what was measured of its profile says."""
+        kind = _kind(job)
+        if kind is None or kind not in self._of_kind:
+            return job
+        speed = {option.id: self._speed[kind, option.id] for option in job.options if (kind, option.id) in self._speed}
+        return _with(job, self._of_kind[kind], speed)
+
+    def _as_it_runs(self, job: Job) -> Job:
+        figures = self._runs[job.id]
+        return _with(job, {UTILISATION: figures[UTILISATION]}, {}) if UTILISATION in figures else job
 
 
-def _with(job: Job, figures: Figures) -> Job:
-    """Return a job with measured demands in all of its options that have GPUs."""
-    options = []
+Kind = tuple[str, str]
+"""Profile and kind of jobs: one that infers uses a GPU otherwise than one that trains the same model."""
+
+
+def _kind(job: Job) -> Kind | None:
+    return None if job.profile is None else (job.profile, job.kind)
+
+
+def _with(job: Job, figures: Figures, speed: Figures) -> Job:
+    """Return a job with measured demands in options that have GPUs; ``speed``: by option, over the estimated one."""
+    estimates = []
     for option in job.options:
-        demand, update = option.demand, dict[str, int]()
-        if UTILISATION in figures and demand.gpus:
-            update[UTILISATION] = min(100, round(figures[UTILISATION]))
-        if MEMORY in figures and demand.gpus:
-            update[MEMORY] = max(demand.gpu_memory_mib, math.ceil(figures[MEMORY]))
-        options.append(option.model_copy(update={"demand": demand.model_copy(update=update)}) if update else option)
-    return job.model_copy(update={"options": tuple(options)})
+        stated: dict[str, int] = {}
+        if UTILISATION in figures and option.demand.gpus:
+            stated[UTILISATION] = min(100, round(figures[UTILISATION]))
+        if MEMORY in figures and option.demand.gpus:
+            stated[MEMORY] = max(option.demand.gpu_memory_mib, math.ceil(figures[MEMORY]))
+        if option.id in speed and option.rate_milli is not None:
+            stated[RATE] = round(option.rate_milli * speed[option.id])
+            times = {"run_time_ms": option.run_time_ms, "latency_ms": option.latency_ms}
+            stated |= {name: max(1, round(ms / speed[option.id])) for name, ms in times.items() if ms}
+        estimates.append(Estimate(**stated))
+    return believed(job, estimates)

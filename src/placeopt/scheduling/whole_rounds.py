@@ -46,7 +46,7 @@ class WholeRounds(Scheduler):
         return bool(self._waiting) or (self._may_grow and bool(self._elastic))
 
     def arrive(self, job: Job) -> None:
-        self._arriving[job.id] = self.engine_job(job)
+        self._arriving[job.id] = self.engine_job(self.believes(job))
         self._waiting[job.id] = None
 
     def withdraw(self, job: str) -> None:

@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from placeopt.simulation.assumed_interference import assumed_kind as assumed_kind
     from placeopt.simulation.assumed_interference import assumed_slowdowns as assumed_slowdowns
     from placeopt.simulation.estimates import with_actual_estimates as with_actual_estimates
+    from placeopt.simulation.estimates import with_drawn_errors as with_drawn_errors
     from placeopt.simulation.estimates import with_scaled_errors as with_scaled_errors
     from placeopt.simulation.gpu_time import GpuUse as GpuUse
     from placeopt.simulation.gpu_time import Occupancy as Occupancy

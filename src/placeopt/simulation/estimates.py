@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import random
+from collections.abc import Collection
 
 from placeopt.errors import BadArgument
 from placeopt.model import Option
@@ -76,6 +78,84 @@ def _scaled(arrival: Arrival, option: Option, estimate: Estimate, factor: float)
         truth["gpu_memory_mib"] = arrival.actual_gpu_memory_mib
         stated["gpu_memory_mib"] = stated["gpu_memory_mib"] or option.demand.gpu_memory_mib
     out = {name: _times(truth[name], value, factor) for name, value in stated.items() if value is not None}
+    if "gpu_utilisation_percent" in out:
+        out["gpu_utilisation_percent"] = min(100, out["gpu_utilisation_percent"])
+    return Estimate(**out)
+
+
+def with_drawn_errors(
+    scenario: Scenario, factor: float, seed: int, fields: Collection[str] = tuple(Estimate.model_fields)
+) -> Scenario:
+    """
+    Return the scenario with estimates ``factor`` times too high or too low, drawn by a seed; what happens stays.
+
+    A draw is of all jobs of a profile, or of a job without one: they are believed to take longer, at a lower rate, and
+    to use more, or the reverse. So are the profiled rates of endpoints; trials of cores that take time err with the
+    logarithm of ``factor`` as standard deviation.
+
+    Parameters
+    ----------
+    factor
+        From 1 to 10.
+    seed
+        Of the draws, one for each profile and each kind of replica of an endpoint.
+    fields
+        Of `Estimate`; the others are as they are stated. A figure whose truth is 0 or unknown has no estimate;
+        utilisation ends at 100 %.
+
+    Raises
+    ------
+    BadArgument
+        If ``factor`` or a field is none of these.
+    """
+    if not 1 <= factor <= 10 or not set(fields) <= Estimate.model_fields.keys():
+        raise BadArgument(f"factor, fields: {factor}, {', '.join(fields)}; expected 1 to 10, and fields of Estimate")
+
+    def draw(*words: str) -> float:
+        return random.Random(f"{seed} {words}").choice((factor, 1 / factor))  # noqa: S311 - no secret
+
+    def drawn(arrival: Arrival) -> Arrival:
+        if arrival.service:
+            return arrival
+        times = draw(arrival.job.profile or arrival.job.id)
+        estimates = tuple(_off(arrival, option, times, fields) for option in arrival.job.options)
+        return arrival.model_copy(
+            update={"estimates": estimates if any(one != Estimate() for one in estimates) else ()}
+        )
+
+    def profiled(endpoint: Endpoint) -> Endpoint:
+        kinds = {kind: getattr(endpoint, kind) for kind in ("gpu", "cpu")}
+        rates = {
+            kind: max(1, round(replica.rate_milli * draw(endpoint.id, kind)))
+            for kind, replica in kinds.items()
+            if replica is not None
+        }
+        return endpoint.model_copy(
+            update={kind: kinds[kind].model_copy(update={"profiled_rate_milli": rate}) for kind, rate in rates.items()}
+        )
+
+    noise = round(1000 * math.log(factor)) if scenario.physics.core_trial_ms else 0
+    return scenario.model_copy(
+        update={
+            "arrivals": tuple(map(drawn, scenario.arrivals)),
+            "endpoints": tuple(map(profiled, scenario.endpoints)),
+            "physics": scenario.physics.model_copy(update={"core_trial_noise_thousandths": min(1000, noise)}),
+        }
+    )
+
+
+def _off(arrival: Arrival, option: Option, times: float, fields: Collection[str]) -> Estimate:
+    """Return an estimate of an option that is so many times its truth in some fields."""
+    truth = {name: getattr(option.demand if name in OF_DEMAND else option, name) for name in fields}
+    if "run_time_ms" in truth:
+        truth["run_time_ms"] = arrival.actual_ms(option.id)
+    if "gpu_memory_mib" in truth and arrival.actual_gpu_memory_mib is not None:
+        truth["gpu_memory_mib"] = arrival.actual_gpu_memory_mib
+    out = {
+        name: max(1, round(value / times if name == "rate_milli" else value * times))
+        for name, value in truth.items()
+        if value
+    }
     if "gpu_utilisation_percent" in out:
         out["gpu_utilisation_percent"] = min(100, out["gpu_utilisation_percent"])
     return Estimate(**out)

@@ -19,6 +19,7 @@ from placeopt.scheduling.decision import Decision, RoundView, decision_of_line
 from placeopt.scheduling.job_by_job import JobByJob
 from placeopt.scheduling.policy import Scheduling
 from placeopt.scheduling.scheduler import READ_ONCE, Scheduler, Stopped
+from placeopt.scheduling.telemetry import Measured
 from placeopt.scheduling.whole_rounds import WholeRounds
 from placeopt.simulation.endpoints import with_replicas
 from placeopt.simulation.event_queue import EventQueue, Kind
@@ -29,6 +30,7 @@ from placeopt.simulation.journal import EventLog
 from placeopt.simulation.records.scenario import Scenario
 from placeopt.simulation.replica_choice import ReplicaChoice
 from placeopt.simulation.running_jobs import RunningJobs
+from placeopt.simulation.simulated_telemetry import usage_of
 from placeopt.solving.params import SolveParams, check_call
 
 
@@ -143,6 +145,8 @@ class _Simulation:
         self._events = EventQueue(scenario.physics.step_ms, given.interval_ms)
         decider = WholeRounds if scheduling.rounds == "whole" else JobByJob
         self._scheduler: Scheduler = decider(engine, scenario.setting(), scheduling)
+        if scenario.physics.telemetry:
+            self._scheduler.measured = Measured()
         _check_policy_steps(scenario, scheduling, self._scheduler)
         self._placed = RunningJobs(scenario, scheduling, self._states, self._events, self._scheduler.search_ms)
         self._replica_choice = ReplicaChoice(scenario.endpoints, given)
@@ -236,12 +240,27 @@ class _Simulation:
 
     def _end(self, state: JobState, event: str = "end") -> None:
         self._journal.write(t=self.now, e=event, job=state.job.id)
+        self._measure(state)
         state.end_ms = self.now
         self._num_ended += 1
         self._scheduler.end(self._placed.end(state, self.now), self.now)
         self._events.round_after("end", self.now)
         if not state.arrival.service:
             self._one_less()
+
+    def _measure(self, state: JobState) -> None:
+        """Take what was measured of a job that ends; jobs of its profile that have not started are believed anew."""
+        measured, job = self._scheduler.measured, state.job
+        if measured is None:
+            return
+        option = state.standing()[1].option
+        if measured.note(self._scheduler.predicted(job), option, usage_of([state])):
+            waiting = [self._states[other.id] for other in self._scheduler.waiting() if other.profile == job.profile]
+            for other in waiting:
+                if other.start_ms is None:
+                    self._scheduler.withdraw(other.job.id)
+                    self._scheduler.arrive(other.job)
+        measured.forget(job.id)
 
     def _one_less(self) -> None:
         """Count a job that has no end before it any more; with the last one services leave."""

@@ -2,7 +2,8 @@
 Predictors of systems, fitted to a user's table and applied to jobs.
 
 A table is a list of rows, column -> text. ``fit(rows, source=, licence=)`` returns a fitted record.
-``estimates(model, row, job, cluster)`` returns an `Estimate` for each option of the job; ``row`` is about its profile.
+``estimates(model, row, options, cluster)`` returns an `Estimate` for each option of jobs of the profile of ``row``.
+``slowdowns(model, rows, profiles)`` returns how jobs slow each other, of the profiles of a round among them.
 """
 
 from __future__ import annotations
@@ -92,7 +93,7 @@ def applied(
         The predictor, and what was fitted; None where it needs no fit.
     rows
         What is known of profiles: the column ``profile``, and those that the predictor reads. Jobs of other profiles
-        keep what they state. Not read where the predictor is of how jobs slow each other.
+        keep what they state; how they slow each other is predicted without a row, too.
     document
         In a round what jobs state is replaced; in a scenario what policies believe, and not what is true.
 
@@ -108,7 +109,7 @@ def applied(
     """
     chosen = named_predictor(name)
     if not chosen.estimates:
-        return _slowed(name, fitted, document)
+        return _slowed(name, fitted, rows, document)
     estimates = estimates_by(chosen, fitted, rows, document.cluster)
     if isinstance(document, Instance):
         found = [estimates(job) for job in document.jobs]
@@ -132,12 +133,14 @@ def with_prediction(
     return Scheduling.model_validate(fields)
 
 
-def _slowed(name: str, fitted: Any, document: Instance | Scenario) -> tuple[Instance, int]:
+def _slowed(name: str, fitted: Any, rows: Sequence[Row], document: Instance | Scenario) -> tuple[Instance, int]:
     if not isinstance(document, Instance):
         raise BadInput(f"{name}: the slowdowns of a scenario are what is true in it; apply them to a round")
-    slowed = {one.profile for one in fitted.slowdowns}
+    profiles = sorted({job.profile for job in document.jobs if job.profile is not None})
+    slowdowns = resolve_name(named_predictor(name).slowdowns)(fitted, rows, profiles)
+    slowed = {one.profile for one in slowdowns}
     jobs = sum(job.profile in slowed for job in document.jobs)
-    return document.model_copy(update={"slowdowns": fitted.slowdowns}), jobs
+    return document.model_copy(update={"slowdowns": slowdowns}), jobs
 
 
 def number_in(row: Row, column: str) -> float:

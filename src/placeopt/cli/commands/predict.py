@@ -45,8 +45,8 @@ def fit(
 
     fitted = fit_predictor(predictor, _rows(table), source=source or table, licence=licence)
     write_document(out, dumps(as_document(predictor, fitted)))
-    left_out = f"; root mean square log error of rows left out {rmsle:.3f}" if (rmsle := _rmsle(fitted)) else ""
-    say(f"{predictor}: {fitted.provenance.rows} rows; {fitted.errors}{left_out}", out)
+    held_out = f"; {fitted.held_out}" if fitted.held_out else ""
+    say(f"{predictor}: {fitted.provenance.rows} rows; {fitted.errors}{held_out}", out)
     return ExitCode.DONE
 
 
@@ -157,10 +157,6 @@ def _write_table(path: str, rows: Sequence[Mapping[str, object]]) -> None:
     writer.writeheader()
     writer.writerows(rows)
     write_document(path, text.getvalue().encode())
-
-
-def _rmsle(fitted: object) -> float:
-    return float(getattr(fitted, "rmsle", 0.0))
 
 
 def _rows(path: str) -> list[dict[str, str]]:

@@ -90,6 +90,12 @@ class Physics(Record):
     most the memory of a whole GPU.
     """
 
+    telemetry: bool = False
+    """
+    Whether what jobs use and how fast they go on is measured by their ends: policies then correct by it what they
+    believe of jobs of the same profile that have not started.
+    """
+
     @model_validator(mode="after")
     def _work(self) -> Self:
         if self.checkpoint_ms is not None and not self.keeps_work:

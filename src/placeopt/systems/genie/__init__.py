@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from placeopt.systems.genie.scenarios import SHAPES as SHAPES
     from placeopt.systems.genie.scenarios import formula_error as formula_error
     from placeopt.systems.genie.scenarios import genie_models as genie_models
+    from placeopt.systems.genie.scenarios import genie_runs as genie_runs
+    from placeopt.systems.genie.scenarios import genie_structures as genie_structures
     from placeopt.systems.genie.scenarios import genie_tasks as genie_tasks
     from placeopt.systems.genie.step import StepModel as StepModel
     from placeopt.systems.genie.step import fit_step as fit_step
@@ -39,7 +41,7 @@ SYSTEM = System(
     },
     predictors={
         "genie-rates": Predictor(
-            "rate and latency of every shape, from profiled runs (eq. 4 to 8)",
+            "rate and latency of every shape, from profiled runs (eq. 4 to 8) or those of the most similar structure",
             ("profile", "nodes", "gpus", "batch", "rate"),
             f"{__name__}.predictors:fit_rates",
             f"{__name__}.predictors:Rates",

@@ -10,6 +10,8 @@ import numpy as np
 from placeopt.errors import BadInput
 from placeopt.predict import Fitted, Provenance, relative_errors
 
+LEAST_RATE = 0.01
+"""Samples a second that are predicted at least: the formula has none where communication takes all GPUs."""
 DEGREE = 2
 """Of the rate of one GPU in the local batch (GENIE eq. 7)."""
 

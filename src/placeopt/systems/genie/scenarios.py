@@ -20,7 +20,7 @@ from placeopt.predict import relative_errors
 from placeopt.simulation import Arrival, Estimate, Physics, Scenario
 from placeopt.systems.factors import UNCHANGED, Factors, scaled
 from placeopt.systems.genie.profiles import lightweight
-from placeopt.systems.genie.rate import ProfiledRun, RateModel, fit_rate
+from placeopt.systems.genie.rate import LEAST_RATE, ProfiledRun, RateModel, fit_rate
 from placeopt.systems.genie.step import StepModel, fit_step
 
 PAPER = (
@@ -48,9 +48,6 @@ INFERENCE_SPEED = 3
 CLASSES = (5, 35, 60)
 """Percent of urgent, prior and normal users (7.1)."""
 VALUE = 1000
-LEAST_RATE = 0.01
-"""Samples a second that are predicted at least: the formula has none where communication takes all GPUs."""
-
 
 PHILLY_GPUS = {1: 76_627, 2: 1_818, 4: 1_870, 8: 1_643, 16: 199}
 """GPUs -> jobs that ask for them, of Philly's published trace (Jeon et al., ATC'19), but for 90 of other numbers."""
@@ -76,6 +73,14 @@ def genie_runs() -> dict[str, list[ProfiledRun]]:
         run = ProfiledRun(int(row["nodes"]), int(row["gpus"]), int(row["batch"]), float(row["rate"]))
         runs.setdefault(row["model"], []).append(run)
     return runs
+
+
+@cache
+def genie_structures() -> dict[str, dict[str, float]]:
+    """Return the published structures of the models, by which an unseen one finds the most similar."""
+    text = files("placeopt.systems.genie").joinpath("structures.csv").read_text(encoding="utf-8")
+    rows = csv.DictReader(line for line in text.splitlines() if not line.startswith("#"))
+    return {row.pop("model"): {name: float(cell) for name, cell in row.items()} for row in rows}
 
 
 def formula_error(models: Literal["all", "cnn"], part: Literal["mean", "p95"]) -> float:

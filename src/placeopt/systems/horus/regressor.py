@@ -70,6 +70,11 @@ class Regressor(Fitted):
     most: float
     """Range of the target in the data; predictions are clipped to it."""
 
+    @property
+    def held_out(self) -> str:
+        """The error by cross-validation, as text."""
+        return f"root mean square log error of rows left out {self.rmsle:.3f}"
+
     def predict(self, rows: Sequence[Mapping[str, float]]) -> np.ndarray:
         """Shape (n,): the target for ``n`` rows of features; raises ``BadInput`` where one is missing or negative."""
         return _predict(_matrix(rows, self.features), {name: getattr(self, name) for name in FITTED})

@@ -30,10 +30,11 @@ SYSTEM = System(
     },
     predictors={
         "sc17-pairs": Predictor(
-            "how jobs slow each other, from measured pairs (4.3)",
+            "how jobs slow each other, from measured pairs (4.2), also jobs that were never measured",
             ("profile", "beside", "ratio"),
             f"{__name__}.predictors:fit_pairs",
-            "placeopt.predict:InterferenceModel",
+            f"{__name__}.predictors:PairModel",
+            slowdowns=f"{__name__}.predictors:slowdowns",
         ),
     },
 )
