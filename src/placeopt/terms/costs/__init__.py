@@ -20,7 +20,19 @@ COSTS: list[Cost] = []
 
 
 def register_cost(*forms: Cost) -> None:
-    """Let policies name a cost in ``weights`` from now on, in this process, and its parameters in ``costs``."""
+    """
+    Let policies name a cost in ``weights`` from now on, in this process, and its parameters in ``costs``.
+
+    Parameters
+    ----------
+    *forms
+        The cost; several if a policy chooses one of them.
+
+    Raises
+    ------
+    BadArgument
+        If there is a cost of that name.
+    """
     name = forms[0].name
     if any(cost.name == name for cost in COSTS):
         raise BadArgument(f"name: there is a cost {name!r} already; choose another name")
