@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from inspect import getdoc
 from typing import Any, TypeVar
 
 from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler, TypeAdapter
@@ -18,56 +17,34 @@ R = TypeVar("R", bound=Record)
 
 @dataclass(frozen=True)
 class CostKind:
-    """
-    What policies can say of a cost.
+    """What policies can say of a cost; ``parameters`` is the record of what it alone depends on, with defaults."""
 
-    Attributes
-    ----------
-    about
-        What it charges, in a sentence.
-    weight
-        In thousandths, where a policy states none.
-    beside_the_sum
-        Whether its weight is no part of the sum of the others.
-    parameters
-        Record of what it alone depends on, with a default for each field; None: nothing.
-    """
-
-    about: str
     weight: int = 0
+    """In thousandths, where a policy states none."""
     beside_the_sum: bool = False
+    """Whether the weight is no part of the sum of the others."""
     parameters: type[Record] | None = None
 
 
 COST_KINDS = {
-    "communication": CostKind("Path cost between the GPUs of each job.", weight=400),
-    "interference": CostKind("Slowdown by co-runners.", weight=300),
-    "fragmentation": CostKind(
-        "Free GPUs of partly used domains, or GPUs that the target workload cannot use.", weight=300
-    ),
-    "resource": CostKind("Stated cost of the chosen options."),
-    "prefer": CostKind(
-        "How far down their lists of preferred levels groups are kept together; beside the sum of the others.",
-        weight=300,
-        beside_the_sum=True,
-    ),
-    "relations": CostKind(
-        "Weights of soft relations between jobs that are broken; beside the sum of the others.",
-        weight=300,
-        beside_the_sum=True,
-    ),
+    "communication": CostKind(400),
+    "interference": CostKind(300),
+    "fragmentation": CostKind(300),
+    "resource": CostKind(),
+    "prefer": CostKind(300, beside_the_sum=True),
+    "relations": CostKind(300, beside_the_sum=True),
 }
 """By name: placeopt's own, then what `placeopt.terms.costs.register_cost` adds."""
 
 
 def _kinds() -> dict[str, CostKind]:
     """Return the costs that are registered, in an order that does not depend on what was loaded first."""
-    return dict(sorted(COST_KINDS.items(), key=_place))
 
+    def place(name: str) -> tuple[bool, bool, str]:
+        kind = COST_KINDS[name]
+        return kind.beside_the_sum, not kind.weight, "" if kind.weight else name
 
-def _place(item: tuple[str, CostKind]) -> tuple[bool, bool, str]:
-    name, kind = item
-    return kind.beside_the_sum, kind.weight == 0, "" if kind.weight else name
+    return {name: COST_KINDS[name] for name in sorted(COST_KINDS, key=place)}
 
 
 def _kind(name: str) -> CostKind:
@@ -119,11 +96,9 @@ class Weights(HashedDict[int]):
 
     @classmethod
     def __get_pydantic_json_schema__(cls, schema: CoreSchema, handler: GetJsonSchemaHandler) -> dict[str, Any]:
-        """Return the JSON Schema of the weights of registered costs."""
+        """Return the JSON Schema, with the names of registered costs."""
         load_rooms()
-        number = handler(schema)["additionalProperties"]
-        shapes = {n: {"default": kind.weight, **number, "description": kind.about} for n, kind in _kinds().items()}
-        return _object_schema(cls, shapes)
+        return {**handler(schema), "propertyNames": {"enum": list(_kinds())}}
 
 
 _NUMBERS = TypeAdapter(dict[str, Thousandths])
@@ -155,18 +130,8 @@ class CostParameters(HashedDict[Record]):
 
     @classmethod
     def __get_pydantic_json_schema__(cls, schema: CoreSchema, handler: GetJsonSchemaHandler) -> dict[str, Any]:
-        """Return the JSON Schema of the parameters of registered costs."""
-        del schema
+        """Return the JSON Schema of the records of registered costs."""
         load_rooms()
         records = {name: kind.parameters.__pydantic_core_schema__ for name, kind in _kinds().items() if kind.parameters}
-        return _object_schema(cls, {name: handler.resolve_ref_schema(handler(one)) for name, one in records.items()})
-
-
-def _object_schema(kind: type, properties: dict[str, Any]) -> dict[str, Any]:
-    return {
-        "additionalProperties": False,
-        "description": getdoc(kind),
-        "properties": properties,
-        "title": kind.__name__,
-        "type": "object",
-    }
+        properties = {name: handler.resolve_ref_schema(handler(record)) for name, record in records.items()}
+        return {**handler(schema), "additionalProperties": False, "properties": properties}

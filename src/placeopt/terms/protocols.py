@@ -65,8 +65,6 @@ class Cost(ABC):
     name: str
     """Key of ``policy.weights``, of ``policy.costs`` if it has parameters, and of a plan's ``costs``."""
     unit: str
-    about = ""
-    """What it charges, in a sentence, for the schema of files."""
     parameters: type[Record] | None = None
     """Record of what it alone depends on, with a default for each field."""
     never_lowered_by_starts = False

@@ -36,7 +36,7 @@ def register_cost(*forms: Cost) -> None:
     name = forms[0].name
     if any(cost.name == name for cost in COSTS):
         raise BadArgument(f"name: there is a cost {name!r} already; choose another name")
-    COST_KINDS.setdefault(name, CostKind(forms[0].about, parameters=forms[0].parameters))
+    COST_KINDS.setdefault(name, CostKind(parameters=forms[0].parameters))
     COSTS.extend(forms)
 
 

@@ -40,7 +40,6 @@ class HorusCost(Cost):
 
     name = "horus"
     unit = "thousandths"
-    about = "GPU memory and utilisation (Horus)."
     parameters = HorusWeights
 
     def of(self, state: State, part: Part) -> int:
