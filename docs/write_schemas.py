@@ -18,6 +18,7 @@ from typing import Any, get_args
 from placeopt.certificates import Certificate
 from placeopt.model import FORMAT_VERSION, Instance, Plan
 from placeopt.model.base import Record
+from placeopt.model.costs import COST_KINDS
 from placeopt.model.templates import OWN, TEMPLATE, JobsDocument
 from placeopt.scheduling import Rule, Scheduling
 from placeopt.simulation import Scenario
@@ -121,6 +122,7 @@ def records_in(kind: type[Record]) -> dict[str, type[Record]]:
     """Return the records that a document may hold, itself included, by name: no others, since names are used twice."""
     found: dict[str, type[Record]] = {}
     left: list[object] = [kind, *(_kinds_of_rules() if kind is Scheduling else ())]
+    left += [one.parameters for one in COST_KINDS.values()]
     while left:
         annotation = left.pop()
         if not (isinstance(annotation, type) and issubclass(annotation, Record)):

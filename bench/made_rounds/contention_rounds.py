@@ -24,7 +24,7 @@ from placeopt.generators.shared import (
     worth,
 )
 from placeopt.model import Demand, Instance, Machine, Option, Policy, Slowdown
-from placeopt.model.policy import Weights
+from placeopt.model.costs import Weights
 
 NODES_PER_RACK = 16
 NODE_CPU_MILLICORES_PER_GPU = 7_000

@@ -74,7 +74,7 @@ def drawn(form: str, number: int) -> Instance:
         for one in PROFILES
         for other in PROFILES
     )
-    weights = Weights.model_validate(dict.fromkeys(Weights.model_fields, 0) | {cost: 1000})
+    weights = Weights(**dict.fromkeys(Weights(), 0) | {cost: 1000})
     policy = Policy.model_validate({"weights": weights, **fields})
     return instance(draw.randint(2, 3), jobs, machines=[kind], policy=policy, slowdowns=slowdowns)
 

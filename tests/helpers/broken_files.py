@@ -74,7 +74,7 @@ INTEGERS = [
     "running[0].assignments[0].workers[0].rank", "running[0].assignments[0].workers[0].gpus[0]",
     "slowdowns[0].gpu_thousandths",
     "policy.jobs_per_gpu_max", "policy.usable.memory_bandwidth_percent", "policy.weights.communication",
-    "policy.fragmentation.level_weights.node", "policy.horus.memory_thousandths",
+    "policy.fragmentation.level_weights.node", "policy.costs.horus.memory_thousandths",
     "policy.queues[0].quota.gpu_milli", "policy.queues[0].weight", "policy.changes.moves_max",
 ]  # fmt: skip
 NO_INTEGERS: list[Any] = ["1", "16GiB", 3.5, 1.0, True, -1_000_001, 10**18, [1]]
@@ -118,7 +118,7 @@ WRONG = (
 
 NUMBERS = (
     "now_ms", "cluster.machines[0].memory_mib", "jobs[0].options[0].demand.gpu_milli",
-    "policy.horus.memory_thousandths",
+    "policy.costs.horus.memory_thousandths",
 )  # fmt: skip
 LITERALS = ("NaN", "Infinity", "-Infinity", "1e400", "1e3", "-0.0")
 HUGE = "9" * 5000
@@ -130,7 +130,7 @@ RECORDS = (
     "jobs[0].options[0].demand", "jobs[3].options[0].splits[0]", "jobs[0].communication",
     "jobs[0].communication.edges[0]", "running[0]", "running[0].assignments[0]",
     "running[0].assignments[0].workers[0]", "slowdowns[0]", "policy", "policy.usable", "policy.weights",
-    "policy.interference", "policy.fragmentation", "policy.horus", "policy.queues[0]", "policy.queues[0].quota",
+    "policy.interference", "policy.fragmentation", "policy.costs.horus", "policy.queues[0]", "policy.queues[0].quota",
     "policy.changes",
 )  # fmt: skip
 """Each gets a field that it does not have."""
@@ -200,6 +200,8 @@ ELSEWHERE = [  # field, value, and the field in the message, where that is anoth
     ("jobs[3].options[0].splits[0].workers", 2, "jobs[3].options[0].splits[0]"),
     ("jobs[3].options[0].workers_min", 1, "jobs[3].options[0].splits[0].workers"),
     ("policy.weights.resource", 51, "policy.weights"),
+    ("policy.costs", {"resource": {}}, "policy.costs.resource"),  # has no parameters
+    ("policy.costs", {"hours": {}}, "policy.costs.hours"),
     ("policy.share_mode", "exclusive", "policy.jobs_per_gpu_max"),
     (f"{HELD}.workers[1].rank", 0, "running[0].assignments"),
     ("jobs[0].options[0].workers", 2, "jobs[0].communication.edges[1].ranks"),

@@ -20,7 +20,7 @@ def utility_policy(
 ) -> Policy:
     """Return a policy that postpones by utility, with these weights in the sum of eq. 2."""
     weights = Weights(communication=communication, interference=interference, fragmentation=fragmentation)
-    values = {"postpone": {"rule": "utility", "utility": utility}, "weights": weights.model_dump(), **fields}
+    values = {"postpone": {"rule": "utility", "utility": utility}, "weights": weights, **fields}
     return Policy.model_validate(values)
 
 

@@ -21,6 +21,7 @@ from placeopt.model import (
     Relation,
     Running,
     Toleration,
+    Weights,
     WorkerGpus,
 )
 from placeopt.whatif import Limits, add, defrag, fail, fit, price
@@ -135,8 +136,8 @@ def optimum(engine: Engine, round_: Instance) -> tuple[object, str]:
 
 
 def _worth_alone(round_: Instance) -> object:
-    weights = {"communication": 0, "interference": 0, "fragmentation": 0}
-    return round_.policy.model_copy(update={"weights": round_.policy.weights.model_copy(update=weights)})
+    weights = Weights(communication=0, interference=0, fragmentation=0)
+    return round_.policy.model_copy(update={"weights": weights})
 
 
 def needed(engine: Engine, round_: Instance) -> tuple[object, str]:

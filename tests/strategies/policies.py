@@ -9,7 +9,6 @@ from placeopt.model import (
     Flavor,
     FlavorAllowance,
     Fragmentation,
-    Horus,
     Interference,
     Policy,
     Queue,
@@ -59,10 +58,12 @@ def make_policy(choice: Choice, **fields: Any) -> Policy:
             level_weights={level: choice.number(0, 3) for level in choice.some(("node", "rack", "zone", "socket"))},
             target=tuple(_target(choice) for _ in range(choice.number(1, 4))) if choice.chance(0.4) else (),
         ),
-        "horus": Horus(
-            memory_thousandths=choice.pick((500, 0, 1000, 123_457)),
-            utilisation_thousandths=choice.pick((500, 0, 77_777)),
-        ),
+        "costs": {
+            "horus": {
+                "memory_thousandths": choice.pick((500, 0, 1000, 123_457)),
+                "utilisation_thousandths": choice.pick((500, 0, 77_777)),
+            }
+        },
         "queues": tuple(_queue(choice, name) for name in ("q0", "q1")) if choice.chance(0.3) else (),
     }
     has_flavors = any(queue.flavors for queue in {**drawn, **fields}["queues"])

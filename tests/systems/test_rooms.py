@@ -1,6 +1,8 @@
 """The rooms of systems: found through entry points, with rules, policies, scenarios and predictors."""
 
 import csv
+import subprocess
+import sys
 from importlib.metadata import EntryPoint
 from pathlib import Path
 
@@ -14,6 +16,7 @@ from placeopt.build import instance, job
 from placeopt.documents import read_document
 from placeopt.errors import BadArgument
 from placeopt.model import Instance
+from placeopt.rooms import load_rooms
 from placeopt.scheduling import (
     QUEUE_ORDERS,
     LiveScheduler,
@@ -74,6 +77,13 @@ def test_an_unknown_scenario_lists_those_that_there_are(cli: Cli, tmp_path: Path
     assert not (tmp_path / "x.json").exists()
 
 
+def test_the_model_knows_the_costs_of_rooms() -> None:
+    """It imports none: a policy that weighs the cost of a paper is read where nothing else was loaded."""
+    reads = "Policy.model_validate({'weights': {'communication': 0, 'horus': 400}}).weights['horus']"
+    code = f"import sys; from placeopt.model import Policy; assert 'placeopt.terms' not in sys.modules; print({reads})"
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "400\n"
+
+
 def test_another_package_brings_a_system(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Its entry point is enough: policies name its rule, and its policies and scenarios are there by name."""
     (tmp_path / "mine.json").write_text(
@@ -83,14 +93,14 @@ def test_another_package_brings_a_system(monkeypatch: pytest.MonkeyPatch, tmp_pa
     global THEIRS
     THEIRS = System("none", tmp_path, {"two": ScenarioMaker("two jobs", f"{__name__}:two_jobs", drawn=False)})
     found = [EntryPoint("theirs", f"{__name__}:THEIRS", "placeopt.systems")]
-    load_systems.cache_clear()
-    monkeypatch.setattr("placeopt.scheduling.systems.entry_points", lambda group: found)
+    load_rooms.cache_clear()
+    monkeypatch.setattr("placeopt.rooms.entry_points", lambda group: found)
     try:
         assert "mine" in policy_names()
         history = simulate(system_scenario("two"), named_policy("mine"))
         assert [one.start_ms for one in history.jobs] == [1000, 0]
     finally:
-        load_systems.cache_clear()
+        load_rooms.cache_clear()
 
 
 THEIRS: System

@@ -7,7 +7,7 @@ import pytest
 from placeopt import BadInput
 from placeopt.build import instance, job, machine
 from placeopt.documents import loads
-from placeopt.model import Gpu, Horus, Interference, Policy
+from placeopt.model import Gpu, Interference, Policy
 from placeopt.problem import Placement, compile_problem
 from placeopt.terms.costs import HorusCost
 
@@ -33,7 +33,7 @@ def test_two_jobs_by_hand(curve: Any, memory: int, utilisation: int, second: int
         share_mode="overcommit",
         jobs_per_gpu_max=2,
         interference=Interference(curve=curve),
-        horus=Horus(memory_thousandths=memory, utilisation_thousandths=utilisation),
+        costs={"horus": {"memory_thousandths": memory, "utilisation_thousandths": utilisation}},
     )
     needs = ((2000, 40), (3000, 60))
     jobs = [job(f"{mib}", gpu_memory_mib=mib, gpu_utilisation_percent=percent) for mib, percent in needs]
@@ -53,7 +53,7 @@ def test_a_gpu_in_use_costs_f_of_0_even_without_utilisation() -> None:
     """gtx-1080: f(0) = 6e-5; with w2 = 1000 that is 60 a GPU. The linear form once forgot it."""
     policy = Policy(
         interference=Interference(curve="gtx-1080"),
-        horus=Horus(memory_thousandths=0, utilisation_thousandths=1_000_000),
+        costs={"horus": {"memory_thousandths": 0, "utilisation_thousandths": 1_000_000}},
     )
     problem = compile_problem(instance(1, [job("a", gpus=2)], policy=policy))
     assert TERM.score(problem, (Placement(0, (0,), (0, 1)),)) == 2 * 60

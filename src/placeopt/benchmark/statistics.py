@@ -81,10 +81,10 @@ FEATURES: Mapping[str, Callable[[Instance], bool]] = {
     "one worker a node": _any(lambda job: job.options[0].workers_per_node_max == 1),
     "several options": _any(lambda job: len(job.options) > 1),
     "communication": lambda instance: (
-        instance.policy.weights.communication > 0 and any(job.communication.weight for job in instance.jobs)
+        instance.policy.weights["communication"] > 0 and any(job.communication.weight for job in instance.jobs)
     ),
-    "interference": lambda instance: instance.policy.weights.interference > 0 and bool(instance.slowdowns),
-    "fragmentation": lambda instance: instance.policy.weights.fragmentation > 0,
+    "interference": lambda instance: instance.policy.weights["interference"] > 0 and bool(instance.slowdowns),
+    "fragmentation": lambda instance: instance.policy.weights["fragmentation"] > 0,
     "moves": lambda instance: instance.policy.changes.moves_max > 0,
     "preemption": lambda instance: instance.policy.changes.preemptions_max > 0,
     "queues": lambda instance: bool(instance.policy.queues),

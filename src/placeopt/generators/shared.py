@@ -25,7 +25,8 @@ from placeopt.model import (
     WorkerGpus,
 )
 from placeopt.model.base import MAX_JOBS, MAX_NODES
-from placeopt.model.policy import Changes, Weights
+from placeopt.model.costs import Weights
+from placeopt.model.policy import Changes
 
 Columns = dict[str, list[Any]]
 """Column name of ``placeopt.documents.columns`` -> one value per job; all of the same length."""

@@ -36,7 +36,8 @@ from placeopt.model import (
     WorkerGpus,
 )
 from placeopt.model.base import MAX_GPUS, Record, one_line
-from placeopt.model.policy import Fragmentation, Weights
+from placeopt.model.costs import Weights
+from placeopt.model.policy import Fragmentation
 
 R = TypeVar("R", bound=Record)
 WHOLE_GPU_MILLI = 1000

@@ -20,11 +20,12 @@ from placeopt.importers.job_table.read import TableJob, read_jobs
 from placeopt.importers.job_table.rows import read_rows
 from placeopt.model.base import MAX_GPUS, MAX_NODES
 from placeopt.model.cluster import Cluster, Node
+from placeopt.model.costs import Weights
 from placeopt.model.group import Demand
 from placeopt.model.instance import Instance
 from placeopt.model.job import Job, JobKind, Option
 from placeopt.model.machine import Gpu, Machine
-from placeopt.model.policy import Fragmentation, Policy, Weights
+from placeopt.model.policy import Fragmentation, Policy
 
 GPU_MEMORY_MIB = {"T4": 15109, "P100": 16280, "V100M16": 16160, "V100M32": 32510, "A10": 22731}
 """

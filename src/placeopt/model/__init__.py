@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from placeopt.model.conditions import Relation as Relation
     from placeopt.model.conditions import Taint as Taint
     from placeopt.model.conditions import Toleration as Toleration
+    from placeopt.model.costs import CostParameters as CostParameters
+    from placeopt.model.costs import Weights as Weights
     from placeopt.model.group import Demand as Demand
     from placeopt.model.group import Group as Group
     from placeopt.model.group import Split as Split
@@ -57,14 +59,12 @@ if TYPE_CHECKING:
     from placeopt.model.plan import Unplaced as Unplaced
     from placeopt.model.policy import Changes as Changes
     from placeopt.model.policy import Fragmentation as Fragmentation
-    from placeopt.model.policy import Horus as Horus
     from placeopt.model.policy import Interference as Interference
     from placeopt.model.policy import Policy as Policy
     from placeopt.model.policy import Postpone as Postpone
     from placeopt.model.policy import SlowdownCurve as SlowdownCurve
     from placeopt.model.policy import TargetWorker as TargetWorker
     from placeopt.model.policy import Usable as Usable
-    from placeopt.model.policy import Weights as Weights
     from placeopt.model.queues import Flavor as Flavor
     from placeopt.model.queues import FlavorAllowance as FlavorAllowance
     from placeopt.model.queues import Queue as Queue

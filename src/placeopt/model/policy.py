@@ -19,6 +19,7 @@ from placeopt.model.base import (
     Value,
     Weight,
 )
+from placeopt.model.costs import CostParameters, Weights
 from placeopt.model.group import GpuShare
 from placeopt.model.machine import NodeAmount
 from placeopt.model.queues import Flavor, FlavorAllowance, Queue, check_queues
@@ -42,45 +43,6 @@ class Usable(Record):
     def percent(self, amount: NodeAmount) -> int:
         """Return the percentage of an amount of a node that may be taken."""
         return 100 if amount.usable is None else int(getattr(self, amount.usable))
-
-
-BESIDE_THE_SUM = ("prefer", "relations")
-
-
-class Weights(Record):
-    """
-    Weights of the cost level in thousandths, summing to 1000 (SC'17 eq. 1: a_cc, a_b, a_d; the others are ours).
-
-    A term of weight 0 is not computed. All 0 switches the cost level off. ``prefer`` and ``relations`` count
-    only where jobs prefer levels or have soft relations, and are no part of the sum.
-    """
-
-    communication: Thousandths = 400
-    """Path cost between the GPUs of each job."""
-    interference: Thousandths = 300
-    """Slowdown by co-runners."""
-    fragmentation: Thousandths = 300
-    """Free GPUs of partly used domains, or GPUs that the target workload cannot use."""
-    horus: Thousandths = 0
-    """Horus's cost by GPU memory and utilisation."""
-    resource: Thousandths = 0
-    """Stated cost of the chosen options."""
-    prefer: Thousandths = 300
-    """How far down their lists of preferred levels groups are kept together; beside the sum of the others."""
-    relations: Thousandths = 300
-    """Weights of soft relations between jobs that are broken; beside the sum of the others."""
-
-    @model_validator(mode="after")
-    def _sum(self) -> Self:
-        total = sum(getattr(self, name) for name in type(self).model_fields if name not in BESIDE_THE_SUM)
-        if total not in (0, 1000):
-            raise ValueError(f"sum to {total}, expected 1000 (or all 0 for no cost level)")
-        return self
-
-    @property
-    def any_cost(self) -> bool:
-        """Whether there is a cost level at all."""
-        return any(getattr(self, name) for name in type(self).model_fields if name not in BESIDE_THE_SUM)
 
 
 Millionths = Annotated[int, Field(ge=0, le=10**9)]
@@ -122,7 +84,7 @@ class Interference(Record):
     model: Literal["pairwise", "worst", "curve"] = "pairwise"
     """``pairwise``: sum over co-runners; ``worst``: the worst of them; ``curve``: by GPU utilisation."""
     curve: Curve = "rtx-2080"
-    """For ``curve``, and for the Horus cost."""
+    """For ``curve``, and for costs by the use of GPUs."""
 
 
 class TargetWorker(GpuShare):
@@ -154,15 +116,6 @@ class Fragmentation(Record):
     """Level -> weight of the free GPUs of its partly used domains, for ``partial``."""
     target: Annotated[tuple[TargetWorker, ...], Field(max_length=1000)] = ()
     """The workload of ``fgd``; empty: the round's own jobs, running and waiting."""
-
-
-class Horus(Record):
-    """Weights w1, w2 of Horus eq. 7 in thousandths; equal by default, as in the paper."""
-
-    memory_thousandths: Thousandths = 500
-    """w1: weight of GPU memory."""
-    utilisation_thousandths: Thousandths = 500
-    """w2: weight of GPU utilisation."""
 
 
 class Changes(Record):
@@ -223,13 +176,13 @@ class Policy(Record):
     usable: Usable = Usable()
     """Usable part of bandwidths."""
     weights: Weights = Weights()
-    """Weights of the costs."""
+    """Weights of the costs, by name."""
     interference: Interference = Interference()
     """Model of the slowdown by co-runners."""
     fragmentation: Fragmentation = Fragmentation()
     """Definition of fragmentation."""
-    horus: Horus = Horus()
-    """Weights of the Horus cost."""
+    costs: CostParameters = CostParameters()
+    """Parameters of costs that have their own, by name."""
     order: QueueOrder = "value_density"
     """The order in which greedy considers waiting jobs."""
     queues: Annotated[tuple[Queue, ...], Field(max_length=10_000)] = ()

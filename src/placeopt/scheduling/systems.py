@@ -4,16 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import cache
-from importlib.metadata import entry_points
 from importlib.resources.abc import Traversable
 from pkgutil import resolve_name
 from typing import Any
 
 from placeopt.errors import BadArgument
-
-GROUP = "placeopt.systems"
-"""Group of entry points; each is a `System`."""
+from placeopt.rooms import load_rooms
 
 
 @dataclass(frozen=True)
@@ -107,11 +103,9 @@ class System:
     predictors: Mapping[str, Predictor] = field(default_factory=dict)
 
 
-@cache
 def load_systems() -> Mapping[str, System]:
     """Return the systems that are installed, by name."""
-    found = sorted(entry_points(group=GROUP), key=lambda entry: entry.name)
-    return {entry.name: entry.load() for entry in found}
+    return load_rooms()
 
 
 def system_scenarios() -> dict[str, ScenarioMaker]:

@@ -14,7 +14,7 @@ from placeopt.scheduling.placement_amounts import Shares
 from placeopt.scheduling.spread import Spread
 from placeopt.simulation.memory_bandwidth import MemoryBandwidthUse
 from placeopt.simulation.records.scenario import Scenario
-from placeopt.terms.costs.horus import excess_table
+from placeopt.terms.costs.slowdown_curves import excess_table
 
 DOMAIN_KINDS = ("gpu", "switch", "socket", "node")
 Domains = tuple[frozenset[int], ...]

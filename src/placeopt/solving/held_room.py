@@ -100,7 +100,7 @@ def room_round(
     fixed = {"movable": False, "shrinkable": False, "protected_until_ms": None}
     policy = instance.policy.model_copy(
         update={
-            "weights": Weights(**{name: 0 for name in Weights.model_fields if name != "prefer"}),
+            "weights": Weights(communication=0, interference=0, fragmentation=0, relations=0),
             "changes": Changes(preemptions_max=len(prices), last_submitted_first=last_first),
             "priorities": "price",
             "postpone": postpone or Postpone(),

@@ -105,7 +105,7 @@ def weighted_costs(problem: Problem) -> tuple[Weighted, ...]:
     """
     active = []
     for cost in costs_of(problem.policy):
-        a = getattr(problem.policy.weights, cost.name)
+        a = problem.policy.weights[cost.name]
         worst = cost.worst(problem) if a else 0
         if worst >= MAX_COST:
             raise Unsupported(

@@ -7,7 +7,7 @@ from collections.abc import Collection, Sequence
 from typing import Literal, Protocol
 
 from placeopt.linear import ModelBuilder
-from placeopt.model import Policy
+from placeopt.model import Policy, Record
 from placeopt.problem import Allocation, IntArray, Move, Placement, Problem, State
 from placeopt.problem.tree import Tree
 from placeopt.terms.variables import Variables
@@ -63,8 +63,10 @@ class Cost(ABC):
     """
 
     name: str
-    """Field of ``policy.weights``, and key in a plan's ``costs``."""
+    """Key of ``policy.weights``, of ``policy.costs`` if it has parameters, and of a plan's ``costs``."""
     unit: str
+    parameters: type[Record] | None = None
+    """Record of what it alone depends on, with a default for each field."""
     never_lowered_by_starts = False
     """Whether no start lowers the score, so that the score of the running jobs alone bounds it from below."""
 

@@ -10,7 +10,8 @@ from placeopt.deadline import FOREVER, Deadline
 from placeopt.edits import Unread, edit_instance, truth
 from placeopt.live_cluster.engine import Engine
 from placeopt.model import Instance, Job, Plan
-from placeopt.model.policy import Changes, Postpone, Weights
+from placeopt.model.costs import Weights
+from placeopt.model.policy import Changes, Postpone
 from placeopt.solving.params import SolveParams
 from placeopt.whatif.answers import Answer, RoundOutcome
 

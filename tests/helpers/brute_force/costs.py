@@ -217,11 +217,12 @@ def typical_workers(problem: Problem) -> dict[TypicalWorker, int]:
 
 def horus(problem: Problem, candidates: Candidates, rows: IntArray) -> IntArray:
     """Horus eq. 7-10: over GPUs in use, w1 x memory used / capacity, rounded per job, + w2 x f(utilisation)."""
-    weights = problem.policy.horus
+    stated = problem.policy.costs.get("horus")
+    w1, w2 = (stated.memory_thousandths, stated.utilisation_thousandths) if stated else (500, 500)
     a, b, c = _quadratic(problem.policy.interference.curve)
     jobs, utilisation = _gpu_load(problem, candidates, rows)
     table = [
-        round(weights.utilisation_thousandths * (a * x * x + b * x + c))
+        round(w2 * (a * x * x + b * x + c))
         for x in (percent / 100 for percent in range(int(utilisation.max(initial=0)) + 1))
     ]
 
@@ -229,7 +230,7 @@ def horus(problem: Problem, candidates: Candidates, rows: IntArray) -> IntArray:
         del job
         need = int(problem.options.gpu_memory_mib[placement.option])
         sizes = [int(problem.gpu_memory_mib[gpu]) for gpu in placement.gpus]
-        return sum(round(Fraction(weights.memory_thousandths * need, size)) for size in sizes if size)
+        return sum(round(Fraction(w1 * need, size)) for size in sizes if size)
 
     by_utilisation = np.where(jobs > 0, np.array(table, dtype=np.int64)[utilisation], 0).sum(axis=1)
     return _sum_over_jobs(problem, candidates, rows, job_memory) + by_utilisation

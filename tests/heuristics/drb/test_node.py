@@ -9,7 +9,7 @@ from placeopt.heuristics import CHOOSERS, order_jobs
 from placeopt.heuristics.drb.node import MachineKind, NodeNow
 from placeopt.model import Instance
 from placeopt.problem import Placement, Problem, State, compile_problem
-from placeopt.terms.costs.horus import excess_table
+from placeopt.terms.costs.slowdown_curves import excess_table
 from strategies import rounds
 
 WEIGHTS = (0.4, 0.3, 0.3)

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 from placeopt.heuristics.drb.hardware_tree import machine_tree
 from placeopt.heuristics.drb.split import Hardware, assign, assign_alike
 from placeopt.problem import BoolArray, IntArray, Problem, State
-from placeopt.terms.costs.horus import excess_table
+from placeopt.terms.costs.slowdown_curves import excess_table
 
 Weights = tuple[float, float, float]
 """Of path, interference and fragmentation in eq. 2."""

@@ -10,7 +10,7 @@ from placeopt.heuristics.drb.split import task_traffic
 from placeopt.heuristics.scores.score import Score
 from placeopt.problem import BoolArray, IntArray, Problem, State
 from placeopt.problem.classes import group_by_key
-from placeopt.terms.costs.utility import talks
+from placeopt.terms.costs.utility import EQUATION_2, talks
 
 Offer = tuple[tuple[int, ...], float]
 """GPUs of a node by index, in the order of the tasks, and the utility of a bundle on them."""
@@ -29,9 +29,9 @@ class NodeUtility(Score):
     """
 
     def __init__(self, problem: Problem) -> None:
-        stated, options = problem.policy.weights, problem.options
-        a = (stated.communication, stated.interference, stated.fragmentation)
-        a = a if any(a) else (1, 1, 1)
+        options = problem.options
+        a = [problem.policy.weights[name] for name in EQUATION_2]
+        a = a if any(a) else [1, 1, 1]
         self.weights: Weights = (a[0] / sum(a), a[1] / sum(a), a[2] / sum(a))
         self._kinds: dict[int, MachineKind] = {}
         needs = options.bundle_gpus, options.bundles == 1, options.milli, options.gpu_memory_mib, options.profile_number

@@ -11,8 +11,8 @@ from placeopt.heuristics.run_times import path_excess
 from placeopt.heuristics.scores.fit import BestFit
 from placeopt.heuristics.scores.score import Score, closest
 from placeopt.problem import IntArray, Placement, Problem, State
-from placeopt.terms.costs.horus import excess_table
 from placeopt.terms.costs.interference import meeting_level
+from placeopt.terms.costs.slowdown_curves import excess_table
 
 UNKNOWN = 1000
 """Excess run time beside a job on the same GPU where nothing is known of the two: the GPU is divided in time."""

@@ -7,6 +7,7 @@ from placeopt.lazy import lazy_names
 from placeopt.scheduling.systems import Predictor, ScenarioMaker, System
 from placeopt.systems.horus import interference_monitor as _interference_monitor  # noqa: F401 - registers its rules
 from placeopt.systems.horus import weighted_fair_queue as _weighted_fair_queue  # noqa: F401 - registers its rules
+from placeopt.terms import costs as _costs  # noqa: F401 - registers its cost
 
 if TYPE_CHECKING:
     from placeopt.systems.horus.errors import rmsle as rmsle

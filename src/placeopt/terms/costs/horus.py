@@ -1,4 +1,4 @@
-"""Cost: GPU memory and utilisation of the GPUs in use (Horus eq. 7-10); slowdown curves, published or fitted."""
+"""Cost: GPU memory and utilisation of the GPUs in use (Horus eq. 7-10)."""
 
 from __future__ import annotations
 
@@ -7,52 +7,27 @@ from functools import cache
 import numpy as np
 
 from placeopt.linear import ModelBuilder
+from placeopt.model.base import Record, Thousandths
 from placeopt.model.policy import SlowdownCurve
 from placeopt.problem import IntArray, Problem, State
+from placeopt.terms.costs.slowdown_curves import frozen, most_percent, slowdown
 from placeopt.terms.protocols import Cost, Expression, Form, Part
 from placeopt.terms.variables import Variables
 
-SLOWDOWN_CURVES: dict[str, tuple[float, float, float]] = {
-    # Horus fig. 4: slowdown = a x^2 + b x + c, x the cumulative utilisation of the GPU as a fraction
-    "gtx-1080": (1.32198, -0.00728, 6e-5),
-    "rtx-2080": (1.16664, -0.00302, 4e-5),
-}
 
+class HorusWeights(Record):
+    """Weights w1, w2 of Horus eq. 7 in thousandths; equal by default, as in the paper."""
 
-def slowdown(curve: str | SlowdownCurve, x: float) -> float:
-    """Evaluate the quadratic at ``x``: a published one by its name, or one that the policy states."""
-    if isinstance(curve, str):
-        a, b, c = SLOWDOWN_CURVES[curve]
-    else:
-        a, b, c = curve.square_millionths / 1e6, curve.linear_millionths / 1e6, curve.constant_millionths / 1e6
-    return a * x * x + b * x + c
-
-
-@cache
-def excess_table(curve: str | SlowdownCurve, most_percent: int) -> IntArray:
-    """
-    Shape (most_percent + 1,): s(x) - 1 in thousandths for x = 0..most_percent percent.
-
-    Up to full use s(x) = 1 + (f(1) - 1) x, above it f(x): our reading, since Horus prints only the quadratics f.
-    """
-    full = slowdown(curve, 1.0)
-    table = [
-        round(1000 * ((full - 1) * p / 100 if p <= 100 else slowdown(curve, p / 100) - 1))
-        for p in range(most_percent + 1)
-    ]
-    return _frozen(table)
+    memory_thousandths: Thousandths = 500
+    """w1: weight of GPU memory."""
+    utilisation_thousandths: Thousandths = 500
+    """w2: weight of GPU utilisation."""
 
 
 @cache
 def cost_table(curve: str | SlowdownCurve, weight_thousandths: int, most_percent: int) -> IntArray:
     """Shape (most_percent + 1,): w2 x f(x) of Horus eq. 9 in thousandths for x = 0..most_percent percent."""
-    return _frozen([round(weight_thousandths * slowdown(curve, p / 100)) for p in range(most_percent + 1)])
-
-
-def _frozen(table: list[int]) -> IntArray:
-    array = np.array(table, dtype=np.int64)
-    array.setflags(write=False)  # callers share what is cached
-    return array
+    return frozen([round(weight_thousandths * slowdown(curve, p / 100)) for p in range(most_percent + 1)])
 
 
 class HorusCost(Cost):
@@ -65,6 +40,7 @@ class HorusCost(Cost):
 
     name = "horus"
     unit = "thousandths"
+    parameters = HorusWeights
 
     def of(self, state: State, part: Part) -> int:
         """Memory by job, utilisation by GPU."""
@@ -113,7 +89,7 @@ def decision_costs(state: State, option: int, gpus: IntArray) -> IntArray:
     use = _use_cost(problem)
     capacity = problem.gpu_memory_mib[gpus]
     used = capacity - state.gpu_free_memory[gpus] + options.gpu_memory_mib[option]
-    memory = np.rint(problem.policy.horus.memory_thousandths * used / np.maximum(capacity, 1)).astype(np.int64)
+    memory = np.rint(_weights(problem).memory_thousandths * used / np.maximum(capacity, 1)).astype(np.int64)
     percent = np.minimum(state.gpu_utilisation[gpus] + options.utilisation[option], len(use) - 1)
     costs: IntArray = np.where(capacity > 0, memory, 0) + use[percent]
     return costs
@@ -121,7 +97,7 @@ def decision_costs(state: State, option: int, gpus: IntArray) -> IntArray:
 
 def _memory_cost(problem: Problem) -> IntArray:
     """Shape (O, T): w1 x memory / capacity in thousandths, rounded half to even."""
-    weight = problem.policy.horus.memory_thousandths
+    weight = _weights(problem).memory_thousandths
     need, capacity = problem.options.gpu_memory_mib[:, None], problem.type_memory_mib[None, :]
     fits = (capacity >= np.maximum(need, 1)) | (problem.held_types & (capacity > 0))
     ratio = weight * need / np.maximum(capacity, 1)
@@ -134,19 +110,9 @@ def _use_cost(problem: Problem, least: int = 0) -> IntArray:
 
     What runs may use a GPU beyond what the rules allow, where they or the cluster changed since.
     """
-    policy = problem.policy
-    most = max(most_percent(problem), least)
-    return cost_table(policy.interference.curve, policy.horus.utilisation_thousandths, most)
+    weight = _weights(problem).utilisation_thousandths
+    return cost_table(problem.policy.interference.curve, weight, max(most_percent(problem), least))
 
 
-def most_percent(problem: Problem) -> int:
-    """Return the highest cumulative utilisation that any GPU can reach, in percent."""
-    return int(problem.options.utilisation.max(initial=0)) * most_jobs(problem)
-
-
-def most_jobs(problem: Problem) -> int:
-    """Return the most jobs that any GPU can have."""
-    limits = [] if problem.jobs_per_gpu is None else [problem.jobs_per_gpu]
-    if problem.shares_bind:
-        limits.append(1000 // int(problem.options.milli.min(initial=1000)))
-    return max(min(limits), problem.max_running_per_gpu)
+def _weights(problem: Problem) -> HorusWeights:
+    return problem.policy.costs.of(HorusCost.name, HorusWeights)

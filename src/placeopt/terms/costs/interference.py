@@ -10,7 +10,7 @@ import numpy as np
 from placeopt.linear import NO_LOWER, NO_UPPER, ModelBuilder
 from placeopt.problem import Allocation, BoolArray, IntArray, Placement, Problem, State
 from placeopt.problem.state import holdings
-from placeopt.terms.costs.horus import excess_table, most_jobs, most_percent
+from placeopt.terms.costs.slowdown_curves import excess_table, most_jobs, most_percent
 from placeopt.terms.protocols import Cost, Expression, Form, Part
 from placeopt.terms.variables import Variables
 

@@ -13,6 +13,8 @@ from fractions import Fraction
 from placeopt.problem import Move, Placement, Problem, State
 from placeopt.terms.costs.interference import excess_beside, together
 
+EQUATION_2 = ("communication", "interference", "fragmentation")
+"""The costs whose weights are those of the terms of eq. 2: a_cc, a_b, a_d."""
 FLOOR = Fraction(1, 100)
 """The artifact's floor of t and I."""
 
@@ -91,8 +93,8 @@ def _sc17(t: Fraction, i: Fraction) -> int:
 
 
 def _sum(problem: Problem, option: int, path: int, excess: int, fragmentation: Fraction) -> int:
-    weights, best = problem.policy.weights, int(problem.best_path[option])
-    a = (weights.communication, weights.interference, weights.fragmentation)
+    best = int(problem.best_path[option])
+    a = [problem.policy.weights[name] for name in EQUATION_2]
     a_cc, a_b, a_d = a if any(a) else (1, 1, 1)
     path_term = Fraction(best, path) if talks(problem, option) and 0 < best < path else Fraction(1)
     total = a_cc * path_term + a_b * Fraction(1000, 1000 + excess) + a_d * fragmentation
