@@ -263,15 +263,16 @@ class JobByJob(QueueState):
         return placement or self._place_smaller(job)
 
     def _place_at_home(self, job: str, nodes_divided: NodeDivision) -> Placement | None:
-        """Place a job within its own array, on the nodes that this has."""
+        """Place a job within its own part, on nodes that are of it."""
         record = self._engine_jobs[job]
-        nodes = nodes_divided.home(record, self._resources)
-        if not nodes:
-            return None
-        there = record.with_conditions(nodes_allowed=nodes)
-        if not any(self._resources.fits(there, option, option.workers) for option in record.options):
-            return None
-        return self._try(job, nodes)  # not as a job of these nodes alone: each set of nodes would be a class of jobs
+        for nodes in filter(None, nodes_divided.homes(record, self._resources)):
+            there = record.with_conditions(nodes_allowed=nodes)
+            if any(self._resources.fits(there, option, option.workers) for option in record.options):
+                # not as a job of these nodes alone: each set of nodes would be a class of jobs
+                placement = self._try(job, nodes)
+                if placement is not None:
+                    return placement
+        return None
 
     def _place_by_urgency(self, job: str, queue: UrgencyQueue) -> Placement | None:
         """Place a job in the option that costs the goals least, of those that find room."""

@@ -10,6 +10,7 @@ from placeopt.systems.soda import core_search as _core_search  # noqa: F401 - re
 from placeopt.systems.soda import preemption as _preemption  # noqa: F401 - registers its rules
 
 if TYPE_CHECKING:
+    from placeopt.systems.soda.arrays import ArrayDivision as ArrayDivision
     from placeopt.systems.soda.arrays import Arrays as Arrays
     from placeopt.systems.soda.core_search import best_fit_cores as best_fit_cores
     from placeopt.systems.soda.core_search import first_cores as first_cores
