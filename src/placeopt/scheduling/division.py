@@ -20,6 +20,10 @@ class NodeDivision(Protocol):
     def hold(self, job: Job, placement: Placement, sign: int) -> None:
         """Account for a job that starts or, with ``sign`` -1, ends."""
 
+    def fitted(self, job: Job) -> Job:
+        """Return a job with as many cores as its part has of a node, where it asks for more."""
+        ...
+
     def homes(self, job: Job, free: FreeResources) -> Iterable[tuple[str, ...]]:
         """Return sets of nodes on which a job is placed within its own part, the first in which it finds room."""
         ...

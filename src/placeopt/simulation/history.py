@@ -11,6 +11,7 @@ from placeopt.model import Instance, Job, Placement, Policy, Running
 from placeopt.model.policy import Interference
 from placeopt.problem.grants import granted
 from placeopt.scheduling.adapt import adapted
+from placeopt.scheduling.placement_amounts import with_cores, workers_of
 from placeopt.scheduling.policy import Scheduling
 from placeopt.scheduling.resource_estimator import ResourceEstimator
 from placeopt.simulation.records.scenario import Scenario
@@ -195,15 +196,16 @@ def _policy(history: History) -> Policy:
 
 
 def _as_held(job: Job, placement: Placement) -> Job:
-    """Return the job with the cores that each of its workers has, where a policy gave others than requested."""
+    """Return the job with the workers and their cores that it has, where a policy gave others than requested."""
     cores = max(assignment.cpu_millicores // len(assignment.workers) for assignment in placement.assignments)
+    job, workers = with_cores(job, placement.option, cores), workers_of(placement)
     options = tuple(
-        option.model_copy(update={"demand": option.demand.model_copy(update={"cpu_millicores": cores})})
-        if option.id == placement.option and option.demand.cpu_millicores != cores
+        option.model_copy(update={"workers": workers})
+        if option.id == placement.option and not option.groups and option.workers_min is None
         else option
         for option in job.options
     )
-    return job.model_copy(update={"options": options}) if options != job.options else job
+    return job if options == job.options else job.model_copy(update={"options": options})
 
 
 def longest_queue_ms(history: History) -> int:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
+from fractions import Fraction
 
 from placeopt.model import Cluster, Job, Option, Placement
 from placeopt.scheduling.free_resources import FreeResources
@@ -88,6 +90,19 @@ class NodeArrays:
                     less[at.node] += at.cpu_millicores
         return borrowers + [n for n in small if any(at.node in less for at in held[n][1].assignments)]
 
+    def fitted(self, job: Job) -> Job:
+        """
+        Return a CPU job that asks for more cores of a node than their array has of any, as it is given them.
+
+        Of a distributed job, one of several workers, each gets that many at most, and there are as many workers as
+        have the same number together; a job of a single node gets the most that there are (SODA V-C).
+        """
+        most = max(self._cpu_part.values(), default=0)
+        if job.kind != "cpu" or not most:
+            return job
+        options = tuple(_fitted(option, most) for option in job.options)
+        return job if options == job.options else job.model_copy(update={"options": options})
+
     def homes(self, job: Job, free: FreeResources) -> Iterator[tuple[str, ...]]:
         """Yield the nodes of a job's array; of one that may run on several GPU types, the most idle type's first."""
         size = size_of(job)
@@ -106,3 +121,22 @@ class NodeArrays:
             if self._cpu_held[node] + more <= self._cpu_part[node] and free.workers_on(node, option, 1)
         ]
         yield tuple(sorted(fitting, key=free.cpu_millicores)[:1])  # the fullest
+
+
+def _fitted(option: Option, most: int) -> Option:
+    """Return an option in which no worker has more than ``most`` thousandths of cores, nor do all on a single node."""
+    demand, workers = option.demand, option.workers
+    asked = demand.cpu_millicores * (workers if option.single_node else 1)
+    if asked <= most or demand.gpus or option.groups or option.workers_min is not None:
+        return option
+    if workers > 1 and not option.single_node:
+        total = workers * asked
+        update: dict[str, object] = {"workers": -(-total // most)}
+        each = Fraction(workers, -(-total // most))
+    else:
+        each = Fraction(most // workers, demand.cpu_millicores)
+        run_time_ms = option.run_time_ms
+        update = {} if run_time_ms is None else {"run_time_ms": math.ceil(run_time_ms / each)}
+    with_less = ("cpu_millicores", "memory_bandwidth_mbps", *(("memory_mib",) if "workers" in update else ()))
+    scaled = {name: math.ceil(getattr(demand, name) * each) for name in with_less}
+    return option.model_copy(update={**update, "demand": demand.model_copy(update=scaled)})
