@@ -16,8 +16,10 @@ if TYPE_CHECKING:
     from placeopt.systems.soda.core_search import first_cores as first_cores
     from placeopt.systems.soda.month import KINDS as KINDS
     from placeopt.systems.soda.month import NETWORK_PERCENT as NETWORK_PERCENT
+    from placeopt.systems.soda.month import best_cores as best_cores
     from placeopt.systems.soda.month import core_curve as core_curve
     from placeopt.systems.soda.month import network_loss_percent as network_loss_percent
+    from placeopt.systems.soda.month import offline_profile as offline_profile
     from placeopt.systems.soda.month import search_steps as search_steps
     from placeopt.systems.soda.month import soda_month as soda_month
     from placeopt.systems.soda.trials import with_trials as with_trials
