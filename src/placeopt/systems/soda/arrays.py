@@ -97,9 +97,9 @@ class ArrayDivision:
                 for key, mine in weight.items()
                 if model in self._types_of(key)
             }
-            for key, mine in _in_proportion(milli, asked).items():
-                part[key][0] += mine
-                gpu_milli[key[0], model] = gpu_milli.get((key[0], model), 0) + mine
+            for key, amount in _in_proportion(milli, asked).items():
+                part[key][0] += amount
+                gpu_milli[key[0], model] = gpu_milli.get((key[0], model), 0) + amount
         for kind in (1, 2):
             for key, amount in _in_proportion(total[kind], {key: mine[kind] for key, mine in weight.items()}).items():
                 part[key][kind] = amount
