@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from placeopt import BadInput
-from placeopt.systems.soda.month import core_curve, soda_month
+from placeopt.systems.soda.month import KINDS, best_cores, core_curve, offline_profile, soda_month
 
 
 def test_the_published_statistics_hold() -> None:
@@ -40,6 +40,24 @@ def test_curves_rise_to_the_best_number_of_cores() -> None:
     curve = core_curve("transformer")
     assert list(curve.speed_thousandths) == sorted(set(curve.speed_thousandths))
     assert curve.speed(5000) == curve.speed(9000) == 1000
+
+
+def test_gpu_jobs_of_a_node_occupy_twelve_cores() -> None:
+    """KINDS has 4.4 a GPU in the mean, 22 for five: 12 / 22 of 2, 3, 4 and 5 cores are 1.09, 1.6, 2.2 and 2.7."""
+    found = {name: best_cores(name, 12) for name in ("vgg16", "resnet50", "alexnet", "transformer")}
+    assert found == {"vgg16": 1, "resnet50": 2, "alexnet": 2, "transformer": 3}
+    assert sum(5 * best_cores(name) * kind.share for name, kind in KINDS.items()) == pytest.approx(22)
+    assert best_cores("transformer") == 5
+    speeds = {one.profile: one.speed_thousandths for one in soda_month(nodes=2, days=1, gpu_job_cores=12).core_curves}
+    assert len(speeds["transformer"]) == 3
+
+
+def test_a_service_is_profiled_for_the_largest_batch_and_then_the_fewest_cores() -> None:
+    """Six cores compute two in time, and so do four; none where not even one is in time with all of them."""
+    batches = [0, 1, 1, 2, 2, 2]
+    assert offline_profile(lambda cores: batches[cores - 1], 6) == (2, 4)
+    assert offline_profile(lambda cores: batches[cores - 1], 3) == (1, 2)
+    assert offline_profile(lambda cores: batches[cores - 1], 1) is None
 
 
 @pytest.mark.parametrize("fields", [{"nodes": 1}, {"days": 0}])

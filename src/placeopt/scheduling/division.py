@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Hashable, Iterable, Mapping
 from typing import Protocol
 
 from placeopt.model import Cluster, Job, Placement, Queue
@@ -20,8 +20,12 @@ class NodeDivision(Protocol):
     def hold(self, job: Job, placement: Placement, sign: int) -> None:
         """Account for a job that starts or, with ``sign`` -1, ends."""
 
-    def home(self, job: Job, free: FreeResources) -> tuple[str, ...]:
-        """Return the nodes on which a job is placed within its own part if it finds room there; none: nowhere."""
+    def fitted(self, job: Job) -> Job:
+        """Return a job with as many cores as its part has of a node, where it asks for more."""
+        ...
+
+    def homes(self, job: Job, free: FreeResources) -> Iterable[tuple[str, ...]]:
+        """Return sets of nodes on which a job is placed within its own part, the first in which it finds room."""
         ...
 
 
@@ -39,7 +43,7 @@ class Division(Protocol):
         ...
 
     @property
-    def by_jobs(self) -> Mapping[str, Amounts]:
+    def by_jobs(self) -> Mapping[Hashable, Amounts]:
         """The parts, by what their jobs have in common."""
         ...
 

@@ -1,10 +1,15 @@
 """What a policy does where memory bandwidth runs short, and with the replicas of endpoints: rules that hosts follow."""
 
-from typing import Annotated, Literal
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from pydantic import Field
 
 from placeopt.scheduling.rules import BANDWIDTH, REPLICAS, Rule
+
+if TYPE_CHECKING:
+    from placeopt.scheduling.policy import Scheduling
 
 
 class Throttle(Rule):
@@ -13,7 +18,8 @@ class Throttle(Rule):
     by: Literal["bandwidth", "cores"] = "bandwidth"
     """
     ``bandwidth``: they get what other jobs leave (Intel's Memory Bandwidth Allocation); ``cores``: half of their cores,
-    with which they go at half their pace and use half of their bandwidth.
+    with which they go at half their pace and use half of their bandwidth; other jobs start on the cores that they
+    leave, and they get them back once bandwidth suffices for all and the cores are free.
     """
     noticed_by: Literal["bandwidth", "utilisation"] = "bandwidth"
     """
@@ -22,6 +28,10 @@ class Throttle(Rule):
     """
     drop_percent: Annotated[int, Field(ge=1, le=99)] = 10
     """A drop of utilisation that counts as contention, in percent of that alone; ours, the paper says significantly."""
+
+    def check(self, scheduling: Scheduling) -> None:
+        if self.by == "cores" and scheduling.rounds == "whole":
+            raise ValueError("bandwidth: by 'cores' goes with rounds 'each'")
 
 
 class Replicas(Rule):

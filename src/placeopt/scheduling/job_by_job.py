@@ -48,6 +48,7 @@ class JobByJob(QueueState):
             context = PreemptionContext(self._restart_ms, self._service, self._queue, self._resources, self.waiting)
             self._preemption = PreemptionPolicy(rule(context), self._resources, takes_workers=takes_workers)
         self._quantum_ms = quantum_of(scheduling)
+        self._sets_cores = setting.sets_cores
         self._no_evictions: dict[Hashable, Hashable] = {}
         """Kinds of jobs for which no evictions made room, and what these depended on."""
         self._classes: dict[Hashable, int] = {}
@@ -68,9 +69,10 @@ class JobByJob(QueueState):
 
     @property
     def wants_round(self) -> bool:
-        """Whether a round could change anything; elastic jobs grow, and newcomers are examined, while no job waits."""
+        """Whether a round could change anything; while no job waits, running ones may grow, or be examined."""
         monitored = self._monitor is not None and self._monitor.next_ms is not None
-        return bool(self._queue.num_jobs or self._resizable or monitored)
+        held_back = self._core_throttle is not None and self._core_throttle.holds_any
+        return bool(self._queue.num_jobs or self._resizable or monitored or held_back)
 
     @property
     def looks_ahead(self) -> bool:
@@ -98,6 +100,8 @@ class JobByJob(QueueState):
 
     def arrive(self, job: Job) -> None:
         job = self.believes(job)
+        if self._sets_cores and self._divided_nodes is not None:
+            job = self._divided_nodes.fitted(job)
         self._jobs[job.id] = job
         if self._spread is not None:
             self._spread.learn(self._arrivals[job.id].job)
@@ -185,6 +189,7 @@ class JobByJob(QueueState):
         disturbing = self._disturbing(view)
         for job in disturbing:
             self._stop(job)
+        self._set_cores()
         self._grow()
         self._place_queue(view, cancel, with_evictions=True)
         ran = [job for job, before in self._placed_before.items() if before is not None]
@@ -192,6 +197,8 @@ class JobByJob(QueueState):
         self._requeue(stopped, view)
         if stopped:  # they may fit elsewhere
             self._retry_filter.open_all()
+            self._place_queue(view, None, with_evictions=False)
+        while self._set_cores():  # others may start on the cores that are left
             self._place_queue(view, None, with_evictions=False)
         self._requeue(disturbing, view, at_the_end=True)
         self._grow()
@@ -211,7 +218,10 @@ class JobByJob(QueueState):
             self._stop(placement.job)
         self._requeue([job for job in decision.stop if job not in disturbing], view)
         start = decision.start
-        if self._elastic_rule.resizes:
+        if self._core_throttle is not None:
+            for placement in (*decision.resize, *start):
+                self._as_placed(placement)
+        if self._elastic_rule.resizes or self._core_throttle is not None:
             sizes = tuple(self._sized(placement) for placement in start)
             self._report(remove_jobs=tuple(placement.job for placement in start), add_jobs=sizes)
         self._report(add_jobs=tuple(self._sized(placement) for placement in decision.resize))
@@ -263,15 +273,16 @@ class JobByJob(QueueState):
         return placement or self._place_smaller(job)
 
     def _place_at_home(self, job: str, nodes_divided: NodeDivision) -> Placement | None:
-        """Place a job within its own array, on the nodes that this has."""
+        """Place a job within its own part, on nodes that are of it."""
         record = self._engine_jobs[job]
-        nodes = nodes_divided.home(record, self._resources)
-        if not nodes:
-            return None
-        there = record.with_conditions(nodes_allowed=nodes)
-        if not any(self._resources.fits(there, option, option.workers) for option in record.options):
-            return None
-        return self._try(job, nodes)  # not as a job of these nodes alone: each set of nodes would be a class of jobs
+        for nodes in filter(None, nodes_divided.homes(record, self._resources)):
+            there = record.with_conditions(nodes_allowed=nodes)
+            if any(self._resources.fits(there, option, option.workers) for option in record.options):
+                # not as a job of these nodes alone: each set of nodes would be a class of jobs
+                placement = self._try(job, nodes)
+                if placement is not None:
+                    return placement
+        return None
 
     def _place_by_urgency(self, job: str, queue: UrgencyQueue) -> Placement | None:
         """Place a job in the option that costs the goals least, of those that find room."""
@@ -360,19 +371,6 @@ class JobByJob(QueueState):
     def _may_evict_for(self, shape: Hashable) -> bool:
         """Return whether a running job might be evicted for a kind of job."""
         return self._preemption is not None and isinstance(shape, tuple) and self._preemption.may_evict_for(shape[1])
-
-    # -- other changes of running jobs
-
-    def _disturbing(self, view: RoundView) -> list[str]:
-        """Return the newcomers that are stopped since they slow other jobs too much."""
-        if self._monitor is None:
-            return []
-        disturbing = []
-        for job, before in self._monitor.due(view.now_ms):
-            neighbours = {other: slowdown for other, slowdown in before.items() if other in self._running}
-            if self._may_change(job) and self._monitor.disturbs(neighbours, view.slowdown):
-                disturbing.append(job)
-        return disturbing
 
     def _requeue(self, jobs: Iterable[str], view: RoundView, *, at_the_end: bool = False) -> None:
         """Let stopped jobs wait, with the work that is left."""

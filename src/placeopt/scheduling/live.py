@@ -5,7 +5,7 @@ from __future__ import annotations
 import operator
 import threading
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 
 from placeopt.errors import BadInput
 from placeopt.live_cluster.edits import BESIDE_NODES
@@ -109,7 +109,7 @@ class LiveScheduler:
         self._restart_ms, self._overcommits = restart_ms, overcommits
         self._live: LiveRounds | LiveQueue | None = None
         self._scheduling = scheduling
-        self._parts: Mapping[str, Amounts] | None = None
+        self._parts: Mapping[Hashable, Amounts] | None = None
         """Of the policy's arrays: they follow the jobs that are there."""
         self.before: Instance | None = None
         """The last reading."""

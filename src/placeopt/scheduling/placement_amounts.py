@@ -71,6 +71,28 @@ def with_added_worker(placement: Placement, demand: Demand, node: str, gpus: Map
     return placement.model_copy(update={"assignments": tuple(by_node.values())})
 
 
+def with_cores_each(placement: Placement, millicores: int) -> Placement:
+    """Return a placement in which each worker has so many thousandths of cores."""
+    return placement.model_copy(
+        update={
+            "assignments": tuple(
+                at.model_copy(update={"cpu_millicores": millicores * len(at.workers)}) for at in placement.assignments
+            )
+        }
+    )
+
+
+def with_cores(job: Job, option: str, millicores: int) -> Job:
+    """Return a job each of whose workers asks for so many thousandths of cores in an option."""
+    options = tuple(
+        known.model_copy(update={"demand": known.demand.model_copy(update={"cpu_millicores": millicores})})
+        if known.id == option and known.demand.cpu_millicores != millicores
+        else known
+        for known in job.options
+    )
+    return job if options == job.options else job.model_copy(update={"options": options})
+
+
 def _assignment(
     node: str, workers: tuple[WorkerGpus, ...], shares: dict[str, int], starts: dict[str, int], demand: Demand
 ) -> Assignment:

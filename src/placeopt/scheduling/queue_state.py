@@ -9,12 +9,13 @@ from placeopt.errors import BadInput
 from placeopt.live_cluster.engine import Engine
 from placeopt.model import Job, Option, Placement
 from placeopt.scheduling.attained_service import AttainedService, levels_of
+from placeopt.scheduling.core_throttle import core_throttle
 from placeopt.scheduling.decision import Decision, RoundView
 from placeopt.scheduling.division import division_of
 from placeopt.scheduling.elastic import ElasticJob, grow_jobs, with_workers
 from placeopt.scheduling.evictions import RunningCandidates
 from placeopt.scheduling.free_resources import FreeResources
-from placeopt.scheduling.placement_amounts import gpu_milli_of, workers_of
+from placeopt.scheduling.placement_amounts import gpu_milli_of, with_cores, with_cores_each, workers_of
 from placeopt.scheduling.policy import Scheduling
 from placeopt.scheduling.preemption_policy import Candidate
 from placeopt.scheduling.queue_orders import QueueContext, queue_order
@@ -79,6 +80,7 @@ class QueueState(Scheduler):
         self._in_parts = setting.in_parts and self._elastic_rule.assembles
         self._held_for = ""
         """The job for which room is held, as long as it waits; empty: none."""
+        self._core_throttle = core_throttle(setting, scheduling)
         self._restart_ms = setting.restart_ms
         self._num_stops: Counter[str] = Counter()
         self.num_overtaken = 0
@@ -227,6 +229,35 @@ class QueueState(Scheduler):
         for larger in grow_jobs(self._resources, growing, spread=rule.assembles):
             self._resize(larger)
 
+    def _set_cores(self) -> bool:
+        """Hold CPU jobs back by their cores where memory bandwidth runs short; return whether that left any cores."""
+        left = False
+        for job, millicores in self._core_throttle.changes().items() if self._core_throttle is not None else ():
+            before = self._running[job]
+            after = with_cores_each(before, millicores)
+            more = {
+                now.node: now.cpu_millicores - was.cpu_millicores
+                for was, now in zip(before.assignments, after.assignments, strict=True)
+            }
+            if any(millicores > self._resources.cpu_millicores(node) for node, millicores in more.items()):
+                continue  # others have started on the cores that it left
+            self._touch(job)
+            self._report(release=(job,))
+            self._vacate(job)
+            self._as_placed(after)
+            self._report(add_jobs=(self._sized(after),))
+            self._put((after,))
+            self._occupy(after)
+            if any(millicores < 0 for millicores in more.values()):
+                self._retry_filter.ended(after)
+                left = True
+        return left
+
+    def _as_placed(self, placement: Placement) -> None:
+        """Let a job ask for the cores that it has in a placement."""
+        job, at = self._engine_jobs[placement.job], placement.assignments[0]
+        self._engine_jobs[placement.job] = with_cores(job, placement.option, at.cpu_millicores // len(at.workers))
+
     def _restore(self, placement: Placement) -> None:
         """Put an evicted job back where it was."""
         job = placement.job
@@ -248,6 +279,8 @@ class QueueState(Scheduler):
         self._resources.take(placement, option.demand)
         if self._divided_nodes is not None:
             self._divided_nodes.hold(self._jobs[job], placement, 1)
+        if self._core_throttle is not None:
+            self._core_throttle.hold(self._jobs[job], placement, 1)
         if self._may_grow(placement, option):
             self._resizable[job] = None
         if self._monitor is not None:
@@ -262,6 +295,8 @@ class QueueState(Scheduler):
         self._resources.take(placement, self._option(placement).demand, -1)
         if self._divided_nodes is not None:
             self._divided_nodes.hold(self._jobs[job], placement, -1)
+        if self._core_throttle is not None:
+            self._core_throttle.hold(self._jobs[job], placement, -1)
         self._retry_filter.freed(placement)
         self._resizable.pop(job, None)
         if self._monitor is not None:
@@ -300,6 +335,19 @@ class QueueState(Scheduler):
         options = self._arrivals[name].job.options  # as it arrived: a job that waits again has the run time left
         whole = next(option.run_time_ms for option in options if option.id == placement.option)
         return whole is None or 1000 * self._restart_ms * (self._num_stops[name] + 1) <= most * whole
+
+    # -- other changes of running jobs
+
+    def _disturbing(self, view: RoundView) -> list[str]:
+        """Return the newcomers that are stopped since they slow other jobs too much."""
+        if self._monitor is None:
+            return []
+        disturbing = []
+        for job, before in self._monitor.due(view.now_ms):
+            neighbours = {other: slowdown for other, slowdown in before.items() if other in self._running}
+            if self._may_change(job) and self._monitor.disturbs(neighbours, view.slowdown):
+                disturbing.append(job)
+        return disturbing
 
     # -- facts about jobs
 

@@ -73,6 +73,10 @@ class Setting:
     """Whether replicas answer requests here."""
     spread_slowdown_thousandths: Thousandths = 300
     """Of jobs that state none: excess run time with GPUs as far apart as a machine allows."""
+    memory_bandwidth_percent: int | None = None
+    """Part of a node's memory bandwidth that jobs can use before they slow each other; None: no use is measured."""
+    sets_cores: bool = False
+    """Whether jobs without GPUs may get fewer cores than they ask for, and others while they run."""
     core_trial_ms: Milliseconds = 0
     """How long a job runs with each number of cores that is tried for it."""
     core_trial_noise_thousandths: Thousandths = 0

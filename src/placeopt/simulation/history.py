@@ -12,7 +12,7 @@ from placeopt.model.policy import Interference
 from placeopt.problem.grants import granted
 from placeopt.scheduling.adapt import adapted
 from placeopt.scheduling.elastic import with_workers
-from placeopt.scheduling.placement_amounts import workers_of
+from placeopt.scheduling.placement_amounts import with_cores, workers_of
 from placeopt.scheduling.policy import Scheduling
 from placeopt.scheduling.resource_estimator import ResourceEstimator
 from placeopt.simulation.records.scenario import Scenario
@@ -198,21 +198,15 @@ def _policy(history: History) -> Policy:
 
 def _as_held(job: Job, placement: Placement) -> Job:
     """
-    Return the job with the cores that each of its workers has, where a policy gave others than requested.
+    Return the job with the workers and their cores that it has, where a policy gave others than requested.
 
     A gang of which a part is placed, as a round cannot state it, is one of the workers that hold GPUs.
     """
     option, workers = job.option(placement.option), workers_of(placement)
-    if not option.fewest <= workers <= option.workers:
+    if not option.groups and not option.fewest <= workers <= option.workers:
         job = with_workers(job, option.id, workers)
     cores = max(assignment.cpu_millicores // len(assignment.workers) for assignment in placement.assignments)
-    options = tuple(
-        option.model_copy(update={"demand": option.demand.model_copy(update={"cpu_millicores": cores})})
-        if option.id == placement.option and option.demand.cpu_millicores != cores
-        else option
-        for option in job.options
-    )
-    return job.model_copy(update={"options": options}) if options != job.options else job
+    return with_cores(job, placement.option, cores)
 
 
 def longest_queue_ms(history: History) -> int:

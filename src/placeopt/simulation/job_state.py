@@ -134,7 +134,8 @@ class JobState:
 
     def begin(self, held: HeldResources, placement: Placement, now_ms: int, pause_ms: int, *, idle: bool) -> RunningJob:
         """Start the job in a placement; it progresses after a pause, or not at all while it is ``idle``."""
-        workers = workers_of(placement)
+        elastic = self.job.option(placement.option).workers_min is not None
+        workers = workers_of(placement) if elastic else None
         actual = NEVER_MS if self.arrival.service else self.arrival.actual_ms(placement.option, workers)
         self.run = run = RunningJob(
             held=held,

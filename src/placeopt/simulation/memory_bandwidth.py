@@ -17,8 +17,8 @@ class MemoryBandwidthUse:
     Where a node's jobs would use more than ``usable`` (MB/s of every node; None: unknown, which limits no job), each
     takes longer in proportion: 1.2 times the bandwidth takes 1.2 times as long. With ``throttle`` jobs that may be
     throttled are held back first (SODA V-E): they get no more than the others leave, but at least ``LEAST_PERCENT``,
-    and take longer in proportion; or, by ``cores``, they all get half of theirs, and take twice as long. Noticed by
-    ``utilisation``, that happens only where a job with GPUs would lose that much of its pace.
+    and take longer in proportion. Noticed by ``utilisation``, that happens only where a job with GPUs would lose that
+    much of its pace.
     """
 
     def __init__(self, usable: Sequence[int | None], *, throttle: Throttle | None) -> None:
@@ -78,6 +78,4 @@ class MemoryBandwidthUse:
             keeps_pace = 100 * usable > (100 - throttle.drop_percent) * (firm + soft)  # if none were held back
             if not self._gpu_jobs[node] or keeps_pace:
                 return soft
-        if throttle.by == "cores":
-            return -(-soft // 2)
         return min(soft, max(usable - firm, -(-soft * LEAST_PERCENT // 100)))

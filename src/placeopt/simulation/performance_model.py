@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from fractions import Fraction
 
 from placeopt.model import Job, Placement
 from placeopt.model.base import Thousandths
 from placeopt.problem import Placement as Indexed
 from placeopt.problem.grants import Bounds, grants
 from placeopt.scheduling.host_rules import Throttle
-from placeopt.scheduling.placement_amounts import Shares
+from placeopt.scheduling.placement_amounts import Shares, amounts_of, gpus_of, workers_of
 from placeopt.scheduling.spread import Spread
 from placeopt.simulation.memory_bandwidth import MemoryBandwidthUse
 from placeopt.simulation.records.scenario import Scenario
@@ -98,24 +99,31 @@ class PerformanceModel:
     def held(self, placement: Placement) -> HeldResources:
         """Translate a placement of one of the scenario's jobs; raises ``BadInput`` where it does not fit the job."""
         job = self._jobs[placement.job]
-        where = self._spread.indexed(placement)
         option = job.option(placement.option)
+        # a CPU job has no GPUs that could be apart, and perhaps other workers than it asks for
+        where = Indexed(0, (), ()) if job.kind == "cpu" and not gpus_of(placement) else self._spread.indexed(placement)
         return HeldResources(
             job=job.id,
             profile=job.profile,
             placement=where,
             utilisation_percent=option.demand.gpu_utilisation_percent,
             domains=tuple(frozenset(kind[gpu] for gpu in where.gpus) - {-1} for kind in self._kinds),
-            apart_thousandths=self._spread.thousandths(job.id, where),
+            apart_thousandths=self._spread.thousandths(job.id, where) if where.gpus else 0,
             cores_thousandths=self._by_cores(job, placement),
-            mbps=self._mbps(placement, option.demand.memory_bandwidth_mbps),
+            mbps=self._mbps(job, placement),
             throttled=job.kind == "cpu",
             bounds=(1000, 1000) if self._shares is None else self._shares.bounds(placement),
             most_percent=min(option.demand.gpu_utilisation_percent, option.demand.gpu_milli // 10),
         )
 
     def _by_cores(self, job: Job, placement: Placement) -> int:
-        """Return the excess by the cores for each GPU, of the worker with the fewest."""
+        """
+        Return the excess by too few cores: of jobs with GPUs by those of the worker with the fewest for each GPU.
+
+        A CPU job goes at the part of its pace that it has of the cores that it asks for.
+        """
+        if job.kind == "cpu":
+            return max(0, -(-1000 // self._part_of_cores(job, placement)) - 1000)
         curve = self._curves.get(job.profile or "")
         served = [
             assignment.cpu_millicores // len(assignment.gpus) for assignment in placement.assignments if assignment.gpus
@@ -124,11 +132,24 @@ class PerformanceModel:
             return 0
         return -(-1_000_000 // curve.speed(min(served))) - 1000
 
-    def _mbps(self, placement: Placement, each: int) -> dict[int, int]:
+    @staticmethod
+    def _part_of_cores(job: Job, placement: Placement) -> Fraction:
+        """Return the part that a CPU job has of the cores that its workers ask for; 1 where it asks for none."""
+        option = job.option(placement.option)
+        workers = option.workers if option.workers_min is None else workers_of(placement)
+        asked, (_, held, _) = workers * option.demand.cpu_millicores, amounts_of(placement)
+        return Fraction(held, asked) if asked and held else Fraction(1)
+
+    def _mbps(self, job: Job, placement: Placement) -> dict[int, int]:
+        """Return the memory bandwidth of a job on each node; that of a CPU job goes with its cores."""
+        option = job.option(placement.option)
+        each = option.demand.memory_bandwidth_mbps
         if self._bandwidth is None or not each:
             return {}
+        asked = option.demand.cpu_millicores if job.kind == "cpu" else 0
         return {
-            self._node_number[assignment.node]: each * len(assignment.workers) for assignment in placement.assignments
+            self._node_number[at.node]: -(-each * at.cpu_millicores // asked) if asked else each * len(at.workers)
+            for at in placement.assignments
         }
 
     def start(self, held: HeldResources) -> None:
@@ -193,10 +214,16 @@ class PerformanceModel:
         return -(-1000 * limit // least) - 1000
 
     def host_excess(self, held: HeldResources) -> int:
-        """Return the present excess run time in thousandths by too few CPU cores and too little memory bandwidth."""
+        """
+        Return the present excess run time in thousandths by too few CPU cores and too little memory bandwidth.
+
+        The two add up, but for CPU jobs: fewer cores that wait for memory take longer in proportion.
+        """
+        cores = held.cores_thousandths
         if self._bandwidth is None or not held.mbps:
-            return held.cores_thousandths
-        return held.cores_thousandths + self._bandwidth.excess(held.mbps, throttled=held.throttled)
+            return cores
+        bandwidth = self._bandwidth.excess(held.mbps, throttled=held.throttled)
+        return cores + bandwidth + (-(-cores * bandwidth // 1000) if held.throttled else 0)
 
     def excess(self, held: HeldResources, model: str) -> int:
         """

@@ -103,7 +103,8 @@ class RunningJobs:
         self._physics, self._assembles = scenario.physics, ELASTIC_RULES[scheduling.elastic].assembles
         self._states, self._events = states, events
         self._shares = Shares(scheduling.policy.share_mode, (arrival.job for arrival in scenario.arrivals))
-        throttle = scheduling.bandwidth if isinstance(scheduling.bandwidth, Throttle) else None
+        rule = scheduling.bandwidth
+        throttle = rule if isinstance(rule, Throttle) and rule.by == "bandwidth" else None
         self._performance = PerformanceModel(scenario, throttle=throttle, shares=self._shares, in_parts=self._assembles)
         self._rule: ProgressRule = (
             LongestObserved(self._performance)
@@ -214,8 +215,9 @@ class RunningJobs:
     def _occupy(self, placement: Placement, now_ms: int, *, resized: bool) -> Jobs:
         """Put a job into a placement; return it and the jobs whose pace that may change."""
         state, physics = self._states[placement.job], self._physics
-        goes_on = resized and state.placement is not None and not self._incomplete(state.placement)
-        pause = physics.resize_ms if goes_on else physics.restart_ms if state.restarts else 0
+        pause = physics.restart_ms if state.restarts else 0
+        if resized and state.placement is not None and not self._incomplete(state.placement):
+            pause = physics.resize_ms if workers_of(placement) != workers_of(state.placement) else 0
         if state.start_ms is None:
             pause += self._search_ms.get(placement.job, 0)
         held = self._performance.held(placement)

@@ -355,6 +355,8 @@ class Scenario(JobsDocument):
             in_parts=True,
             serves=bool(self.endpoints),
             spread_slowdown_thousandths=physics.spread_slowdown_thousandths,
+            memory_bandwidth_percent=physics.memory_bandwidth_percent,
+            sets_cores=True,
             core_trial_ms=physics.core_trial_ms,
             core_trial_noise_thousandths=physics.core_trial_noise_thousandths,
         )

@@ -10,13 +10,16 @@ from placeopt.systems.soda import core_search as _core_search  # noqa: F401 - re
 from placeopt.systems.soda import preemption as _preemption  # noqa: F401 - registers its rules
 
 if TYPE_CHECKING:
+    from placeopt.systems.soda.arrays import ArrayDivision as ArrayDivision
     from placeopt.systems.soda.arrays import Arrays as Arrays
     from placeopt.systems.soda.core_search import best_fit_cores as best_fit_cores
     from placeopt.systems.soda.core_search import first_cores as first_cores
     from placeopt.systems.soda.month import KINDS as KINDS
     from placeopt.systems.soda.month import NETWORK_PERCENT as NETWORK_PERCENT
+    from placeopt.systems.soda.month import best_cores as best_cores
     from placeopt.systems.soda.month import core_curve as core_curve
     from placeopt.systems.soda.month import network_loss_percent as network_loss_percent
+    from placeopt.systems.soda.month import offline_profile as offline_profile
     from placeopt.systems.soda.month import search_steps as search_steps
     from placeopt.systems.soda.month import soda_month as soda_month
     from placeopt.systems.soda.trials import with_trials as with_trials

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import math
+from collections.abc import Hashable, Iterable, Mapping
+from fractions import Fraction
 from typing import Annotated, Literal, Self, cast
 
 from pydantic import Field, model_validator
@@ -18,7 +20,11 @@ from placeopt.scheduling.queue_orders import QueueContext, QueueOrder
 from placeopt.scheduling.rules import DIVISIONS, QUEUE_ORDERS, Rule
 from placeopt.scheduling.setting import ArrivingJob, Setting
 from placeopt.scheduling.waiting_queue import JobQueue
+from placeopt.systems.soda.gpu_types import Types, gpu_milli_of_types, types_of
 from placeopt.systems.soda.node_arrays import NodeArrays, size_of
+
+Key = tuple[str, Types]
+"""What the jobs of an array have in common: a size or a name, and the GPU types on which they may run."""
 
 
 class Arrays(Rule):
@@ -30,8 +36,9 @@ class Arrays(Rule):
 
     by: Literal["queue", "user", "profile", "size"]
     """
-    Which jobs are one array; ``size``: CPU jobs, jobs of fewer than 4 GPUs, and larger ones (SODA V-C). A job that
-    names nothing is in an array with others that do not.
+    Which jobs are one array; ``size``: CPU jobs, jobs of fewer than 4 GPUs, and larger ones, the latter two for each
+    GPU type, or set of types, on which jobs may run (SODA V-C). A job that names nothing is in an array with others
+    that do not.
     """
     parts: Literal["equal", "demand"] = "equal"
     """How large the parts are: all alike, or as the GPU time (CPU time, memory) that jobs known at first ask for."""
@@ -71,33 +78,41 @@ class ArrayDivision:
 
     def __init__(self, setting: Setting, arrays: Arrays) -> None:
         self._by = arrays.by
-        names: dict[str, str] = {}
-        for arrival in setting.known:
-            names.setdefault(self._key(arrival.job), f"array-{len(names)}")
-        self._names = names
         total = setting.cluster.amounts
-        weight = {queue: [0, 0, 0] for queue in names.values()}
+        of_type = gpu_milli_of_types(setting.cluster) if arrays.by == "size" else {"": total[0]}
+        self._types = tuple(of_type)
+        weight: dict[Key, list[int]] = {}
         for arrival in setting.known:
-            mine = weight[names[self._key(arrival.job)]]
+            mine = weight.setdefault(self._key(arrival.job), [0, 0, 0])
             for kind, amount in enumerate(_demand(arrival)):
                 mine[kind] = 1 if arrays.parts == "equal" else mine[kind] + amount
-        sums = [sum(mine[kind] for mine in weight.values()) for kind in range(3)]
-        self.part: dict[str, Amounts] = {}
-        for queue, mine in weight.items():
-            gpus, cpu, memory = (
-                -(-total[kind] * mine[kind] // sums[kind]) if sums[kind] else total[kind] for kind in range(3)
-            )
-            self.part[queue] = (gpus, cpu, memory)
-        self.queues = tuple(
-            QueueRecord(id=queue, quota=_quota(part, 100), borrow=_quota(part, arrays.borrow_percent))
-            for queue, part in self.part.items()
-        )
+        self._names = {key: f"array-{number}" for number, key in enumerate(weight)}
 
-        by_size = {size: self.part[queue] for size, queue in names.items()}
-        self.nodes = NodeArrays(setting.hardware, by_size) if arrays.per_node else None
+        gpu_milli: dict[tuple[str, str], int] = {}
+        part = {key: [0, 0, 0] for key in weight}
+        for model, milli in of_type.items():
+            # an array of several types asks each of them for a part in proportion to its GPUs
+            asked = {
+                key: Fraction(mine[0] * milli, sum(of_type[one] for one in self._types_of(key)) or 1)
+                for key, mine in weight.items()
+                if model in self._types_of(key)
+            }
+            for key, amount in _in_proportion(milli, asked).items():
+                part[key][0] += amount
+                gpu_milli[key[0], model] = gpu_milli.get((key[0], model), 0) + amount
+        for kind in (1, 2):
+            for key, amount in _in_proportion(total[kind], {key: mine[kind] for key, mine in weight.items()}).items():
+                part[key][kind] = amount
+        self.part: dict[str, Amounts] = {self._names[key]: (mine[0], mine[1], mine[2]) for key, mine in part.items()}
+        self.queues = tuple(
+            QueueRecord(id=queue, quota=_quota(mine, 100), borrow=_quota(mine, arrays.borrow_percent))
+            for queue, mine in self.part.items()
+        )
+        of_cpu_jobs = part.get(("none", ()), (0, 0, 0))[1]
+        self.nodes = NodeArrays(setting.hardware, gpu_milli, of_cpu_jobs) if arrays.per_node else None
 
     @property
-    def by_jobs(self) -> dict[str, Amounts]:
+    def by_jobs(self) -> dict[Hashable, Amounts]:
         """The parts, by what the jobs of an array have in common."""
         return {key: self.part[name] for key, name in self._names.items()}
 
@@ -109,11 +124,15 @@ class ArrayDivision:
         """Return an empty queue of arrays; see `Division`."""
         return JobArrayQueue(cluster, self, fair=fair)
 
-    def _key(self, job: Job) -> str:
+    def _key(self, job: Job) -> Key:
         if self._by == "size":
-            return size_of(job)
+            return size_of(job), types_of(job, self._types)
         named = {"queue": job.queue, "user": job.user, "profile": job.profile}[self._by]
-        return "" if named is None else f"={named}"
+        return "" if named is None else f"={named}", self._types
+
+    def _types_of(self, key: Key) -> Types:
+        """Return the GPU types whose GPUs an array has a part of; that of CPU jobs, if of any, of all."""
+        return self._types if key[0] == "none" else key[1]
 
 
 DIVISIONS.register("arrays", ArrayDivision, Arrays)
@@ -188,6 +207,12 @@ def _demand(arrival: ArrivingJob) -> Amounts:
     run_time_ms = option.run_time_ms or 1
     gpu_milli, cpu, memory = requested_amounts(option, arrival.asked(option))
     return gpu_milli * run_time_ms, cpu * run_time_ms, memory * run_time_ms
+
+
+def _in_proportion(total: int, weight: Mapping[Key, Fraction | int]) -> dict[Key, int]:
+    """Return the parts of a total, rounded up; without weights each has all of it."""
+    whole = sum(weight.values())
+    return {key: math.ceil(Fraction(total * mine) / whole) if whole else total for key, mine in weight.items()}
 
 
 def _quota(part: Amounts, percent: int) -> Quota:

@@ -14,7 +14,7 @@ the twelve services, whose replicas are the other 5,000 GPU jobs.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -53,6 +53,8 @@ SERVICES_PER_GPU = 3
 """Of three to four under ABACUS (VI)."""
 SERVICES = 12
 """Published (III-B); each serves the next model of table I."""
+CPU_JOB_NODE_CORES = 16
+"""Cores of a node that GPU jobs leave (IV-E); the batch grows with them (figure 9), in proportion as taken here."""
 CPU_BATCH = {"alexnet": 16, "resnet50": 4, "inception3": 2, "vgg16": 1, "bi-att-flow": 1, "transformer": 8}
 CPU_MBPS = {
     "alexnet": 25_700,
@@ -97,9 +99,35 @@ KINDS = {
 Cores: the paper's first guesses of a category (V-B), less one for many weights, one more for heavy pre-processing, one
 less for the language model that took four steps (table V). Bandwidth: only its order is published (IV-C). Ours.
 """
+GPU_JOB_CORES = 12
+"""
+Cores of a node that its GPU jobs occupy (IV-E 1: "we choose 12 CPU cores to represent the CPU cores occupied by GPU
+jobs"), of 28. With those of ``KINDS`` five GPUs hold 22: two readings of one paper.
+"""
 
 
-def soda_month(*, seed: int = 0, nodes: int = NODES, days: int = DAYS, factors: Factors = UNCHANGED) -> Scenario:
+def best_cores(name: str, gpu_job_cores: int | None = None) -> int:
+    """
+    Return the best number of cores a GPU of a model.
+
+    ``gpu_job_cores``: As many as all GPUs of a node hold together in the mean, in the proportions of ``KINDS``; None:
+    those of ``KINDS`` themselves.
+    """
+    cores = KINDS[name].cores
+    if gpu_job_cores is None:
+        return cores
+    of_node = GPUS_PER_NODE * sum(kind.cores * kind.share for kind in KINDS.values())
+    return max(1, round(cores * gpu_job_cores / of_node))
+
+
+def soda_month(
+    *,
+    seed: int = 0,
+    nodes: int = NODES,
+    days: int = DAYS,
+    gpu_job_cores: int | None = None,
+    factors: Factors = UNCHANGED,
+) -> Scenario:
     """
     Make SODA's month, or a smaller cluster for fewer days under the same load.
 
@@ -109,6 +137,8 @@ def soda_month(*, seed: int = 0, nodes: int = NODES, days: int = DAYS, factors: 
         Of everything that is drawn.
     nodes, days
         The number of jobs goes with their product.
+    gpu_job_cores
+        Of `best_cores`.
     factors
         Factors on ``GPU_PERCENT``, ``HOST_PART``, and of ``TRAINING_GPUS`` on the shares of 4 and 8 GPUs.
 
@@ -126,8 +156,9 @@ def soda_month(*, seed: int = 0, nodes: int = NODES, days: int = DAYS, factors: 
         raise BadInput(f"nodes: {nodes}, days: {days}; expected 2 to 10000 and 1 to 365")
     rng = np.random.default_rng(seed)
     part = nodes * days / (NODES * DAYS)
+    curves = tuple(core_curve(name, factors, gpu_job_cores) for name in KINDS)
     arrivals = [
-        *_training_jobs(rng, round(TRAINING_JOBS * part), days, factors),
+        *_training_jobs(rng, round(TRAINING_JOBS * part), days, curves, factors),
         *_cpu_jobs(rng, round(CPU_JOBS * part), days),
     ]
     arrivals.sort(key=lambda arrival: (arrival.job.arrival_ms, arrival.job.id))
@@ -139,14 +170,14 @@ def soda_month(*, seed: int = 0, nodes: int = NODES, days: int = DAYS, factors: 
         gpus=(Gpu(model="GTX-1080Ti", memory_mib=11_264),) * GPUS_PER_NODE,
     )
     return Scenario(
-        name=f"soda-{days}d-x{nodes}-s{seed}",
+        name=f"soda-{days}d-x{nodes}-s{seed}" + ("" if gpu_job_cores is None else f"-{gpu_job_cores}-cores"),
         note=(
             "SODA's month (Zhao et al., IEEE TC 2023), made anew from its published statistics; what is not published "
             f"is ours, see placeopt.generators.soda_month. Seed {seed}."  # former place: stored scenarios hold it
         ),
         cluster=equal_nodes(machine, nodes),
         physics=Physics(memory_bandwidth_percent=75),
-        core_curves=tuple(core_curve(name, factors) for name in KINDS),
+        core_curves=curves,
         arrivals=tuple(arrivals),
         endpoints=tuple(_endpoint(rng, i, days, factors) for i in range(max(1, round(SERVICES * nodes / NODES)))),
     )
@@ -172,11 +203,11 @@ def services_that_share(scenario: Scenario) -> Scenario:
     return scenario.model_copy(update={"endpoints": endpoints, "name": f"{scenario.name}-abacus"})
 
 
-def core_curve(name: str, factors: Factors = UNCHANGED) -> CoreCurve:
+def core_curve(name: str, factors: Factors = UNCHANGED, gpu_job_cores: int | None = None) -> CoreCurve:
     """Return the curve of a kind: its CPU part shrinks with the cores, up to the best number of them."""
-    kind = KINDS[name]
+    kind, best = KINDS[name], best_cores(name, gpu_job_cores)
     host = scaled(HOST_PART, "HOST_PART", factors, most=1)
-    times = [1 - host + host * kind.cores / cores for cores in range(1, kind.cores + 1)]
+    times = [1 - host + host * best / cores for cores in range(1, best + 1)]
     return CoreCurve.model_validate(
         {
             "profile": name,
@@ -197,6 +228,28 @@ NETWORK_PERCENT = {
     "wavenet": 8.4,
 }
 """Part of a node's network that a job of 2 nodes x 2 GPUs uses, default batch (table II)."""
+
+
+def offline_profile(largest_batch: Callable[[int], int], most: int) -> tuple[int, int] | None:
+    """
+    Return the batch and the cores with which a service runs on CPU cores (V-D 2); None: cores cannot serve it.
+
+    Parameters
+    ----------
+    largest_batch
+        Measures the largest batch that a number of cores computes in time.
+    most
+        Cores of a node that are the CPU jobs'; the batch is the one that they support.
+
+    Returns
+    -------
+    tuple of int
+        That batch, and the fewest cores that support it.
+    """
+    batch = largest_batch(most)
+    if batch < 1:
+        return None
+    return batch, next(cores for cores in range(1, most + 1) if largest_batch(cores) >= batch)
 
 
 def network_loss_percent(of_cpu_jobs: float) -> float:
@@ -227,10 +280,12 @@ def _endpoint(rng: np.random.Generator, number: int, days: int, factors: Factors
     hour = np.arange(24 * days)
     shape = (0.55 + 0.45 * np.cos(2 * np.pi * (hour % 24 - 15) / 24)) * np.exp(rng.normal(0.0, 0.15, size=len(hour)))
     rates = rng.uniform(*PEAK_GPUS) * gpu_rate * shape
-    cpu = None
-    if model in CPU_BATCH:
-        demand = Demand(gpus=0, cpu_millicores=16_000, memory_bandwidth_mbps=CPU_MBPS[model])
-        cpu = Replica(demand=demand, rate_milli=CPU_BATCH[model] * per_batch, latency_ms=BATCH_MS)
+    cpu, on_most = None, CPU_BATCH.get(model, 0)
+    profile = offline_profile(lambda cores: on_most * cores // CPU_JOB_NODE_CORES, CPU_JOB_NODE_CORES)
+    if profile is not None:
+        batch, cores = profile
+        demand = Demand(gpus=0, cpu_millicores=1000 * cores, memory_bandwidth_mbps=CPU_MBPS[model])
+        cpu = Replica(demand=demand, rate_milli=batch * per_batch, latency_ms=BATCH_MS)
     return Endpoint(
         id=f"service-{number}",
         gpu=Replica(
@@ -251,7 +306,9 @@ def _gpu_percent(factors: Factors) -> int:
     return round(scaled(GPU_PERCENT, "GPU_PERCENT", factors, most=100))
 
 
-def _training_jobs(rng: np.random.Generator, count: int, days: int, factors: Factors) -> list[Arrival]:
+def _training_jobs(
+    rng: np.random.Generator, count: int, days: int, curves: Sequence[CoreCurve], factors: Factors
+) -> list[Arrival]:
     when = _moments(rng, count, np.ones(24 * days))
     weights = {
         gpus: scaled(share, "TRAINING_GPUS", factors) if gpus >= 4 else share for gpus, share in TRAINING_GPUS.items()
@@ -260,7 +317,6 @@ def _training_jobs(rng: np.random.Generator, count: int, days: int, factors: Fac
     gpus = _draw(rng, {gpus: weight / total for gpus, weight in weights.items()}, count)
     names = list(KINDS)
     kinds = rng.choice(len(names), size=count, p=[kind.share for kind in KINDS.values()])
-    curves = [core_curve(name, factors) for name in names]
     hours = np.exp(rng.normal(LOG_HOURS_MEAN, LOG_HOURS_DEVIATION, size=count))
     habit, few, some, many = rng.random(count), rng.integers(1, 3, count), *_between(rng, count)
     owners = rng.choice(OWNERS, size=count, p=OWNER_SHARES)
