@@ -43,12 +43,23 @@ def page(room: Path) -> str:
     citation = "".join(re.findall(r'"([^"]*)"', paper[1])) if paper else ""
     with (room / "mechanisms.csv").open(encoding="utf-8", newline="") as file:
         rows = list(csv.DictReader(file))
-    head = ["section", "mechanism", "how we read it", "code", "in a round", "in a simulation", "live", "test"]
+    head = [
+        "section",
+        "mechanism",
+        "how we read it",
+        "code",
+        "in a round",
+        "in a simulation",
+        "live",
+        "counted as",
+        "test",
+    ]
     lines = [f"| {' | '.join(head)} |", f"|{'---|' * len(head)}"]
     for row in rows:
         code, test = link(room, row["code"], PACKAGE), link(room, row["test"], ROOT)
         cells = [row["section"], row["mechanism"], row["reading"], code]
-        lines.append(f"| {' | '.join([*cells, row['round'], row['simulated'], row['live'], test])} |")
+        counted = f"`{row['counted']}`" if row["counted"] else "-"
+        lines.append(f"| {' | '.join([*cells, row['round'], row['simulated'], row['live'], counted, test])} |")
     intro = (
         f"# {title}\n\n{about[0].upper()}{about[1:]}\n\n*{citation}.* [How to use it](../../../../docs/systems.md)."
         "\n\nWritten by `tools/mechanisms.py` from [mechanisms.csv](mechanisms.csv).\n\n"

@@ -63,7 +63,7 @@ class ObservedJob(NamedTuple):
     ``job``: With one option, if it runs. ``workers``: Empty if the job waits. ``priority``: In the manager's own scale;
     the job of the round gets its rank among all jobs. ``where``: File and path, for messages. ``unreadable_reason``:
     Why the amounts that the job holds are unknown. Its nodes are drained, and it holds all their remaining GPUs.
-    ``movable``, ``preemptible``: Of a running job.
+    ``movable``, ``preemptible``: Of a running job; one that is preemptible may lose the workers that its gang can miss.
     """
 
     job: Job
@@ -391,5 +391,6 @@ def _running(observed: ObservedJob) -> Running:
         started_ms=observed.started_ms,
         expected_end_ms=observed.expected_end_ms,
         movable=observed.movable,
+        shrinkable=observed.preemptible and option.workers_min is not None,
         preemptible=observed.preemptible,
     )

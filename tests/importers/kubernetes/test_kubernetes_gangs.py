@@ -1,5 +1,6 @@
 """Gangs: by which label, annotation or field, and how many of them must start together."""
 
+import threading
 from typing import Any
 
 import pytest
@@ -7,8 +8,10 @@ import pytest
 from helpers.imported_rounds import held, left_out, notes_of
 from helpers.kubernetes_objects import HOSTNAME, node, pod, read
 from helpers.node_conditions import chosen_nodes
-from placeopt import solve, violations
+from placeopt import Engine, solve, violations
+from placeopt.actions import plan_actions
 from placeopt.model import Instance, JobOrigin, Option
+from placeopt.scheduling import LiveScheduler, named_policy
 
 LWS, KUEUE, RACK = "leaderworkerset.sigs.k8s.io/", "kueue.x-k8s.io/", "topology.kubernetes.io/rack"
 JOBSET: dict[str, Any] = {"labels": {"jobset.sigs.k8s.io/jobset-name": "g"}}
@@ -531,3 +534,24 @@ def test_a_workload_states_its_topology_and_its_least_number(most: int, podset: 
     plan = solve(read(*nodes, {**made, "spec": {"podSets": sets}}), time_limit_s=20, isolation="thread")
     assert plan.status == "optimal"
     assert sum(len(held.workers) for one in plan.placements for held in one.assignments) == most
+
+
+def test_a_running_gang_may_lose_the_pods_that_it_can_miss() -> None:
+    """Four pods of which two are enough: inference of two GPUs takes two from it, where it may be preempted."""
+    group = {"apiVersion": "scheduling.x-k8s.io/v1alpha1", "kind": "PodGroup", "metadata": {"name": "g"}}
+    marks = {"labels": {"scheduling.x-k8s.io/pod-group": "g"}, "annotations": {"placeopt.io/preemptible": "true"}}
+    pods = [pod(f"p{i}", "n", **marks) for i in range(4)]
+    urgent = pod("inf", asks={"nvidia.com/gpu": 2}, annotations={"placeopt.io/kind": "inference"})
+    now = read(node("n"), {**group, "spec": {"minMember": 2}}, *pods, urgent)
+    (held,) = now.running
+    assert (held.preemptible, held.shrinkable) == (True, True)
+    with Engine() as engine:
+        live = LiveScheduler(engine, named_policy("dynamoml"), overcommits=False)
+        live.follow(now)
+        plan = live.decide(5.0, threading.Event(), deterministic=True)
+        actions = plan_actions(live.snapshot, plan)
+    assert [(one.do, one.job, len(one.leaves), one.after) for one in actions] == [
+        ("shrink", "default/g", 2, ()),
+        ("start", "default/inf", 0, (0,)),
+    ]
+    assert live.fired["elastic load: shrank"] == 1

@@ -271,8 +271,10 @@ def _drafts(gang: PodGroup, rules: Mapping[str, GroupRules], notes: ImportNotes)
     whole = len(kinds) + bool(waiting) == 1
     if not whole:
         notes.assume("Of groups of which some pods run, these are jobs of their own, one for each kind.")
+    fewest = gang.rules.pods_min if whole and not gang.parts else None
     for pods in kinds.values():
-        yield Draft(gang.name, pods, PodGroup(gang.name, pods=pods, pods_min=len(pods)), whole)
+        least = len(pods) if fewest is None else max(1, min(fewest, len(pods)))
+        yield Draft(gang.name, pods, PodGroup(gang.name, pods=pods, pods_min=least), whole)
     if not waiting:
         return
     reason = next((group.rules.unsupported for group in gang.groups() if group.rules.unsupported), None)
