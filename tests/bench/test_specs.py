@@ -8,6 +8,7 @@ import pytest
 from compare import compared
 from history import history
 from page import page
+from placeopt.scheduling import named_policy, policy_names
 from run import PAGE, RESULTS, main, stored
 from spec import FAILED, BenchSpec, Row, latest, measure, read_rows
 from specs import NAMES, read_spec
@@ -134,3 +135,18 @@ def test_rows_are_kept_where_they_are_told(tmp_path: Path, monkeypatch: pytest.M
     monkeypatch.setattr("sys.argv", ["run.py", "readings", "--rounds", "slurm, sample", "--out", str(out)])
     assert main() == 0
     assert [(one["spec"], one["round"]) for one in read_rows(out)] == [("readings", "slurm, sample")]
+
+
+STARVES = 20
+"""Mean run times of a wait, of the 40 that a stream lasts."""
+
+
+@pytest.mark.parametrize("name", policy_names())
+def test_a_policy_under_which_a_job_starves_says_so(name: str) -> None:
+    """Behind each of eight streams a job starts within `STARVES` mean run times, or the policy's file says why not."""
+    rows = [row for row in latest(read_rows(RESULTS / "waits.jsonl")) if row["round"] == name]
+    assert len({row["stream"] for row in rows}) == 8
+    policy = named_policy(name)
+    departures = policy.source.departures if policy.source is not None else ()
+    says = any("may starve" in departure for departure in departures)
+    assert says == any(row["victim_wait_runs"] > STARVES for row in rows)

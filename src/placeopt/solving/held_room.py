@@ -23,11 +23,12 @@ def hold_room(
     """
     Return a round in which room is held for the job that has waited longest.
 
-    Among jobs that have waited for ``after_ms`` or more, those of the highest priority come first, then the earliest.
-    The first that fits at all gets the room where the fewest GPUs of running jobs have to end first: a hold for it on
-    each node, against jobs of its priority or a lower one. What runs there stays. Called for each round anew, it needs
-    no memory: while the room is held no GPU of it is taken by others, so what has to end first never grows, and the
-    job starts as soon as it has ended. Former holds of this function are replaced.
+    Among jobs that have waited for ``after_ms`` or more, the earliest comes first; where priorities are strict, those
+    of the highest priority before it. The first that fits at all gets the room where the fewest GPUs of running jobs
+    have to end first: a hold for it on each node, against all others; where priorities are strict, against jobs of its
+    priority or a lower one. What runs there stays. Called for each round anew, it needs no memory: while the room is
+    held no GPU of it is taken by others, so what has to end first never grows, and the job starts as soon as it has
+    ended. Former holds of this function are replaced.
 
     Parameters
     ----------
@@ -58,7 +59,8 @@ def hold_room(
     placed = {held.job for held in instance.running}
     late = [job for job in instance.jobs if job.id not in placed and instance.now_ms - job.arrival_ms >= after_ms]
     tried: set[object] = set()
-    for job in sorted(late, key=lambda job: (-job.priority, job.arrival_ms)):
+    strict = instance.policy.priorities == "strict"  # else a priority does not say who goes first
+    for job in sorted(late, key=lambda job: (-job.priority if strict else 0, job.arrival_ms)):
         left_s = time_limit_s if deterministic else deadline - time.monotonic()
         if left_s <= 0:
             break
@@ -70,7 +72,7 @@ def hold_room(
         found = solve(asked, time_limit_s=left_s, seed=seed, deterministic=deterministic)
         placement = found.placement_of(job.id)
         if placement is not None:
-            return _with_holds(instance, tuple(_holds(job, placement)))
+            return _with_holds(instance, tuple(_holds(job, placement, job.priority if strict else None)))
     return instance
 
 
@@ -130,7 +132,7 @@ def _shape(job: Job) -> object:
     return job.model_copy(update={"id": "", "arrival_ms": 0, "user": None, "origin": None}).model_dump_json()
 
 
-def _holds(job: Job, placement: Placement) -> Iterator[Hold]:
+def _holds(job: Job, placement: Placement, priority: int | None) -> Iterator[Hold]:
     demands = {leaf.id: leaf.demand for leaf in job.option(placement.option).leaves}
     by_node: dict[str, list[Assignment]] = {}
     for assignment in placement.assignments:
@@ -148,7 +150,7 @@ def _holds(job: Job, placement: Placement) -> Iterator[Hold]:
                 "cpu_millicores": sum(part.cpu_millicores for part in parts),
                 "memory_mib": sum(part.memory_mib for part in parts),
                 "resources": dict(resources),
-                "priority": job.priority,
+                "priority": priority,
                 "for": (job.id,),
             }
         )
