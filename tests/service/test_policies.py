@@ -1,10 +1,15 @@
 """Rounds of a service under a scheduling policy: decided by its rules, committed under its policy, and kept."""
 
+import json
+
 import pytest
 
 from placeopt import BadInput
+from placeopt.build import instance, job, machine
+from placeopt.build import running as running_at
 from placeopt.documents import dumps
 from placeopt.scheduling import named_policy
+from placeopt.scheduling.telemetry import TelemetryFile
 from placeopt.service import Service
 from service.calls import ROUND, now, refusal, running, solved
 
@@ -45,3 +50,17 @@ def test_a_policy_that_watches_speeds_is_refused_at_the_start(tmp_path):
         Service(tmp_path, scheduling=named_policy("pab"))
     with Service(tmp_path):
         pass
+
+
+def test_what_is_measured_corrects_the_estimates_of_rounds(tmp_path):
+    """A job that waits is of the profile of one that runs: it counts with the utilisation that was measured."""
+    measures = tmp_path / "use.json"
+    measures.write_text(json.dumps({"gpu_utilisation_percent": {"runs": 43}}))
+    runs, waits = (job(name, profile="p", gpu_utilisation_percent=90) for name in ("runs", "waits"))
+    round_ = instance(1, [runs, waits], machines=[machine(gpus=2)], running=[running_at(runs, [("n0", [0])])])
+    rules = named_policy("fcfs")
+    with Service(scheduling=rules, telemetry=TelemetryFile(str(measures))) as service:
+        service.call("put_cluster", dumps(round_))
+        done = solved(service, deterministic=True)
+        assert done["fired"] == {"method fcfs: placed": 1, "telemetry: corrected": 2}
+        assert [one["job"] for one in done["plan"]["placements"]] == ["runs", "waits"]

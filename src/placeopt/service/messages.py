@@ -203,6 +203,8 @@ class RoundStatus(Record):
     """The plan; not in lists of rounds."""
     commit: CommitResult | None = None
     """What its commit came to, where it was asked for."""
+    fired: dict[str, int] = Field(default_factory=dict)
+    """Under a scheduling policy: mechanism -> how often it acted."""
     detail: str | None = None
     """Why it failed, or why its commit was refused."""
 

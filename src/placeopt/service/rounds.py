@@ -11,7 +11,7 @@ from placeopt.errors import PlaceoptError
 from placeopt.live_cluster.engine import Engine
 from placeopt.model import Instance, Plan
 from placeopt.model.plan import InstanceRef
-from placeopt.scheduling import LiveScheduler, Scheduling
+from placeopt.scheduling import LiveScheduler, Scheduling, Telemetry
 from placeopt.service.messages import CommitResult, RoundProgress, RoundStatus, StartRound
 from placeopt.service.refused import Refused, refusal
 from placeopt.solving.bounds import Progress
@@ -40,6 +40,8 @@ class Rounds:
         Rounds that a former service began and did not end.
     scheduling
         The policy that decides rounds; None: the cluster's policy of rounds, by the method of each request.
+    telemetry
+        Where the use of GPUs is measured, for that policy; None: nowhere.
     """
 
     def __init__(
@@ -48,8 +50,9 @@ class Rounds:
         told: Told,
         interrupted: Iterable[RoundStatus] = (),
         scheduling: Scheduling | None = None,
+        telemetry: Telemetry | None = None,
     ) -> None:
-        self._commit, self._told, self._scheduling = commit, told, scheduling
+        self._commit, self._told, self._scheduling, self._telemetry = commit, told, scheduling, telemetry
         self._lock = threading.Lock()
         self._rounds = OrderedDict((status.id, status) for status in interrupted)
         self._cancel: dict[str, threading.Event] = {}
@@ -134,7 +137,8 @@ class Rounds:
 
     def _run(self) -> None:
         with Engine() as engine:
-            live = None if self._scheduling is None else LiveScheduler(engine, self._scheduling)
+            rules = self._scheduling
+            live = None if rules is None else LiveScheduler(engine, rules, telemetry=self._telemetry)
             while (entry := self._queue.get()) is not None:
                 name, instance, request = entry
                 if self._cancel[name].is_set():
@@ -179,6 +183,8 @@ class Rounds:
         except Exception as error:  # noqa: BLE001 - a round that fails ends no service
             return self._set(name, state="failed", detail=refusal(error).detail)
         fields: dict[str, object] = {"plan": plan, "gap": plan.gap, "seconds": plan.seconds.total}
+        if isinstance(decides, LiveScheduler):
+            fields["fired"] = dict(sorted(decides.fired.items()))
         if request.commit and not cancel.is_set():
             try:
                 fields["commit"] = self._commit(plan, request)

@@ -18,7 +18,7 @@ from typing import Self
 
 from placeopt.model import Instance, Plan
 from placeopt.model.base import Record
-from placeopt.scheduling import Scheduling, refuse_unread
+from placeopt.scheduling import Scheduling, Telemetry, refuse_unread
 from placeopt.service.commits import decided, under_policy_of, with_decision, with_plan
 from placeopt.service.durable_cluster import Change, DurableCluster
 from placeopt.service.extender.extender import BIND_WITHIN_S, Binder
@@ -70,6 +70,8 @@ class Service:
     scheduling
         The policy that decides whole rounds; what it leaves out is as the loaded cluster's policy says. None: that
         policy alone, by the method of each request.
+    telemetry
+        Where the use of GPUs is measured, for that policy; None: nowhere.
     binder, bind_within_s, clock
         Of the calls of kube-scheduler, see ``ExtenderCalls``.
 
@@ -86,12 +88,13 @@ class Service:
         host_driver: bool = False,
         most_waiting: int = MOST_WAITING,
         scheduling: Scheduling | None = None,
+        telemetry: Telemetry | None = None,
         binder: Binder | None = None,
         bind_within_s: float = BIND_WITHIN_S,
         clock: Callable[[], float] = time.time,
     ) -> None:
         if scheduling is not None:
-            refuse_unread(scheduling)
+            refuse_unread(scheduling, telemetry)
         journal = Journal(state)
         try:
             self._cluster = DurableCluster(journal, host_driver=host_driver)
@@ -113,7 +116,7 @@ class Service:
         self._untold: list[Entry] = []
         self._files = SnapshotFiles(journal, self._writer)
         self._scheduling = scheduling
-        self._rounds = Rounds(self._commit_round, self._round_over, interrupted, scheduling)
+        self._rounds = Rounds(self._commit_round, self._round_over, interrupted, scheduling, telemetry)
         self._handlers: dict[str, Callable[[Request], bytes]] = {
             "put_cluster": self._put_cluster,
             "state": lambda _: _json(self._numbers),

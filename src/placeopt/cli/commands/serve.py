@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from placeopt.cli.driving import TelemetryChoice, read_telemetry
 from placeopt.cli.files import read_scheduling
 from placeopt.cli.output import ExitCode, UsageError, write_error
 from placeopt.cli.progress import Interruption
@@ -52,6 +53,7 @@ def serve(
             help="Who runs where in rounds: a scheduling policy by name, or a file; by default the cluster's policy.",
         ),
     ] = None,
+    telemetry: TelemetryChoice = None,
     token_file: Annotated[
         Path | None,
         typer.Option(metavar="FILE", help="Who may call what: lines ROLE NAME SHA256. Needed on ports of a network."),
@@ -70,12 +72,14 @@ def serve(
         raise UsageError(
             "--stdio takes no --listen, --token-file or --limit: its only client is the one that started it"
         )
+    if telemetry is not None and policy is None:
+        raise UsageError("--telemetry goes with --policy: rounds of the cluster's own policy read no measures")
     from placeopt.service.service import Service
 
     scheduling = None if policy is None else read_scheduling(policy)
     with (
         Interruption(keeps="the state") as interruption,
-        Service(state, host_driver=host_driver, scheduling=scheduling) as service,
+        Service(state, host_driver=host_driver, scheduling=scheduling, telemetry=read_telemetry(telemetry)) as service,
     ):
         if stdio:
             _lines(service, interruption)
