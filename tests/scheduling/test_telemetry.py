@@ -106,8 +106,8 @@ def test_a_real_prometheus_says_what_its_exporter_says(tmp_path: Path) -> None:
         "2": ({"hpc_job": "17"}, 90, 100),
         "3": ({}, 5, 10),
     }
-    with prometheus(tmp_path, exporter) as url:
-        telemetry = Prometheus(url)
+    with prometheus(tmp_path, exporter) as server:
+        telemetry = Prometheus(server.url)
         wait_until(lambda: telemetry.read().measured.get(MEMORY), "nothing is scraped")
         assert telemetry.read() == Usage({UTILISATION: {"ns/a-0": 40, "17": 90}, MEMORY: {"ns/a-0": 5000, "17": 100}})
 
