@@ -4,8 +4,9 @@ says.
 
 60 jobs of 12 shapes come within 15 s and run for 3 to 15 s. What goes wrong: node g8 is drained from the beginning; a
 node is killed; the prolog of three jobs fails, for which Slurm drains the node and holds the job until somebody resumes
-and releases them; a fifth of the jobs take 4 s to end (epilog); slurmctld stands still for some seconds, and is stopped and started
-anew; Prometheus stands still. The driver reads the use of GPUs from a real Prometheus, where one is installed.
+and releases them; a fifth of the jobs take 4 s to end (epilog); slurmctld stands still for some seconds, and is stopped
+and started anew; Prometheus stands still. The driver reads the use of GPUs from a real Prometheus, where one is
+installed.
 
 Where a job was to run is read from its admin comment, where it ran from squeue, both after the end and once
 no node has to report any more: a job that is COMPLETING is listed without the nodes that have (``man squeue``, %N).

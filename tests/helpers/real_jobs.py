@@ -53,7 +53,7 @@ SHAPES = {
     "cores": Shape(cores=8, priority="scavenger"),
     "most cores of a node": Shape(cores=24, marks=MAY_STOP),
     "two GPUs that may be stopped": Shape(gpus=2, priority="scavenger"),
-    "urgent": Shape(gpus=2, priority="urgent"),
+    "a service": Shape(gpus=2, priority="urgent", marks={"placeopt.io/kind": "inference"}),
 }
 
 
