@@ -31,7 +31,7 @@ from helpers.driver_process import DriverProcess, fired
 from helpers.kubernetes_lab import DRIVER, KubernetesLab, why_no_kubernetes
 from helpers.kubernetes_updates import Refusal
 from helpers.prometheus_lab import MISSING, Exporter, Server, prometheus
-from helpers.real_jobs import SHAPES, prepare, submit
+from helpers.real_jobs import SERVICE, SHAPES, prepare, submit
 from helpers.real_kubelets import RealKubelets
 from helpers.start_judge import judge_starts
 
@@ -88,7 +88,8 @@ class Run:
         for number, shape in enumerate(shapes):
             self._sizes[f"j{number}"] = SHAPES[shape].together
             arrive = self._submission(f"j{number}", shape, self._dice.uniform(*RUN_S))
-            events.append((self._dice.uniform(0, ARRIVE_S), arrive))
+            earliest_s = ARRIVE_S / 2 if shape == SERVICE else 0.0  # for services, the cluster shall be full
+            events.append((self._dice.uniform(earliest_s, ARRIVE_S), arrive))
         self._kubelets.unlucky = {f"j{number}" for number in self._dice.sample(range(NUM_JOBS), UNLUCKY)}
         troubles = [self._lose_node, self._kill_driver, self._lab.restart_server, *[self._evict_one] * 4]
         troubles += [self._pause(name) for name in AWAY_S]

@@ -2,7 +2,8 @@
 Lists of jobs through ``placeopt slurm run`` on a real Slurm, under one policy after the other: each runs where its note
 says.
 
-60 jobs of 12 shapes come within 15 s and run for 3 to 15 s. What goes wrong: node g8 is drained from the beginning; a
+60 jobs of 12 shapes come within 15 s and run for 3 to 15 s; their comments state run times that are half to twice of
+what is true, and another use of GPUs than is measured. What goes wrong: node g8 is drained from the beginning; a
 node is killed; the prolog of three jobs fails, for which Slurm drains the node and holds the job until somebody resumes
 and releases them; a fifth of the jobs take 4 s to end (epilog); slurmctld stands still for some seconds, and is stopped
 and started anew; Prometheus stands still. The driver reads the use of GPUs from a real Prometheus, where one is
@@ -43,6 +44,7 @@ UNLUCKY = 3
 AWAY_S, UNMEASURED_S, REPAIR_S = 5.0, 8.0, 5.0
 POLICIES = ("rounds", "placeopt", "horus", "dynamoml", "soda", "genie", "topo-aware-p")
 """Ours, and one of each paper."""
+SERVICE = "one GPU"
 SETTLE_S = 30.0
 """How long nodes have, after the last job, to report that what ran on them has ended."""
 STANDSTILL_S = 3.0
@@ -108,8 +110,16 @@ class Run:
             happen()
 
     def _submission(self, shape: str, run_s: float, *, unlucky: bool) -> Callable[[], None]:
+        stated: dict[str, object] = {"run_time_ms": round(1000 * run_s * self._dice.uniform(0.5, 2.0))}
+        if shape != "CPUs":
+            percent, alike = self._dice.randrange(10, 100), f"shape-{list(SHAPES).index(shape)}"
+            stated |= {"gpu_utilisation_percent": percent, "profile": alike}
+            stated["kind"] = "inference" if shape == SERVICE else "training"
+        comment = " ".join(["placeopt", *(f"placeopt.{name}={value}" for name, value in stated.items())])
+
         def submit() -> None:
-            job = self._lab.submit("--time=2", *SHAPES[shape], f"--job-name={shape}", seconds=run_s)
+            options = ("--time=2", f"--comment={comment}", *SHAPES[shape], f"--job-name={shape}")
+            job = self._lab.submit(*options, seconds=run_s)
             if unlucky:
                 (self._lab.folder / "unlucky" / job).touch()
 

@@ -15,7 +15,8 @@ Object = dict[str, Any]
 LWS, JOBSET, POD_GROUP = "leaderworkerset.sigs.k8s.io/", "jobset.sigs.k8s.io/", "scheduling.x-k8s.io"
 PRIORITIES = {"urgent": 1000, "scavenger": -20}
 """Priority classes; running pods of the second are preemptible, as the importer's rule is."""
-MAY_STOP = {"placeopt.io/preemptible": "true"}
+MARK = "placeopt.io/"
+MAY_STOP = {f"{MARK}preemptible": "true"}
 
 
 @dataclass(frozen=True)
@@ -41,10 +42,11 @@ class Shape:
         return self.least or self.pods
 
 
+SERVICE = "a service"
 SHAPES = {
     "one GPU": Shape(gpus=1),
-    "one GPU that may move": Shape(gpus=1, marks={**MAY_STOP, "placeopt.io/movable": "true"}),
-    "two GPUs": Shape(gpus=2),
+    "one GPU that may move": Shape(gpus=1, marks={**MAY_STOP, f"{MARK}movable": "true"}),
+    "two GPUs": Shape(gpus=2, marks={f"{MARK}utility_min_thousandths": "600"}),
     "a whole node": Shape(gpus=4, cores=8),
     "gang of two": Shape(2, 2, gang="lws"),
     "gang of three nodes": Shape(3, 4, gang="lws"),
@@ -53,7 +55,7 @@ SHAPES = {
     "cores": Shape(cores=8, priority="scavenger"),
     "most cores of a node": Shape(cores=24, marks=MAY_STOP),
     "two GPUs that may be stopped": Shape(gpus=2, priority="scavenger"),
-    "a service": Shape(gpus=2, priority="urgent", marks={"placeopt.io/kind": "inference"}),
+    SERVICE: Shape(gpus=2, priority="urgent", marks={f"{MARK}kind": "inference"}),
 }
 
 
@@ -71,8 +73,18 @@ def prepare(api: RealApi) -> None:
 
 
 def submit(api: RealApi, name: str, shape: Shape, run_s: float, dice: random.Random) -> None:
-    """Create a job that runs so long; some of its pods take seconds to end when they are deleted."""
+    """
+    Create a job that runs so long; some of its pods take seconds to end when they are deleted.
+
+    Its owner states a run time that is half to twice of what is true, and for its GPUs another use than is measured.
+    """
     labels, notes = _gang(name, shape)
+    notes[f"{MARK}run_time_ms"] = str(round(1000 * run_s * dice.uniform(0.5, 2.0)))
+    if shape.gpus:
+        notes |= {
+            f"{MARK}gpu_utilisation_percent": str(dice.randrange(10, 100)),
+            f"{MARK}profile": f"{shape.gpus} GPUs",
+        }
     if shape.gang == "group":
         group = {"apiVersion": f"{POD_GROUP}/v1alpha1", "kind": "PodGroup", "metadata": {"name": name}}
         group["spec"] = {"minMember": shape.least}
