@@ -37,6 +37,8 @@ from helpers.start_judge import judge_starts
 
 NUM_JOBS, ARRIVE_S, RUN_S = 60, 20.0, (3.0, 8.0)
 NODES = {f"n{i}": 4 for i in range(6)}
+LABELS: tuple[dict[str, str], ...] = {}, {"nvidia.com/gpu.product": "A100", "nvidia.com/gpu.memory": "40960"}
+"""Of nodes without and with GPU feature discovery."""
 UNLUCKY = 3
 FAULTS_S = (5.0, 40.0)
 LONGEST_S = 300.0
@@ -64,7 +66,7 @@ class Run:
             lab = self._lab = stack.enter_context(KubernetesLab())
             exporter = Exporter()
             stack.callback(exporter.server.shutdown)
-            self._kubelets = stack.enter_context(RealKubelets(lab.api, exporter, NODES))
+            self._kubelets = stack.enter_context(RealKubelets(lab.api, exporter, NODES, self._dice.choice(LABELS)))
             prepare(lab.api)
             self._words = ["kubernetes", "run", "--kubeconfig", str(lab.kubeconfig), "--every", "1s"]
             self._words += ["--policy", self._policy]

@@ -33,6 +33,7 @@ class RealKubelets(Kubelets):
     """
     All kubelets, in one thread; a context manager.
 
+    ``gpus``: Node -> how many it has; ``labels``: of every node.
     ``unlucky``: Jobs of which the next pod is refused, once. ``dead``: Nodes whose kubelet does nothing any more.
 
     Attributes
@@ -45,9 +46,9 @@ class RealKubelets(Kubelets):
         How many pods were refused, and how many left.
     """
 
-    def __init__(self, api: RealApi, exporter: Exporter, gpus: dict[str, int]) -> None:
+    def __init__(self, api: RealApi, exporter: Exporter, gpus: dict[str, int], labels: dict[str, str]) -> None:
         super().__init__(api)
-        self.server, self._exporter, self._gpus = api, exporter, gpus
+        self.server, self._exporter, self._gpus, self._labels = api, exporter, gpus, labels
         self.unlucky: set[str] = set()
         self.dead: set[str] = set()
         self.faults: list[str] = []
@@ -66,7 +67,7 @@ class RealKubelets(Kubelets):
             has = {"cpu": "32", "memory": "128Gi", "pods": "110", "ephemeral-storage": "100Gi", GPU: str(gpus)}
             ready = {"type": "Ready", "status": "True", "reason": "KubeletReady", "message": "as a test says"}
             status = {"capacity": has, "allocatable": has, "conditions": [ready | _heard()]}
-            metadata = {"name": name, "labels": {HOSTNAME: name}}
+            metadata = {"name": name, "labels": {HOSTNAME: name, **self._labels}}
             self.server.create("/api/v1/nodes", {"metadata": metadata, "status": status})
         self._thread.start()
         return self

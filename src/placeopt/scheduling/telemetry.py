@@ -96,15 +96,17 @@ class Measured:
         """
         Return a reading in which utilisation is as measured, of what runs and of waiting jobs of measured profiles.
 
-        Waiting jobs also ask for no less memory than jobs of their profile were seen to hold; what runs keeps what it
-        asked for, since it holds that.
+        Waiting jobs also ask for no less memory than jobs of their profile were seen to hold, if all GPUs state how
+        much they have: those that do not would take none of them. What runs keeps what it asked for, since it holds
+        that.
         """
+        stated = all(gpu.memory_mib for machine in now.cluster.machines for gpu in machine.gpus)
         running = {held.job for held in now.running}
         for gone in self._runs.keys() - running:
             del self._runs[gone]
         jobs = tuple(self._noted(job, usage) if job.id in running else job for job in now.jobs)
         return now.model_copy(
-            update={"jobs": tuple(job if job.id in running else self._corrected(job) for job in jobs)}
+            update={"jobs": tuple(job if job.id in running else self._corrected(job, memory=stated) for job in jobs)}
         )
 
     def _noted(self, job: Job, usage: Usage) -> Job:
@@ -119,9 +121,10 @@ class Measured:
             self._of_profile[job.profile] = dict(figures)
         return _with(job, {UTILISATION: figures[UTILISATION]}) if UTILISATION in figures else job
 
-    def _corrected(self, job: Job) -> Job:
-        figures = self._of_profile.get(job.profile or "")
-        return job if figures is None else _with(job, figures)
+    def _corrected(self, job: Job, *, memory: bool) -> Job:
+        known = self._of_profile.get(job.profile or "", {})
+        figures = {name: value for name, value in known.items() if memory or name != MEMORY}
+        return _with(job, figures) if figures else job
 
 
 def _with(job: Job, figures: Figures) -> Job:
