@@ -170,7 +170,8 @@ class Run:
                 jobs = self._lab.api.all("jobs")
                 left = [job["metadata"]["name"] for job in jobs if not _is_complete(job)]
         self.figures["ended"] = NUM_JOBS - len(left)
-        self.faults += [f"{name} has not ended: {self._why(name)}" for name in left]
+        if left:
+            self.faults.append(f"{len(left)} jobs have not ended: {left}; {self._why(left[0])}")
 
     def _why(self, name: str) -> str:
         pods = [found for found in self._kubelets.pods if found["metadata"]["name"].startswith(f"{name}-")]
