@@ -45,6 +45,8 @@ AWAY_S, UNMEASURED_S, REPAIR_S = 5.0, 8.0, 5.0
 POLICIES = ("rounds", "placeopt", "horus", "dynamoml", "soda", "genie", "topo-aware-p")
 """Ours, and one of each paper."""
 SERVICE = "one GPU"
+MAY_STOP = ("half a node", "exclusive node", "CPUs")
+"""Shapes whose owners let jobs be stopped for others."""
 SETTLE_S = 30.0
 """How long nodes have, after the last job, to report that what ran on them has ended."""
 STANDSTILL_S = 3.0
@@ -115,7 +117,8 @@ class Run:
             percent, alike = self._dice.randrange(10, 100), f"shape-{list(SHAPES).index(shape)}"
             stated |= {"gpu_utilisation_percent": percent, "profile": alike}
             stated["kind"] = "inference" if shape == SERVICE else "training"
-        comment = " ".join(["placeopt", *(f"placeopt.{name}={value}" for name, value in stated.items())])
+        may_stop = ["placeopt.preemptible"] if shape in MAY_STOP else []
+        comment = " ".join(["placeopt", *may_stop, *(f"placeopt.{name}={value}" for name, value in stated.items())])
 
         def submit() -> None:
             options = ("--time=2", f"--comment={comment}", *SHAPES[shape], f"--job-name={shape}")
