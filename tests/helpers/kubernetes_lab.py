@@ -75,12 +75,6 @@ def why_no_kubernetes() -> str | None:
     return f"Kubernetes is not installed here ({', '.join(missing)} missing on PATH and in the folder ${FOLDER})"
 
 
-def version() -> str:
-    """Return the version of the API server, such as ``v1.36.2``."""
-    done = subprocess.run([program("kube-apiserver") or "", "--version"], capture_output=True, text=True, check=True)
-    return done.stdout.split()[-1]
-
-
 class KubernetesLab:
     """
     A running control plane, a context manager.
