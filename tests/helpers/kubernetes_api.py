@@ -169,7 +169,7 @@ class KubernetesApi:
     def answer(self, method: str, path: str, query: dict[str, str], body: Any) -> Object:
         if self.down:
             raise ConnectionResetError
-        if self.forbids and path != "/apis":
+        if self.forbids:
             raise Refusal(403, "Forbidden", "pods is forbidden")
         if method == "GET" and path == "/apis":
             of = {name: {"groupVersion": f"{name}/{version}"} for name, (version, _) in GROUPS.items()}

@@ -117,12 +117,12 @@ def test_kinds_that_the_cluster_lacks_are_not_watched(api, store):
     }
 
 
-def test_a_server_that_forbids_all_for_seconds_is_asked_again(world):
+def test_a_server_that_forbids_lists_for_seconds_is_asked_again(world, monkeypatch):
     """Else kinds that it forbids at first would not be watched as long as the driver runs."""
-    world.api.forbids = True
-    with pytest.raises(Unreachable, match="does not let this user list Node, Pod, "):
-        world.connect()
-    world.api.forbids = False
+    with monkeypatch.context() as patch:
+        patch.setattr("placeopt.drivers.kubernetes.kinds._may_list", lambda api, path: False)
+        with pytest.raises(Unreachable, match="does not let this user list Node, Pod, "):
+            world.connect()
     world.connect()
     watched = {("", "pods"), ("scheduling.x-k8s.io", "podgroups")}
     until(lambda: watched <= {(group, name) for verb, group, name in world.api.requests if verb == "watch"})
