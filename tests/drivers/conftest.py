@@ -59,7 +59,7 @@ class World:
     def __init__(self, api, folder):
         self.api, self.cluster, self.config = api, Cluster(api), folder / "kubeconfig.json"
         self.submit, self.drivers = self.cluster.submit, []
-        write_kubeconfig(api, self.config)
+        write_kubeconfig({"server": api.url}, self.config)
 
     def connect(self, **options):
         """Start a driver; fields of `DriverOptions` may be given."""

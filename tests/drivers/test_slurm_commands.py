@@ -39,6 +39,17 @@ def test_lists_that_are_refused_are_no_answer(commands):
         commands.release("1")
 
 
+@pytest.mark.parametrize("broken", ["sinfo", "squeue", "scontrol"])
+def test_a_list_with_errors_is_no_answer(broken, saying):
+    """Slurm 22.05 prints it while the controller starts anew, with exit code 0: it is not an empty cluster."""
+    lists = '\\"nodes\\": [], \\"reservations\\": []'
+    error = '{\\"errors\\": [{\\"error\\": \\"Unspecified error\\"}], ' + lists + "}"
+    good = '{\\"errors\\": [], ' + lists + "}"
+    lines = f'[ $(basename $0) = {broken} ] && echo "{error}" || echo "{good}"'
+    with pytest.raises(Unreachable, match=rf"{broken} .*--json: .*Unspecified error"):
+        saying(f'case "$*" in *version*) echo slurm-wlm 22.05.8 ;; *json*) {lines} ;; esac').read()
+
+
 @pytest.mark.parametrize(
     ("version", "lists"),
     [

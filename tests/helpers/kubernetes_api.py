@@ -43,7 +43,8 @@ class KubernetesApi:
     ``before``: Called with method, path and body before every write; may raise a `Refusal`, change other objects, or
     raise `ConnectionResetError`, which ends the connection without an answer. ``after``: Called likewise when the write
     is done, before it is answered. ``writes``: Every write that was accepted. ``requests``: Verb, group and resource of
-    every request about objects, as rules of a role name them.
+    every request about objects, as rules of a role name them. ``down``: It ends every connection. ``forbids``: It
+    answers 403, as a server does for seconds after its start.
     """
 
     def __init__(self) -> None:
@@ -62,6 +63,7 @@ class KubernetesApi:
         self.deleted: Callable[[Object], None] = lambda found: None
         self.watch_epoch = 0
         self.down = False
+        self.forbids = False
         self._names = itertools.count()
         handler = type("Handler", (_Handler,), {"api": self})
         self.server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
@@ -167,6 +169,8 @@ class KubernetesApi:
     def answer(self, method: str, path: str, query: dict[str, str], body: Any) -> Object:
         if self.down:
             raise ConnectionResetError
+        if self.forbids:
+            raise Refusal(403, "Forbidden", "pods is forbidden")
         if method == "GET" and path == "/apis":
             of = {name: {"groupVersion": f"{name}/{version}"} for name, (version, _) in GROUPS.items()}
             groups = [{"name": name, "preferredVersion": own, "versions": [own]} for name, own in of.items()]

@@ -12,10 +12,10 @@ from pathlib import Path
 from typing import Any
 
 from helpers import kubernetes_objects as objects
+from helpers.kubelets import GPU, Kubelets, gpus_of
 from helpers.kubernetes_api import KubernetesApi
 from helpers.kubernetes_updates import Refusal
 
-GPU = "nvidia.com/gpu"
 GATE = "placeopt.io/gate"
 Object = dict[str, Any]
 OWNER = [{"apiVersion": "batch/v1", "kind": "Job", "name": "owner", "uid": "owner-uid", "controller": True}]
@@ -44,43 +44,35 @@ def gang(name: str, pods: int, gpus: int = 1, **more: Any) -> list[Object]:
     return [pod(f"{name}-{i}", gpus, labels=labels, annotations={f"{lws}size": str(pods)}, **more) for i in range(pods)]
 
 
-def gpus_of(found: Object) -> int:
-    return sum(int(c["resources"]["limits"].get(GPU, 0)) for c in found["spec"]["containers"])
-
-
-def write_kubeconfig(api: KubernetesApi, path: Path) -> None:
-    """Write the kubeconfig file of a server of tests."""
+def write_kubeconfig(server: Object, path: Path, **user: str) -> None:
+    """Write the kubeconfig file of a server: its address, and what else says how to reach it; ``user``: who asks."""
     context = {"name": "test", "context": {"cluster": "test", "user": "test", "namespace": "placeopt"}}
     content = {
         "apiVersion": "v1",
         "kind": "Config",
         "current-context": "test",
         "contexts": [context],
-        "clusters": [{"name": "test", "cluster": {"server": api.url}}],
-        "users": [{"name": "test", "user": {}}],
+        "clusters": [{"name": "test", "cluster": server}],
+        "users": [{"name": "test", "user": user}],
     }
     path.write_text(json.dumps(content))
 
 
-class Cluster:
+class Cluster(Kubelets):
     """
     kube-scheduler, kubelets and a controller, in one thread; a context manager.
 
-    A pod without gates is bound to a node that its required ``metadata.name`` allows and that has the GPUs; it runs at
-    once. Pods that are being deleted go. A pod with an owner that goes, or fails, is made anew under another name,
-    gated as it was. ``bindings``: UID -> the nodes to which the pod was bound: more than one would be a double start.
-    ``refusing``: Nodes whose kubelet admits no pod; ``refused_gpus``: numbers of GPUs that no kubelet
-    admits. ``blind``: Nodes that kube-scheduler does not use. ``holds``: Names of pods that never end once they are
-    being deleted.
+    A pod without gates is bound to a node that its required ``metadata.name`` allows and that has the GPUs. A pod with
+    an owner that goes, or fails, is made anew under another name, gated as it was. ``bindings``: UID -> the nodes to
+    which the pod was bound: more than one would be a double start. ``blind``: Nodes that kube-scheduler does not use.
     """
 
+    api: KubernetesApi
+
     def __init__(self, api: KubernetesApi) -> None:
-        self.api = api
+        super().__init__(api)
         self.bindings: dict[str, list[str]] = {}
-        self.refusing: set[str] = set()
-        self.refused_gpus: set[int] = set()
         self.blind: set[str] = set()
-        self.holds: set[str] = set()
         self.templates: dict[str, Object] = {}
         self.stop = threading.Event()
         self._numbers = itertools.count()
@@ -109,20 +101,15 @@ class Cluster:
         for found in pods:
             name, spec, phase = found["metadata"]["name"], found["spec"], found["status"]["phase"]
             with contextlib.suppress(Refusal, KeyError):
-                if "deletionTimestamp" in found["metadata"]:
-                    if name not in self.holds:
-                        self.api.remove("pods", name)
-                elif not spec.get("nodeName") and not spec.get("schedulingGates") and phase == "Pending":
+                waits = not spec.get("nodeName") and not spec.get("schedulingGates") and phase == "Pending"
+                if waits and "deletionTimestamp" not in found["metadata"]:
                     where = self._where(found, nodes, free)
                     if where is not None:
                         self.api.bind(name, where)
                         self.bindings.setdefault(found["metadata"]["uid"], []).append(where)
                         free[where] -= gpus_of(found)
-                elif spec.get("nodeName") and phase == "Pending":
-                    if spec["nodeName"] in self.refusing or gpus_of(found) in self.refused_gpus:
-                        self._fail(found)
-                    else:
-                        self.api.change("pods", name, _runs)
+                else:
+                    self.look(found)
 
     def _where(self, found: Object, nodes: dict[str, Object], free: Counter[str]) -> str | None:
         affinity = (found["spec"].get("affinity") or {}).get("nodeAffinity") or {}
@@ -136,9 +123,9 @@ class Cluster:
                 return name
         return None
 
-    def _fail(self, found: Object) -> None:
-        status = {"phase": "Failed", "reason": "OutOfnvidia.com/gpu", "message": "Pod was rejected"}
-        self.api.change("pods", found["metadata"]["name"], lambda pod: pod.update(status=status))
+    def reject(self, found: Object) -> None:
+        """Refuse a pod; its controller makes another."""
+        super().reject(found)
         self._anew(found)
 
     def _gone(self, found: Object) -> None:
@@ -161,7 +148,3 @@ class Cluster:
             if "ownerReferences" in found["metadata"]:
                 self.templates[made[-1]["metadata"]["uid"]] = copy.deepcopy(found)
         return made
-
-
-def _runs(found: Object) -> None:
-    found["status"] = {"phase": "Running", "startTime": found["metadata"]["creationTimestamp"]}

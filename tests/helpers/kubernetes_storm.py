@@ -11,19 +11,20 @@ from __future__ import annotations
 import random
 import threading
 import time
-from collections import Counter, defaultdict
+from collections import Counter
 from pathlib import Path
 from typing import Any, Self
 
+from helpers.kubelets import Runs, ends
 from helpers.kubernetes_api import KubernetesApi
 from helpers.kubernetes_cluster import Cluster, gang, node, pod, write_kubeconfig
 from helpers.kubernetes_updates import Refusal
+from helpers.start_judge import judge_starts
 from placeopt import Engine
 from placeopt.drivers import Unreachable
 from placeopt.drivers.kubernetes import Api, Driver, DriverOptions, Lease
 from placeopt.scheduling import named_policy
 
-Action = tuple[str, str]
 LWS = "leaderworkerset.sigs.k8s.io/"
 SIZES = ((1, 1), (1, 2), (1, 4), (2, 2), (3, 4), (4, 8), (8, 1), (1, 8))
 """Pods of a job, and GPUs of each."""
@@ -59,13 +60,13 @@ class Storm:
         self._calm = False
         self._removed: set[str] = set()
         self._sizes: dict[str, int] = {}
-        self._running_since: dict[str, float] = {}
+        self._runs = Runs(_job, _size, lambda found: RUNS_S)
         self._holders = 0
 
     def run(self) -> Self:
         """Submit the jobs, let it storm until half of them have ended, and then until all have."""
         with self.api, self.cluster:
-            write_kubeconfig(self.api, self._config)
+            write_kubeconfig({"server": self.api.url}, self._config)
             self._add_nodes()
             jobs = self._jobs()
             self.api.before, self.api.after = self._before, self._after
@@ -192,60 +193,23 @@ class Storm:
 
     def _end_those_that_ran(self) -> None:
         """Pods end once all of their job have run for a while."""
-        now = time.monotonic()
-        jobs: dict[str, list[dict[str, Any]]] = defaultdict(list)
-        for found in self.api.all("pods"):
-            if found["status"]["phase"] in ("Running", "Pending"):
-                labels = found["metadata"].get("labels") or {}
-                jobs[labels.get(f"{LWS}name") or found["metadata"]["name"]].append(found)
-        for name, pods in jobs.items():
-            size = int((pods[0]["metadata"].get("annotations") or {}).get(f"{LWS}size", 1))
-            if len(pods) == size and all(p["status"]["phase"] == "Running" for p in pods):
-                if now - self._running_since.setdefault(name, now) > RUNS_S:
-                    with self.api.lock:
-                        if all(self.api.get("pods", p["metadata"]["name"]) for p in pods):
-                            for found in pods:
-                                self.api.change("pods", found["metadata"]["name"], _ends)
-                            self.ended += size
-            else:
-                self._running_since.pop(name, None)
+        for pods in self._runs.over(self.api.all("pods")):
+            with self.api.lock:
+                if all(self.api.get("pods", found["metadata"]["name"]) for found in pods):
+                    for found in pods:
+                        self.api.change("pods", found["metadata"]["name"], ends)
+                    self.ended += len(pods)
 
     # What must hold.
 
     def _judge(self) -> None:
         if self.ended != self.pods:
             self.faults.append(f"{self.ended} of {self.pods} pods ended")
-        lifted: dict[Action, list[str]] = defaultdict(list)
-        size: dict[Action, int] = {}
-        evicted: set[str] = set()
-        whole: dict[str, Action] = {}
-        for _, path, body in self.api.writes:
-            job = path.split("/pods/")[-1].split("/")[0].partition("-")[0]
-            if path.endswith("/eviction"):
-                uid = body["deleteOptions"]["preconditions"]["uid"]
-                evicted.add(uid)
-                if uid in lifted.get(whole.get(job, ("", "")), []):
-                    del whole[job]
-            elif "spec" in body and "/pods/" in path:
-                notes = body["metadata"]["annotations"]
-                action = notes["placeopt.io/round"], notes["placeopt.io/job"]
-                lifted[action].append(body["metadata"]["uid"])
-                size[action] = int(notes["placeopt.io/pods"])
-                if size[action] < self._sizes.get(job, 1) and job not in whole:
-                    self.faults.append(f"{action}: {size[action]} pods of {job}, which does not run as a whole")
-                if len(lifted[action]) == self._sizes.get(job):
-                    whole[job] = action
-        twice = [uid for uid, count in Counter(u for uids in lifted.values() for u in uids).items() if count > 1]
-        self.faults += [f"gate of {uid} lifted twice" for uid in twice]
-        self.faults += [f"{uid} bound to {nodes}" for uid, nodes in self.cluster.bindings.items() if len(nodes) > 1]
-        self.actions = len(lifted)
         rejected = {p["metadata"]["uid"] for p in self.api.all("pods") if p["status"]["phase"] == "Failed"}
-        for action, uids in lifted.items():
-            if len(uids) < size[action]:
-                self.undone += 1
-                left = set(uids) - evicted - self._removed - rejected
-                if left:
-                    self.faults.append(f"{action}: gates of {len(uids)} of {size[action]} pods lifted, {left} stay")
+        found = judge_starts(self.api.writes, self._sizes, self._removed | rejected)
+        self.faults += found.faults
+        self.faults += [f"{uid} bound to {nodes}" for uid, nodes in self.cluster.bindings.items() if len(nodes) > 1]
+        self.actions, self.undone = found.actions, found.undone
 
 
 class _Connected:
@@ -280,5 +244,11 @@ class _Connected:
         self._engine.close()
 
 
-def _ends(found: dict[str, Any]) -> None:
-    found["status"] = {**found["status"], "phase": "Succeeded"}
+def _job(found: dict[str, Any]) -> str:
+    """Return the job of a pod."""
+    name: str = found["metadata"]["name"]
+    return (found["metadata"].get("labels") or {}).get(f"{LWS}name") or name
+
+
+def _size(found: dict[str, Any]) -> int:
+    return int((found["metadata"].get("annotations") or {}).get(f"{LWS}size", 1))

@@ -1,6 +1,7 @@
 """A real Prometheus on loopback, that scrapes an exporter in this process; Debian's package ``prometheus`` has it."""
 
 import shutil
+import signal
 import socket
 import subprocess
 import threading
@@ -9,6 +10,7 @@ import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
@@ -51,9 +53,23 @@ class Exporter:
         return "\n".join(lines) + "\n"
 
 
+@dataclass(frozen=True)
+class Server:
+    """A running Prometheus."""
+
+    url: str
+    child: subprocess.Popen[bytes]
+
+    def pause(self, seconds: float) -> None:
+        """Let it stand still: it takes connections, and does not answer."""
+        self.child.send_signal(signal.SIGSTOP)
+        time.sleep(seconds)
+        self.child.send_signal(signal.SIGCONT)
+
+
 @contextmanager
-def prometheus(folder: Path, exporter: Exporter) -> Iterator[str]:
-    """Start it; yield its URL once it answers."""
+def prometheus(folder: Path, exporter: Exporter) -> Iterator[Server]:
+    """Start it; yield it once it answers."""
     config = folder / "prometheus.yml"
     config.write_text(
         "global: {scrape_interval: 1s}\n"
@@ -71,8 +87,9 @@ def prometheus(folder: Path, exporter: Exporter) -> Iterator[str]:
         child = subprocess.Popen([*command, f"--web.listen-address=127.0.0.1:{port}"], stdout=log, stderr=log)
         try:
             wait_until(lambda: _answers(url), "Prometheus does not answer")
-            yield url
+            yield Server(url, child)
         finally:
+            child.send_signal(signal.SIGCONT)
             child.terminate()
             child.wait(STARTS_S)
 

@@ -83,7 +83,7 @@ PriorityWeightAge=1000
 GresTypes=gpu
 SlurmdParameters=config_overrides
 DefMemPerCPU=2000
-{nodes}PartitionName=gpu Nodes={gpu_nodes} Default=YES MaxTime=7-0 DefaultTime=1:00:00 State=UP
+{more}{nodes}PartitionName=gpu Nodes={gpu_nodes} Default=YES MaxTime=7-0 DefaultTime=1:00:00 State=UP
 PartitionName=cpu Nodes=c[1-2] MaxTime=7-0 DefaultTime=1:00:00 State=UP
 """
 GRES = """\
@@ -127,14 +127,15 @@ class SlurmLab:
     A running Slurm, a context manager; ``env`` is the environment in which its commands find it.
 
     Eight nodes g1-g8 of 8 A100 on 2 switches, l1-l4 of 4 L40S, m1 with MIG instances, t1 of 2 T4, c1 and c2 without.
+    ``scripts``: Option of Slurm that names a program (``Prolog``) -> its lines of shell.
     """
 
-    def __init__(self, scheduler: str = "bf_interval=5") -> None:
+    def __init__(self, scheduler: str = "bf_interval=5", **scripts: str) -> None:
         self.folder = Path(tempfile.mkdtemp(prefix="slurm-lab-"))
         self.env = {**os.environ, "SLURM_CONF": str(self.folder / "slurm.conf"), "SLURM_TIME_FORMAT": "%s"}
         self.env["PATH"] = f"{self.env.get('PATH', '')}:/usr/sbin:/sbin"
         self.daemons: dict[str, subprocess.Popen[bytes]] = {}
-        self._scheduler = scheduler
+        self._scheduler, self._scripts = scheduler, scripts
 
     def __enter__(self) -> Self:
         """Start all daemons and wait until every node is idle."""
@@ -204,6 +205,12 @@ class SlurmLab:
         self.stop_daemon(node, signal.SIGKILL)  # first: a daemon that answers brings its node back
         self.run("scontrol", "update", f"NodeName={node}", "State=DOWN", "Reason=killed")
 
+    def pause(self, name: str, seconds: float) -> None:
+        """Let a daemon stand still: connections to it stay open, and nothing answers."""
+        self.daemons[name].send_signal(signal.SIGSTOP)
+        time.sleep(seconds)
+        self.daemons[name].send_signal(signal.SIGCONT)
+
     def run(self, *command: str, check: bool = True) -> str:
         """Run a command of Slurm and return its output; raises with its message if it fails."""
         done = subprocess.run(command, env=self.env, capture_output=True, text=True, timeout=60, cwd=self.folder)
@@ -246,12 +253,17 @@ class SlurmLab:
             f"NodeName={node} NodeAddr=127.0.0.1 NodeHostname={host} Port={port} {HARDWARE[node[0]]} State=UNKNOWN\n"
             for node, port in zip(NODES, ports, strict=True)
         )
+        for option, lines in self._scripts.items():
+            script = self.folder / option
+            script.write_text(f"#!/bin/sh\n{lines}\n")
+            script.chmod(0o755)
         text = CONFIG.format(
             host=host,
             folder=self.folder,
             control=control,
             scheduler=self._scheduler,
             nodes=nodes,
+            more="".join(f"{option}={self.folder / option}\n" for option in self._scripts),
             gpu_nodes=",".join(node for node in NODES if not node.startswith("c")),
         )
         (self.folder / "slurm.conf").write_text(text)

@@ -46,6 +46,8 @@ class TestStated:
         "utility_min_thousandths": "300",
     }  # fmt: skip
 
+    LABELS: ClassVar = {"nvidia.com/gpu.memory": "16384", "nvidia.com/gpu.count": "4", "nvidia.com/gpu.product": "T4"}
+
     @staticmethod
     def said(job: Job) -> dict[str, str]:
         """The same marks as a job has them."""
@@ -58,7 +60,7 @@ class TestStated:
         marks = {f"placeopt.io/{name}": value for name, value in self.STATED.items()}
         total, group = {"kueue.x-k8s.io/pod-group-total-count": "2"}, {KUEUE: "g"}
         found = read(
-            node(),
+            node(labels=self.LABELS),
             pod("waits", annotations=marks),
             pod("runs", "n", annotations=marks),
             pod("a", annotations=total | marks, labels=group),
@@ -71,7 +73,7 @@ class TestStated:
     def test_words_of_a_comment(self) -> None:
         words = " ".join(f"placeopt.{name}={value}" for name, value in self.STATED.items())
         found = slurm.read(slurm.WAITS | {"comment": words})
-        assert self.said(found.jobs[0]) == self.STATED
+        assert self.said(found.jobs[0]) == {**self.STATED, "gpu_memory_mib": "0"}  # no list of Slurm states a GPU's
 
     @pytest.mark.parametrize(
         "mark", [("kind", "odd"), ("gpu_memory_mib", "much"), ("run_time_ms", "-1"), ("kind", "cpu")]
@@ -91,6 +93,14 @@ class TestStated:
         listed = slurm.read(slurm.WAITS | words, slurm.RUNS | words)
         assert [held.job for held in listed.running] == [job.id for job in listed.jobs]
         assert {note.kind for note in listed.reading if note.names} >= {"left out", "kept as running"}
+
+    def test_memory_counts_where_all_gpus_state_theirs(self) -> None:
+        """Nodes label it where GPU feature discovery runs; without it no GPU would take a job that asks for some."""
+        asks = pod("waits", annotations={"placeopt.io/gpu_memory_mib": "3000"})
+        for stated, mib in (({}, 0), (self.LABELS, 3000)):
+            found = read(node(labels=stated), asks)
+            assert found.jobs[0].options[0].demand.gpu_memory_mib == mib
+            assert len(solve(found, time_limit_s=2).placements) == 1
 
     def test_pods_of_a_gang_agree(self) -> None:
         total = {"kueue.x-k8s.io/pod-group-total-count": "2"}

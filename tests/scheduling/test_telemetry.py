@@ -106,8 +106,8 @@ def test_a_real_prometheus_says_what_its_exporter_says(tmp_path: Path) -> None:
         "2": ({"hpc_job": "17"}, 90, 100),
         "3": ({}, 5, 10),
     }
-    with prometheus(tmp_path, exporter) as url:
-        telemetry = Prometheus(url)
+    with prometheus(tmp_path, exporter) as server:
+        telemetry = Prometheus(server.url)
         wait_until(lambda: telemetry.read().measured.get(MEMORY), "nothing is scraped")
         assert telemetry.read() == Usage({UTILISATION: {"ns/a-0": 40, "17": 90}, MEMORY: {"ns/a-0": 5000, "17": 100}})
 
@@ -149,6 +149,19 @@ def test_later_jobs_of_a_profile_are_corrected_by_what_was_measured(engine: Engi
     stated.measured = {}
     live.follow(reading(30, jobs[1:], {}))
     assert [asked(one) for one in live.snapshot.jobs] == [(30, 4000), (50, 1000)]
+
+
+def test_no_memory_is_asked_for_where_gpus_do_not_state_theirs(engine: Engine) -> None:
+    """As of Kubernetes' nodes without GPU feature discovery, and of Slurm's: a job with a need would never start."""
+    old, new = (job(name, gpus=1, profile="p") for name in ("old", "new"))
+    box = [machine("box", gpus=2, gpu_memory_mib=0)]
+    live = LiveScheduler(
+        engine, named_policy("horus"), telemetry=Stated(**{UTILISATION: {"old": 80}, MEMORY: {"old": 4000}})
+    )
+    live.follow(instance(1, [old, new], machines=box, running=[running(old, [("n0", [0])])]))
+    assert [asked(one) for one in live.snapshot.jobs] == [(80, 0), (80, 0)]
+    plan = live.decide(5.0, threading.Event(), deterministic=True)
+    assert {one.job for one in plan.placements} == {"old", "new"}
 
 
 def test_a_newcomer_that_slows_others_is_stopped_where_that_is_measured(engine: Engine) -> None:

@@ -19,6 +19,7 @@ from placeopt.documents.faults import make_record
 from placeopt.errors import BadInput
 from placeopt.importers.import_notes import ImportNotes
 from placeopt.importers.known_machines import with_known_machines
+from placeopt.importers.stated_marks import without_gpu_memory
 from placeopt.model import (
     Assignment,
     Cluster,
@@ -184,6 +185,8 @@ def observed_instance(
         )
         cluster = cluster.model_copy(update={"nodes": nodes})
     ranked = _with_ranked_priorities(placed)
+    if not all(gpu.memory_mib for machine in cluster.machines for gpu in machine.gpus):
+        ranked = tuple(map(without_gpu_memory, ranked))
     running = tuple([_running(job) for job in placed if job.workers])
     if previous is not None:
         nodes = _kept(previous.cluster.nodes, cluster.nodes, "id")

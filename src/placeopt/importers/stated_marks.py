@@ -52,6 +52,15 @@ def with_stated(job: Job, marks: Iterable[Mapping[str, str]], where: str) -> Job
     return make_record(Job, where, **{**dict(job), **of_job, "options": options})
 
 
+def without_gpu_memory(job: Job) -> Job:
+    """Return a job that asks for no GPU memory: where GPUs do not state theirs, none would take one that does."""
+    if not any(option.demand.gpu_memory_mib for option in job.options):
+        return job
+    asks = {"gpu_memory_mib": 0}
+    options = (one.model_copy(update={"demand": one.demand.model_copy(update=asks)}) for one in job.options)
+    return job.model_copy(update={"options": tuple(options)})
+
+
 def _with_fields(option: Option, own: Mapping[str, int], of_demand: Mapping[str, int], where: str) -> Option:
     """Return an option with these fields; unlike groups keep the demands that they have."""
     fields = {**dict(option), **own}

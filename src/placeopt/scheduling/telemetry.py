@@ -97,14 +97,18 @@ class Measured:
         """The last measures of jobs of a profile."""
         self._speed: dict[tuple[Kind, str], float] = {}
         """Measured over estimated rate in the option of a profile that ran last: shapes err by different factors."""
+        self._reads_memory = True
+        """Whether the GPUs of the last reading state their memory."""
 
     def correct(self, now: Instance, usage: Usage) -> Instance:
         """
         Return a reading in which utilisation is as measured, of what runs and of waiting jobs of measured profiles.
 
-        Waiting jobs also ask for no less memory than jobs of their profile were seen to hold, and are as much faster or
-        slower than estimated as those were in the same option; what runs keeps what it asked for, since it holds that.
+        Waiting jobs also ask for no less memory than jobs of their profile were seen to hold, if all GPUs state how
+        much they have (those that do not would take none of them), and are as much faster or slower than estimated as
+        those were in the same option; what runs keeps what it asked for, since it holds that.
         """
+        self._reads_memory = all(gpu.memory_mib for machine in now.cluster.machines for gpu in machine.gpus)
         option = {held.job: held.option for held in now.running}
         for gone in self._runs.keys() - option.keys():
             self.forget(gone)
@@ -144,7 +148,10 @@ class Measured:
         if kind is None or kind not in self._of_kind:
             return job
         speed = {option.id: self._speed[kind, option.id] for option in job.options if (kind, option.id) in self._speed}
-        return _with(job, self._of_kind[kind], speed)
+        figures = self._of_kind[kind]
+        if not self._reads_memory:
+            figures = {name: value for name, value in figures.items() if name != MEMORY}
+        return _with(job, figures, speed)
 
     def _as_it_runs(self, job: Job) -> Job:
         figures = self._runs[job.id]

@@ -45,7 +45,7 @@ def set_label(api, name):
 
 def test_a_list_is_read_in_parts_and_then_watched(api, store, listed):
     assert names(store) == [f"p{i}" for i in range(10)]
-    assert listed == 4 + 6  # ten pods, three at a time, and each other kind
+    assert listed == 4 + 6 + 5  # ten pods, three at a time, each other kind, and whether those of every cluster may be
     api.add("pods", pod("q"))
     api.remove("pods", "p3")
     set_label(api, "p4")
@@ -115,6 +115,17 @@ def test_kinds_that_the_cluster_lacks_are_not_watched(api, store):
         *(("", name) for name in ("nodes", "pods", "namespaces", "persistentvolumeclaims", "persistentvolumes")),
         ("scheduling.x-k8s.io", "podgroups"),
     }
+
+
+def test_a_server_that_forbids_lists_for_seconds_is_asked_again(world, monkeypatch):
+    """Else kinds that it forbids at first would not be watched as long as the driver runs."""
+    with monkeypatch.context() as patch:
+        patch.setattr("placeopt.drivers.kubernetes.kinds._may_list", lambda api, path: False)
+        with pytest.raises(Unreachable, match="does not let this user list Node, Pod, "):
+            world.connect()
+    world.connect()
+    watched = {("", "pods"), ("scheduling.x-k8s.io", "podgroups")}
+    until(lambda: watched <= {(group, name) for verb, group, name in world.api.requests if verb == "watch"})
 
 
 def test_who_set_which_field_is_not_kept(api, store):

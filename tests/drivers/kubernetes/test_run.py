@@ -62,6 +62,14 @@ def test_a_process_that_is_killed_while_it_lifts_a_gang_is_followed_by_another(w
     assert [len(nodes) for nodes in world.cluster.bindings.values()] == [1, 1, 1]
 
 
+def test_a_server_that_forbids_everything_is_waited_for(world, capfd):
+    """As a real one does for seconds after its start, of which a driver that begins then must not end."""
+    world.api.forbids = True
+    threading.Timer(3.0, os.kill, (os.getpid(), signal.SIGINT)).start()
+    assert run(["kubernetes", "run", "--kubeconfig", str(world.config)]) == 130
+    assert "does not let this user list Node, Pod" in capfd.readouterr().err
+
+
 def test_a_dry_run_says_what_it_would_do_and_writes_nothing(world, run_driver):
     world.submit(pod("a"))
     with run_driver("--dry-run", **PIPES) as driver:

@@ -70,6 +70,28 @@ def test_a_pod_that_its_kubelet_rejects_takes_its_gang_back_after_a_restart(worl
     assert len(world.written("eviction")) == 1
 
 
+@pytest.mark.parametrize("anew", [False, True], ids=["same driver", "new driver"])
+def test_a_gang_without_a_number_waits_for_all_pods_of_its_last_start(world, anew):
+    """A Job makes a refused pod anew at once, and those that were evicted for it up to ten minutes later."""
+    world.add_nodes("n0", "n1", "n2", "n3", gpus=4)
+    labels = {"jobset.sigs.k8s.io/jobset-name": "g"}
+    world.submit(*(pod(f"g-{i}", 4, labels=labels) for i in range(3)))
+    driven = world.connect()
+    assert driven.turn().started == 1
+    world.cluster.refusing = {world.pod("g-1")["metadata"]["annotations"]["placeopt.io/node"]}
+    world.settle()
+    world.cluster.templates.clear()  # the evicted pods come later
+    if anew:
+        driven = world.connect()
+    world.turns(driven, 4)
+    assert (sorted(world.written("eviction")), world.running()) == (["g-0", "g-2"], {})
+    assert "g-1.0" in {found["metadata"]["name"] for found in world.api.all("pods")}
+    world.submit(*(pod(f"g-{i}.late", 4, labels=labels) for i in (0, 2)))
+    world.turns(driven, 3)
+    assert sorted(world.running()) == ["g-0.late", "g-1.0", "g-2.late"]
+    assert set(sizes(world).values()) == {"3"}
+
+
 @pytest.mark.parametrize("cut", [0, 1, 2, None], ids=lambda cut: f"cut at {cut}")
 def test_that_a_gang_was_whole_outlasts_the_driver(world, cut):
     """It is on record with each pod; cut short, with some of them, the next driver completes it."""

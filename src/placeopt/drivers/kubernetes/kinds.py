@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from placeopt.drivers.kubernetes.api import Api, ApiFault
+from placeopt.drivers.unreachable import Unreachable
 
 
 class Kind(NamedTuple):
@@ -43,7 +44,14 @@ OPTIONAL = (
 
 
 def watched_kinds(api: Api) -> tuple[Kind, ...]:
-    """Return the kinds that this cluster has and lets the driver list; of each group the version that it prefers."""
+    """
+    Return the kinds that this cluster has and lets the driver list; of each group the version that it prefers.
+
+    Raises `Unreachable` where it may not list one of `CORE`: for seconds after its start, an API server forbids
+    everything (403), and kinds that it forbids then would not be looked at any more.
+    """
+    if forbidden := [kind.name for kind in CORE if not _may_list(api, kind.path)]:
+        raise Unreachable(f"it does not let this user list {', '.join(forbidden)}")
     found = list(CORE)
     versions: dict[str, list[str]] = {}
     for group in api.get("/apis").get("groups") or []:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
@@ -25,6 +25,9 @@ from placeopt.drivers.kubernetes.patches import as_submitted
 
 LEAVING_S = 30.0
 """Seconds after its deadline for which a pod that is being deleted still counts as about to go."""
+
+SLOWEST_S = 600.0
+"""Longest pause before Kubernetes makes a Job's lost pod anew: MaxJobPodFailureBackOff of pkg/controller/job."""
 
 
 @dataclass
@@ -108,8 +111,9 @@ class Settling:
     Which pods belong to gangs that may still be in the making.
 
     Controllers create the pods of a gang one by one. Where a gang states how many it has, the reader waits for them;
-    elsewhere its newest pod must have been known for ``settle_s`` seconds. While pods run of a start that is not known
-    to be whole, the others wait: either that start becomes whole, or these are evicted and all start together.
+    elsewhere its newest pod must have been known for ``settle_s`` seconds; where an earlier start of it was not whole
+    and had more pods than there are, for `SLOWEST_S`. While pods run of a start that is not known to be whole, the
+    others wait: either that start becomes whole, or these are evicted and all start together.
 
     ``gang_of``: The gang of a pod, None if it is alone.
     """
@@ -117,24 +121,48 @@ class Settling:
     def __init__(self, settle_s: float, gang_of: Callable[[Object], Gang | None]) -> None:
         self._settle_s, self._gang_of = settle_s, gang_of
         self._first_seen: dict[str, float] = {}
+        self._started: dict[Gang, tuple[int, float]] = {}
+        """Gang -> how many pods its last start had that was not whole, and when it was last seen."""
 
-    def unsettled(self, pods: Iterable[Object], now: float) -> set[str]:
+    def unsettled(self, pods: Collection[Object], now: float) -> set[str]:
         """Return the UIDs of pods that wait for the rest of their gang; ``now``: seconds of a clock of the caller."""
         waiting: dict[Gang, list[str]] = {}
         starting: set[str] = set()
         for pod in pods:
             waits = waits_for_placeopt(pod)
-            if waits or (is_lifted(pod) and not is_whole(pod) and has_controller(pod)):
-                gang = self._gang_of(pod)
-                if gang is not None and waits:
-                    waiting.setdefault(gang, []).append(pod["metadata"]["uid"])
-                elif gang is not None:
+            gang = self._gang_of(pod) if waits or not is_whole(pod) else None
+            if gang is None:
+                continue
+            if waits:
+                waiting.setdefault(gang, []).append(pod["metadata"]["uid"])
+            elif (mark := mark_of(pod)) is not None:
+                self._started[gang] = mark.pods, now
+                if is_lifted(pod) and has_controller(pod):
                     starting.add(gang.id)
+        self._started = {gang: last for gang, last in self._started.items() if now - last[1] < SLOWEST_S}
         known = {uid: self._first_seen.get(uid, now) for uids in waiting.values() for uid in uids}
         self._first_seen = known
-        newest = {gang: max(known[uid] for uid in uids) for gang, uids in waiting.items()}
-        new = {gang for gang, at in newest.items() if not gang.has_size and now - at < self._settle_s}
+        lacking = self._lacking(waiting, pods)
+        new = set()
+        for gang, uids in waiting.items():
+            settle_s = SLOWEST_S if gang in lacking else self._settle_s
+            if not gang.has_size and now - max(known[uid] for uid in uids) < settle_s:
+                new.add(gang)
         return {uid for gang, uids in waiting.items() if gang in new or gang.id in starting for uid in uids}
+
+    def _lacking(self, waiting: Mapping[Gang, Sequence[str]], pods: Iterable[Object]) -> set[Gang]:
+        """Return the gangs that have fewer pods than their last start, which was not whole."""
+        lacks = {
+            gang: self._started[gang][0] - len(uids)
+            for gang, uids in waiting.items()
+            if gang in self._started and self._started[gang][0] > len(uids)
+        }
+        for pod in pods if lacks else ():
+            gone = waits_for_placeopt(pod) or is_leaving(pod) or (pod.get("status") or {}).get("phase") == "Failed"
+            gang = None if gone else self._gang_of(pod)
+            if gang is not None and gang in lacks:
+                lacks[gang] -= 1
+        return {gang for gang, count in lacks.items() if count > 0}
 
 
 def usable_nodes(nodes: Iterable[Object]) -> set[str]:

@@ -17,6 +17,8 @@ from placeopt.drivers.unreachable import Unreachable
 from placeopt.errors import BadInput
 from placeopt.live_cluster.engine import Engine
 
+UNKNOWN_USER = 401
+
 
 def run(
     api: Api,
@@ -44,7 +46,7 @@ def run(
     Raises
     ------
     BadInput
-        If the API server refuses to say which kinds it has: no driver can run with these credentials.
+        If the API server does not know the user: no driver can run with these credentials.
     """
     driver: Driver | None = None
 
@@ -62,11 +64,12 @@ def run(
 
 
 def _connected(api: Api, engine: Engine, options: DriverOptions, stop: threading.Event) -> Driver:
-    """Return a driver with its Lease; raises `Unreachable` if the server does not answer."""
+    """Return a driver with its Lease; raises `Unreachable` if the server does not answer, or not yet."""
     try:
         driver = Driver(api, engine, options, stop)
-    except ApiFault as fault:
-        raise BadInput(f"{api.host}: {fault}") from None
+    except ApiFault as fault:  # for seconds after its start a server forbids everything (403), or is busy
+        kind = BadInput if fault.status == UNKNOWN_USER else Unreachable
+        raise kind(f"{api.host}: {fault}") from None
     except Unreachable as fault:
         raise Unreachable(f"{api.host}: {fault}") from None
     if not options.dry_run:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import subprocess
 from collections.abc import Mapping
@@ -121,7 +122,7 @@ class SlurmCommands:
             text = self._call(*command)
         except SlurmRefused:
             return None
-        return json_object(text, " ".join(command)) if '"reservations"' in text else None
+        return whole_answer(text, " ".join(command)) if '"reservations"' in text else None
 
     def job_now(self, job: str) -> JobNow | None:
         """Return the state of a job; None if it is gone."""
@@ -150,7 +151,7 @@ class SlurmCommands:
         self._call("scontrol", "requeuehold", job)
 
     def _json(self, *command: str) -> dict[str, Any]:
-        return json_object(self._call(*command), " ".join(command))
+        return whole_answer(self._call(*command), " ".join(command))
 
     def _call(self, *command: str) -> str:
         """Return the standard output of a command."""
@@ -174,6 +175,18 @@ class SlurmCommands:
         words = " ".join(done.stderr.decode(errors="replace").split()) or f"exit code {done.returncode}"
         message = printable(f"{command[0]} {command[1]}: {words[:300]}")
         raise Unreachable(message) if _UNREACHABLE.search(words) else SlurmRefused(message)
+
+
+def whole_answer(text: str | bytes, source: str) -> dict[str, Any]:
+    """
+    Return a list that Slurm answered with; raises `Unreachable` for one that states errors.
+
+    Where the controller is away, ``sinfo`` and ``squeue`` print an empty list beside such an error, with exit code 0.
+    """
+    found = json_object(text, source)
+    if errors := found.get("errors"):
+        raise Unreachable(printable(f"{source}: {json.dumps(errors)[:300]}"))
+    return found
 
 
 def nodes_command(version: str) -> tuple[str, ...]:
