@@ -30,8 +30,9 @@ from campaigns.harness import Campaign, Case
 from helpers.driver_process import DriverProcess, fired
 from helpers.kubernetes_lab import DRIVER, KubernetesLab, why_no_kubernetes
 from helpers.kubernetes_updates import Refusal
+from helpers.live_policies import PREDICTED, SYSTEMS, policy_of
 from helpers.prometheus_lab import MISSING, Exporter, Server, prometheus
-from helpers.real_jobs import SERVICE, SHAPES, prepare, submit
+from helpers.real_jobs import SERVICE, SHAPES, prepare, profile_of, submit
 from helpers.real_kubelets import RealKubelets
 from helpers.start_judge import judge_starts
 
@@ -46,8 +47,7 @@ AWAY_S = {"kube-apiserver": 4.0, "etcd": 3.0}
 """How long a daemon stands still; longer than the driver's heartbeats, shorter than what ends its Lease."""
 UNMEASURED_S = 8.0
 """Longer than a query of Prometheus may take."""
-POLICIES = ("rounds", "placeopt", "horus", "dynamoml", "soda", "genie", "topo-aware-p")
-"""Ours, and one of each paper."""
+POLICIES = (*SYSTEMS, PREDICTED)
 
 
 class Run:
@@ -69,10 +69,11 @@ class Run:
             self._kubelets = stack.enter_context(RealKubelets(lab.api, exporter, NODES, self._dice.choice(LABELS)))
             prepare(lab.api)
             self._words = ["kubernetes", "run", "--kubeconfig", str(lab.kubeconfig), "--every", "1s"]
-            self._words += ["--policy", self._policy]
+            folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
+            profiles = dict.fromkeys(profile_of(shape) for shape in SHAPES.values())
+            self._words += ["--policy", policy_of(self._policy, folder, profiles)]
             self._prometheus: Server | None = None
             if MISSING is None:
-                folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
                 self._prometheus = stack.enter_context(prometheus(folder, exporter))
                 self._words += ["--telemetry", self._prometheus.url]
             self._drivers.append(DriverProcess(*self._words))

@@ -32,6 +32,7 @@ from typing import Any
 
 from campaigns.harness import Campaign, Case
 from helpers.driver_process import DriverProcess, fired
+from helpers.live_policies import BASELINES, PREDICTED, SYSTEMS, policy_of
 from helpers.prometheus_lab import MISSING, Exporter, Server, prometheus
 from helpers.slurm_lab import GPU_NODES, SHAPES, SlurmLab, why_no_lab
 from placeopt.drivers.slurm import read_note
@@ -42,8 +43,7 @@ FAULTS_S, LONGEST_S = (5.0, 30.0), 240.0
 DRAINED = "g8"
 UNLUCKY = 3
 AWAY_S, UNMEASURED_S, REPAIR_S = 5.0, 8.0, 5.0
-POLICIES = ("rounds", "placeopt", "horus", "dynamoml", "soda", "genie", "topo-aware-p")
-"""Ours, and one of each paper."""
+POLICIES = (*SYSTEMS, *BASELINES, PREDICTED)
 SERVICE = "one GPU"
 MAY_STOP = ("half a node", "exclusive node", "CPUs")
 """Shapes whose owners let jobs be stopped for others."""
@@ -53,6 +53,11 @@ STANDSTILL_S = 3.0
 """A run in which this process stood still for longer is not counted: somebody stopped it, and Slurm went on."""
 PROLOG = 'rm "$(dirname "$0")/unlucky/$SLURM_JOB_ID" 2>/dev/null && exit 1; exit 0'
 EPILOG = "case $SLURM_JOB_ID in *[05]) sleep 4;; esac"
+
+
+def profile_of(shape: str) -> str:
+    """Return the profile of the jobs of a shape."""
+    return f"shape-{list(SHAPES).index(shape)}"
 
 
 class Run:
@@ -75,9 +80,10 @@ class Run:
             lab.run("scontrol", "update", f"NodeName={DRAINED}", "State=DRAIN", "Reason=campaign")
             exporter = Exporter()
             stack.callback(exporter.server.shutdown)
-            words = ["slurm", "run", "--every", "1s", "--worth", "jobs", "--policy", self._policy]
+            folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
+            policy = policy_of(self._policy, folder, map(profile_of, SHAPES))
+            words = ["slurm", "run", "--every", "1s", "--worth", "jobs", "--policy", policy]
             if MISSING is None:
-                folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
                 self._prometheus = stack.enter_context(prometheus(folder, exporter))
                 words += ["--telemetry", self._prometheus.url]
             driver = DriverProcess(*words, env=lab.env)
@@ -114,7 +120,7 @@ class Run:
     def _submission(self, shape: str, run_s: float, *, unlucky: bool) -> Callable[[], None]:
         stated: dict[str, object] = {"run_time_ms": round(1000 * run_s * self._dice.uniform(0.5, 2.0))}
         if shape != "CPUs":
-            percent, alike = self._dice.randrange(10, 100), f"shape-{list(SHAPES).index(shape)}"
+            percent, alike = self._dice.randrange(10, 100), profile_of(shape)
             stated |= {"gpu_utilisation_percent": percent, "profile": alike}
             stated["kind"] = "inference" if shape == SERVICE else "training"
         may_stop = ["placeopt.preemptible"] if shape in MAY_STOP else []

@@ -42,6 +42,11 @@ class Shape:
         return self.least or self.pods
 
 
+def profile_of(shape: Shape) -> str:
+    """Return the profile of the jobs of a shape."""
+    return f"{shape.gpus} GPUs"
+
+
 SERVICE = "a service"
 SHAPES = {
     "one GPU": Shape(gpus=1),
@@ -83,7 +88,7 @@ def submit(api: RealApi, name: str, shape: Shape, run_s: float, dice: random.Ran
     if shape.gpus:
         notes |= {
             f"{MARK}gpu_utilisation_percent": str(dice.randrange(10, 100)),
-            f"{MARK}profile": f"{shape.gpus} GPUs",
+            f"{MARK}profile": profile_of(shape),
         }
     if shape.gang == "group":
         group = {"apiVersion": f"{POD_GROUP}/v1alpha1", "kind": "PodGroup", "metadata": {"name": name}}

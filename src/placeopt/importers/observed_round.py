@@ -185,7 +185,7 @@ def observed_instance(
         )
         cluster = cluster.model_copy(update={"nodes": nodes})
     ranked = _with_ranked_priorities(placed)
-    if not all(gpu.memory_mib for machine in cluster.machines for gpu in machine.gpus):
+    if not cluster.states_gpu_memory:
         ranked = tuple(map(without_gpu_memory, ranked))
     running = tuple([_running(job) for job in placed if job.workers])
     if previous is not None:

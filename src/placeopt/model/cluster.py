@@ -170,6 +170,11 @@ class Cluster(Record):
         return {node.id: len(self.machine_of(node).gpus) for node in self.nodes}
 
     @cached_property
+    def states_gpu_memory(self) -> bool:
+        """Whether all GPUs state how much memory they have; those that do not take no job that asks for some."""
+        return all(gpu.memory_mib for machine in self.machines for gpu in machine.gpus)
+
+    @cached_property
     def amounts(self) -> tuple[int, int, int]:
         """Thousandths of GPUs, thousandths of cores and MiB of memory of all nodes."""
         used = [self.machine_of(node) for node in self.nodes]

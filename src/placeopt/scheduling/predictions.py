@@ -95,13 +95,21 @@ class Beliefs:
         self._on: tuple[Cluster, Callable[[Job], Job]] | None = None
 
     def believed(self, now: Instance) -> Instance:
-        """Return a reading with jobs as they are believed to be; what runs keeps the memory that it holds."""
+        """
+        Return a reading with jobs as they are believed to be.
+
+        What runs keeps the memory that it holds; where not all GPUs state theirs, what waits keeps what it asks for,
+        since those would take nothing that is believed to need some.
+        """
         if not self._scheduling.predictions:
             return now
         if self._on is None or self._on[0] != now.cluster:
             self._on = now.cluster, predicts(self._scheduling, now.cluster)
         running, believes = {held.job for held in now.running}, self._on[1]
-        jobs = (_with_memory_of(job, believes(job)) if job.id in running else believes(job) for job in now.jobs)
+        keeps_all = not now.cluster.states_gpu_memory
+        jobs = (
+            _with_memory_of(job, believes(job)) if keeps_all or job.id in running else believes(job) for job in now.jobs
+        )
         return now.model_copy(update={"jobs": tuple(jobs)})
 
 

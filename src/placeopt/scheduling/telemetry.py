@@ -108,7 +108,7 @@ class Measured:
         much they have (those that do not would take none of them), and are as much faster or slower than estimated as
         those were in the same option; what runs keeps what it asked for, since it holds that.
         """
-        self._reads_memory = all(gpu.memory_mib for machine in now.cluster.machines for gpu in machine.gpus)
+        self._reads_memory = now.cluster.states_gpu_memory
         option = {held.job: held.option for held in now.running}
         for gone in self._runs.keys() - option.keys():
             self.forget(gone)
