@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 import mechanisms
-from placeopt.scheduling.rules import DIVISIONS, ELASTIC_RULES, OPTION_CHOICES, PREEMPTION_RULES, QUEUE_ORDERS
-from placeopt.solving.methods import METHODS
+from placeopt.scheduling import DIVISIONS, ELASTIC_RULES, OPTION_CHOICES, PREEMPTION_RULES, QUEUE_ORDERS
+from placeopt.solving import METHODS
 
 ROOT = Path(__file__).parents[2]
 PAGES = sorted((ROOT / "src" / "placeopt" / "systems").glob("*/README.md"))

@@ -8,8 +8,7 @@ from placeopt import BadInput
 from placeopt.build import instance, job, machine
 from placeopt.build import running as running_at
 from placeopt.documents import dumps
-from placeopt.scheduling import named_policy
-from placeopt.scheduling.telemetry import TelemetryFile
+from placeopt.scheduling import TelemetryFile, named_policy
 from placeopt.service import Service
 from service.calls import ROUND, now, refusal, running, solved
 

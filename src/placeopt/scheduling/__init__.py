@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from placeopt.scheduling.queue_orders import QueueContext as QueueContext
     from placeopt.scheduling.queue_orders import QueueOrder as QueueOrder
     from placeopt.scheduling.queue_orders import sorted_by as sorted_by
+    from placeopt.scheduling.rules import DIVISIONS as DIVISIONS
     from placeopt.scheduling.rules import ELASTIC_RULES as ELASTIC_RULES
     from placeopt.scheduling.rules import OPTION_CHOICES as OPTION_CHOICES
     from placeopt.scheduling.rules import PREEMPTION_RULES as PREEMPTION_RULES

@@ -99,19 +99,15 @@ KINDS = {
 Cores: the paper's first guesses of a category (V-B), less one for many weights, one more for heavy pre-processing, one
 less for the language model that took four steps (table V). Bandwidth: only its order is published (IV-C). Ours.
 """
-GPU_JOB_CORES = 12
-"""
-Cores of a node that its GPU jobs occupy (IV-E 1: "we choose 12 CPU cores to represent the CPU cores occupied by GPU
-jobs"), of 28. With those of ``KINDS`` five GPUs hold 22: two readings of one paper.
-"""
 
 
 def best_cores(name: str, gpu_job_cores: int | None = None) -> int:
     """
     Return the best number of cores a GPU of a model.
 
-    ``gpu_job_cores``: As many as all GPUs of a node hold together in the mean, in the proportions of ``KINDS``; None:
-    those of ``KINDS`` themselves.
+    ``gpu_job_cores``: As many as all GPUs of a node hold together in the mean, in the proportions of ``KINDS``. The
+    paper chooses 12 of 28 (IV-E 1: "we choose 12 CPU cores to represent the CPU cores occupied by GPU jobs"). None:
+    those of ``KINDS`` themselves, of which five GPUs hold 22: two readings of one paper.
     """
     cores = KINDS[name].cores
     if gpu_job_cores is None:
