@@ -76,8 +76,8 @@ longer than alone on their GPUs. The figures that papers print, beside ours, are
 WAITS = """\
 `python bench/run.py waits`. Jobs of one run time fill a cluster of 2 x 2 GPUs for 40 run times, and one job, named by
 what it is or asks for, arrives after two: for how many mean run times it waits, by scheduling policy; above 20 it
-starves. Policies of papers that let smaller jobs overtake let it starve, as their files say; those of placeopt hold room
-for it after ten.
+starves. Policies of papers that let smaller jobs overtake let it starve, as their files say; those of placeopt hold
+room for it after ten.
 """
 PROOFS = """\
 `python bench/run.py proofs`. Small rounds, two or three nodes of four GPUs with up to eight jobs, in which one cost
