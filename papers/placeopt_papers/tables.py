@@ -136,11 +136,12 @@ def block(results: Results) -> str:
     """Return what the page has between its markers: the main figures, ours beside the papers' systems, estimates."""
     own, told = own_table(results), estimate_table(results)
     count = Counter(row[-1] for row in own.rows)
-    worse = "; ".join(f"{row[0]} ({row[1]})" for row in own.rows if row[-1] == "worse")
+    causes = notes()["behind"]
+    worse = "".join(f"\n- {row[0]}, {row[1]}: {causes[row[0]]}" for row in own.rows if row[-1] == "worse")
     standing = (
         f"Of {len(own.rows)} figures `{OWN}` is better in {count['better']}, tied in {count['tie']}, worse in "
-        f"{count['worse']}{': ' if worse else ''}{worse}."
-    )
+        f"{count['worse']}{':' if worse else ''}\n{worse}"
+    ).rstrip()
     kinds = "".join(f"- `{kind}`: {words}.\n" for kind, words in KINDS.items())
     believed = f"## {told.title}\n\n{ABOUT_ESTIMATES}\n\n{markdown(told)}"
     main = markdown(figure_table(results, main=True))

@@ -171,11 +171,17 @@ class Run:
                 jobs = self._lab.api.all("jobs")
                 left = [job["metadata"]["name"] for job in jobs if not _is_complete(job)]
         self.figures["ended"] = NUM_JOBS - len(left)
-        if left:
+        # a Job makes a pod that was evicted n times anew after 10 s x 2^n, ten minutes at most
+        without = [name for name in left if not self._pods_of(name)]
+        self.figures["waiting for the Job controller"] = len(without)
+        if left := [name for name in left if name not in without]:
             self.faults.append(f"{len(left)} jobs have not ended: {left}; {self._why(left[0])}")
 
+    def _pods_of(self, name: str) -> list[dict[str, Any]]:
+        return [found for found in self._kubelets.pods if found["metadata"]["name"].startswith(f"{name}-")]
+
     def _why(self, name: str) -> str:
-        pods = [found for found in self._kubelets.pods if found["metadata"]["name"].startswith(f"{name}-")]
+        pods = self._pods_of(name)
         about = [f"{p['metadata']['name']} {p['status']['phase']} {p['spec'].get('nodeName', '')}" for p in pods]
         return f"{about}; {self._drivers[-1].rounds[-1]['notes'] if self._drivers[-1].rounds else 'no round'}"
 
