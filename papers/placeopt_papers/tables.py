@@ -134,7 +134,7 @@ def compare(mine: list[float], theirs: list[float], *, more: bool) -> tuple[str,
 
 def block(results: Results) -> str:
     """Return what the page has between its markers: the main figures, ours beside the papers' systems, estimates."""
-    own, told = own_table(results), estimate_table(results)
+    own, estimated = own_table(results), estimate_table(results)
     count = Counter(row[-1] for row in own.rows)
     causes = notes()["behind"]
     worse = "".join(f"\n- {row[0]}, {row[1]}: {causes[row[0]]}" for row in own.rows if row[-1] == "worse")
@@ -143,7 +143,7 @@ def block(results: Results) -> str:
         f"{count['worse']}{':' if worse else ''}\n{worse}"
     ).rstrip()
     kinds = "".join(f"- `{kind}`: {words}.\n" for kind, words in KINDS.items())
-    believed = f"## {told.title}\n\n{ABOUT_ESTIMATES}\n\n{markdown(told)}"
+    believed = f"## {estimated.title}\n\n{ABOUT_ESTIMATES}\n\n{markdown(estimated)}"
     main = markdown(figure_table(results, main=True))
     return f"{BEGIN}\n\n{main}\n{kinds}\n## {own.title}\n\n{standing}\n\n{markdown(own)}\n{believed}\n{END}"
 

@@ -121,7 +121,7 @@ class Run:
         stated: dict[str, object] = {"run_time_ms": round(1000 * run_s * self._dice.uniform(0.5, 2.0))}
         if shape != "CPUs":
             percent, alike = self._dice.randrange(10, 100), profile_of(shape)
-            stated |= {"gpu_utilisation_percent": percent, "profile": alike}
+            stated |= {"gpu_utilisation_percent": percent, "profile": alike, "communication_weight": 4}
             stated["kind"] = "inference" if shape == SERVICE else "training"
         may_stop = ["placeopt.preemptible"] if shape in MAY_STOP else []
         comment = " ".join(["placeopt", *may_stop, *(f"placeopt.{name}={value}" for name, value in stated.items())])

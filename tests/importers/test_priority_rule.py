@@ -44,6 +44,7 @@ class TestStated:
         "gpu_memory_mib": "3000",
         "run_time_ms": "60000",
         "utility_min_thousandths": "300",
+        "communication_weight": "4",
     }  # fmt: skip
 
     LABELS: ClassVar = {"nvidia.com/gpu.memory": "16384", "nvidia.com/gpu.count": "4", "nvidia.com/gpu.product": "T4"}
@@ -52,7 +53,7 @@ class TestStated:
     def said(job: Job) -> dict[str, str]:
         """The same marks as a job has them."""
         (option,) = job.options
-        fields = {**dict(option.demand), **dict(option), **dict(job)}
+        fields = {**dict(option.demand), **dict(option), **dict(job), "communication_weight": job.communication.weight}
         return {name: str(fields[name]) for name in TestStated.STATED}
 
     def test_annotations_of_a_pod_and_of_a_gang(self) -> None:

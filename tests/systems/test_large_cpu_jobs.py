@@ -1,4 +1,4 @@
-"""SODA V-C: what a CPU job gets that asks for more cores of a node than the CPU jobs' array has."""
+"""SODA V-C: what a CPU job has that asks for more cores of a node than the CPU jobs' array has."""
 
 from typing import Any
 
@@ -45,7 +45,7 @@ def test_a_cpu_job_larger_than_a_node_gets_the_most(job: Job, given: list[tuple[
 
 
 def test_bandwidth_goes_with_the_cores() -> None:
-    """40 cores would use 100 of 100 GB/s, 16 use 40: nobody is slowed by it."""
+    """40 cores would use 100 of 100 GB/s, 16 use 40: no job is slowed by it."""
     job = cpu_job(40, memory_bandwidth_mbps=100_000)
     machine, physics = {"memory_bandwidth_mbps": 100_000}, {"memory_bandwidth_percent": 50}
     history = simulate(scenario([GPU, job], machine=machine, physics=physics), SODA)

@@ -6,17 +6,18 @@ from collections.abc import Iterable, Mapping
 
 from placeopt.documents.faults import make_record
 from placeopt.errors import BadInput
-from placeopt.model import Demand, Job, Option
+from placeopt.model import Communication, Demand, Job, Option
 
 OF_JOB = ("kind", "profile")
 COUNTS_OF_JOB = ("utility_min_thousandths",)
 OF_OPTION = ("run_time_ms", "latency_ms")
 OF_DEMAND = ("gpu_utilisation_percent", "gpu_memory_mib")
+WEIGHT = "communication_weight"
 MAX_DIGITS = 18
 """Of a value: more than any field takes, and far less than Python's own limit of what it reads."""
 UNREAD_MARKS = "marks of its owner that cannot be read: it counts as its host lists it"
-STATED = (*OF_JOB, *COUNTS_OF_JOB, *OF_OPTION, *OF_DEMAND)
-"""Names of marks, which are those of the fields of jobs, options and demands that they set."""
+STATED = (*OF_JOB, *COUNTS_OF_JOB, WEIGHT, *OF_OPTION, *OF_DEMAND)
+"""Names of marks: of the fields of jobs, options and demands that they set, and of ``communication.weight``."""
 
 
 def with_stated(job: Job, marks: Iterable[Mapping[str, str]], where: str) -> Job:
@@ -48,6 +49,9 @@ def with_stated(job: Job, marks: Iterable[Mapping[str, str]], where: str) -> Job
     of_option = {name: _count(stated, name, where) for name in OF_OPTION if name in stated}
     of_job: dict[str, object] = {name: stated[name] for name in OF_JOB if name in stated}
     of_job |= {name: _count(stated, name, where) for name in COUNTS_OF_JOB if name in stated}
+    if WEIGHT in stated:
+        fields = {**dict(job.communication), "weight": _count(stated, WEIGHT, where)}
+        of_job["communication"] = make_record(Communication, where, **fields)
     options = tuple(_with_fields(option, of_option, of_demand, where) for option in job.options)
     return make_record(Job, where, **{**dict(job), **of_job, "options": options})
 

@@ -144,11 +144,11 @@ class LiveScheduler:
         """Take a reading: with what is predicted of its jobs, corrected by what is measured beside it."""
         self.fired.clear()
         stated, now = now.jobs, self._beliefs.believed(now)
-        self.fired["predictions: believed"] = sum(map(operator.ne, stated, now.jobs))
+        self.fired += Counter({"predictions: believed": sum(map(operator.ne, stated, now.jobs))})
         if self._telemetry is not None:
             self.usage = self._telemetry.read()
             predicted, now = now.jobs, self._measured.correct(now, self.usage)
-            self.fired["telemetry: corrected"] = sum(map(operator.ne, predicted, now.jobs))
+            self.fired += Counter({"telemetry: corrected": sum(map(operator.ne, predicted, now.jobs))})
         setting = self._setting(now)
         scheduling = scheduling_in(self._given, setting)
         if scheduling.rounds != "whole":
