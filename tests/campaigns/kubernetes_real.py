@@ -47,7 +47,7 @@ AWAY_S = {"kube-apiserver": 4.0, "etcd": 3.0}
 """How long a daemon stands still; longer than the driver's heartbeats, shorter than what ends its Lease."""
 UNMEASURED_S = 8.0
 """Longer than a query of Prometheus may take."""
-POLICIES = (*SYSTEMS, PREDICTED)
+POLICIES = (*SYSTEMS, "coda", PREDICTED)
 
 
 class Run:

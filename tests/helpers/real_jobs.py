@@ -17,6 +17,8 @@ PRIORITIES = {"urgent": 1000, "scavenger": -20}
 """Priority classes; running pods of the second are preemptible, as the importer's rule is."""
 MARK = "placeopt.io/"
 MAY_STOP = {f"{MARK}preemptible": "true"}
+TALKS = {f"{MARK}communication_weight": "4", f"{MARK}utility_min_thousandths": "600"}
+"""Of a gang that waits for one node under a policy that judges utility."""
 
 
 @dataclass(frozen=True)
@@ -53,7 +55,7 @@ SHAPES = {
     "one GPU that may move": Shape(gpus=1, marks={**MAY_STOP, f"{MARK}movable": "true"}),
     "two GPUs": Shape(gpus=2, marks={f"{MARK}utility_min_thousandths": "600"}),
     "a whole node": Shape(gpus=4, cores=8),
-    "gang of two": Shape(2, 2, gang="lws", marks={f"{MARK}communication_weight": "4"}),
+    "gang of two": Shape(2, 2, gang="lws", marks=TALKS),
     "gang of three nodes": Shape(3, 4, gang="lws"),
     "gang of four without a number": Shape(4, 1, gang="jobset"),
     "one to three pods": Shape(3, 1, least=1, gang="group", marks=MAY_STOP),
