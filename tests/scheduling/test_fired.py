@@ -92,3 +92,19 @@ def test_a_job_whose_utility_would_be_too_low_waits_though_there_is_room(engine:
     live.follow(instance(1, [a, b, pair], machines=[sockets(2, 2, gpu_distance_matrix=SC17_MATRIX)], running=runs))
     live.decide(5.0, threading.Event(), deterministic=True)
     assert live.fired["postpone utility: waits"] == 1
+
+
+def test_parts_of_gpus_are_counted(engine: Engine) -> None:
+    """Two halves of one GPU, under DynamoML's fractions."""
+    live = LiveScheduler(engine, named_policy("dynamoml"))
+    halves = [timed(f"half{i}", 0, 9_000, gpu_milli=500) for i in range(2)]
+    assert turn(host(1, 1), live, 0, *halves)["share: placed"] == 2
+
+
+def test_coda_stops_cpu_jobs_beyond_their_part_of_a_node(engine: Engine) -> None:
+    """A CPU job has borrowed all cores of the only node; a job of a GPU takes its place."""
+    there, live = host(1, 2), LiveScheduler(engine, named_policy("coda"))
+    fills = timed("fills", 0, 90_000, gpus=0, cpu_millicores=32_000, kind="cpu")
+    assert turn(there, live, 0, fills)["method best-fit: placed"] == 1
+    acted = turn(there, live, 5, timed("gpu", 5, 90_000, cpu_millicores=4_000))
+    assert acted["preempts node_capacity: stopped"] == 1
