@@ -17,7 +17,7 @@ PRIORITIES = {"urgent": 1000, "scavenger": -20}
 """Priority classes; running pods of the second are preemptible, as the importer's rule is."""
 MARK = "placeopt.io/"
 MAY_STOP = {f"{MARK}preemptible": "true"}
-TALKS = {f"{MARK}communication_weight": "4", f"{MARK}utility_min_thousandths": "900"}
+TALKS = {f"{MARK}communication_weight": "4", f"{MARK}utility_min_thousandths": "600"}
 """Of a gang that waits for one node under a policy that judges utility."""
 
 

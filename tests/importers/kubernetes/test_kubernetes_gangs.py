@@ -555,3 +555,19 @@ def test_a_running_gang_may_lose_the_pods_that_it_can_miss() -> None:
         ("start", "default/inf", 0, (0,)),
     ]
     assert live.fired["elastic load: shrank"] == 1
+
+
+def test_a_gang_whose_pods_talk_waits_for_one_node_where_its_owner_asks_for_utility() -> None:
+    """Two GPUs are free on each of two nodes: SC'17's utility is 24 of the 600 that its marks ask for."""
+    marks = {f"{LWS}size": "2", "placeopt.io/communication_weight": "4", "placeopt.io/utility_min_thousandths": "600"}
+    labels = {f"{LWS}name": "g", f"{LWS}group-index": "0"}
+    asks = {"nvidia.com/gpu": 2}
+    pods = [pod(f"g-{i}", asks=asks, labels=labels, annotations=marks) for i in range(2)]
+    busy = [pod(f"b{i}", f"n{i}", asks=asks) for i in range(2)]
+    with Engine() as engine:
+        live = LiveScheduler(engine, named_policy("topo-aware-p"), overcommits=False)
+        live.follow(read(node("n0"), node("n1"), *pods, *busy))
+        plan = live.decide(5.0, threading.Event(), deterministic=True)
+    assert [(one.job, one.reason) for one in plan.unplaced] == [("default/g-0", "postponed")]
+    assert "24/1000" in plan.unplaced[0].detail
+    assert live.fired["postpone utility: waits"] == 1
