@@ -8,7 +8,7 @@ the driver is killed and begins anew. The driver has a service account with the 
 of GPUs from a real Prometheus, where one is installed.
 
 Faults: a pod starts twice, or elsewhere than its mark says; a gang starts in part; a job does not end; the API server
-refuses a write of the driver as forbidden or invalid.
+refuses a write of the driver as invalid, or as forbidden for longer than it takes a server to learn of roles.
 """
 
 from __future__ import annotations
@@ -187,6 +187,7 @@ class Run:
 
     def _judge(self) -> None:
         writes, bound = [], dict[str, list[str]]()
+        forbidden: dict[str, str] = {}  # of a server that has just begun: it knows no roles yet
         for event in self._lab.audit():
             path, body = event["requestURI"].partition("?")[0], event.get("requestObject")
             code = event["responseStatus"]["code"]
@@ -194,8 +195,13 @@ class Run:
                 bound.setdefault(body["metadata"]["uid"], []).append(body["target"]["name"])
             elif event["user"]["username"] == DRIVER and code < 400:
                 writes.append((event["verb"], path, body))
-            elif event["user"]["username"] == DRIVER and code in (400, 403, 422):
+                if forbidden.pop(event["verb"], None) is not None:
+                    self.figures["forbidden for a moment"] += 1
+            elif event["user"]["username"] == DRIVER and code == 403:
+                forbidden[event["verb"]] = f"{event['verb']} {path} was refused: {event['responseStatus']}"
+            elif event["user"]["username"] == DRIVER and code in (400, 422):
                 self.faults.append(f"{event['verb']} {path} was refused: {event['responseStatus']}")
+        self.faults += forbidden.values()
         judged = judge_starts(writes, self._sizes, self._kubelets.gone)
         self.faults += judged.faults + self._kubelets.faults
         for uid, nodes in bound.items():
