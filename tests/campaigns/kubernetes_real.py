@@ -27,7 +27,7 @@ from typing import Any
 import httpx
 
 from campaigns.harness import Campaign, Case
-from helpers.driver_process import DriverProcess, fired
+from helpers.driver_process import DriverProcess, Event, fired, happen_in_time
 from helpers.kubernetes_lab import DRIVER, KubernetesLab, why_no_kubernetes
 from helpers.kubernetes_updates import Refusal
 from helpers.live_policies import PREDICTED, SYSTEMS, policy_of
@@ -87,7 +87,7 @@ class Run:
     def _let_it_happen(self) -> None:
         shapes = list(SHAPES) * (NUM_JOBS // len(SHAPES))
         self._dice.shuffle(shapes)
-        events: list[tuple[float, Callable[[], None]]] = []
+        events: list[Event] = []
         for number, shape in enumerate(shapes):
             self._sizes[f"j{number}"] = SHAPES[shape].together
             arrive = self._submission(f"j{number}", shape, self._dice.uniform(*RUN_S))
@@ -99,10 +99,7 @@ class Run:
         if self._prometheus is not None:
             troubles.append(self._stop_measuring)
         events += [(self._dice.uniform(*FAULTS_S), trouble) for trouble in troubles]
-        began = time.monotonic()
-        for at_s, happen in sorted(events, key=lambda event: event[0]):
-            time.sleep(max(0.0, began + at_s - time.monotonic()))
-            self._until_it_works(happen)
+        happen_in_time(events, self._until_it_works)
 
     def _until_it_works(self, happen: Callable[[], None]) -> None:
         ends = time.monotonic() + LONGEST_S

@@ -31,7 +31,7 @@ from pathlib import Path
 from typing import Any
 
 from campaigns.harness import Campaign, Case
-from helpers.driver_process import DriverProcess, fired
+from helpers.driver_process import DriverProcess, Event, fired, happen_in_time
 from helpers.live_policies import BASELINES, PREDICTED, SYSTEMS, policy_of
 from helpers.prometheus_lab import MISSING, Exporter, Server, prometheus
 from helpers.slurm_lab import GPU_NODES, SHAPES, SlurmLab, why_no_lab
@@ -102,7 +102,7 @@ class Run:
         shapes = list(SHAPES) * (NUM_JOBS // len(SHAPES))
         self._dice.shuffle(shapes)
         unlucky = set(self._dice.sample(range(NUM_JOBS), UNLUCKY))
-        events: list[tuple[float, Callable[[], None]]] = []
+        events: list[Event] = []
         for number, shape in enumerate(shapes):
             arrive = self._submission(shape, self._dice.uniform(*RUN_S), unlucky=number in unlucky)
             events.append((self._dice.uniform(0, ARRIVE_S), arrive))
@@ -112,10 +112,7 @@ class Run:
         if self._prometheus is not None:
             troubles.append(self._stop_measuring)
         events += [(self._dice.uniform(*FAULTS_S), trouble) for trouble in troubles]
-        began = time.time()
-        for at_s, happen in sorted(events, key=lambda event: event[0]):
-            time.sleep(max(0.0, began + at_s - time.time()))
-            happen()
+        happen_in_time(events)
 
     def _submission(self, shape: str, run_s: float, *, unlucky: bool) -> Callable[[], None]:
         stated: dict[str, object] = {"run_time_ms": round(1000 * run_s * self._dice.uniform(0.5, 2.0))}

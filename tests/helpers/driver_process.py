@@ -7,11 +7,24 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 STOPS_S = 30.0
+Event = tuple[float, Callable[[], None]]
+"""Seconds after the beginning, and what happens then."""
+
+
+def happen_in_time(events: Iterable[Event], do: Callable[[Callable[[], None]], None] = lambda happen: happen()) -> None:
+    """Let each event happen at its time, by ``do``."""
+    began = time.monotonic()
+    for at_s, happen in sorted(events, key=lambda event: event[0]):
+        time.sleep(max(0.0, began + at_s - time.monotonic()))
+        do(happen)
+
+
 TERMINATED = 128 + signal.SIGTERM
 
 

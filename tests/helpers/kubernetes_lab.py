@@ -24,6 +24,7 @@ from typing import Any, Self
 import httpx
 import yaml
 
+from helpers.daemons import end_daemon
 from helpers.kubernetes_client import RealApi
 from helpers.kubernetes_cluster import write_kubeconfig
 from helpers.slurm_lab import free_ports
@@ -134,14 +135,7 @@ class KubernetesLab:
 
     def stop(self, name: str, number: int = signal.SIGTERM) -> None:
         """End a daemon."""
-        daemon = self._daemons.pop(name)
-        daemon.send_signal(signal.SIGCONT)
-        daemon.send_signal(number)
-        try:
-            daemon.wait(10)
-        except subprocess.TimeoutExpired:
-            daemon.kill()
-            daemon.wait()
+        end_daemon(self._daemons.pop(name), number)
 
     def pause(self, name: str, seconds: float) -> None:
         """Let a daemon stand still: connections to it stay open, and nothing answers."""

@@ -23,6 +23,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Self
 
+from helpers.daemons import end_daemon
+
 PROGRAMS = ("munged", "slurmctld", "slurmd", "sbatch", "scontrol", "squeue", "sinfo")
 START_LOOKS, LOOK_S = 200, 0.2
 """After so many looks all nodes of a new lab must be idle."""
@@ -180,13 +182,7 @@ class SlurmLab:
 
     def stop_daemon(self, name: str, number: int = signal.SIGTERM) -> None:
         """End a daemon."""
-        daemon = self.daemons.pop(name)
-        daemon.send_signal(number)
-        try:
-            daemon.wait(10)
-        except subprocess.TimeoutExpired:
-            daemon.kill()
-            daemon.wait()
+        end_daemon(self.daemons.pop(name), number)
 
     def start_restd(self) -> Path | None:
         """Start slurmrestd as an ordinary user and return its socket; None where it is not installed."""

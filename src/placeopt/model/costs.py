@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from types import GenericAlias
 from typing import Any, TypeVar
 
 from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler, TypeAdapter
@@ -119,7 +120,8 @@ class CostParameters(HashedDict[Record]):
             kind = _kind(name).parameters
             if kind is None:
                 raise ValueError(f"{name}: this cost has no parameters")
-            found |= TypeAdapter(dict[str, kind]).validate_python({name: stated[name]})  # type: ignore[valid-type]  # known when it runs
+            form: Any = GenericAlias(dict, (str, kind))  # so that a fault names the cost
+            found |= TypeAdapter(form).validate_python({name: stated[name]})
         return cls((name, one) for name, one in found.items() if one != type(one)())
 
     @classmethod

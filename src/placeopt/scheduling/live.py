@@ -119,8 +119,7 @@ class LiveScheduler:
     @property
     def wants_round(self) -> bool:
         """Whether a round could change anything: jobs wait, or the policy changes what runs while none waits."""
-        live = self._begun
-        return live.scheduler.wants_round if isinstance(live, LiveQueue) else live.wants_round
+        return self._begun.wants_round
 
     @property
     def snapshot(self) -> Instance:
@@ -171,7 +170,9 @@ class LiveScheduler:
         if isinstance(live, LiveQueue):
             live.usage = self.usage
         plan = live.decide(time_limit_s, cancel, waiting_only=waiting_only, deterministic=deterministic)
-        self.fired += fired(self._scheduling, live.snapshot, plan) + live.fired
+        self.fired += fired(self._scheduling, live.snapshot, plan)
+        if isinstance(live, LiveQueue):
+            self.fired += live.fired
         return plan
 
     def _begin(self, setting: Setting, now: Instance) -> None:

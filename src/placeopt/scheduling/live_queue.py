@@ -59,6 +59,11 @@ class LiveQueue:
         return self._round
 
     @property
+    def wants_round(self) -> bool:
+        """Whether a round could change anything."""
+        return self.scheduler.wants_round
+
+    @property
     def fired(self) -> Counter[str]:
         """What acted in the last round and shows in the queue alone."""
         order = self._scheduling.order

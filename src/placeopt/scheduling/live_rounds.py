@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-from collections import Counter
 from typing import Any
 
 from placeopt.edits import apply
@@ -45,8 +44,6 @@ class LiveRounds:
         """The last reading, where jobs of groups wait: what the engine keeps between rounds has none."""
         self.loads = 0
         """How often the cluster was compiled as a whole."""
-        self.fired: Counter[str] = Counter()
-        """What acts beside what a round and its plan show: nothing."""
 
     @property
     def snapshot(self) -> Instance:
