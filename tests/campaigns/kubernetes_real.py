@@ -30,7 +30,7 @@ from campaigns.harness import Campaign, Case
 from helpers.driver_process import DriverProcess, Event, fired, happen_in_time
 from helpers.kubernetes_lab import DRIVER, KubernetesLab, why_no_kubernetes
 from helpers.kubernetes_updates import Refusal
-from helpers.live_policies import PREDICTED, SYSTEMS, policy_of
+from helpers.live_policies import COPIES, PREDICTED, SYSTEMS, policy_of
 from helpers.prometheus_lab import MISSING, Exporter, Server, prometheus
 from helpers.real_jobs import SERVICE, SHAPES, prepare, profile_of, submit
 from helpers.real_kubelets import RealKubelets
@@ -47,7 +47,7 @@ AWAY_S = {"kube-apiserver": 4.0, "etcd": 3.0}
 """How long a daemon stands still; longer than the driver's heartbeats, shorter than what ends its Lease."""
 UNMEASURED_S = 8.0
 """Longer than a query of Prometheus may take."""
-POLICIES = (*SYSTEMS, "coda", PREDICTED)
+POLICIES = (*SYSTEMS, "coda", *COPIES, PREDICTED)
 
 
 class Run:

@@ -2,7 +2,7 @@
 Lists of jobs through ``placeopt slurm run`` on a real Slurm, under one policy after the other: each runs where its note
 says.
 
-60 jobs of 12 shapes come within 15 s and run for 3 to 15 s; their comments state run times that are half to twice of
+60 jobs of 13 shapes come within 15 s and run for 3 to 15 s; their comments state run times that are half to twice of
 what is true, and another use of GPUs than is measured. What goes wrong: node g8 is drained from the beginning; a
 node is killed; the prolog of three jobs fails, for which Slurm drains the node and holds the job until somebody resumes
 and releases them; a fifth of the jobs take 4 s to end (epilog); slurmctld stands still for some seconds, and is stopped
@@ -26,13 +26,13 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, suppress
-from itertools import count
+from itertools import count, cycle, islice
 from pathlib import Path
 from typing import Any
 
 from campaigns.harness import Campaign, Case
 from helpers.driver_process import DriverProcess, Event, fired, happen_in_time
-from helpers.live_policies import BASELINES, PREDICTED, SYSTEMS, policy_of
+from helpers.live_policies import BASELINES, COPIES, PREDICTED, SYSTEMS, policy_of
 from helpers.prometheus_lab import MISSING, Exporter, Server, prometheus
 from helpers.slurm_lab import GPU_NODES, SHAPES, SlurmLab, why_no_lab
 from placeopt.drivers.slurm import read_note
@@ -43,7 +43,7 @@ FAULTS_S, LONGEST_S = (5.0, 30.0), 240.0
 DRAINED = "g8"
 UNLUCKY = 3
 AWAY_S, UNMEASURED_S, REPAIR_S = 5.0, 8.0, 5.0
-POLICIES = (*SYSTEMS, *BASELINES, PREDICTED)
+POLICIES = (*SYSTEMS, *BASELINES, *COPIES, PREDICTED)
 SERVICE = "one GPU"
 MAY_STOP = ("half a node", "exclusive node", "CPUs")
 """Shapes whose owners let jobs be stopped for others."""
@@ -72,7 +72,7 @@ class Run:
         self._prometheus: Server | None = None
 
     def go(self) -> None:
-        """Submit the jobs, each shape five times, while things go wrong, and wait for the end."""
+        """Submit the jobs, of each shape about as many, while things go wrong, and wait for the end."""
         with ExitStack() as stack:
             lab = SlurmLab("bf_interval=3,bf_resolution=1,batch_sched_delay=0", Prolog=PROLOG, Epilog=EPILOG)
             self._lab = stack.enter_context(lab)
@@ -99,7 +99,7 @@ class Run:
             self._judge(driver)
 
     def _let_it_happen(self) -> None:
-        shapes = list(SHAPES) * (NUM_JOBS // len(SHAPES))
+        shapes = list(islice(cycle(SHAPES), NUM_JOBS))
         self._dice.shuffle(shapes)
         unlucky = set(self._dice.sample(range(NUM_JOBS), UNLUCKY))
         events: list[Event] = []

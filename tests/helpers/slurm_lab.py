@@ -44,6 +44,7 @@ SHAPES: dict[str, tuple[str, ...]] = {
     "array, two at once": ("--array=0-3%2", "-N1", "--gres=gpu:l40s:2", "-c4", "--mem=20G"),
     "two L40S nodes": ("-N2", "--gres=gpu:l40s:4", "-c4", "--mem=50G"),
     "MIG instances": ("-N1", "--gres=gpu:a100_1g.5gb:2", "-c2", "--mem=8G"),
+    "shards of a GPU": ("-N1", "--gres=shard:2", "-c2", "--mem=4G"),
     "CPUs": ("-p", "cpu", "-N1", "-n20", "--mem-per-cpu=1G"),
 }
 """Of jobs: options of sbatch."""
@@ -82,7 +83,7 @@ SelectTypeParameters=CR_Core_Memory
 TopologyPlugin=topology/tree
 PriorityType=priority/multifactor
 PriorityWeightAge=1000
-GresTypes=gpu
+GresTypes=gpu,shard
 SlurmdParameters=config_overrides
 DefMemPerCPU=2000
 {more}{nodes}PartitionName=gpu Nodes={gpu_nodes} Default=YES MaxTime=7-0 DefaultTime=1:00:00 State=UP
@@ -95,6 +96,7 @@ NodeName=l[1-4] Name=gpu Type=l40s File={folder}/gpu[0-3]
 NodeName=m1 Name=gpu Type=a100_3g.20gb File={folder}/gpu[0-1]
 NodeName=m1 Name=gpu Type=a100_1g.5gb File={folder}/gpu[2-5]
 NodeName=t1 Name=gpu Type=t4 File={folder}/gpu[0-1]
+NodeName=t1 Name=shard Count=8
 """
 TOPOLOGY = """\
 SwitchName=leaf1 Nodes=g[1-4]
@@ -106,7 +108,7 @@ HARDWARE = {
     "g": "Sockets=2 CoresPerSocket=32 ThreadsPerCore=1 RealMemory=1000000 Gres=gpu:a100:8 Feature=a100,nvlink",
     "l": "Sockets=1 CoresPerSocket=32 ThreadsPerCore=2 RealMemory=256000 Gres=gpu:l40s:4 Feature=l40s",
     "m": "Sockets=1 CoresPerSocket=16 RealMemory=128000 Gres=gpu:a100_3g.20gb:2,gpu:a100_1g.5gb:4",
-    "t": "Sockets=1 CoresPerSocket=16 RealMemory=128000 Gres=gpu:t4:2",
+    "t": "Sockets=1 CoresPerSocket=16 RealMemory=128000 Gres=gpu:t4:2,shard:8",
     "c": "Sockets=1 CoresPerSocket=32 RealMemory=128000",
 }
 """By the first letter of a node."""
@@ -128,7 +130,8 @@ class SlurmLab:
     """
     A running Slurm, a context manager; ``env`` is the environment in which its commands find it.
 
-    Eight nodes g1-g8 of 8 A100 on 2 switches, l1-l4 of 4 L40S, m1 with MIG instances, t1 of 2 T4, c1 and c2 without.
+    Eight nodes g1-g8 of 8 A100 on 2 switches, l1-l4 of 4 L40S, m1 with MIG instances, t1 of 2 T4 in 8 shards, c1 and c2
+    without GPUs.
     ``scripts``: Option of Slurm that names a program (``Prolog``) -> its lines of shell.
     """
 
