@@ -1,0 +1,139 @@
+"use strict";
+// Draws views: what each answers, its figures, its chart, and its tables. The charts stand in charts.js.
+
+const element = (tag, text, attributes) => {
+  const made = document.createElement(tag);
+  if (text != null) made.textContent = text;
+  for (const [name, value] of Object.entries(attributes ?? {})) made.setAttribute(name, value);
+  return made;
+};
+
+const VERDICTS = { good: "✓ ", bad: "✗ ", open: "? " };
+const MANY = 1000; // rows that a table draws before it offers the others
+
+const digits = (value) => value.toLocaleString("en", { maximumSignificantDigits: Number.isInteger(value) ? 21 : 4 });
+
+const duration = (seconds) => {
+  const size = Math.abs(seconds);
+  if (size === 0) return "0 s";
+  if (size < 0.1) return `${digits(1000 * seconds)} ms`;
+  if (size < 3600) return `${digits(seconds)} s`;
+  return size < 172800 ? `${digits(seconds / 3600)} h` : `${digits(seconds / 86400)} d`;
+};
+
+const UNITS = {
+  gpu_milli: (value) => digits(value / 1000),
+  cpu_millicores: (value) => digits(value / 1000),
+  mib: (value) => `${digits(value / 1024)} GiB`,
+  s: duration,
+  ms: (value) => duration(value / 1000),
+  fraction: (value) => `${(100 * value).toLocaleString("en", { maximumSignificantDigits: 3 })} %`,
+  change: (value) => (value > 0 ? "+" : "") + digits(value),
+};
+
+const words = (value, unit) => {
+  if (value == null) return "-";
+  return typeof value === "string" ? value : (UNITS[unit] ?? digits)(value);
+};
+
+const at = (table, name) => table.columns.findIndex((column) => column.name === name);
+const isNumeric = (table, index) => table.rows.every((row) => typeof row[index] !== "string");
+
+function drawnTable(table) {
+  const scroll = element("div", null, { class: "scroll", tabindex: 0, role: "region", "aria-label": table.name });
+  const made = scroll.appendChild(element("table"));
+  const numeric = table.columns.map((_, index) => isNumeric(table, index));
+  const head = made.createTHead().insertRow();
+  const body = made.createTBody();
+  let rows = table.rows;
+  let shown = MANY;
+
+  const fill = () => {
+    body.replaceChildren(...rows.slice(0, shown).map((row) => {
+      const line = element("tr");
+      row.forEach((cell, index) => {
+        line.append(element("td", words(cell, table.columns[index].unit), numeric[index] ? { class: "number" } : {}));
+      });
+      return line;
+    }));
+    if (rows.length > shown) {
+      const more = element("button", `and ${digits(rows.length - shown)} more`);
+      more.onclick = () => { shown = rows.length; fill(); };
+      body.insertRow().insertCell().append(more);
+    }
+  };
+
+  table.columns.forEach((column, index) => {
+    const header = head.appendChild(element("th", null, { scope: "col", class: numeric[index] ? "number" : "" }));
+    const button = header.appendChild(element("button", column.name || "–"));
+    button.onclick = () => {
+      const up = header.getAttribute("aria-sort") !== "ascending";
+      for (const other of head.cells) other.removeAttribute("aria-sort");
+      header.setAttribute("aria-sort", up ? "ascending" : "descending");
+      rows = [...table.rows].sort((a, b) => order(a[index], b[index]) * (up ? 1 : -1));
+      fill();
+    };
+  });
+  fill();
+  return scroll;
+}
+
+const order = (a, b) => {
+  if (a == null || b == null) return (a == null) - (b == null);
+  return typeof a === "number" && typeof b === "number" ? a - b : String(a).localeCompare(String(b), "en", { numeric: true });
+};
+
+function drawnFigures(figures) {
+  const list = element("dl");
+  for (const figure of figures) {
+    const pair = list.appendChild(element("div"));
+    pair.append(element("dt", figure.name), element("dd", words(figure.value, figure.unit)));
+  }
+  return list;
+}
+
+function drawnView(view, number) {
+  const section = element("section", null, { id: `view-${number}` });
+  const verdict = view.verdict ?? "";
+  section.append(element("h2", (VERDICTS[verdict] ?? "") + view.title, verdict ? { class: verdict } : {}));
+  if (view.proof) section.append(element("p", view.proof, { class: "soft" }));
+  for (const note of view.notes ?? []) section.append(element("p", note, { class: "soft" }));
+  if (view.figures?.length) section.append(drawnFigures(view.figures));
+  const tables = view.tables ?? [];
+  const charted = view.chart && tables.find((table) => table.name === view.chart.table);
+  if (charted?.rows?.length) section.append(drawnChart(view.chart, charted));
+  for (const table of tables) {
+    if (!table.rows?.length) continue;
+    const part = element("details", null, table === charted ? {} : { open: "" });
+    part.append(element("summary", table.name));
+    if (table.note) part.append(element("p", table.note, { class: "soft" }));
+    if (part.open) part.append(drawnTable(table));
+    else part.addEventListener("toggle", () => part.append(drawnTable(table)), { once: true });
+    section.append(part);
+  }
+  return section;
+}
+
+function show(views) {
+  document.getElementById("views").replaceChildren(...views.map(drawnView));
+  const contents = views.length > 1 ? views.map((view, number) => {
+    const item = element("div");
+    item.append(element("a", view.title, { href: `#view-${number}` }));
+    return item;
+  }) : [];
+  document.getElementById("contents").replaceChildren(...contents);
+}
+
+// A page that a service sends names where its views are; it draws them anew when the service has news.
+async function follow(live) {
+  const draw = async () => {
+    const answer = await fetch(live.views);
+    if (answer.ok) show(await answer.json());
+  };
+  await draw();
+  new EventSource(live.events).onmessage = draw;
+}
+
+const given = JSON.parse(document.getElementById("data").textContent);
+if (Array.isArray(given)) show(given);
+else follow(given);
