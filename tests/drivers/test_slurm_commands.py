@@ -100,6 +100,20 @@ def test_the_state_of_one_job(line, now, held, saying):
     assert now is None or now.held_by_user == held
 
 
+@pytest.mark.parametrize(
+    "words", ["slurm_load_jobs error: Connection reset by peer", "slurm_load_jobs error: what now"]
+)
+def test_a_state_that_cannot_be_read_is_no_refusal(words, saying):
+    """As while the controller begins: a refusal would end the driver."""
+    with pytest.raises(Unreachable, match=words):
+        saying(f"echo '{words}' >&2; exit 1").job_now("7")
+
+
+def test_a_change_that_is_cut_off_may_have_been_made(saying):
+    with pytest.raises(Unreachable, match="reset"):
+        saying("echo 'slurm_update error: Connection reset by peer' >&2; exit 1").release("7")
+
+
 class Restd(BaseHTTPRequestHandler):
     """Answers as slurmrestd of several versions does: the lists name the path that was asked for."""
 

@@ -16,7 +16,7 @@ from placeopt.errors import BadInput, PlaceoptError, printable
 TIMEOUT_S = 30.0
 """Until a command counts as unanswered: Slurm's own limit for a message is 10 s, and it tries again."""
 _UNREACHABLE = re.compile(
-    r"Unable to contact|Connection (?:refused|timed out)|timed out|Zero Bytes|communication|authentication|"
+    r"Unable to contact|Connection (?:refused|reset|timed out)|timed out|Zero Bytes|communication|authentication|"
     r"Transport|Resource temporarily unavailable",
     re.IGNORECASE,
 )
@@ -131,7 +131,7 @@ class SlurmCommands:
         except SlurmRefused as error:
             if _GONE.search(str(error)):
                 return None
-            raise
+            raise Unreachable(str(error)) from None
         return job_now_of(text, job)
 
     def update(self, job: str, fields: Mapping[str, str]) -> None:
