@@ -139,12 +139,15 @@ class WorkerDistribution:
         for domain in range(len(topology.domain_parent) - 1, -1, -1):  # parents stand first
             parts = self._parts.get(domain)
             if parts:
+                _fullest_last(parts)
                 link = self._link(len(topology.node_domain) + domain)
                 if domain in self._around.domain_takes:
                     link &= (1 << (self._around.domain_takes[domain] + 1)) - 1
                 table = self._closed(topology.domain_level[domain], domain, self._merged(parts), link)
                 self._parts.setdefault(int(topology.domain_parent[domain]), []).append(_Part(table, domain=domain))
-        return self._merged(self._parts.get(NETWORK, []))
+        parts = self._parts.get(NETWORK, [])
+        _fullest_last(parts)
+        return self._merged(parts)
 
     def _add_nodes(self) -> None:
         """Hang the nodes below their domains: one by one where they differ, else piled up."""
@@ -246,6 +249,11 @@ class WorkerDistribution:
         return (low | low << (k - few)) & self._full
 
 
+def _fullest_last(parts: list[_Part]) -> None:
+    """Sort the parts of a vertex: ways are laid from the last one on, and what has the least room is to be filled."""
+    parts.sort(key=lambda part: -max(sizes.bit_length() for sizes in part.table.values()))
+
+
 def _sums(minuend: int, other: int) -> int:
     """Bits of all sums of a bit of ``minuend`` and a bit of ``other``."""
     out = 0
@@ -274,9 +282,14 @@ def _minus(minuend: Counts, other: Counts) -> Counts:
 
 def _share(part: _Part, counts: Counts, workers: int) -> tuple[Counts, int]:
     """What the part holds of a total that it and the parts before it can make: as much as possible."""
+    best: tuple[Counts, int] | None = None
     for more, sizes in part.table.items():
         before = part.before.get(_minus(counts, more), 0)
-        for taken in range(min(workers, sizes.bit_length() - 1), -1, -1):
+        least = -1 if best is None else best[1]
+        for taken in range(min(workers, sizes.bit_length() - 1), least, -1):
             if sizes >> taken & 1 and before >> (workers - taken) & 1:
-                return more, taken
-    raise ValueError(f"no way to make {workers} workers; the tables contradict themselves")
+                best = more, taken
+                break
+    if best is None:
+        raise ValueError(f"no way to make {workers} workers; the tables contradict themselves")
+    return best
