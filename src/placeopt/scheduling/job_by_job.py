@@ -208,32 +208,6 @@ class JobByJob(QueueState):
         self._settled = self._may_skip and not self._has_services and not self._placed_before
         return decision
 
-    def repeat(self, view: RoundView, decision: Decision) -> None:
-        self._settled = False  # the log tells of changes that the next rounds make
-        self._begin(view)
-        disturbing = self._disturbing(view)
-        for job in decision.stop:
-            self._stop(job)
-        for placement in decision.resize:
-            self._stop(placement.job)
-        self._requeue([job for job in decision.stop if job not in disturbing], view)
-        start = decision.start
-        if self._core_throttle is not None:
-            for placement in (*decision.resize, *start):
-                self._as_placed(placement)
-        if self._elastic_rule.resizes or self._core_throttle is not None:
-            sizes = tuple(self._sized(placement) for placement in start)
-            self._report(remove_jobs=tuple(placement.job for placement in start), add_jobs=sizes)
-        self._report(add_jobs=tuple(self._sized(placement) for placement in decision.resize))
-        self._put((*decision.resize, *start))
-        for placement in decision.resize:
-            self._occupy(placement)
-        for placement in start:
-            self._start(placement)
-        self._requeue([job for job in decision.stop if job in disturbing], view, at_the_end=True)
-        self._decision(view)
-        self._count_stops(decision)
-
     # -- the queue
 
     def _place_queue(self, view: RoundView, cancel: threading.Event | None, *, with_evictions: bool) -> None:

@@ -25,9 +25,6 @@ from placeopt.scheduling.scheduler import Scheduler
 from placeopt.scheduling.setting import ArrivingJob, Setting
 from placeopt.scheduling.spread import divisible
 
-MIX_METHODS = frozenset({"stranding", "prices", "fgd"})
-"""Methods that read the mix of jobs as it was some time before, so that a log with changes cannot be repeated."""
-
 
 class QueueState(Scheduler):
     """
@@ -44,11 +41,6 @@ class QueueState(Scheduler):
         if self._division is not None:
             policy = policy.model_copy(update={"queues": self._division.queues})
         super().__init__(engine, setting, scheduling, policy)
-        if scheduling.changes_jobs and scheduling.method in MIX_METHODS:
-            raise BadInput(
-                f"policy {scheduling.name!r}: method {scheduling.method!r} goes by the mix of jobs, so changes of "
-                "running jobs could not be repeated from a log; take 'best-fit', 'fcfs', 'obp' or another"
-            )
         self._now_ms = setting.beginning.now_ms
         self._service = AttainedService(levels_of(scheduling))
         context = QueueContext(
@@ -199,10 +191,10 @@ class QueueState(Scheduler):
         self._report(release=(job,), add_jobs=(self._sized(placement),))
         self._vacate(job)
         try:
-            self._put((placement,))
+            self._put(placement)
         except BadInput:
             self._report(remove_jobs=(job,), add_jobs=(self._sized(before),))
-            self._put((before,))
+            self._put(before)
             placement = before
         self._occupy(placement)
         return placement is not before
@@ -246,7 +238,7 @@ class QueueState(Scheduler):
             self._vacate(job)
             self._as_placed(after)
             self._report(add_jobs=(self._sized(after),))
-            self._put((after,))
+            self._put(after)
             self._occupy(after)
             if any(millicores < 0 for millicores in more.values()):
                 self._retry_filter.ended(after)
@@ -265,7 +257,7 @@ class QueueState(Scheduler):
         self._report(release=(job,) * runs, add_jobs=(self._sized(placement),))
         if runs:
             self._vacate(job)
-        self._put((placement,))
+        self._put(placement)
         self._occupy(placement)
 
     def _occupy(self, placement: Placement, since_ms: int | None = None) -> None:

@@ -163,34 +163,20 @@ class Scheduler(ABC):
     def decide(self, view: RoundView, params: SolveParams, cancel: threading.Event | None) -> Decision:
         """Decide what changes now; raises `Stopped` if ``cancel`` is set meanwhile: nothing has changed then."""
 
-    @abstractmethod
-    def repeat(self, view: RoundView, decision: Decision) -> None:
-        """Carry out an earlier decision again; the referee checks it again."""
-
-    def _put(self, placements: tuple[Placement, ...]) -> None:
-        """Start waiting jobs in ``placements``; raises ``BadInput`` if the referee refuses."""
-        if not placements:
-            return
-        beside = self._engine.snapshot.running
-        plan = self._plan(
-            None,
-            asked=tuple(placement.job for placement in placements),
-            placements=self.shares.granted(placements, beside),
-        )
-        self._commit_plan(plan, placements)
-
-    def _plan(self, digest: str | None, **fields: Any) -> Plan:
-        """Return a plan of the present round with some placements, whose value does not matter."""
+    def _put(self, placement: Placement) -> None:
+        """Start a waiting job in a placement; raises ``BadInput`` if the referee refuses."""
         engine, policy = self._engine, self.policy
-        return Plan(
-            instance=InstanceRef(name=engine.snapshot.name, digest=digest, revision=engine.revision),
+        plan = Plan(
+            instance=InstanceRef(name=engine.snapshot.name, digest=None, revision=engine.revision),
             policy=PolicyRef(name=policy.name, digest=policy.digest, values=policy),
             status="feasible",
             limit="none",
             levels=(Level(name="value", sense="max", objective=0, bound=None),),
             gap=None,
-            **fields,
+            asked=(placement.job,),
+            placements=self.shares.granted((placement,), engine.snapshot.running),
         )
+        self._commit_plan(plan, (placement,))
 
     def _commit_plan(self, plan: Plan, started: Iterable[Placement]) -> None:
         """Commit a plan; of the jobs that start, those may change later that may."""

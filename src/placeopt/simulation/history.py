@@ -98,7 +98,7 @@ class JobHistory:
 
 @dataclass(frozen=True)
 class Rounds:
-    """Number of rounds, and the time in seconds of decisions that were not read from a log."""
+    """Number of rounds, and the time in seconds of their decisions."""
 
     held: int = 0
     cut: int = 0

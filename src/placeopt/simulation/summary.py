@@ -90,7 +90,7 @@ class Summary:
     rounds_cut: int
     """Rounds that the time limit cut short; another run may decide otherwise."""
     decision_ms: Distribution | None
-    """Wall time of a round's decision; None for rounds read from a log."""
+    """Wall time of a round's decision; None without rounds."""
     decision_cpu_s: float
     """CPU time of all decisions, of this process alone."""
 
