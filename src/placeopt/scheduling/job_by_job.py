@@ -127,7 +127,7 @@ class JobByJob(QueueState):
         self._now_ms = now_ms
         self._vacate(placement.job)
         self._service.forget(placement.job)
-        self._retry_filter.ended(placement)
+        self._retry_filter.reopen(placement)
 
     def edit(self, steps: Sequence[Step], view: RoundView) -> tuple[str, ...]:
         self._now_ms = view.now_ms
@@ -147,8 +147,8 @@ class JobByJob(QueueState):
     def _recount(self) -> None:
         """Count what is free anew, since the nodes are others."""
         self._resources.use(self._engine.snapshot.cluster)
-        for placement in self._running.values():
-            self._resources.take(placement, self._option(placement).demand)
+        for held in self._running.values():
+            self._resources.started(held)
         self._retry_filter.forget()
         self._no_evictions.clear()
         self._settled = False
@@ -218,7 +218,9 @@ class JobByJob(QueueState):
         for job, shape in self._in_order(set() if strict else self._retry_filter.closed):
             if cancel is not None and cancel.is_set() and not self._placed_before:
                 raise Stopped
-            if self._monitor is not None and self._monitor.holds_back(self._running[new] for new in self._started):
+            if self._monitor is not None and self._monitor.holds_back(
+                self._running[new].placement for new in self._started
+            ):
                 break
             placement = self._place(job, shape)
             if placement is None and with_evictions and self._preemption is not None and self._may_evict_for(shape):
@@ -322,7 +324,7 @@ class JobByJob(QueueState):
             evictions = preemption.choose(request, candidates)
             if evictions is None:
                 continue
-            before = [self._running[eviction.job] for eviction in evictions]
+            before = [self._running[eviction.job].placement for eviction in evictions]
             done = []
             for eviction in evictions:
                 if eviction.kept is None:
@@ -340,7 +342,7 @@ class JobByJob(QueueState):
 
     def _evictions_depend_on(self, preemption: PreemptionPolicy) -> tuple[int, int | None]:
         """Return what evictions for a kind of job depend on: as long as it stays, none that were not found are."""
-        return self._num_changes, preemption.constant_until(self._now_ms)
+        return self._occupancy.num_changes, preemption.constant_until(self._now_ms)
 
     def _may_evict_for(self, shape: Hashable) -> bool:
         """Return whether a running job might be evicted for a kind of job."""

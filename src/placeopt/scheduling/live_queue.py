@@ -136,7 +136,7 @@ def _take_over(scheduler: JobByJob, before: Instance, now: Instance) -> None:
     held = {running.job: running for running in now.running}
     known = {job.id: job for job in before.jobs}
     changeable = {running.job: running.preemptible for running in before.running}
-    for job, placement in list(scheduler.running.items()):
+    for job, placement in [(job, one.placement) for job, one in scheduler.running.items()]:
         there = held.get(job)
         moved = there is None or placement != scheduler.shares.requested(there.placement)
         if job not in jobs:

@@ -15,7 +15,8 @@ from placeopt.scheduling.division import division_of
 from placeopt.scheduling.elastic import ElasticJob, grow_jobs, with_workers
 from placeopt.scheduling.evictions import RunningCandidates
 from placeopt.scheduling.free_resources import FreeResources
-from placeopt.scheduling.placement_amounts import gpu_milli_of, with_cores, with_cores_each, workers_of
+from placeopt.scheduling.occupancy import Follower, Held, Occupancy
+from placeopt.scheduling.placement_amounts import with_cores, with_cores_each, workers_of
 from placeopt.scheduling.policy import Scheduling
 from placeopt.scheduling.preemption_policy import Candidate
 from placeopt.scheduling.queue_orders import QueueContext, queue_order
@@ -42,7 +43,9 @@ class QueueState(Scheduler):
             policy = policy.model_copy(update={"queues": self._division.queues})
         super().__init__(engine, setting, scheduling, policy)
         self._now_ms = setting.beginning.now_ms
-        self._service = AttainedService(levels_of(scheduling))
+        self._occupancy = Occupancy[Held]()
+        self._running: Mapping[str, Held] = self._occupancy.running
+        self._service = AttainedService(levels_of(scheduling), self._occupancy)
         context = QueueContext(
             setting=setting,
             scheduling=scheduling,
@@ -57,13 +60,12 @@ class QueueState(Scheduler):
         self._engine_jobs: dict[str, Job] = {}
         """The same as the engine gets them, but for the number of workers."""
         self._shape_of: dict[str, Hashable] = {}
-        self._running: dict[str, Placement] = {}
         self._placed_before: dict[str, Placement | None] = {}
         """Jobs that this round has touched -> where they were when it began."""
         self._started: set[str] = set()
         """Jobs that start in this round."""
         watch = scheduling.watch
-        self._monitor = None if watch is None else WATCHES[watch](watch)
+        self._monitor = None if watch is None else WATCHES[watch](watch, self._occupancy)
         self._resources = FreeResources(setting.cluster, policy)
         by_amounts = not self._elastic_rule.resizes and watch is None
         self._retry_filter = RetryFilter(self._resources, policy, by_amounts=by_amounts)
@@ -72,14 +74,24 @@ class QueueState(Scheduler):
         self._in_parts = setting.in_parts and self._elastic_rule.assembles
         self._held_for = ""
         """The job for which room is held, as long as it waits; empty: none."""
-        self._core_throttle = core_throttle(setting, scheduling)
+        self._core_throttle = core_throttle(setting, scheduling, self._occupancy)
         self._restart_ms = setting.restart_ms
         self._num_stops: Counter[str] = Counter()
         self.num_overtaken = 0
         """How many jobs the order of the queue has let later ones start before, in the last round."""
         self._candidates = RunningCandidates()
-        self._num_changes = 0
-        """Number of changes of ``_running``."""
+        followers: tuple[Follower[Held] | None, ...] = (
+            self._queue,
+            self._service,
+            self._resources,
+            self._retry_filter,
+            self._divided_nodes,
+            self._core_throttle,
+            self._monitor,
+        )
+        for follower in followers:
+            if follower is not None:
+                self._occupancy.follow(follower)
         self._fixed = {held.job for held in setting.beginning.running if not held.preemptible}
         for held in setting.beginning.running:
             self._jobs[held.job] = self._arrivals[held.job].job
@@ -91,8 +103,8 @@ class QueueState(Scheduler):
         return self._queue.num_jobs
 
     @property
-    def running(self) -> Mapping[str, Placement]:
-        """Jobs that run -> where, with the shares that they request."""
+    def running(self) -> Mapping[str, Held]:
+        """Jobs that run."""
         return self._running
 
     def waits(self, job: str) -> bool:
@@ -154,7 +166,7 @@ class QueueState(Scheduler):
         stop: list[str] = []
         resize: list[Placement] = []
         for job, before in self._placed_before.items():
-            now = self._running.get(job)
+            now = self._placement(job)
             if now is None or before is None or job in self._started:
                 stop += [] if before is None else [job]
                 start += [] if now is None else [now]
@@ -162,11 +174,16 @@ class QueueState(Scheduler):
                 resize.append(now)
         if self._monitor is not None:
             for placement in start:
-                self._monitor.start(placement, set(self._placed_before), view.now_ms, view.slowdown)
+                self._monitor.newcomer(placement, set(self._placed_before), view.now_ms, view.slowdown)
         return Decision(start=tuple(start), stop=tuple(stop), resize=tuple(resize))
 
     def _touch(self, job: str) -> None:
-        self._placed_before.setdefault(job, self._running.get(job))
+        self._placed_before.setdefault(job, self._placement(job))
+
+    def _placement(self, job: str) -> Placement | None:
+        """Return where a job runs; None: it does not."""
+        held = self._running.get(job)
+        return None if held is None else held.placement
 
     # -- changes
 
@@ -186,7 +203,7 @@ class QueueState(Scheduler):
     def _resize(self, placement: Placement) -> bool:
         """Give a running job another number of workers; return False, with nothing changed, if the referee refuses."""
         job = placement.job
-        before = self._running[job]
+        before = self._running[job].placement
         self._touch(job)
         self._report(release=(job,), add_jobs=(self._sized(placement),))
         self._vacate(job)
@@ -212,8 +229,8 @@ class QueueState(Scheduler):
             return
         growing = []
         for job in sorted(self._resizable, key=self._by_arrival):
-            record, placement = self._jobs[job], self._running[job]
-            option = self._option(placement)
+            held = self._running[job]
+            record, placement, option = held.job, held.placement, held.option
             if rule.assembles:
                 growing.append(ElasticJob(record, placement, option, self._arrivals[job].asked(option)))
             elif self._may_change(job) and (job not in self._placed_before or job in self._started):
@@ -225,7 +242,7 @@ class QueueState(Scheduler):
         """Hold CPU jobs back by their cores where memory bandwidth runs short; return whether that left any cores."""
         left = False
         for job, millicores in self._core_throttle.changes().items() if self._core_throttle is not None else ():
-            before = self._running[job]
+            before = self._running[job].placement
             after = with_cores_each(before, millicores)
             more = {
                 now.node: now.cpu_millicores - was.cpu_millicores
@@ -241,7 +258,7 @@ class QueueState(Scheduler):
             self._put(after)
             self._occupy(after)
             if any(millicores < 0 for millicores in more.values()):
-                self._retry_filter.ended(after)
+                self._retry_filter.reopen(after)
                 left = True
         return left
 
@@ -263,36 +280,16 @@ class QueueState(Scheduler):
     def _occupy(self, placement: Placement, since_ms: int | None = None) -> None:
         """Account for a job that holds its place; ``since_ms``: from when on, None: now."""
         job, option = placement.job, self._option(placement)
-        self._running[job] = placement
-        self._num_changes += 1
+        since_ms = self._now_ms if since_ms is None else since_ms
+        self._occupancy.start(Held(self._jobs[job], placement, option, since_ms))
         self._add_candidate(job)
-        self._queue.update_held(self._jobs[job], placement, 1)
-        self._service.start(job, gpu_milli_of(placement), self._now_ms if since_ms is None else since_ms)
-        self._resources.take(placement, option.demand)
-        if self._divided_nodes is not None:
-            self._divided_nodes.hold(self._jobs[job], placement, 1)
-        if self._core_throttle is not None:
-            self._core_throttle.hold(self._jobs[job], placement, 1)
         if self._may_grow(placement, option):
             self._resizable[job] = None
-        if self._monitor is not None:
-            self._monitor.occupy(placement)
 
     def _vacate(self, job: str) -> None:
-        placement = self._running.pop(job)
-        self._num_changes += 1
+        self._occupancy.end(job, self._now_ms)
         self._candidates.remove(job)
-        self._queue.update_held(self._jobs[job], placement, -1)
-        self._service.stop(job, self._now_ms)
-        self._resources.take(placement, self._option(placement).demand, -1)
-        if self._divided_nodes is not None:
-            self._divided_nodes.hold(self._jobs[job], placement, -1)
-        if self._core_throttle is not None:
-            self._core_throttle.hold(self._jobs[job], placement, -1)
-        self._retry_filter.freed(placement)
         self._resizable.pop(job, None)
-        if self._monitor is not None:
-            self._monitor.vacate(placement)
 
     def watches(self, job: str) -> bool:
         """Return whether a job is a newcomer that is going to be examined."""
@@ -307,8 +304,8 @@ class QueueState(Scheduler):
     def _add_candidate(self, job: str) -> None:
         """Let a running job be evicted from now on, if it may change."""
         if self._scheduling.changes_jobs and self._may_change(job):
-            placement = self._running[job]
-            candidate = Candidate(self._jobs[job], placement, self._option(placement), self._may_stop(placement))
+            held = self._running[job]
+            candidate = Candidate(held.job, held.placement, held.option, self._may_stop(held.placement))
             self._candidates.add(candidate, self._number[job])
 
     def _count_stops(self, decision: Decision) -> None:

@@ -8,7 +8,9 @@ from bisect import insort
 from collections.abc import Callable, Hashable, Iterator
 
 from placeopt.heuristics.job_orders import due_ms, latency_of
-from placeopt.model import Job, Placement
+from placeopt.model import Job
+from placeopt.model.base import Milliseconds
+from placeopt.scheduling.occupancy import Held
 
 Key = tuple[int, ...]
 
@@ -78,9 +80,13 @@ class JobQueue(ABC):
     def take(self, job: str, shape: Hashable) -> None:
         """Remove a job."""
 
-    def update_held(self, job: Job, placement: Placement, sign: int) -> None:
-        """Account for what a job holds from now on or, with ``sign`` -1, no longer; by default the order ignores it."""
-        del job, placement, sign
+    def started(self, held: Held) -> None:
+        """Account for what a job holds from now on; by default the order ignores it."""
+        del held
+
+    def ended(self, held: Held, now_ms: Milliseconds) -> None:
+        """Account for what a job holds no longer."""
+        del held, now_ms
 
 
 class SortedQueue(JobQueue):

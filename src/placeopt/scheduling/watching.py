@@ -6,18 +6,13 @@ from collections.abc import Callable, Iterable
 from typing import Protocol
 
 from placeopt.model import Placement
+from placeopt.scheduling.occupancy import Follower, Held
 
 
-class Monitor(Protocol):
-    """The jobs on each GPU, and the newcomers that are to be examined."""
+class Monitor(Follower[Held], Protocol):
+    """The newcomers that are to be examined; those that leave their place are not any more."""
 
-    def occupy(self, placement: Placement) -> None:
-        """Note that a job holds GPUs."""
-
-    def vacate(self, placement: Placement) -> None:
-        """Note that a job holds its GPUs no longer; it is not examined any more."""
-
-    def start(self, placement: Placement, new: set[str], now_ms: int, slowdown: Callable[[str], int]) -> None:
+    def newcomer(self, placement: Placement, new: set[str], now_ms: int, slowdown: Callable[[str], int]) -> None:
         """Note a job that starts together with ``new`` ones, and the slowdowns of its neighbours before."""
 
     def watches(self, job: str) -> bool:

@@ -349,7 +349,7 @@ class _Simulation:
             now_ms=self.now,
             arrived=self._num_arrived,
             ended=self._num_ended,
-            running=len(self._placed.running),
+            running=self._placed.num_running,
             waiting=self._scheduler.num_waiting,
             jobs=len(self._states),
             rounds=self._num_rounds,
