@@ -9,7 +9,7 @@ from typing import Annotated
 from pydantic import Field
 
 from placeopt.model.base import Milliseconds
-from placeopt.scheduling.occupancy import Held, Occupancy
+from placeopt.scheduling.occupancy import Follower, Held, Occupancy
 from placeopt.scheduling.placement_amounts import gpu_milli_of
 from placeopt.scheduling.policy import Scheduling
 from placeopt.scheduling.rules import Rule
@@ -49,7 +49,7 @@ def quantum_of(scheduling: Scheduling) -> int | None:
     return stops.quantum_ms if isinstance(stops, StoppingLevels) else None
 
 
-class AttainedService:
+class AttainedService(Follower[Held]):
     """
     GPU time that jobs have held so far, whether they run or not, and the level that it makes.
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from placeopt.model import Assignment, Demand
 from placeopt.model.base import Milliseconds
 from placeopt.scheduling.host_rules import Throttle
-from placeopt.scheduling.occupancy import Held, Occupancy
+from placeopt.scheduling.occupancy import Follower, Held, Occupancy
 from placeopt.scheduling.policy import Scheduling
 from placeopt.scheduling.setting import Setting
 
 
-class CoreThrottle:
+class CoreThrottle(Follower[Held]):
     """
     The CPU jobs that are held back by their cores, by the memory bandwidth that jobs state.
 
@@ -31,14 +31,12 @@ class CoreThrottle:
         return bool(self._held_back)
 
     def started(self, held: Held) -> None:
-        """Look at the nodes of a job again, which is held back itself where it starts with fewer cores."""
         demand, there = _asked(held), self._at_usable(held)
         self._changed |= dict.fromkeys(at.node for at in there)
         if _is_soft(held) and any(at.cpu_millicores < demand.cpu_millicores * len(at.workers) for at in there):
             self._held_back[held.job.id] = None
 
     def ended(self, held: Held, now_ms: Milliseconds) -> None:
-        """Look at the nodes of a job again."""
         del now_ms
         self._changed |= dict.fromkeys(at.node for at in self._at_usable(held))
         self._held_back.pop(held.job.id, None)

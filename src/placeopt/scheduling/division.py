@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Hashable, Iterable, Mapping
 from typing import Protocol
 
@@ -15,16 +16,16 @@ from placeopt.scheduling.setting import Setting
 from placeopt.scheduling.waiting_queue import JobQueue
 
 
-class NodeDivision(Follower[Held], Protocol):
+class NodeDivision(Follower[Held], ABC):
     """Nodes that are divided, too."""
 
+    @abstractmethod
     def fitted(self, job: Job) -> Job:
         """Return a job with as many cores as its part has of a node, where it asks for more."""
-        ...
 
+    @abstractmethod
     def homes(self, job: Job, free: FreeResources) -> Iterable[tuple[str, ...]]:
         """Return sets of nodes on which a job is placed within its own part, the first in which it finds room."""
-        ...
 
 
 class Division(Protocol):

@@ -13,7 +13,7 @@ from placeopt.model import Cluster, Demand, Instance, Job, NodeConditions, Optio
 from placeopt.model.base import Milliseconds
 from placeopt.problem.classes import Admission, effective_labels
 from placeopt.problem.gpu_slots import taken
-from placeopt.scheduling.occupancy import Held
+from placeopt.scheduling.occupancy import Follower, Held
 
 UNLIMITED = 1 << 60
 MOST_COUNTS = 1000
@@ -43,7 +43,7 @@ class _Free(dict[Resource, int]):
         return left
 
 
-class FreeResources:
+class FreeResources(Follower[Held]):
     """
     What is free of nodes and GPUs under a policy: the amounts of the referee, kept while jobs start and end.
 
@@ -108,11 +108,9 @@ class FreeResources:
             self._counts.clear()
 
     def started(self, held: Held) -> None:
-        """Account for a job that starts."""
         self.take(held.placement, held.option.demand)
 
     def ended(self, held: Held, now_ms: Milliseconds) -> None:
-        """Account for a job that ends."""
         del now_ms
         self.take(held.placement, held.option.demand, -1)
 

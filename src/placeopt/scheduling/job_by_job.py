@@ -46,7 +46,7 @@ class JobByJob(QueueState):
         self._preemption: PreemptionPolicy | None = None
         if rule.stops_jobs or takes_workers:
             context = PreemptionContext(self._restart_ms, self._service, self._queue, self._resources, self.waiting)
-            self._preemption = PreemptionPolicy(rule(context), self._resources, takes_workers=takes_workers)
+            self._preemption = PreemptionPolicy(rule, context, takes_workers=takes_workers)
         self._quantum_ms = quantum_of(scheduling)
         self._sets_cores = setting.sets_cores
         self._no_evictions: dict[Hashable, Hashable] = {}
@@ -320,7 +320,7 @@ class JobByJob(QueueState):
         options = [option for option in gang.options if preemption.may_claim(record, option)]
         candidates = self._candidates.without(self._placed_before) if options else []
         for option in sorted(options, key=lambda option: -option.value):
-            request = Request(record, option, view.now_ms, view.expected_ends)
+            request = Request(record, option, view.now_ms, view.expected_ends, preemption.context)
             evictions = preemption.choose(request, candidates)
             if evictions is None:
                 continue

@@ -38,16 +38,15 @@ class Holder(Protocol):
 
 
 H = TypeVar("H", bound=Holder)
-Of = TypeVar("Of", bound=Holder, contravariant=True)
 
 
-class Follower(Protocol[Of]):
-    """What keeps an account of running jobs in other terms than nodes and GPUs, such as the time that they end."""
+class Follower(Generic[H]):
+    """What keeps an account of running jobs in other terms than nodes and GPUs, such as by user; by default none."""
 
-    def started(self, held: Of) -> None:
+    def started(self, held: H) -> None:
         """Account for a job that has just taken its place."""
 
-    def ended(self, held: Of, now_ms: Milliseconds) -> None:
+    def ended(self, held: H, now_ms: Milliseconds) -> None:
         """Account for a job that has just left its place."""
 
 

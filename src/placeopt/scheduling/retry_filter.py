@@ -7,10 +7,10 @@ from collections.abc import Callable, Hashable
 from placeopt.model import Job, Option, Placement, Policy
 from placeopt.model.base import Milliseconds
 from placeopt.scheduling.free_resources import FreeResources
-from placeopt.scheduling.occupancy import Held
+from placeopt.scheduling.occupancy import Follower, Held
 
 
-class RetryFilter:
+class RetryFilter(Follower[Held]):
     """
     Kinds of jobs that did not fit, until a node of an ended placement can take one of their workers.
 
@@ -35,9 +35,6 @@ class RetryFilter:
     def learn(self, kind: Hashable, job: Job) -> None:
         """Note what jobs of a kind request."""
         self._jobs.setdefault(kind, job)
-
-    def started(self, held: Held) -> None:
-        """Do nothing: less is free, so what did not fit fits even less."""
 
     def ended(self, held: Held, now_ms: Milliseconds) -> None:
         """Note that a job has left its nodes, for good or within a round."""

@@ -146,7 +146,7 @@ class RuleRegistry(Generic[R]):
 
 ROOM = "placeopt.scheduling"
 QUEUE_ORDERS: RuleRegistry[QueueOrder] = RuleRegistry("order", f"{ROOM}.queue_orders")
-PREEMPTION_RULES: RuleRegistry[type[PreemptionRule]] = RuleRegistry("preempts", f"{ROOM}.preemption_rules")
+PREEMPTION_RULES: RuleRegistry[PreemptionRule] = RuleRegistry("preempts", f"{ROOM}.preemption_rules")
 DIVISIONS: RuleRegistry[Callable[[Setting, Any], Division]] = RuleRegistry("divides", f"{ROOM}.division")
 ELASTIC_RULES: RuleRegistry[ElasticRule] = RuleRegistry("elastic", f"{ROOM}.elastic")
 WATCHES: RuleRegistry[Callable[[Any, Occupancy[Held]], Monitor]] = RuleRegistry("watch", f"{ROOM}.watching")

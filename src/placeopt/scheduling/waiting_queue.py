@@ -9,8 +9,7 @@ from collections.abc import Callable, Hashable, Iterator
 
 from placeopt.heuristics.job_orders import due_ms, latency_of
 from placeopt.model import Job
-from placeopt.model.base import Milliseconds
-from placeopt.scheduling.occupancy import Held
+from placeopt.scheduling.occupancy import Follower, Held
 
 Key = tuple[int, ...]
 
@@ -58,7 +57,7 @@ def by_aged_priority(aging_ms: int | None) -> Callable[[Job], Key]:
     return lambda job: (job.arrival_ms - job.priority * aging_ms, job.arrival_ms)
 
 
-class JobQueue(ABC):
+class JobQueue(Follower[Held], ABC):
     """Waiting jobs, by shape: jobs of one shape request the same. ``num_jobs`` of them wait."""
 
     num_jobs: int
@@ -79,14 +78,6 @@ class JobQueue(ABC):
     @abstractmethod
     def take(self, job: str, shape: Hashable) -> None:
         """Remove a job."""
-
-    def started(self, held: Held) -> None:
-        """Account for what a job holds from now on; by default the order ignores it."""
-        del held
-
-    def ended(self, held: Held, now_ms: Milliseconds) -> None:
-        """Account for what a job holds no longer."""
-        del held, now_ms
 
 
 class SortedQueue(JobQueue):

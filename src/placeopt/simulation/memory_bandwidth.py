@@ -6,14 +6,14 @@ from collections.abc import Iterator, Mapping
 
 from placeopt.model.base import Milliseconds
 from placeopt.scheduling.host_rules import Throttle
-from placeopt.scheduling.occupancy import Occupancy
+from placeopt.scheduling.occupancy import Follower, Occupancy
 from placeopt.simulation.held_resources import HeldResources
 
 LEAST_PERCENT = 10
 """A throttled job keeps this part of what it would use; Intel's Memory Bandwidth Allocation sets no less."""
 
 
-class MemoryBandwidthUse:
+class MemoryBandwidthUse(Follower[HeldResources]):
     """
     Memory bandwidth in use on every node, by jobs that may be throttled and by others.
 

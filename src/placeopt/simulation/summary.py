@@ -122,7 +122,7 @@ def summarise(history: History, *, reasons: bool = True) -> Summary:
     first = min((job.arrival_ms for job in history.jobs), default=0)
     until = max((span.end_ms or 0 for job in history.jobs for span in job.spans), default=0)
     until = until if history.finished else history.now_ms
-    last_end_ms = float(max(done.end, default=0))
+    last_end_ms = float(done.end.max(initial=0))
     users = _users(done)
     limit = history.scenario.slowed_thousandths / 1000
     return Summary(

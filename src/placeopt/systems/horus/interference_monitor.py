@@ -12,6 +12,7 @@ from placeopt.model.base import Milliseconds
 from placeopt.scheduling.occupancy import Held, Occupancy
 from placeopt.scheduling.placement_amounts import gpus_of
 from placeopt.scheduling.rules import WATCHES, Rule
+from placeopt.scheduling.watching import Monitor
 
 
 class Watch(Rule):
@@ -30,15 +31,12 @@ class Watch(Rule):
     """Whether no other job starts before a newcomer has been checked."""
 
 
-class InterferenceMonitor:
+class InterferenceMonitor(Monitor):
     """For each newcomer, when it is examined and how fast its neighbours ran before."""
 
     def __init__(self, watch: Watch, occupancy: Occupancy[Held]) -> None:
         self._watch, self._occupancy = watch, occupancy
         self._due: dict[str, tuple[int, dict[str, int]]] = {}
-
-    def started(self, held: Held) -> None:
-        """Do nothing: `newcomer` says which job is examined, once the round is decided."""
 
     def ended(self, held: Held, now_ms: Milliseconds) -> None:
         """Examine a job that has left its place no more."""

@@ -8,6 +8,7 @@ from fractions import Fraction
 
 from placeopt.model import Cluster, Job, Option, Placement
 from placeopt.model.base import Milliseconds
+from placeopt.scheduling.division import NodeDivision
 from placeopt.scheduling.free_resources import FreeResources
 from placeopt.scheduling.occupancy import Held
 from placeopt.systems.soda.gpu_types import GpuTypes
@@ -22,7 +23,7 @@ def size_of(job: Job) -> str:
     return "none" if not gpus else "small" if gpus < LARGE else "large"
 
 
-class NodeArrays:
+class NodeArrays(NodeDivision):
     """
     Every node with GPUs belongs to the array of small or of large jobs, and some of its cores to CPU jobs.
 
@@ -50,11 +51,9 @@ class NodeArrays:
         self._cpu_held = dict.fromkeys(self._cpu_part, 0)
 
     def started(self, held: Held) -> None:
-        """Account for a job that starts."""
         self._count(held, 1)
 
     def ended(self, held: Held, now_ms: Milliseconds) -> None:
-        """Account for a job that ends."""
         del now_ms
         self._count(held, -1)
 
