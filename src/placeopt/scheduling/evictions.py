@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left
-from collections.abc import Collection, Hashable, Iterator
+from collections.abc import Hashable, Iterator
 from dataclasses import dataclass
 
 from placeopt.model import Job, Option, Placement
@@ -85,35 +84,6 @@ class PreemptionPolicy:
                 yield from ((candidate, eviction) for eviction in _fewer_workers(candidate))
         for victim in self._rule.victims(request, [candidate for candidate in candidates if candidate.may_stop]):
             yield victim, Eviction(victim.job.id, None)
-
-
-class RunningCandidates:
-    """The running jobs that may be evicted, kept in order: the last submitted first."""
-
-    def __init__(self) -> None:
-        self._order: list[tuple[int, int]] = []  # as the candidates; no two are equal
-        self._candidates: list[Candidate] = []
-        self._place: dict[str, tuple[int, int]] = {}
-
-    def add(self, candidate: Candidate, number: int) -> None:
-        """Add a job that starts; ``number`` orders jobs that were submitted together."""
-        place = self._place[candidate.job.id] = -candidate.job.arrival_ms, number
-        at = bisect_left(self._order, place)
-        self._order.insert(at, place)
-        self._candidates.insert(at, candidate)
-
-    def remove(self, job: str) -> None:
-        """Remove a job, if it is there."""
-        place = self._place.pop(job, None)
-        if place is not None:
-            at = bisect_left(self._order, place)
-            del self._order[at], self._candidates[at]
-
-    def without(self, jobs: Collection[str]) -> list[Candidate]:
-        """Return a list of all candidates but those of some jobs."""
-        if not jobs:
-            return [*self._candidates]
-        return [candidate for candidate in self._candidates if candidate.job.id not in jobs]
 
 
 def _fewer_workers(candidate: Candidate) -> Iterator[Eviction]:

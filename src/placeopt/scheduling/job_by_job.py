@@ -72,7 +72,7 @@ class JobByJob(QueueState):
         """Whether a round could change anything; while no job waits, running ones may grow, or be examined."""
         monitored = self._monitor is not None and self._monitor.next_ms is not None
         held_back = self._core_throttle is not None and self._core_throttle.holds_any
-        return bool(self._queue.num_jobs or self._resizable or monitored or held_back)
+        return bool(self._queue.num_jobs or monitored or held_back or self._resizable())
 
     @property
     def looks_ahead(self) -> bool:
@@ -203,7 +203,7 @@ class JobByJob(QueueState):
         self._requeue(disturbing, view, at_the_end=True)
         self._grow()
         decision = self._decision(view)
-        self._count_stops(decision)
+        self._num_stops.update(decision.stop)
         # a service may leave, so that the queue ends without a round
         self._settled = self._may_skip and not self._has_services and not self._placed_before
         return decision
@@ -318,7 +318,7 @@ class JobByJob(QueueState):
         takes_workers = self._elastic_rule.follows_load  # a job that takes workers from others starts with its fewest
         gang = self._gang(job, fewest if takes_workers else {})
         options = [option for option in gang.options if preemption.may_claim(record, option)]
-        candidates = self._candidates.without(self._placed_before) if options else []
+        candidates = self._candidates() if options else []
         for option in sorted(options, key=lambda option: -option.value):
             request = Request(record, option, view.now_ms, view.expected_ends, preemption.context)
             evictions = preemption.choose(request, candidates)

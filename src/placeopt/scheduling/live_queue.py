@@ -142,7 +142,7 @@ def _take_over(scheduler: JobByJob, before: Instance, now: Instance) -> None:
         if job not in jobs:
             scheduler.end(placement, now.now_ms)
         elif not moved and scheduler.watches(job):
-            scheduler.confirm(submitted(jobs[job], there))  # queued again, it would not be watched any more
+            scheduler.announce(submitted(jobs[job], there))  # queued again, it would not be watched any more
         elif moved or jobs[job] != known.get(job) or there is None or changeable.get(job) != there.preemptible:
             scheduler.announce(submitted(jobs[job], there))
             scheduler.requeue(jobs[job], now.now_ms)

@@ -13,7 +13,6 @@ from placeopt.scheduling.core_throttle import core_throttle
 from placeopt.scheduling.decision import Decision, RoundView
 from placeopt.scheduling.division import division_of
 from placeopt.scheduling.elastic import ElasticJob, grow_jobs, with_workers
-from placeopt.scheduling.evictions import RunningCandidates
 from placeopt.scheduling.free_resources import FreeResources
 from placeopt.scheduling.occupancy import Follower, Held, Occupancy
 from placeopt.scheduling.placement_amounts import with_cores, with_cores_each, workers_of
@@ -23,7 +22,7 @@ from placeopt.scheduling.queue_orders import QueueContext, queue_order
 from placeopt.scheduling.retry_filter import RetryFilter
 from placeopt.scheduling.rules import ELASTIC_RULES, WATCHES
 from placeopt.scheduling.scheduler import Scheduler
-from placeopt.scheduling.setting import ArrivingJob, Setting
+from placeopt.scheduling.setting import Setting
 from placeopt.scheduling.spread import divisible
 
 
@@ -69,8 +68,6 @@ class QueueState(Scheduler):
         self._resources = FreeResources(setting.cluster, policy)
         by_amounts = not self._elastic_rule.resizes and watch is None
         self._retry_filter = RetryFilter(self._resources, policy, by_amounts=by_amounts)
-        self._resizable: dict[str, None] = {}
-        """Running jobs that lack workers, or may have more, in order of start."""
         self._in_parts = setting.in_parts and self._elastic_rule.assembles
         self._held_for = ""
         """The job for which room is held, as long as it waits; empty: none."""
@@ -79,7 +76,6 @@ class QueueState(Scheduler):
         self._num_stops: Counter[str] = Counter()
         self.num_overtaken = 0
         """How many jobs the order of the queue has let later ones start before, in the last round."""
-        self._candidates = RunningCandidates()
         followers: tuple[Follower[Held] | None, ...] = (
             self._queue,
             self._service,
@@ -216,11 +212,18 @@ class QueueState(Scheduler):
         self._occupy(placement)
         return placement is not before
 
-    def _may_grow(self, placement: Placement, option: Option) -> bool:
-        """Return whether a running job lacks pods, or may have other numbers of workers."""
-        if self._elastic_rule.assembles:
-            return workers_of(placement) < self._arrivals[placement.job].asked(option)
-        return self._elastic_rule.follows_load and option.workers_min is not None
+    def _resizable(self) -> list[Held]:
+        """Return the running jobs that lack pods, or may have other numbers of workers, in order of arrival."""
+        rule = self._elastic_rule
+        if rule.assembles:
+            found = [one for one in self._running.values() if workers_of(one.placement) < self._asked(one)]
+        else:
+            found = [one for one in self._running.values() if rule.follows_load and one.option.workers_min is not None]
+        return sorted(found, key=lambda one: (one.job.arrival_ms, self._number[one.job.id]))
+
+    def _asked(self, held: Held) -> int:
+        """Return the number of workers that a running job asks for."""
+        return self._arrivals[held.job.id].asked(held.option)
 
     def _grow(self) -> None:
         """Give jobs the pods that they lack, or elastic ones the workers that no waiting job needs."""
@@ -228,13 +231,12 @@ class QueueState(Scheduler):
         if not rule.resizes or (rule.follows_load and self._queue.num_jobs):
             return
         growing = []
-        for job in sorted(self._resizable, key=self._by_arrival):
-            held = self._running[job]
-            record, placement, option = held.job, held.placement, held.option
+        for held in self._resizable():
+            job = held.job.id
             if rule.assembles:
-                growing.append(ElasticJob(record, placement, option, self._arrivals[job].asked(option)))
+                growing.append(ElasticJob(held.job, held.placement, held.option, self._asked(held)))
             elif self._may_change(job) and (job not in self._placed_before or job in self._started):
-                growing.append(ElasticJob(record, placement, option, option.workers))
+                growing.append(ElasticJob(held.job, held.placement, held.option, held.option.workers))
         for larger in grow_jobs(self._resources, growing, spread=rule.assembles):
             self._resize(larger)
 
@@ -282,39 +284,19 @@ class QueueState(Scheduler):
         job, option = placement.job, self._option(placement)
         since_ms = self._now_ms if since_ms is None else since_ms
         self._occupancy.start(Held(self._jobs[job], placement, option, since_ms))
-        self._add_candidate(job)
-        if self._may_grow(placement, option):
-            self._resizable[job] = None
 
     def _vacate(self, job: str) -> None:
         self._occupancy.end(job, self._now_ms)
-        self._candidates.remove(job)
-        self._resizable.pop(job, None)
 
     def watches(self, job: str) -> bool:
         """Return whether a job is a newcomer that is going to be examined."""
         return self._monitor is not None and self._monitor.watches(job)
 
-    def confirm(self, arriving: ArrivingJob) -> None:
-        """Learn that a job runs as it was decided, and whether it may change from now on."""
-        self.announce(arriving)
-        self._candidates.remove(arriving.job.id)
-        self._add_candidate(arriving.job.id)
-
-    def _add_candidate(self, job: str) -> None:
-        """Let a running job be evicted from now on, if it may change."""
-        if self._scheduling.changes_jobs and self._may_change(job):
-            held = self._running[job]
-            candidate = Candidate(held.job, held.placement, held.option, self._may_stop(held.placement))
-            self._candidates.add(candidate, self._number[job])
-
-    def _count_stops(self, decision: Decision) -> None:
-        """Count the stops of a round."""
-        for job in decision.stop:
-            self._num_stops[job] += 1
-            if job in self._running:  # it restarted at once
-                self._candidates.remove(job)
-                self._add_candidate(job)
+    def _candidates(self) -> list[Candidate]:
+        """Return the running jobs that may be evicted, the last submitted first; none that this round has touched."""
+        may = [one for job, one in self._running.items() if job not in self._placed_before and self._may_change(job)]
+        may.sort(key=lambda one: (-one.job.arrival_ms, self._number[one.job.id]))
+        return [Candidate(one.job, one.placement, one.option, self._may_stop(one.placement)) for one in may]
 
     def _may_stop(self, placement: Placement) -> bool:
         """Return whether one more restart keeps the restarts within the allowed part of the job's run time."""
@@ -342,9 +324,6 @@ class QueueState(Scheduler):
 
     def _may_change(self, job: str) -> bool:
         return self._arrivals[job].may_change and job not in self._fixed
-
-    def _by_arrival(self, job: str) -> tuple[int, int]:
-        return self._jobs[job].arrival_ms, self._number[job]
 
     def _gang(self, job: str, sizes: Mapping[str, int] | None = None) -> Job:
         """Return a job as the engine gets it while it waits; ``sizes``: other numbers of workers, by option."""
