@@ -22,7 +22,6 @@ from placeopt.scheduling.scheduler import Stopped
 from placeopt.scheduling.setting import Setting
 from placeopt.scheduling.spread import Spread
 from placeopt.scheduling.urgency_queue import UrgencyQueue
-from placeopt.scheduling.waiting_queue import SortedQueue
 from placeopt.solving.params import SolveParams
 
 
@@ -56,14 +55,6 @@ class JobByJob(QueueState):
         self._least_milli: dict[Hashable, int] = {}
         """GPU-milli that jobs of a shape need at least."""
         queue = self._queue
-        fixed = scheduling.interval_ms is not None or setting.in_steps
-        time_counts = scheduling.strict or self._elastic_rule.resizes or self.policy.postpone.rule != "none"
-        self._may_skip = type(queue) is SortedQueue and not (fixed or time_counts)
-        """Whether rounds at a quantum are left out while nothing that decisions depend on changes."""
-        self._settled = False
-        """Whether another round now would change nothing either."""
-        self._skipping_ms: int | None = None
-        """The last round, if rounds at a quantum are left out since."""
         self._by_urgency = queue if isinstance(queue, UrgencyQueue) and scheduling.choice.rule == "urgency" else None
         self._overcommits = self.policy.share_mode == "overcommit"  # jobs may hold more than there is
 
@@ -86,17 +77,7 @@ class JobByJob(QueueState):
         quantum = self._quantum_ms
         if quantum is None or not self._queue.num_jobs:
             return None
-        wake = now_ms - now_ms % quantum + quantum
-        if not self._settled or self._preemption is None:
-            return wake
-        self._skipping_ms = now_ms
-        until = self._preemption.constant_until(now_ms)
-        return None if until is None else max(wake, -(-until // quantum) * quantum)
-
-    def num_rounds_skipped(self, now_ms: int) -> int:
-        since, quantum = self._skipping_ms, self._quantum_ms
-        self._skipping_ms = None
-        return 0 if since is None or quantum is None else (now_ms - 1) // quantum - since // quantum
+        return now_ms - now_ms % quantum + quantum
 
     def arrive(self, job: Job) -> None:
         job = self.believes(job)
@@ -151,7 +132,6 @@ class JobByJob(QueueState):
             self._resources.started(held)
         self._retry_filter.forget()
         self._no_evictions.clear()
-        self._settled = False
 
     def adopt(self, held: Running, now_ms: int) -> None:
         """Account for a known job that runs, wherever others started it; it waits, or is new."""
@@ -164,7 +144,6 @@ class JobByJob(QueueState):
         placement = self.shares.requested(held.placement)
         self._report(add_jobs=(self._sized(placement),), adopt=(held,))
         self._occupy(placement, held.started_ms)
-        self._settled = False
 
     def requeue(self, job: Job, now_ms: int) -> None:
         """Let a job wait that was decided to run, or ran, and does not."""
@@ -204,8 +183,6 @@ class JobByJob(QueueState):
         self._grow()
         decision = self._decision(view)
         self._num_stops.update(decision.stop)
-        # a service may leave, so that the queue ends without a round
-        self._settled = self._may_skip and not self._has_services and not self._placed_before
         return decision
 
     # -- the queue

@@ -58,7 +58,6 @@ class Scheduler(ABC):
         self._arrivals: dict[str, ArrivingJob] = {}
         self._number: dict[str, int] = {}
         """Jobs in the order in which they became known."""
-        self._has_services = False
         self.shares = Shares(policy.share_mode)
         for job in setting.known:
             self.announce(job)
@@ -97,7 +96,6 @@ class Scheduler(ABC):
         job = arriving.job
         self._arrivals[job.id] = arriving
         self._number.setdefault(job.id, len(self._number))
-        self._has_services |= arriving.service
         self.shares.learn(job)
 
     @property
@@ -123,11 +121,6 @@ class Scheduler(ABC):
         """Return when the next round is held even if no job arrives or ends; None: at no time."""
         del now_ms
         return None
-
-    def num_rounds_skipped(self, now_ms: int) -> int:
-        """Return how many rounds before that of ``now_ms`` were left out, since they could not change anything."""
-        del now_ms
-        return 0
 
     @property
     def looks_ahead(self) -> bool:

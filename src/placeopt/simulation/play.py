@@ -319,7 +319,7 @@ class _Simulation:
         self._scheduler.withdraw(state.job.id)
 
     def _round(self) -> None:
-        self._num_rounds += 1 + self._scheduler.num_rounds_skipped(self.now)
+        self._num_rounds += 1
         waiting = self._scheduler.num_waiting
         view = self._view()
         wall, cpu = time.perf_counter(), time.process_time()
