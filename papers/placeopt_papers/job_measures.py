@@ -7,7 +7,7 @@ from statistics import fmean, pstdev
 
 import numpy as np
 
-from placeopt.simulation import Endpoint, History, JobHistory
+from placeopt.simulation import Endpoint, History, JobColumns, JobHistory
 from placeopt.simulation.autoscaler import wanted_replicas
 from placeopt.simulation.endpoints import Stay, answers, replicas, serving
 
@@ -177,7 +177,8 @@ def cores_changed_percent(history: History, least: int, most: int) -> float | No
 
 def solo_over_placed(history: History) -> float | None:
     """Return the mean of run time alone / time in placements: SC'17 eq. 4 over the jobs that ended."""
-    return mean([1 / job.slowdown for job in jobs_that_end(history) if job.end_ms is not None and job.placed_ms])
+    ended = JobColumns.of(history).ended
+    return mean((1 / ended.slowdown[ended.placed > 0]).tolist())
 
 
 def run_ms(job: JobHistory) -> int:

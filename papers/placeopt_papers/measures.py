@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from placeopt.simulation import Distribution, History, JobHistory, Occupancy, Summary, occupancy_between
+import numpy as np
+
+from placeopt.simulation import Distribution, History, JobColumns, JobHistory, Occupancy, Summary, occupancy_between
 from placeopt_papers import job_measures as jobs
 
 REPLICAS_WANTED = ((1, 4), (5, 8), (9, 12))
@@ -99,8 +101,8 @@ def _gpu_at_once(history: History) -> float | None:
 
 def _first_slowdown(history: History) -> float | None:
     """Return the slowdown of the scenario's first job."""
-    job = next(iter(jobs.jobs_that_end(history)), None)
-    return None if job is None or job.start_ms is None or job.end_ms is None else job.slowdown
+    table = JobColumns.of(history)
+    return float(table.slowdown[0]) if len(table) and np.isfinite(table.run[0]) else None
 
 
 def _fourth_run_s(history: History) -> float | None:
@@ -118,7 +120,11 @@ MEASURES: dict[str, Measure] = {
     "training_min": Measure("training", "min", False, _jobs(jobs.training_min, jobs.run_ms), of_all=True),
     "training_wait_min": Measure("training, wait", "min", False, _jobs(jobs.training_min, _wait), of_all=True),
     "training_all_min": Measure(
-        "training with wait", "min", False, _jobs(jobs.training_min, lambda job: job.completion_ms or 0), of_all=True
+        "training with wait",
+        "min",
+        False,
+        _jobs(jobs.training_min, lambda job: (job.end_ms or 0) - job.arrival_ms),
+        of_all=True,
     ),
     "training_longest_min": Measure("longest training", "min", False, _jobs(jobs.longest_training_min), of_all=True),
     "training_in_5_percent": Measure(

@@ -7,7 +7,7 @@ import pytest
 from helpers.scenarios import policy, scenario, timed
 from placeopt.build import placement
 from placeopt.scheduling import named_policy
-from placeopt.simulation import History, JobHistory, simulate, summarise
+from placeopt.simulation import History, JobColumns, JobHistory, simulate, summarise
 from placeopt.systems.dynamoml.scenarios import WANTED, dynamoml_scenario
 from placeopt.systems.sc17.scenarios import pair
 from placeopt_papers import job_measures as of
@@ -105,9 +105,7 @@ def test_eq_4_of_two_jobs_of_batch_1() -> None:
     """SC'17: each takes 1.318 times as long beside the other, so the mean of solo / collocated is 1 / 1.318."""
     history = simulate(pair("1", apart=True, beside="1"), named_policy("fcfs"))
     assert of.solo_over_placed(history) == pytest.approx(1 / 1.318, abs=1e-4)
-    assert sum(job.slowdown - 1 for job in history.jobs) == pytest.approx(2 * 0.318, abs=1e-4), (
-        "our cost, eq. 4's place"
-    )
+    assert sum(JobColumns.of(history).slowdown - 1) == pytest.approx(2 * 0.318, abs=1e-4), "our cost, eq. 4's place"
 
 
 def test_inference_takes_the_gpus_that_training_gives() -> None:

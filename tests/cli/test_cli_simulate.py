@@ -46,7 +46,7 @@ def test_a_job_that_is_stopped_for_long_is_delayed(cli: Cli, tmp_path: Path, mon
 
 
 def test_json_and_the_folder_agree(cli: Cli, tmp_path: Path) -> None:
-    """Another run writes the same bytes, a resumed one none anew; who wants to play anew says so."""
+    """Another run writes the same bytes, whatever stands there: what a killed one left, or a log of something else."""
     folder = tmp_path / "new" / "runs"
     command = ("simulate", TABLE_1, "--policy", "fcfs", "--out", folder)
     facts = cli(*command, "--json").data
@@ -59,20 +59,18 @@ def test_json_and_the_folder_agree(cli: Cli, tmp_path: Path) -> None:
     log.write_bytes(before[:700])
     assert cli(*command, "--json").data[0]["last_end_s"] == 440.0
     assert log.read_bytes() == before
-    said(cli(*command, "--rule", "rate"), 3, log.name, "another scenario", "--no-resume")
-    assert log.read_bytes() == before
-    assert cli(*command, "--rule", "rate", "--no-resume").code == 0
+    assert cli(*command, "--rule", "rate").code == 0
     assert log.read_bytes() != before
 
 
 def test_a_policy_that_cannot_play_leaves_logs_as_they_are(cli: Cli, tmp_path: Path) -> None:
-    """None where there was none; what stood there otherwise, even where a new one is asked for."""
+    """None where there was none; what stood there otherwise."""
     log = tmp_path / "sc17-workloads-5.placeopt-preemptive.s0.jsonl"
     command = ("simulate", TABLE_1, "--policy", "placeopt-preemptive", "--out", tmp_path)
     said(cli(*command), 3, "changes running jobs")
     assert list(tmp_path.iterdir()) == []
     log.write_text('{"e":"older"}\n')
-    said(cli(*command, "--no-resume"), 3, "changes running jobs")
+    said(cli(*command), 3, "changes running jobs")
     assert log.read_text() == '{"e":"older"}\n'
 
 
@@ -128,11 +126,11 @@ def whole_log(tmp_path_factory: pytest.TempPathFactory) -> bytes:
 
 
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGKILL, -9)], ids=["Ctrl-C", "kill"])
-def test_stopped_from_outside_and_gone_on_with(
+def test_stopped_from_outside_and_started_anew(
     cli: Cli, tmp_path: Path, number: signal.Signals, code: int, whole_log: bytes
 ) -> None:
     """
-    Ctrl-C shows what is there and says that it is not all; a kill shows nothing; both logs lead to the same end.
+    Ctrl-C shows what is there and says that it is not all; a kill shows nothing; both logs begin as the whole one does.
 
     While it runs, no other simulation writes into its log.
     """
@@ -142,8 +140,7 @@ def test_stopped_from_outside_and_gone_on_with(
     log = tmp_path / "sc17-workloads-100.topo-aware.s0.jsonl"
     eventually(lambda: log.exists() and log.read_bytes().count(b"round") > 3, 60)
     process.send_signal(signal.SIGSTOP)
-    for how in ("--resume", "--no-resume"):
-        said(cli(*arguments, how), 3, log.name, "another simulation writes there")
+    said(cli(*arguments), 3, log.name, "another simulation writes there")
     process.send_signal(signal.SIGCONT)
     process.send_signal(number)
     printed, told = process.communicate(timeout=60)

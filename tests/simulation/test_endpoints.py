@@ -252,11 +252,10 @@ def test_gpus_serve_where_cpu_jobs_wait_and_gpus_are_idle(
     """Two replicas would take 16 cores; the choice for one is the choice for all, and for as long as few are wanted."""
     world = scenario(jobs, endpoints=(endpoint(load, 5000, cpu=CPU),))
     rules, log = policy("best-fit", replicas=ON_CPU), tmp_path / "log"
-    history = simulate(world, rules, log=log)
+    simulate(world, rules, log=log)
     came = {line["job"] for line in log_lines(log) if line["e"] == "arrival" and line["job"].startswith("e.")}
     few = {"e.gpu-instead.0"} if instead else {"e.cpu0.0", "e.cpu1.0"}
     assert came == {"e.gpu0.0", "e.gpu1.0", "e.gpu2.0"} | few
-    assert simulate(world, rules, log=log, resume=True).jobs == history.jobs
 
 
 def test_under_a_low_load_replicas_are_on_cores() -> None:

@@ -76,11 +76,10 @@ def test_a_registered_order_decides_which_job_starts() -> None:
 def test_a_registered_preemption_rule_decides_which_job_stops() -> None:
     """Users named 'urgent' stop all others, though nothing else distinguishes the jobs."""
 
-    class UrgentUsers(PreemptionRule):
-        def stoppable(self, request: Request, candidates: list[Candidate]) -> list[Candidate]:
-            return [one for one in candidates if request.job.user == "urgent" != one.job.user]
+    def others(request: Request, candidates: list[Candidate]) -> list[Candidate]:
+        return [one for one in candidates if request.job.user == "urgent" != one.job.user]
 
-    PREEMPTION_RULES.register("urgent_users", UrgentUsers)
+    PREEMPTION_RULES.register("urgent_users", PreemptionRule(others))
     jobs = [timed("a", 0, 1000, gpus=4, user="u"), timed("b", 1, 1000, gpus=4, user="urgent")]
     done = simulate(scenario(jobs), policy("best-fit", preempts="urgent_users")).jobs
     assert [(job.start_ms, job.stops) for job in done] == [(0, 1), (1, 0)]

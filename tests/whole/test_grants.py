@@ -191,7 +191,7 @@ class TestSimulation:
 
     @pytest.mark.parametrize("rounds", ["each", "whole"])
     def test_log_and_moments(self, rounds: str, tmp_path: Path) -> None:
-        """Each line says what is granted after its round; a moment what all hold then; the log can be played again."""
+        """Each line says what is granted after its round; a moment what all hold then."""
         log = tmp_path / "log.jsonl"
         how = scheduling("best-fit", rounds=rounds)
         history = simulate(self.world, how, log=log)
@@ -204,10 +204,6 @@ class TestSimulation:
         assert shares(round_at(history, 400))["a"] == [1000]
         spans = {one.job: one.spans[0].placement.assignments[0].gpus for one in history.jobs}
         assert list(spans["a"].values()) == [250]  # what the books keep is the request
-        before = log.read_bytes()
-        again = simulate(self.world, how, log=log, resume=True)
-        assert [one.end_ms for one in again.jobs] == [one.end_ms for one in history.jobs]
-        assert log.read_bytes() == before
 
     @pytest.mark.parametrize(
         "fields",
@@ -220,18 +216,14 @@ class TestSimulation:
     )
     @settings(max_examples=settings().max_examples // 3)
     @given(world=scenarios(most_jobs=40, limits=True))
-    def test_random_scenarios(self, tmp_path_factory: pytest.TempPathFactory, fields: Any, world: Scenario) -> None:
-        """Moments state the rule's shares; what the log decided is accepted by the referee when it is played again."""
-        log = tmp_path_factory.mktemp("log") / "log.jsonl"
-        how = scheduling("best-fit", **fields)
-        history = simulate(world, how, log=log)
+    def test_random_scenarios(self, fields: Any, world: Scenario) -> None:
+        """Moments state the rule's shares."""
+        history = simulate(world, scheduling("best-fit", **fields))
         assert history.finished
         for at in sorted({one.end_ms - 1 for one in history.jobs if one.end_ms is not None})[:6]:  # something runs then
             moment = round_at(history, at)
             assert wrong_shares(moment, moment.running) == []
             compile_problem(moment)
-        again = simulate(world, how, log=log, resume=True)
-        assert again.jobs == history.jobs
 
 
 def test_a_plan_carried_out_is_a_round(engine: Engine) -> None:

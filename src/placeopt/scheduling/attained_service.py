@@ -9,6 +9,8 @@ from typing import Annotated
 from pydantic import Field
 
 from placeopt.model.base import Milliseconds
+from placeopt.scheduling.occupancy import Follower, Held, Occupancy
+from placeopt.scheduling.placement_amounts import gpu_milli_of
 from placeopt.scheduling.policy import Scheduling
 from placeopt.scheduling.rules import Rule
 
@@ -47,7 +49,7 @@ def quantum_of(scheduling: Scheduling) -> int | None:
     return stops.quantum_ms if isinstance(stops, StoppingLevels) else None
 
 
-class AttainedService:
+class AttainedService(Follower[Held]):
     """
     GPU time that jobs have held so far, whether they run or not, and the level that it makes.
 
@@ -55,10 +57,11 @@ class AttainedService:
     with levels: Tiresias, Gu et al., NSDI'19, section 3.2.
     """
 
-    def __init__(self, levels_gpu_s: tuple[int, ...]) -> None:
+    def __init__(self, levels_gpu_s: tuple[int, ...], occupancy: Occupancy[Held]) -> None:
         self._levels = [level * GPU_SECOND for level in levels_gpu_s]
+        self._running = occupancy.running
         self._attained: dict[str, int] = {}
-        self._running: dict[str, tuple[int, int]] = {}  # job -> start in ms, GPU-milli
+        """Before the present start, for a job that runs."""
         self._rises_ms: list[int] = []  # a heap; those of jobs that have stopped stay in it until then
 
     @property
@@ -66,12 +69,11 @@ class AttainedService:
         """Number of levels."""
         return len(self._levels) + 1
 
-    def start(self, job: str, gpu_milli: int, now_ms: int) -> None:
-        """Count from now on what a job holds."""
-        self._running[job] = now_ms, gpu_milli
-        had = self._attained.get(job, 0)
+    def started(self, held: Held) -> None:
+        """Note when a job will rise a level."""
+        gpu_milli, had = gpu_milli_of(held.placement), self._attained.get(held.job.id, 0)
         for bound in self._levels[bisect_right(self._levels, had) :] if gpu_milli else ():
-            heapq.heappush(self._rises_ms, now_ms - (had - bound) // gpu_milli)
+            heapq.heappush(self._rises_ms, held.since_ms - (had - bound) // gpu_milli)
 
     def next_rise_ms(self, now_ms: int) -> int | None:
         """Return when a running job may next rise a level: until then all levels stay; None: at no time."""
@@ -79,15 +81,14 @@ class AttainedService:
             heapq.heappop(self._rises_ms)
         return self._rises_ms[0] if self._rises_ms else None
 
-    def stop(self, job: str, now_ms: int) -> None:
-        """Stop counting for a job."""
-        self._attained[job] = self.attained(job, now_ms)
-        del self._running[job]
+    def ended(self, held: Held, now_ms: Milliseconds) -> None:
+        """Keep what a job has attained that leaves its place."""
+        self._attained[held.job.id] = self._attained.get(held.job.id, 0) + _attained_in(held, now_ms)
 
     def attained(self, job: str, now_ms: int) -> int:
         """Return what a job has attained by now, in thousandths of a GPU x milliseconds."""
-        since, gpu_milli = self._running.get(job, (now_ms, 0))
-        return self._attained.get(job, 0) + (now_ms - since) * gpu_milli
+        held = self._running.get(job)
+        return self._attained.get(job, 0) + (0 if held is None else _attained_in(held, now_ms))
 
     def level(self, job: str, now_ms: int) -> int:
         """Return the level of a job."""
@@ -96,10 +97,14 @@ class AttainedService:
     def learn_from(self, earlier: AttainedService, now_ms: int) -> None:
         """Take over what jobs attained as another one counted it; what runs counts on from now."""
         for job in (*earlier._attained, *earlier._running):
-            self._attained[job] = earlier.attained(job, now_ms)
-            if job in self._running:
-                self._running[job] = now_ms, self._running[job][1]
+            held = self._running.get(job)
+            self._attained[job] = earlier.attained(job, now_ms) - (0 if held is None else _attained_in(held, now_ms))
 
     def forget(self, job: str) -> None:
         """Drop a job that has ended."""
         self._attained.pop(job, None)
+
+
+def _attained_in(held: Held, now_ms: Milliseconds) -> int:
+    """Return what a job has attained in its present place, in thousandths of a GPU x milliseconds."""
+    return (now_ms - held.since_ms) * gpu_milli_of(held.placement)

@@ -2,35 +2,25 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
-from placeopt.model import Job, Placement
+from placeopt.model import Assignment, Demand
+from placeopt.model.base import Milliseconds
 from placeopt.scheduling.host_rules import Throttle
+from placeopt.scheduling.occupancy import Follower, Held, Occupancy
 from placeopt.scheduling.policy import Scheduling
 from placeopt.scheduling.setting import Setting
 
 
-@dataclass(frozen=True)
-class _Use:
-    mbps: int
-    """Memory bandwidth with all of its cores, in MB/s."""
-    has_gpus: bool
-
-
-class CoreThrottle:
+class CoreThrottle(Follower[Held]):
     """
-    The use of memory bandwidth on every node, as jobs state it, and the CPU jobs that are held back there by cores.
+    The CPU jobs that are held back by their cores, by the memory bandwidth that jobs state.
 
     Where jobs with all their cores would use more than is usable, or by ``utilisation`` where a job with GPUs would
     lose that much of its pace, all CPU jobs there that use any get half of theirs; they get them back once that is over
     and the cores are free.
     """
 
-    def __init__(self, rule: Throttle, usable_mbps: dict[str, int]) -> None:
-        self._rule, self._usable = rule, usable_mbps
-        self._uses: dict[str, dict[str, _Use]] = {node: {} for node in usable_mbps}
-        self._cpu_jobs: dict[str, tuple[int, tuple[str, ...]]] = {}
-        """Running CPU jobs that use bandwidth -> thousandths of cores that a worker asks for, and nodes."""
+    def __init__(self, rule: Throttle, usable_mbps: dict[str, int], occupancy: Occupancy[Held]) -> None:
+        self._rule, self._usable, self._occupancy = rule, usable_mbps, occupancy
         self._held_back: dict[str, None] = {}
         self._changed: dict[str, None] = {}
         """Nodes where a job has started or ended since they were looked at."""
@@ -40,52 +30,65 @@ class CoreThrottle:
         """Whether a job is held back."""
         return bool(self._held_back)
 
-    def hold(self, job: Job, placement: Placement, sign: int) -> None:
-        """Account for a job that starts or, with ``sign`` -1, ends."""
-        demand = job.option(placement.option).demand
-        if not (demand.memory_bandwidth_mbps or demand.gpus):
-            return
-        there = [at for at in placement.assignments if at.node in self._uses]
-        for at in there:
-            self._changed[at.node] = None
-            if sign > 0:
-                self._uses[at.node][job.id] = _Use(demand.memory_bandwidth_mbps * len(at.workers), demand.gpus > 0)
-            else:
-                del self._uses[at.node][job.id]
-        if sign < 0:
-            self._cpu_jobs.pop(job.id, None)
-            self._held_back.pop(job.id, None)
-        elif job.kind == "cpu" and demand.memory_bandwidth_mbps:
-            self._cpu_jobs[job.id] = demand.cpu_millicores, tuple(at.node for at in there)
-            if any(at.cpu_millicores < demand.cpu_millicores * len(at.workers) for at in there):
-                self._held_back[job.id] = None
+    def started(self, held: Held) -> None:
+        demand, there = _asked(held), self._at_usable(held)
+        self._changed |= dict.fromkeys(at.node for at in there)
+        if _is_soft(held) and any(at.cpu_millicores < demand.cpu_millicores * len(at.workers) for at in there):
+            self._held_back[held.job.id] = None
+
+    def ended(self, held: Held, now_ms: Milliseconds) -> None:
+        del now_ms
+        self._changed |= dict.fromkeys(at.node for at in self._at_usable(held))
+        self._held_back.pop(held.job.id, None)
 
     def changes(self) -> dict[str, int]:
         """Return which jobs get other numbers of cores now -> thousandths of cores of each worker."""
-        changed = dict.fromkeys(job for node in self._changed for job in self._uses[node] if job in self._cpu_jobs)
+        on_node = self._occupancy.on_node
+        changed = {job: None for node in self._changed for job, held in on_node[node].items() if _is_soft(held)}
         self._changed.clear()
         cores: dict[str, int] = {}
         for job in changed | self._held_back:  # for those held back there may be room by now
-            all_cores, nodes = self._cpu_jobs[job]
-            short = any(map(self._runs_short, nodes))
+            held = self._occupancy.running[job]
+            short = any(self._runs_short(at.node) for at in self._at_usable(held))
             if short != (job in self._held_back):
+                all_cores = _asked(held).cpu_millicores
                 cores[job] = -(-all_cores // 2) if short else all_cores
         return cores
 
+    def _at_usable(self, held: Held) -> list[Assignment]:
+        """Return the part of a placement on nodes of which the usable bandwidth is known."""
+        return [at for at in held.placement.assignments if at.node in self._usable]
+
     def _runs_short(self, node: str) -> bool:
-        usable, uses = self._usable[node], self._uses[node].values()
-        used = sum(use.mbps for use in uses)
+        usable, there = self._usable[node], self._occupancy.on_node[node].values()
+        used = sum(
+            _asked(held).memory_bandwidth_mbps * len(at.workers)
+            for held in there
+            for at in held.placement.assignments
+            if at.node == node
+        )
         if used <= usable:
             return False
         if self._rule.noticed_by == "bandwidth":
             return True
-        return any(use.has_gpus for use in uses) and 100 * usable <= (100 - self._rule.drop_percent) * used
+        return any(_asked(held).gpus for held in there) and 100 * usable <= (100 - self._rule.drop_percent) * used
 
 
-def core_throttle(setting: Setting, scheduling: Scheduling) -> CoreThrottle | None:
+def _asked(held: Held) -> Demand:
+    """Return what a worker asked for, with all of its cores."""
+    return held.job.option(held.placement.option).demand
+
+
+def _is_soft(held: Held) -> bool:
+    """Return whether a job can be held back: it is a CPU job that uses memory bandwidth."""
+    return held.job.kind == "cpu" and _asked(held).memory_bandwidth_mbps > 0
+
+
+def core_throttle(setting: Setting, scheduling: Scheduling, occupancy: Occupancy[Held]) -> CoreThrottle | None:
     """Return what holds CPU jobs back by their cores; None: nothing does."""
     rule, percent = scheduling.bandwidth, setting.memory_bandwidth_percent
     if not isinstance(rule, Throttle) or rule.by != "cores" or percent is None:
         return None
     known = {node.id: setting.hardware.machine_of(node).memory_bandwidth_mbps for node in setting.hardware.nodes}
-    return CoreThrottle(rule, {name: max(1, mbps * percent // 100) for name, mbps in known.items() if mbps is not None})
+    usable = {name: max(1, mbps * percent // 100) for name, mbps in known.items() if mbps is not None}
+    return CoreThrottle(rule, usable, occupancy)

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from placeopt.errors import BadInput
 from placeopt.model import Job, Placement
 
 Line = dict[str, Any]
@@ -52,22 +50,6 @@ class Decision:
         if self.resize:
             line["resize"] = _lines_of(self.resize)
         return line
-
-
-def decision_of_line(line: Line) -> Decision:
-    """Return the decision that a log's line of a round states; raises `BadInput` if it states none."""
-    try:
-        stop = line.get("stop", [])
-        if not isinstance(stop, list) or not all(isinstance(job, str) for job in stop):
-            raise TypeError(f"stop: {stop!r}, expected ids of jobs")
-        placements = {"start": line["start"], "move": line.get("move", []), "resize": line.get("resize", [])}
-        read = {
-            name: tuple(Placement.model_validate_json(json.dumps(placed)) for placed in lines)
-            for name, lines in placements.items()
-        }
-        return Decision(stop=tuple(stop), start=read["start"], move=read["move"], resize=read["resize"])
-    except (KeyError, TypeError, ValueError) as error:
-        raise BadInput(f"log: round {line.get('n')}: no placements: {error}; start again without resuming") from None
 
 
 @dataclass(frozen=True)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Hashable, Iterable, Mapping
 from typing import Protocol
 
-from placeopt.model import Cluster, Job, Placement, Queue
+from placeopt.model import Cluster, Job, Queue
 from placeopt.scheduling.free_resources import FreeResources
+from placeopt.scheduling.occupancy import Follower, Held
 from placeopt.scheduling.placement_amounts import Amounts
 from placeopt.scheduling.policy import Scheduling
 from placeopt.scheduling.rules import DIVISIONS
@@ -14,19 +16,16 @@ from placeopt.scheduling.setting import Setting
 from placeopt.scheduling.waiting_queue import JobQueue
 
 
-class NodeDivision(Protocol):
+class NodeDivision(Follower[Held], ABC):
     """Nodes that are divided, too."""
 
-    def hold(self, job: Job, placement: Placement, sign: int) -> None:
-        """Account for a job that starts or, with ``sign`` -1, ends."""
-
+    @abstractmethod
     def fitted(self, job: Job) -> Job:
         """Return a job with as many cores as its part has of a node, where it asks for more."""
-        ...
 
+    @abstractmethod
     def homes(self, job: Job, free: FreeResources) -> Iterable[tuple[str, ...]]:
         """Return sets of nodes on which a job is placed within its own part, the first in which it finds room."""
-        ...
 
 
 class Division(Protocol):

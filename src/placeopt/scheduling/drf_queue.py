@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterator
 
-from placeopt.model import Cluster, Job, Placement
+from placeopt.model import Cluster, Job
+from placeopt.model.base import Milliseconds
+from placeopt.scheduling.occupancy import Held
 from placeopt.scheduling.placement_amounts import (
     Amounts,
     amounts_of,
@@ -85,9 +87,16 @@ class DrfQueue(JobQueue):
         self._queues[self._user_of_job.pop(job)].take(job, shape)
         self.num_jobs -= 1
 
-    def update_held(self, job: Job, placement: Placement, sign: int) -> None:
-        user = self.user(job)
+    def started(self, held: Held) -> None:
+        self._count(held, 1)
+
+    def ended(self, held: Held, now_ms: Milliseconds) -> None:
+        del now_ms
+        self._count(held, -1)
+
+    def _count(self, held: Held, sign: int) -> None:
+        user = self.user(held.job)
         gpu_milli, cpu, memory = self.held(user)
-        more = amounts_of(placement)
+        more = amounts_of(held.placement)
         self._held[user] = (gpu_milli + sign * more[0], cpu + sign * more[1], memory + sign * more[2])
         self._shares.pop(user, None)

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left
-from collections.abc import Collection, Hashable, Iterator
+from collections.abc import Hashable, Iterator
 from dataclasses import dataclass
 
 from placeopt.model import Job, Option, Placement
-from placeopt.scheduling.free_resources import FreeResources
 from placeopt.scheduling.placement_amounts import without_last_worker, workers_of
-from placeopt.scheduling.preemption_policy import Candidate, PreemptionRule, Request
+from placeopt.scheduling.preemption_policy import Candidate, PreemptionContext, PreemptionRule, Request
 
 
 @dataclass(frozen=True)
@@ -26,15 +24,15 @@ class PreemptionPolicy:
 
     ``rule`` says which jobs may be stopped. Where GPUs are overcommitted, evictions make room on idle GPUs: what may
     share one is tried before. With ``takes_workers`` elastic jobs lose workers before any job is stopped.
-    ``resources`` are changed while evictions are tried, and restored.
+    The free resources of ``context`` are changed while evictions are tried, and restored.
     """
 
-    def __init__(self, rule: PreemptionRule, resources: FreeResources, *, takes_workers: bool) -> None:
-        self._rule, self._resources, self._takes_workers = rule, resources, takes_workers
+    def __init__(self, rule: PreemptionRule, context: PreemptionContext, *, takes_workers: bool) -> None:
+        self._rule, self.context, self._takes_workers = rule, context, takes_workers
 
     def key(self, job: Job, now_ms: int) -> Hashable:
         """Return what the choice depends on in a waiting job, beside its demand."""
-        return self._rule.key(job, now_ms)
+        return self._rule.key(self.context, job, now_ms)
 
     def may_evict_for(self, key: Hashable) -> bool:
         """Return whether a job of this key might make another leave."""
@@ -42,11 +40,11 @@ class PreemptionPolicy:
 
     def may_claim(self, job: Job, option: Option) -> bool:
         """Return whether a job might make another leave in an option, whatever runs where."""
-        return self._takes_workers or self._rule.may_claim(job, option)
+        return self._takes_workers or self._rule.may_claim(self.context, job, option)
 
     def constant_until(self, now_ms: int) -> int | None:
         """Return until when the choice is the same while the same jobs run in the same placements; None: for good."""
-        return self._rule.constant_until(now_ms)
+        return self._rule.constant_until(self.context, now_ms)
 
     def choose(self, request: Request, candidates: list[Candidate]) -> list[Eviction] | None:
         """
@@ -55,7 +53,7 @@ class PreemptionPolicy:
         ``candidates``: the last submitted first. Evictions are made in the order of the rule until the job fits; then
         each that is not needed is undone, the first one first. More stops than the rule allows count as not fitting.
         """
-        job, option, free = request.job, request.option, self._resources
+        job, option, free = request.job, request.option, self.context.resources
         known: dict[str, Candidate] = {}
         evicted: dict[str, Eviction] = {}
         fits = False
@@ -84,37 +82,8 @@ class PreemptionPolicy:
         if self._takes_workers:
             for candidate in candidates:
                 yield from ((candidate, eviction) for eviction in _fewer_workers(candidate))
-        for victim in self._rule.stoppable(request, [candidate for candidate in candidates if candidate.may_stop]):
+        for victim in self._rule.victims(request, [candidate for candidate in candidates if candidate.may_stop]):
             yield victim, Eviction(victim.job.id, None)
-
-
-class RunningCandidates:
-    """The running jobs that may be evicted, kept in order: the last submitted first."""
-
-    def __init__(self) -> None:
-        self._order: list[tuple[int, int]] = []  # as the candidates; no two are equal
-        self._candidates: list[Candidate] = []
-        self._place: dict[str, tuple[int, int]] = {}
-
-    def add(self, candidate: Candidate, number: int) -> None:
-        """Add a job that starts; ``number`` orders jobs that were submitted together."""
-        place = self._place[candidate.job.id] = -candidate.job.arrival_ms, number
-        at = bisect_left(self._order, place)
-        self._order.insert(at, place)
-        self._candidates.insert(at, candidate)
-
-    def remove(self, job: str) -> None:
-        """Remove a job, if it is there."""
-        place = self._place.pop(job, None)
-        if place is not None:
-            at = bisect_left(self._order, place)
-            del self._order[at], self._candidates[at]
-
-    def without(self, jobs: Collection[str]) -> list[Candidate]:
-        """Return a list of all candidates but those of some jobs."""
-        if not jobs:
-            return [*self._candidates]
-        return [candidate for candidate in self._candidates if candidate.job.id not in jobs]
 
 
 def _fewer_workers(candidate: Candidate) -> Iterator[Eviction]:

@@ -10,8 +10,10 @@ from itertools import compress
 from placeopt.check.amounts import Limits, Resource, on_node
 from placeopt.check.directory import Directory
 from placeopt.model import Cluster, Demand, Instance, Job, NodeConditions, Option, Placement, Policy
+from placeopt.model.base import Milliseconds
 from placeopt.problem.classes import Admission, effective_labels
 from placeopt.problem.gpu_slots import taken
+from placeopt.scheduling.occupancy import Follower, Held
 
 UNLIMITED = 1 << 60
 MOST_COUNTS = 1000
@@ -41,7 +43,7 @@ class _Free(dict[Resource, int]):
         return left
 
 
-class FreeResources:
+class FreeResources(Follower[Held]):
     """
     What is free of nodes and GPUs under a policy: the amounts of the referee, kept while jobs start and end.
 
@@ -104,6 +106,13 @@ class FreeResources:
         if len(self._journal) > 4 * len(self._gpus) + 1000:  # what fell behind that far is counted again
             self._journal.clear()
             self._counts.clear()
+
+    def started(self, held: Held) -> None:
+        self.take(held.placement, held.option.demand)
+
+    def ended(self, held: Held, now_ms: Milliseconds) -> None:
+        del now_ms
+        self.take(held.placement, held.option.demand, -1)
 
     def exchange(self, before: Placement | None, after: Placement | None, demand: Demand) -> None:
         """Account for ``after`` in place of ``before``."""

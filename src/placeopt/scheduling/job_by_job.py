@@ -22,7 +22,6 @@ from placeopt.scheduling.scheduler import Stopped
 from placeopt.scheduling.setting import Setting
 from placeopt.scheduling.spread import Spread
 from placeopt.scheduling.urgency_queue import UrgencyQueue
-from placeopt.scheduling.waiting_queue import SortedQueue
 from placeopt.solving.params import SolveParams
 
 
@@ -46,7 +45,7 @@ class JobByJob(QueueState):
         self._preemption: PreemptionPolicy | None = None
         if rule.stops_jobs or takes_workers:
             context = PreemptionContext(self._restart_ms, self._service, self._queue, self._resources, self.waiting)
-            self._preemption = PreemptionPolicy(rule(context), self._resources, takes_workers=takes_workers)
+            self._preemption = PreemptionPolicy(rule, context, takes_workers=takes_workers)
         self._quantum_ms = quantum_of(scheduling)
         self._sets_cores = setting.sets_cores
         self._no_evictions: dict[Hashable, Hashable] = {}
@@ -56,14 +55,6 @@ class JobByJob(QueueState):
         self._least_milli: dict[Hashable, int] = {}
         """GPU-milli that jobs of a shape need at least."""
         queue = self._queue
-        fixed = scheduling.interval_ms is not None or setting.in_steps
-        time_counts = scheduling.strict or self._elastic_rule.resizes or self.policy.postpone.rule != "none"
-        self._may_skip = type(queue) is SortedQueue and not (fixed or time_counts)
-        """Whether rounds at a quantum are left out while nothing that decisions depend on changes."""
-        self._settled = False
-        """Whether another round now would change nothing either."""
-        self._skipping_ms: int | None = None
-        """The last round, if rounds at a quantum are left out since."""
         self._by_urgency = queue if isinstance(queue, UrgencyQueue) and scheduling.choice.rule == "urgency" else None
         self._overcommits = self.policy.share_mode == "overcommit"  # jobs may hold more than there is
 
@@ -72,7 +63,7 @@ class JobByJob(QueueState):
         """Whether a round could change anything; while no job waits, running ones may grow, or be examined."""
         monitored = self._monitor is not None and self._monitor.next_ms is not None
         held_back = self._core_throttle is not None and self._core_throttle.holds_any
-        return bool(self._queue.num_jobs or self._resizable or monitored or held_back)
+        return bool(self._queue.num_jobs or monitored or held_back or self._resizable())
 
     @property
     def looks_ahead(self) -> bool:
@@ -86,17 +77,7 @@ class JobByJob(QueueState):
         quantum = self._quantum_ms
         if quantum is None or not self._queue.num_jobs:
             return None
-        wake = now_ms - now_ms % quantum + quantum
-        if not self._settled or self._preemption is None:
-            return wake
-        self._skipping_ms = now_ms
-        until = self._preemption.constant_until(now_ms)
-        return None if until is None else max(wake, -(-until // quantum) * quantum)
-
-    def num_rounds_skipped(self, now_ms: int) -> int:
-        since, quantum = self._skipping_ms, self._quantum_ms
-        self._skipping_ms = None
-        return 0 if since is None or quantum is None else (now_ms - 1) // quantum - since // quantum
+        return now_ms - now_ms % quantum + quantum
 
     def arrive(self, job: Job) -> None:
         job = self.believes(job)
@@ -127,7 +108,7 @@ class JobByJob(QueueState):
         self._now_ms = now_ms
         self._vacate(placement.job)
         self._service.forget(placement.job)
-        self._retry_filter.ended(placement)
+        self._retry_filter.reopen(placement)
 
     def edit(self, steps: Sequence[Step], view: RoundView) -> tuple[str, ...]:
         self._now_ms = view.now_ms
@@ -147,11 +128,10 @@ class JobByJob(QueueState):
     def _recount(self) -> None:
         """Count what is free anew, since the nodes are others."""
         self._resources.use(self._engine.snapshot.cluster)
-        for placement in self._running.values():
-            self._resources.take(placement, self._option(placement).demand)
+        for held in self._running.values():
+            self._resources.started(held)
         self._retry_filter.forget()
         self._no_evictions.clear()
-        self._settled = False
 
     def adopt(self, held: Running, now_ms: int) -> None:
         """Account for a known job that runs, wherever others started it; it waits, or is new."""
@@ -164,7 +144,6 @@ class JobByJob(QueueState):
         placement = self.shares.requested(held.placement)
         self._report(add_jobs=(self._sized(placement),), adopt=(held,))
         self._occupy(placement, held.started_ms)
-        self._settled = False
 
     def requeue(self, job: Job, now_ms: int) -> None:
         """Let a job wait that was decided to run, or ran, and does not."""
@@ -203,36 +182,8 @@ class JobByJob(QueueState):
         self._requeue(disturbing, view, at_the_end=True)
         self._grow()
         decision = self._decision(view)
-        self._count_stops(decision)
-        # a service may leave, so that the queue ends without a round
-        self._settled = self._may_skip and not self._has_services and not self._placed_before
+        self._num_stops.update(decision.stop)
         return decision
-
-    def repeat(self, view: RoundView, decision: Decision) -> None:
-        self._settled = False  # the log tells of changes that the next rounds make
-        self._begin(view)
-        disturbing = self._disturbing(view)
-        for job in decision.stop:
-            self._stop(job)
-        for placement in decision.resize:
-            self._stop(placement.job)
-        self._requeue([job for job in decision.stop if job not in disturbing], view)
-        start = decision.start
-        if self._core_throttle is not None:
-            for placement in (*decision.resize, *start):
-                self._as_placed(placement)
-        if self._elastic_rule.resizes or self._core_throttle is not None:
-            sizes = tuple(self._sized(placement) for placement in start)
-            self._report(remove_jobs=tuple(placement.job for placement in start), add_jobs=sizes)
-        self._report(add_jobs=tuple(self._sized(placement) for placement in decision.resize))
-        self._put((*decision.resize, *start))
-        for placement in decision.resize:
-            self._occupy(placement)
-        for placement in start:
-            self._start(placement)
-        self._requeue([job for job in decision.stop if job in disturbing], view, at_the_end=True)
-        self._decision(view)
-        self._count_stops(decision)
 
     # -- the queue
 
@@ -244,7 +195,9 @@ class JobByJob(QueueState):
         for job, shape in self._in_order(set() if strict else self._retry_filter.closed):
             if cancel is not None and cancel.is_set() and not self._placed_before:
                 raise Stopped
-            if self._monitor is not None and self._monitor.holds_back(self._running[new] for new in self._started):
+            if self._monitor is not None and self._monitor.holds_back(
+                self._running[new].placement for new in self._started
+            ):
                 break
             placement = self._place(job, shape)
             if placement is None and with_evictions and self._preemption is not None and self._may_evict_for(shape):
@@ -342,13 +295,13 @@ class JobByJob(QueueState):
         takes_workers = self._elastic_rule.follows_load  # a job that takes workers from others starts with its fewest
         gang = self._gang(job, fewest if takes_workers else {})
         options = [option for option in gang.options if preemption.may_claim(record, option)]
-        candidates = self._candidates.without(self._placed_before) if options else []
+        candidates = self._candidates() if options else []
         for option in sorted(options, key=lambda option: -option.value):
-            request = Request(record, option, view.now_ms, view.expected_ends)
+            request = Request(record, option, view.now_ms, view.expected_ends, preemption.context)
             evictions = preemption.choose(request, candidates)
             if evictions is None:
                 continue
-            before = [self._running[eviction.job] for eviction in evictions]
+            before = [self._running[eviction.job].placement for eviction in evictions]
             done = []
             for eviction in evictions:
                 if eviction.kept is None:
@@ -366,7 +319,7 @@ class JobByJob(QueueState):
 
     def _evictions_depend_on(self, preemption: PreemptionPolicy) -> tuple[int, int | None]:
         """Return what evictions for a kind of job depend on: as long as it stays, none that were not found are."""
-        return self._num_changes, preemption.constant_until(self._now_ms)
+        return self._occupancy.num_changes, preemption.constant_until(self._now_ms)
 
     def _may_evict_for(self, shape: Hashable) -> bool:
         """Return whether a running job might be evicted for a kind of job."""

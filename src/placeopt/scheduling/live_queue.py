@@ -136,13 +136,13 @@ def _take_over(scheduler: JobByJob, before: Instance, now: Instance) -> None:
     held = {running.job: running for running in now.running}
     known = {job.id: job for job in before.jobs}
     changeable = {running.job: running.preemptible for running in before.running}
-    for job, placement in list(scheduler.running.items()):
+    for job, placement in [(job, one.placement) for job, one in scheduler.running.items()]:
         there = held.get(job)
         moved = there is None or placement != scheduler.shares.requested(there.placement)
         if job not in jobs:
             scheduler.end(placement, now.now_ms)
         elif not moved and scheduler.watches(job):
-            scheduler.confirm(submitted(jobs[job], there))  # queued again, it would not be watched any more
+            scheduler.announce(submitted(jobs[job], there))  # queued again, it would not be watched any more
         elif moved or jobs[job] != known.get(job) or there is None or changeable.get(job) != there.preemptible:
             scheduler.announce(submitted(jobs[job], there))
             scheduler.requeue(jobs[job], now.now_ms)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import dataclass
 
@@ -51,128 +50,35 @@ class Request:
     now_ms: int
     expected_ends: Mapping[str, int]
     """Of running jobs; empty unless the rule reads it."""
+    context: PreemptionContext
 
 
-class PreemptionRule(ABC):
+@dataclass(frozen=True)
+class PreemptionRule:
     """
-    Which running jobs a waiting job may stop; every rule derives from this class.
+    Which running jobs a waiting job may stop: a function, and what is known of its answers before it is asked.
 
-    ``stops_jobs``: whether it lets any job stop another. ``reads_expected_ends``: whether it reads when running jobs
-    are expected to end. ``lacks_estimate`` returns whether a job lacks the estimate that the rule reads, so that the
-    simulation warns; None: it reads none.
+    All but ``victims`` spare calls of it, or say what it reads.
     """
 
-    stops_jobs = True
-    reads_expected_ends = False
+    victims: Callable[[Request, list[Candidate]], Iterable[Candidate]]
+    """Return the running jobs that may be stopped, the first to be stopped first; given the last submitted first."""
+    stops_jobs: bool = True
+    """Whether any job may stop another."""
+    reads_expected_ends: bool = False
+    """Whether it reads when running jobs are expected to end."""
     lacks_estimate: LacksEstimate | None = None
-
-    def __init__(self, context: PreemptionContext) -> None:
-        self.context = context
-
-    def key(self, job: Job, now_ms: int) -> Hashable:
-        """
-        Return what the rule reads of a waiting job, beside its demand; jobs of equal keys are treated alike.
-
-        Parameters
-        ----------
-        job
-            A waiting job.
-        now_ms
-            Time of the simulation, in milliseconds.
-
-        Returns
-        -------
-        hashable
-            What the rule reads of the job.
-        """
-        del job, now_ms
-        return None
-
-    def constant_until(self, now_ms: int) -> int | None:
-        """
-        Return until when the rule gives the same answers as long as the same jobs run in the same placements.
-
-        Until then a job for which no evictions made room is not tried again.
-
-        Parameters
-        ----------
-        now_ms
-            Time of the simulation, in milliseconds.
-
-        Returns
-        -------
-        int or None
-            A later time, the next millisecond by default; None: for good.
-        """
-        return now_ms + 1
-
-    def may_stop_for(self, key: Hashable) -> bool:
-        """
-        Return whether a waiting job of this key might stop another.
-
-        Parameters
-        ----------
-        key
-            As `key` returns it.
-
-        Returns
-        -------
-        bool
-            Whether it might.
-        """
-        del key
-        return True
-
-    def may_claim(self, job: Job, option: Option) -> bool:
-        """
-        Return whether a waiting job might stop another in an option, whatever runs where.
-
-        Parameters
-        ----------
-        job
-            A waiting job.
-        option
-            One of its options.
-
-        Returns
-        -------
-        bool
-            Whether it might, whatever runs where.
-        """
-        del job, option
-        return True
-
-    def most_stops(self, request: Request) -> int | None:
-        """
-        Return how many jobs a waiting one may stop at once.
-
-        Parameters
-        ----------
-        request
-            The waiting job, its option and the time.
-
-        Returns
-        -------
-        int or None
-            The largest number; None, the default: any.
-        """
-        del request
-        return None
-
-    @abstractmethod
-    def stoppable(self, request: Request, candidates: list[Candidate]) -> Iterable[Candidate]:
-        """
-        Return the running jobs that may be stopped for a waiting one.
-
-        Parameters
-        ----------
-        request
-            The waiting job, its option and the time.
-        candidates
-            Running jobs, the last submitted first.
-
-        Returns
-        -------
-        iterable of Candidate
-            Those that may be stopped, the first to be stopped first.
-        """
+    """Return whether a job lacks the estimate that is read, so that the simulation warns; None: none is read."""
+    key: Callable[[PreemptionContext, Job, int], Hashable] = lambda *_: None
+    """Return what it reads of a waiting job at a time, beside its demand; jobs of equal keys are treated alike."""
+    constant_until: Callable[[PreemptionContext, int], int | None] = lambda _, now_ms: now_ms + 1
+    """
+    Return the time, later than a given one, until which the answers stay as long as the same jobs run in the same
+    placements; None: for good. Until then a job for which no evictions made room is not tried again.
+    """
+    may_stop_for: Callable[[Hashable], bool] = lambda _: True
+    """Return whether a waiting job of a key might stop another."""
+    may_claim: Callable[[PreemptionContext, Job, Option], bool] = lambda *_: True
+    """Return whether a waiting job might stop another in an option, whatever runs where."""
+    most_stops: Callable[[Request], int | None] = lambda _: None
+    """Return how many jobs a waiting one may stop at once; None: any number."""

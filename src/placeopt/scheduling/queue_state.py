@@ -13,20 +13,17 @@ from placeopt.scheduling.core_throttle import core_throttle
 from placeopt.scheduling.decision import Decision, RoundView
 from placeopt.scheduling.division import division_of
 from placeopt.scheduling.elastic import ElasticJob, grow_jobs, with_workers
-from placeopt.scheduling.evictions import RunningCandidates
 from placeopt.scheduling.free_resources import FreeResources
-from placeopt.scheduling.placement_amounts import gpu_milli_of, with_cores, with_cores_each, workers_of
+from placeopt.scheduling.occupancy import Follower, Held, Occupancy
+from placeopt.scheduling.placement_amounts import with_cores, with_cores_each, workers_of
 from placeopt.scheduling.policy import Scheduling
 from placeopt.scheduling.preemption_policy import Candidate
 from placeopt.scheduling.queue_orders import QueueContext, queue_order
 from placeopt.scheduling.retry_filter import RetryFilter
 from placeopt.scheduling.rules import ELASTIC_RULES, WATCHES
 from placeopt.scheduling.scheduler import Scheduler
-from placeopt.scheduling.setting import ArrivingJob, Setting
+from placeopt.scheduling.setting import Setting
 from placeopt.scheduling.spread import divisible
-
-MIX_METHODS = frozenset({"stranding", "prices", "fgd"})
-"""Methods that read the mix of jobs as it was some time before, so that a log with changes cannot be repeated."""
 
 
 class QueueState(Scheduler):
@@ -44,13 +41,10 @@ class QueueState(Scheduler):
         if self._division is not None:
             policy = policy.model_copy(update={"queues": self._division.queues})
         super().__init__(engine, setting, scheduling, policy)
-        if scheduling.changes_jobs and scheduling.method in MIX_METHODS:
-            raise BadInput(
-                f"policy {scheduling.name!r}: method {scheduling.method!r} goes by the mix of jobs, so changes of "
-                "running jobs could not be repeated from a log; take 'best-fit', 'fcfs', 'obp' or another"
-            )
         self._now_ms = setting.beginning.now_ms
-        self._service = AttainedService(levels_of(scheduling))
+        self._occupancy = Occupancy[Held]()
+        self._running: Mapping[str, Held] = self._occupancy.running
+        self._service = AttainedService(levels_of(scheduling), self._occupancy)
         context = QueueContext(
             setting=setting,
             scheduling=scheduling,
@@ -65,29 +59,35 @@ class QueueState(Scheduler):
         self._engine_jobs: dict[str, Job] = {}
         """The same as the engine gets them, but for the number of workers."""
         self._shape_of: dict[str, Hashable] = {}
-        self._running: dict[str, Placement] = {}
         self._placed_before: dict[str, Placement | None] = {}
         """Jobs that this round has touched -> where they were when it began."""
         self._started: set[str] = set()
         """Jobs that start in this round."""
         watch = scheduling.watch
-        self._monitor = None if watch is None else WATCHES[watch](watch)
+        self._monitor = None if watch is None else WATCHES[watch](watch, self._occupancy)
         self._resources = FreeResources(setting.cluster, policy)
         by_amounts = not self._elastic_rule.resizes and watch is None
         self._retry_filter = RetryFilter(self._resources, policy, by_amounts=by_amounts)
-        self._resizable: dict[str, None] = {}
-        """Running jobs that lack workers, or may have more, in order of start."""
         self._in_parts = setting.in_parts and self._elastic_rule.assembles
         self._held_for = ""
         """The job for which room is held, as long as it waits; empty: none."""
-        self._core_throttle = core_throttle(setting, scheduling)
+        self._core_throttle = core_throttle(setting, scheduling, self._occupancy)
         self._restart_ms = setting.restart_ms
         self._num_stops: Counter[str] = Counter()
         self.num_overtaken = 0
         """How many jobs the order of the queue has let later ones start before, in the last round."""
-        self._candidates = RunningCandidates()
-        self._num_changes = 0
-        """Number of changes of ``_running``."""
+        followers: tuple[Follower[Held] | None, ...] = (
+            self._queue,
+            self._service,
+            self._resources,
+            self._retry_filter,
+            self._divided_nodes,
+            self._core_throttle,
+            self._monitor,
+        )
+        for follower in followers:
+            if follower is not None:
+                self._occupancy.follow(follower)
         self._fixed = {held.job for held in setting.beginning.running if not held.preemptible}
         for held in setting.beginning.running:
             self._jobs[held.job] = self._arrivals[held.job].job
@@ -99,8 +99,8 @@ class QueueState(Scheduler):
         return self._queue.num_jobs
 
     @property
-    def running(self) -> Mapping[str, Placement]:
-        """Jobs that run -> where, with the shares that they request."""
+    def running(self) -> Mapping[str, Held]:
+        """Jobs that run."""
         return self._running
 
     def waits(self, job: str) -> bool:
@@ -162,7 +162,7 @@ class QueueState(Scheduler):
         stop: list[str] = []
         resize: list[Placement] = []
         for job, before in self._placed_before.items():
-            now = self._running.get(job)
+            now = self._placement(job)
             if now is None or before is None or job in self._started:
                 stop += [] if before is None else [job]
                 start += [] if now is None else [now]
@@ -170,11 +170,16 @@ class QueueState(Scheduler):
                 resize.append(now)
         if self._monitor is not None:
             for placement in start:
-                self._monitor.start(placement, set(self._placed_before), view.now_ms, view.slowdown)
+                self._monitor.newcomer(placement, set(self._placed_before), view.now_ms, view.slowdown)
         return Decision(start=tuple(start), stop=tuple(stop), resize=tuple(resize))
 
     def _touch(self, job: str) -> None:
-        self._placed_before.setdefault(job, self._running.get(job))
+        self._placed_before.setdefault(job, self._placement(job))
+
+    def _placement(self, job: str) -> Placement | None:
+        """Return where a job runs; None: it does not."""
+        held = self._running.get(job)
+        return None if held is None else held.placement
 
     # -- changes
 
@@ -194,24 +199,31 @@ class QueueState(Scheduler):
     def _resize(self, placement: Placement) -> bool:
         """Give a running job another number of workers; return False, with nothing changed, if the referee refuses."""
         job = placement.job
-        before = self._running[job]
+        before = self._running[job].placement
         self._touch(job)
         self._report(release=(job,), add_jobs=(self._sized(placement),))
         self._vacate(job)
         try:
-            self._put((placement,))
+            self._put(placement)
         except BadInput:
             self._report(remove_jobs=(job,), add_jobs=(self._sized(before),))
-            self._put((before,))
+            self._put(before)
             placement = before
         self._occupy(placement)
         return placement is not before
 
-    def _may_grow(self, placement: Placement, option: Option) -> bool:
-        """Return whether a running job lacks pods, or may have other numbers of workers."""
-        if self._elastic_rule.assembles:
-            return workers_of(placement) < self._arrivals[placement.job].asked(option)
-        return self._elastic_rule.follows_load and option.workers_min is not None
+    def _resizable(self) -> list[Held]:
+        """Return the running jobs that lack pods, or may have other numbers of workers, in order of arrival."""
+        rule = self._elastic_rule
+        if rule.assembles:
+            found = [one for one in self._running.values() if workers_of(one.placement) < self._asked(one)]
+        else:
+            found = [one for one in self._running.values() if rule.follows_load and one.option.workers_min is not None]
+        return sorted(found, key=lambda one: (one.job.arrival_ms, self._number[one.job.id]))
+
+    def _asked(self, held: Held) -> int:
+        """Return the number of workers that a running job asks for."""
+        return self._arrivals[held.job.id].asked(held.option)
 
     def _grow(self) -> None:
         """Give jobs the pods that they lack, or elastic ones the workers that no waiting job needs."""
@@ -219,13 +231,12 @@ class QueueState(Scheduler):
         if not rule.resizes or (rule.follows_load and self._queue.num_jobs):
             return
         growing = []
-        for job in sorted(self._resizable, key=self._by_arrival):
-            record, placement = self._jobs[job], self._running[job]
-            option = self._option(placement)
+        for held in self._resizable():
+            job = held.job.id
             if rule.assembles:
-                growing.append(ElasticJob(record, placement, option, self._arrivals[job].asked(option)))
+                growing.append(ElasticJob(held.job, held.placement, held.option, self._asked(held)))
             elif self._may_change(job) and (job not in self._placed_before or job in self._started):
-                growing.append(ElasticJob(record, placement, option, option.workers))
+                growing.append(ElasticJob(held.job, held.placement, held.option, held.option.workers))
         for larger in grow_jobs(self._resources, growing, spread=rule.assembles):
             self._resize(larger)
 
@@ -233,7 +244,7 @@ class QueueState(Scheduler):
         """Hold CPU jobs back by their cores where memory bandwidth runs short; return whether that left any cores."""
         left = False
         for job, millicores in self._core_throttle.changes().items() if self._core_throttle is not None else ():
-            before = self._running[job]
+            before = self._running[job].placement
             after = with_cores_each(before, millicores)
             more = {
                 now.node: now.cpu_millicores - was.cpu_millicores
@@ -246,10 +257,10 @@ class QueueState(Scheduler):
             self._vacate(job)
             self._as_placed(after)
             self._report(add_jobs=(self._sized(after),))
-            self._put((after,))
+            self._put(after)
             self._occupy(after)
             if any(millicores < 0 for millicores in more.values()):
-                self._retry_filter.ended(after)
+                self._retry_filter.reopen(after)
                 left = True
         return left
 
@@ -265,67 +276,27 @@ class QueueState(Scheduler):
         self._report(release=(job,) * runs, add_jobs=(self._sized(placement),))
         if runs:
             self._vacate(job)
-        self._put((placement,))
+        self._put(placement)
         self._occupy(placement)
 
     def _occupy(self, placement: Placement, since_ms: int | None = None) -> None:
         """Account for a job that holds its place; ``since_ms``: from when on, None: now."""
         job, option = placement.job, self._option(placement)
-        self._running[job] = placement
-        self._num_changes += 1
-        self._add_candidate(job)
-        self._queue.update_held(self._jobs[job], placement, 1)
-        self._service.start(job, gpu_milli_of(placement), self._now_ms if since_ms is None else since_ms)
-        self._resources.take(placement, option.demand)
-        if self._divided_nodes is not None:
-            self._divided_nodes.hold(self._jobs[job], placement, 1)
-        if self._core_throttle is not None:
-            self._core_throttle.hold(self._jobs[job], placement, 1)
-        if self._may_grow(placement, option):
-            self._resizable[job] = None
-        if self._monitor is not None:
-            self._monitor.occupy(placement)
+        since_ms = self._now_ms if since_ms is None else since_ms
+        self._occupancy.start(Held(self._jobs[job], placement, option, since_ms))
 
     def _vacate(self, job: str) -> None:
-        placement = self._running.pop(job)
-        self._num_changes += 1
-        self._candidates.remove(job)
-        self._queue.update_held(self._jobs[job], placement, -1)
-        self._service.stop(job, self._now_ms)
-        self._resources.take(placement, self._option(placement).demand, -1)
-        if self._divided_nodes is not None:
-            self._divided_nodes.hold(self._jobs[job], placement, -1)
-        if self._core_throttle is not None:
-            self._core_throttle.hold(self._jobs[job], placement, -1)
-        self._retry_filter.freed(placement)
-        self._resizable.pop(job, None)
-        if self._monitor is not None:
-            self._monitor.vacate(placement)
+        self._occupancy.end(job, self._now_ms)
 
     def watches(self, job: str) -> bool:
         """Return whether a job is a newcomer that is going to be examined."""
         return self._monitor is not None and self._monitor.watches(job)
 
-    def confirm(self, arriving: ArrivingJob) -> None:
-        """Learn that a job runs as it was decided, and whether it may change from now on."""
-        self.announce(arriving)
-        self._candidates.remove(arriving.job.id)
-        self._add_candidate(arriving.job.id)
-
-    def _add_candidate(self, job: str) -> None:
-        """Let a running job be evicted from now on, if it may change."""
-        if self._scheduling.changes_jobs and self._may_change(job):
-            placement = self._running[job]
-            candidate = Candidate(self._jobs[job], placement, self._option(placement), self._may_stop(placement))
-            self._candidates.add(candidate, self._number[job])
-
-    def _count_stops(self, decision: Decision) -> None:
-        """Count the stops of a round."""
-        for job in decision.stop:
-            self._num_stops[job] += 1
-            if job in self._running:  # it restarted at once
-                self._candidates.remove(job)
-                self._add_candidate(job)
+    def _candidates(self) -> list[Candidate]:
+        """Return the running jobs that may be evicted, the last submitted first; none that this round has touched."""
+        may = [one for job, one in self._running.items() if job not in self._placed_before and self._may_change(job)]
+        may.sort(key=lambda one: (-one.job.arrival_ms, self._number[one.job.id]))
+        return [Candidate(one.job, one.placement, one.option, self._may_stop(one.placement)) for one in may]
 
     def _may_stop(self, placement: Placement) -> bool:
         """Return whether one more restart keeps the restarts within the allowed part of the job's run time."""
@@ -353,9 +324,6 @@ class QueueState(Scheduler):
 
     def _may_change(self, job: str) -> bool:
         return self._arrivals[job].may_change and job not in self._fixed
-
-    def _by_arrival(self, job: str) -> tuple[int, int]:
-        return self._jobs[job].arrival_ms, self._number[job]
 
     def _gang(self, job: str, sizes: Mapping[str, int] | None = None) -> Job:
         """Return a job as the engine gets it while it waits; ``sizes``: other numbers of workers, by option."""

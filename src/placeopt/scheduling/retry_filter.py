@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable
 
 from placeopt.model import Job, Option, Placement, Policy
+from placeopt.model.base import Milliseconds
 from placeopt.scheduling.free_resources import FreeResources
+from placeopt.scheduling.occupancy import Follower, Held
 
 
-class RetryFilter:
+class RetryFilter(Follower[Held]):
     """
     Kinds of jobs that did not fit, until a node of an ended placement can take one of their workers.
 
@@ -34,9 +36,10 @@ class RetryFilter:
         """Note what jobs of a kind request."""
         self._jobs.setdefault(kind, job)
 
-    def freed(self, placement: Placement) -> None:
-        """Note that a placement has left its nodes, for good or within a round."""
-        self._freed.extend([assignment.node for assignment in placement.assignments])
+    def ended(self, held: Held, now_ms: Milliseconds) -> None:
+        """Note that a job has left its nodes, for good or within a round."""
+        del now_ms
+        self._freed.extend([assignment.node for assignment in held.placement.assignments])
 
     def cannot_fit(self, kind: Hashable) -> bool:
         """Return whether a kind did not fit, nor fits on the nodes where something was freed since."""
@@ -53,7 +56,7 @@ class RetryFilter:
         if self._failures_last:
             self._failed_at[kind] = len(self._freed)
 
-    def ended(self, placement: Placement) -> None:
+    def reopen(self, placement: Placement) -> None:
         """Reopen the kinds that may fit on the nodes of a placement that has ended."""
         if self.closed:
             self._open(tuple(assignment.node for assignment in placement.assignments))

@@ -16,6 +16,7 @@ from placeopt.scheduling.systems import load_systems
 if TYPE_CHECKING:
     from placeopt.scheduling.division import Division
     from placeopt.scheduling.elastic import ElasticRule
+    from placeopt.scheduling.occupancy import Held, Occupancy
     from placeopt.scheduling.policy import Scheduling
     from placeopt.scheduling.preemption_policy import PreemptionRule
     from placeopt.scheduling.queue_orders import QueueOrder
@@ -145,10 +146,10 @@ class RuleRegistry(Generic[R]):
 
 ROOM = "placeopt.scheduling"
 QUEUE_ORDERS: RuleRegistry[QueueOrder] = RuleRegistry("order", f"{ROOM}.queue_orders")
-PREEMPTION_RULES: RuleRegistry[type[PreemptionRule]] = RuleRegistry("preempts", f"{ROOM}.preemption_rules")
+PREEMPTION_RULES: RuleRegistry[PreemptionRule] = RuleRegistry("preempts", f"{ROOM}.preemption_rules")
 DIVISIONS: RuleRegistry[Callable[[Setting, Any], Division]] = RuleRegistry("divides", f"{ROOM}.division")
 ELASTIC_RULES: RuleRegistry[ElasticRule] = RuleRegistry("elastic", f"{ROOM}.elastic")
-WATCHES: RuleRegistry[Callable[[Any], Monitor]] = RuleRegistry("watch", f"{ROOM}.watching")
+WATCHES: RuleRegistry[Callable[[Any, Occupancy[Held]], Monitor]] = RuleRegistry("watch", f"{ROOM}.watching")
 OPTION_CHOICES: RuleRegistry[OptionChoice | None] = RuleRegistry("choice", f"{ROOM}.resource_estimator")
 CORES: RuleRegistry[Callable[[Setting], CoreFinder] | None] = RuleRegistry("cores", f"{ROOM}.resource_estimator")
 BANDWIDTH: RuleRegistry[None] = RuleRegistry("bandwidth", f"{ROOM}.host_rules")

@@ -58,7 +58,6 @@ class Scheduler(ABC):
         self._arrivals: dict[str, ArrivingJob] = {}
         self._number: dict[str, int] = {}
         """Jobs in the order in which they became known."""
-        self._has_services = False
         self.shares = Shares(policy.share_mode)
         for job in setting.known:
             self.announce(job)
@@ -97,7 +96,6 @@ class Scheduler(ABC):
         job = arriving.job
         self._arrivals[job.id] = arriving
         self._number.setdefault(job.id, len(self._number))
-        self._has_services |= arriving.service
         self.shares.learn(job)
 
     @property
@@ -123,11 +121,6 @@ class Scheduler(ABC):
         """Return when the next round is held even if no job arrives or ends; None: at no time."""
         del now_ms
         return None
-
-    def num_rounds_skipped(self, now_ms: int) -> int:
-        """Return how many rounds before that of ``now_ms`` were left out, since they could not change anything."""
-        del now_ms
-        return 0
 
     @property
     def looks_ahead(self) -> bool:
@@ -163,34 +156,20 @@ class Scheduler(ABC):
     def decide(self, view: RoundView, params: SolveParams, cancel: threading.Event | None) -> Decision:
         """Decide what changes now; raises `Stopped` if ``cancel`` is set meanwhile: nothing has changed then."""
 
-    @abstractmethod
-    def repeat(self, view: RoundView, decision: Decision) -> None:
-        """Carry out an earlier decision again; the referee checks it again."""
-
-    def _put(self, placements: tuple[Placement, ...]) -> None:
-        """Start waiting jobs in ``placements``; raises ``BadInput`` if the referee refuses."""
-        if not placements:
-            return
-        beside = self._engine.snapshot.running
-        plan = self._plan(
-            None,
-            asked=tuple(placement.job for placement in placements),
-            placements=self.shares.granted(placements, beside),
-        )
-        self._commit_plan(plan, placements)
-
-    def _plan(self, digest: str | None, **fields: Any) -> Plan:
-        """Return a plan of the present round with some placements, whose value does not matter."""
+    def _put(self, placement: Placement) -> None:
+        """Start a waiting job in a placement; raises ``BadInput`` if the referee refuses."""
         engine, policy = self._engine, self.policy
-        return Plan(
-            instance=InstanceRef(name=engine.snapshot.name, digest=digest, revision=engine.revision),
+        plan = Plan(
+            instance=InstanceRef(name=engine.snapshot.name, digest=None, revision=engine.revision),
             policy=PolicyRef(name=policy.name, digest=policy.digest, values=policy),
             status="feasible",
             limit="none",
             levels=(Level(name="value", sense="max", objective=0, bound=None),),
             gap=None,
-            **fields,
+            asked=(placement.job,),
+            placements=self.shares.granted((placement,), engine.snapshot.running),
         )
+        self._commit_plan(plan, (placement,))
 
     def _commit_plan(self, plan: Plan, started: Iterable[Placement]) -> None:
         """Commit a plan; of the jobs that start, those may change later that may."""

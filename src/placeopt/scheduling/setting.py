@@ -65,8 +65,6 @@ class Setting:
     """Whether a stopped job keeps the work that it has done."""
     prorates: bool = True
     """Whether a job goes on at the pace of its place and neighbours of the moment, so that changes of it can pay."""
-    in_steps: bool = False
-    """Whether time goes in steps."""
     in_parts: bool = False
     """Whether a part of a gang may hold its place and wait; a plan of a round states gangs whole."""
     serves: bool = False

@@ -8,7 +8,9 @@ from typing import Annotated
 
 from pydantic import Field
 
-from placeopt.model import Cluster, Job, Option, Placement
+from placeopt.model import Cluster, Job, Option
+from placeopt.model.base import Milliseconds
+from placeopt.scheduling.occupancy import Held
 from placeopt.scheduling.placement_amounts import (
     gpu_milli_of,
     largest_share,
@@ -93,7 +95,7 @@ class UrgencyQueue(JobQueue):
         self._is_service = is_service
         self._goals = goals
         self._waiting: dict[str, WaitingJob] = {}
-        self._running: dict[str, tuple[int, int]] = {}  # job -> expected end in ms, GPU-milli
+        self._ends: dict[str, tuple[int, int]] = {}  # running job -> expected end in ms, GPU-milli
         self._seen: set[str] = set()
         self._arrived_ms = (0, 0)  # first and last arrival
         self._run_sum_ms = 0
@@ -126,13 +128,16 @@ class UrgencyQueue(JobQueue):
         del self._waiting[job]
         self.num_jobs -= 1
 
-    def update_held(self, job: Job, placement: Placement, sign: int) -> None:
-        """Note when a job is expected to end; with ``sign`` -1, that it does not run any more."""
-        if sign < 0:
-            self._running.pop(job.id, None)
-        elif not self._is_service(job.id):
+    def started(self, held: Held) -> None:
+        """Note when a job is expected to end."""
+        job, placement = held.job, held.placement
+        if not self._is_service(job.id):
             option = job.option(placement.option)
-            self._running[job.id] = self._now_ms + (option.run_time_ms or 0), gpu_milli_of(placement)
+            self._ends[job.id] = self._now_ms + (option.run_time_ms or 0), gpu_milli_of(placement)
+
+    def ended(self, held: Held, now_ms: Milliseconds) -> None:
+        del now_ms
+        self._ends.pop(held.job.id, None)
 
     def in_order(self, skipped: set[Hashable], now_ms: int) -> Iterator[tuple[str, Hashable]]:
         """Yield jobs and shapes, by the urgencies when the round begins."""
@@ -176,7 +181,7 @@ class UrgencyQueue(JobQueue):
         if self._now_ms - last < (last - first) * max(QUIET_GAPS / max(1, len(self._seen) - 1), 1 / QUIET_PART):
             return float("inf")
         work = sum(entry.work_ms for entry in self._waiting.values() if not entry.is_service)
-        work += sum(max(0, end - self._now_ms) * milli // 1000 for end, milli in self._running.values())
+        work += sum(max(0, end - self._now_ms) * milli // 1000 for end, milli in self._ends.values())
         return work / self._num_gpus
 
     def _urgency(self, entry: WaitingJob) -> float:

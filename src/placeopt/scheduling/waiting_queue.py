@@ -8,7 +8,8 @@ from bisect import insort
 from collections.abc import Callable, Hashable, Iterator
 
 from placeopt.heuristics.job_orders import due_ms, latency_of
-from placeopt.model import Job, Placement
+from placeopt.model import Job
+from placeopt.scheduling.occupancy import Follower, Held
 
 Key = tuple[int, ...]
 
@@ -56,7 +57,7 @@ def by_aged_priority(aging_ms: int | None) -> Callable[[Job], Key]:
     return lambda job: (job.arrival_ms - job.priority * aging_ms, job.arrival_ms)
 
 
-class JobQueue(ABC):
+class JobQueue(Follower[Held], ABC):
     """Waiting jobs, by shape: jobs of one shape request the same. ``num_jobs`` of them wait."""
 
     num_jobs: int
@@ -77,10 +78,6 @@ class JobQueue(ABC):
     @abstractmethod
     def take(self, job: str, shape: Hashable) -> None:
         """Remove a job."""
-
-    def update_held(self, job: Job, placement: Placement, sign: int) -> None:
-        """Account for what a job holds from now on or, with ``sign`` -1, no longer; by default the order ignores it."""
-        del job, placement, sign
 
 
 class SortedQueue(JobQueue):

@@ -7,9 +7,8 @@ from collections.abc import Iterable, Sequence
 
 from placeopt.edits import Step
 from placeopt.live_cluster.engine import Engine
-from placeopt.model import Assignment, Job, Placement, Plan
+from placeopt.model import Assignment, Job, Placement
 from placeopt.scheduling.decision import Decision, RoundView
-from placeopt.scheduling.decision_plan import plan_of_decision
 from placeopt.scheduling.placement_amounts import workers_of
 from placeopt.scheduling.policy import Scheduling
 from placeopt.scheduling.queue_usage import QueueUsage
@@ -95,7 +94,8 @@ class WholeRounds(Scheduler):
             move=tuple(placement for placement in plan.placements if placement.job in moved - resized),
             resize=tuple(placement for placement in plan.placements if placement.job in resized),
         ).with_placements(self.shares.requested)
-        self._commit(plan, decision, view)
+        self._commit_plan(plan, decision.start)
+        self._note(decision, view)
         return decision
 
     def _prepare(self) -> None:
@@ -103,23 +103,6 @@ class WholeRounds(Scheduler):
         if self._usage is not None:
             self._engine.edit((self._usage.step_at(self._engine.snapshot),))
         self._hold_room()
-
-    def repeat(self, view: RoundView, decision: Decision) -> None:
-        self.catch_up(view.now_ms)
-        if self._usage is not None:
-            self._usage.step_at(self._engine.snapshot)
-        if decision.changes:
-            plan = plan_of_decision(
-                decision, self._engine.snapshot, self.shares, lambda _: ("outvoted", "as the log has it")
-            )
-            self._commit(plan, decision, view)
-        elif decision.start:
-            self._put(decision.start)
-            self._note(decision, view)
-
-    def _commit(self, plan: Plan, decision: Decision, view: RoundView) -> None:
-        self._commit_plan(plan, decision.start)
-        self._note(decision, view)
 
     def _may_change(self, job: str) -> bool:
         """Return whether a job may change: where work is lost, once, or two jobs could stop each other forever."""

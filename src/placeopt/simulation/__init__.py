@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from placeopt.simulation.history import Rounds as Rounds
     from placeopt.simulation.history import longest_queue_ms as longest_queue_ms
     from placeopt.simulation.history import round_at as round_at
+    from placeopt.simulation.job_columns import JobColumns as JobColumns
     from placeopt.simulation.job_warnings import MissingEstimates as MissingEstimates
     from placeopt.simulation.job_warnings import NeverEnds as NeverEnds
     from placeopt.simulation.job_warnings import check_utilisation as check_utilisation

@@ -80,25 +80,10 @@ class JobHistory:
         """
         return sum(span.end_ms - span.start_ms for span in self.spans if span.end_ms is not None)
 
-    @property
-    def completion_ms(self) -> int | None:
-        """Time from its arrival to its end; None: it has not ended."""
-        return None if self.end_ms is None else self.end_ms - self.arrival_ms
-
-    @property
-    def slowdown(self) -> float:
-        """Time in its placements so far / run time alone and well placed; services have no run time."""
-        return self.placed_ms / max(1, self.alone_ms)
-
-    @property
-    def slowdown_with_wait(self) -> float | None:
-        """Time from its arrival to its end / run time alone and well placed; None: it has not ended."""
-        return None if self.completion_ms is None else self.completion_ms / max(1, self.alone_ms)
-
 
 @dataclass(frozen=True)
 class Rounds:
-    """Number of rounds, and the time in seconds of decisions that were not read from a log."""
+    """Number of rounds, and the time in seconds of their decisions."""
 
     held: int = 0
     cut: int = 0

@@ -7,8 +7,9 @@ from typing import Protocol
 
 from placeopt.model import Job, Placement
 from placeopt.scheduling.placement_amounts import gpu_milli_of, requested_amounts, workers_of
+from placeopt.simulation.held_resources import HeldResources
 from placeopt.simulation.history import JobHistory, Span
-from placeopt.simulation.performance_model import HeldResources, PerformanceModel
+from placeopt.simulation.performance_model import PerformanceModel
 from placeopt.simulation.records.scenario import Arrival, Physics
 
 NANO = 10**6

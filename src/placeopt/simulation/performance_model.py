@@ -2,73 +2,47 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
 from fractions import Fraction
 
 from placeopt.model import Job, Placement
-from placeopt.model.base import Thousandths
 from placeopt.problem import Placement as Indexed
-from placeopt.problem.grants import Bounds, grants
+from placeopt.problem.grants import grants
 from placeopt.scheduling.host_rules import Throttle
+from placeopt.scheduling.occupancy import Occupancy
 from placeopt.scheduling.placement_amounts import Shares, amounts_of, gpus_of, workers_of
 from placeopt.scheduling.spread import Spread
+from placeopt.simulation.held_resources import HeldResources
 from placeopt.simulation.memory_bandwidth import MemoryBandwidthUse
 from placeopt.simulation.records.scenario import Scenario
 from placeopt.terms.costs.slowdown_curves import excess_table
 
 DOMAIN_KINDS = ("gpu", "switch", "socket", "node")
-Domains = tuple[frozenset[int], ...]
-"""GPUs, switches, sockets and nodes that a job uses, by number: the closest kind first."""
-
-
-@dataclass(frozen=True)
-class HeldResources:
-    """What a running job holds, by numbers of the cluster's hardware."""
-
-    job: str
-    profile: str | None
-    placement: Indexed
-    utilisation_percent: int
-    """Expected of each of its GPUs."""
-    domains: Domains
-    apart_thousandths: Thousandths
-    """Excess run time by the path between its GPUs."""
-    cores_thousandths: int = 0
-    """Excess run time by too few CPU cores."""
-    mbps: Mapping[int, int] = field(default_factory=dict)
-    """Memory bandwidth that it would use, by node; empty where bandwidth slows no job."""
-    throttled: bool = False
-    """Whether a policy that throttles bandwidth throttles this job."""
-    bounds: Bounds = (1000, 1000)
-    """Request and limit of each of its GPUs."""
-    most_percent: int = 0
-    """What it can use of each of its GPUs: its utilisation, at most its share."""
 
 
 class PerformanceModel:
     """
-    The hardware, which job holds which part of it, and how much each job is slowed there.
+    How much each job is slowed by what it holds and by what others hold.
 
-    Independent of the engine's state, since decisions are judged by it. ``throttle``: how jobs of kind ``cpu`` are held
-    back where memory bandwidth runs short; None: they are not. ``shares``: what jobs may hold under a policy that
-    grants more than their requests; None: shares slow no job. ``in_parts``: whether a part of a gang may be placed.
+    ``occupancy``: What has happened, which is independent of the engine's state, since decisions are judged by it.
+    ``throttle``: how jobs of kind ``cpu`` are held back where memory bandwidth runs short; None: they are not.
+    ``shares``: what jobs may hold under a policy that grants more than their requests; None: shares slow no job.
+    ``in_parts``: whether a part of a gang may be placed.
     """
 
     def __init__(
         self,
         scenario: Scenario,
+        occupancy: Occupancy[HeldResources],
         *,
         throttle: Throttle | None = None,
         shares: Shares | None = None,
         in_parts: bool = False,
     ) -> None:
-        self._physics = scenario.physics
-        self._jobs = {arrival.job.id: arrival.job for arrival in scenario.arrivals}
-        usual = self._physics.spread_slowdown_thousandths
-        self._spread = Spread(scenario.hardware, self._jobs.values(), usual, in_parts=in_parts)
-        problem = self._problem = self._spread.problem
-        self._node_number = self._spread.node_numbers
+        self._physics, self._occupancy = scenario.physics, occupancy
+        self._arrivals = {arrival.job.id: arrival for arrival in scenario.arrivals}
+        usual, jobs = self._physics.spread_slowdown_thousandths, (arrival.job for arrival in scenario.arrivals)
+        self._spread = Spread(scenario.hardware, jobs, usual, in_parts=in_parts)
+        problem = self._spread.problem
         self._kinds = [
             list(range(problem.num_gpus)),
             problem.gpu_switch.tolist(),
@@ -83,31 +57,27 @@ class PerformanceModel:
         self._curves = {curve.profile: curve for curve in scenario.core_curves}
         self._bandwidth: MemoryBandwidthUse | None = None
         if self._physics.memory_bandwidth_percent is not None:
-            self._bandwidth = MemoryBandwidthUse(_usable_mbps(scenario), throttle=throttle)
-        self._on_node: list[dict[str, HeldResources]] = [{} for _ in range(problem.num_nodes)]
-        self._percent = [0] * problem.num_gpus
-        self._most_percent = [0] * problem.num_gpus
-        self._number = [0] * problem.num_gpus
+            self._bandwidth = MemoryBandwidthUse(_usable_mbps(scenario), occupancy, throttle=throttle)
+            occupancy.follow(self._bandwidth)
         self._shares = shares if shares is not None and shares.granting else None
-        self._on_gpu: list[dict[str, Bounds]] = [{} for _ in range(problem.num_gpus if self._shares else 0)]
-
-    @property
-    def num_gpus(self) -> int:
-        """GPUs of the cluster."""
-        return self._problem.num_gpus
 
     def held(self, placement: Placement) -> HeldResources:
         """Translate a placement of one of the scenario's jobs; raises ``BadInput`` where it does not fit the job."""
-        job = self._jobs[placement.job]
+        arrival, needs = self._arrivals[placement.job], self._arrivals[placement.job].actual_gpu_memory_mib
+        job, gpus, node_ids = arrival.job, tuple(gpus_of(placement)), self._spread.problem.node_ids
         option = job.option(placement.option)
         # a CPU job has no GPUs that could be apart, and perhaps other workers than it asks for
-        where = Indexed(0, (), ()) if job.kind == "cpu" and not gpus_of(placement) else self._spread.indexed(placement)
+        where = Indexed(0, (), ()) if job.kind == "cpu" and not gpus else self._spread.indexed(placement)
+        domains = tuple(frozenset(kind[gpu] for gpu in where.gpus) - {-1} for kind in self._kinds)
         return HeldResources(
             job=job.id,
             profile=job.profile,
-            placement=where,
+            placement=placement,
+            gpus=gpus,
+            gpu_nodes=tuple(node_ids[node] for node in sorted(domains[3])),
             utilisation_percent=option.demand.gpu_utilisation_percent,
-            domains=tuple(frozenset(kind[gpu] for gpu in where.gpus) - {-1} for kind in self._kinds),
+            gpu_memory_mib=option.demand.gpu_memory_mib if needs is None else needs,
+            domains=domains,
             apart_thousandths=self._spread.thousandths(job.id, where) if where.gpus else 0,
             cores_thousandths=self._by_cores(job, placement),
             mbps=self._mbps(job, placement),
@@ -140,7 +110,7 @@ class PerformanceModel:
         asked, (_, held, _) = workers * option.demand.cpu_millicores, amounts_of(placement)
         return Fraction(held, asked) if asked and held else Fraction(1)
 
-    def _mbps(self, job: Job, placement: Placement) -> dict[int, int]:
+    def _mbps(self, job: Job, placement: Placement) -> dict[str, int]:
         """Return the memory bandwidth of a job on each node; that of a CPU job goes with its cores."""
         option = job.option(placement.option)
         each = option.demand.memory_bandwidth_mbps
@@ -148,57 +118,24 @@ class PerformanceModel:
             return {}
         asked = option.demand.cpu_millicores if job.kind == "cpu" else 0
         return {
-            self._node_number[at.node]: -(-each * at.cpu_millicores // asked) if asked else each * len(at.workers)
-            for at in placement.assignments
+            at.node: -(-each * at.cpu_millicores // asked) if asked else each * len(at.workers)
+            for at in sorted(placement.assignments, key=lambda at: self._spread.node_numbers[at.node])
         }
-
-    def start(self, held: HeldResources) -> None:
-        """Let a job hold its resources."""
-        for node in held.domains[3]:
-            self._on_node[node][held.job] = held
-        for gpu in held.placement.gpus:
-            self._percent[gpu] += held.utilisation_percent
-            self._most_percent[gpu] += held.most_percent
-            self._number[gpu] += 1
-            if self._shares is not None:
-                self._on_gpu[gpu][held.job] = held.bounds
-        if self._bandwidth is not None:
-            gpus = bool(held.placement.gpus)
-            self._bandwidth.start(held.job, held.mbps, throttled=held.throttled, has_gpus=gpus)
-
-    def end(self, held: HeldResources) -> None:
-        """Free the resources of a job."""
-        for node in held.domains[3]:
-            del self._on_node[node][held.job]
-        for gpu in held.placement.gpus:
-            self._percent[gpu] -= held.utilisation_percent
-            self._most_percent[gpu] -= held.most_percent
-            self._number[gpu] -= 1
-            if self._shares is not None:
-                del self._on_gpu[gpu][held.job]
-        if self._bandwidth is not None:
-            gpus = bool(held.placement.gpus)
-            self._bandwidth.end(held.job, held.mbps, throttled=held.throttled, has_gpus=gpus)
 
     def neighbours(self, held: HeldResources) -> dict[str, None]:
         """Return the jobs whose pace may have changed since a job has just started or ended."""
+        on_gpu, on_node = self._occupancy.on_gpu, self._occupancy.on_node
         jobs: dict[str, None] = {}
         if self._neighbours_matter:
-            jobs = {job: None for node in sorted(held.domains[3]) for job in self._on_node[node]}
-        elif held.most_percent and self._shared(held):
-            gpus, nodes = held.domains[0], sorted(held.domains[3])
-            others = ((job, other) for node in nodes for job, other in self._on_node[node].items())
-            jobs = {job: None for job, other in others if not gpus.isdisjoint(other.domains[0])}
-        if self._bandwidth is not None and held.mbps:
-            jobs |= self._bandwidth.jobs_with_new_pace(held.mbps)
+            jobs = {job: None for node in held.gpu_nodes for job, other in on_node[node].items() if other.gpus}
+        elif held.most_percent and any(on_gpu[gpu].keys() - {held.job} for gpu in held.gpus):
+            others = ((job, other) for node in held.gpu_nodes for job, other in on_node[node].items())
+            jobs = {job: None for job, other in others if not held.domains[0].isdisjoint(other.domains[0])}
+        if self._bandwidth is not None:
+            jobs |= self._bandwidth.jobs_with_new_pace(held)
         if self._shares is not None:
-            jobs |= {job: None for gpu in held.placement.gpus for job in self._on_gpu[gpu]}
+            jobs |= {job: None for gpu in held.gpus for job in on_gpu[gpu]}
         return jobs
-
-    def _shared(self, held: HeldResources) -> bool:
-        """Return whether another job holds one of its GPUs."""
-        mine = any(held.job in self._on_node[node] for node in held.domains[3])
-        return any(self._number[gpu] > mine for gpu in held.placement.gpus)
 
     def share_excess(self, held: HeldResources) -> int:
         """
@@ -208,9 +145,10 @@ class PerformanceModel:
         (token scheduler of DynamoML 3.1: GPU time in proportion to the share).
         """
         request, limit = held.bounds
-        if self._shares is None or request == limit or not held.placement.gpus:
+        if self._shares is None or request == limit or not held.gpus:
             return 0
-        least = min(grants(self._on_gpu[gpu])[held.job] for gpu in held.placement.gpus)
+        sharing = ({job: other.bounds for job, other in self._occupancy.on_gpu[gpu].items()} for gpu in held.gpus)
+        least = min(grants(bounds)[held.job] for bounds in sharing)
         return -(-1000 * limit // least) - 1000
 
     def host_excess(self, held: HeldResources) -> int:
@@ -222,7 +160,7 @@ class PerformanceModel:
         cores = held.cores_thousandths
         if self._bandwidth is None or not held.mbps:
             return cores
-        bandwidth = self._bandwidth.excess(held.mbps, throttled=held.throttled)
+        bandwidth = self._bandwidth.excess(held)
         return cores + bandwidth + (-(-cores * bandwidth // 1000) if held.throttled else 0)
 
     def excess(self, held: HeldResources, model: str) -> int:
@@ -231,17 +169,19 @@ class PerformanceModel:
 
         At least what the jobs on one of its GPUs ask for together beyond all of it: 100 and 100 % take twice as long.
         """
+        on_gpu = [self._occupancy.on_gpu[gpu].values() for gpu in held.gpus]
         if model == "curve":
-            shared = [self._percent[gpu] for gpu in held.placement.gpus if self._number[gpu] > 1]
+            shared = [sum(other.utilisation_percent for other in there) for there in on_gpu if len(there) > 1]
             table = excess_table(self._physics.curve, max(shared, default=0))
             return max((int(table[percent]) for percent in shared), default=0)
-        beyond = 10 * max((self._most_percent[gpu] - 100 for gpu in held.placement.gpus), default=0)
+        beyond = 10 * max((sum(other.most_percent for other in there) - 100 for there in on_gpu), default=0)
         return max(0, beyond, self._by_profiles(held, model))
 
     def _by_profiles(self, held: HeldResources, model: str) -> int:
         if not self._excess or held.profile is None:
             return 0
-        others = {name: held for node in held.domains[3] for name, held in self._on_node[node].items()}
+        on_node = self._occupancy.on_node
+        others = {name: other for node in held.gpu_nodes for name, other in on_node[node].items()}
         excesses = [self._between(held, other) for name, other in others.items() if name != held.job]
         return sum(excesses) if model == "pairwise" else max(excesses, default=0)
 
@@ -258,8 +198,8 @@ class PerformanceModel:
         return 0
 
 
-def _usable_mbps(scenario: Scenario) -> list[int | None]:
-    """Return the memory bandwidth that each node's jobs can use before they slow each other."""
+def _usable_mbps(scenario: Scenario) -> dict[str, int]:
+    """Return the memory bandwidth that each node's jobs can use before they slow each other, where it is known."""
     percent = scenario.physics.memory_bandwidth_percent or 0
-    of_node = (scenario.hardware.machine_of(node).memory_bandwidth_mbps for node in scenario.hardware.nodes)
-    return [None if mbps is None else max(1, mbps * percent // 100) for mbps in of_node]
+    of_node = {node.id: scenario.hardware.machine_of(node).memory_bandwidth_mbps for node in scenario.hardware.nodes}
+    return {node: max(1, mbps * percent // 100) for node, mbps in of_node.items() if mbps is not None}

@@ -15,7 +15,7 @@ from placeopt.errors import BadInput
 from placeopt.live_cluster.engine import Engine
 from placeopt.model import Instance
 from placeopt.scheduling.adapt import adapted
-from placeopt.scheduling.decision import Decision, RoundView, decision_of_line
+from placeopt.scheduling.decision import Decision, RoundView
 from placeopt.scheduling.job_by_job import JobByJob
 from placeopt.scheduling.policy import Scheduling
 from placeopt.scheduling.scheduler import READ_ONCE, Scheduler, Stopped
@@ -55,7 +55,6 @@ def simulate(
     time_limit_s: float = 60.0,
     deterministic: bool = True,
     log: str | os.PathLike[str] | None = None,
-    resume: bool = False,
     cancel: threading.Event | None = None,
     on_progress: Callable[[Tick], None] | None = None,
 ) -> History:
@@ -74,11 +73,9 @@ def simulate(
         Of whole rounds. In deterministic rounds work ends a stage, and the time is a guard only; otherwise the result
         depends on the machine.
     log
-        A file of JSON lines, see `placeopt.simulation.journal`.
-    resume
-        Go on from the end of an existing log.
+        A file of JSON lines, see `placeopt.simulation.journal`; what it holds is lost.
     cancel
-        Set it from another thread to stop between two events, or to give up the current decision. The log stays valid.
+        Set it from another thread to stop between two events, or to give up the current decision.
     on_progress
         Called after every round.
 
@@ -91,7 +88,7 @@ def simulate(
     ------
     BadInput
         If an argument is wrong, the policy cannot decide on the scenario's jobs (also by `check_utilisation`), or the
-        existing log is of another simulation.
+        log cannot be written.
     """
     expect("scenario", scenario, Scenario, "a Scenario, as read_scenario gives it")
     expect("scheduling", scheduling, Scheduling, "a Scheduling, as named_policy gives it")
@@ -101,7 +98,7 @@ def simulate(
     check_utilisation(scenario.as_seen(), scheduling)
     scenario = with_replicas(scenario, scheduling)
     given, scheduling = scheduling, adapted(scheduling, scenario.setting())
-    journal = EventLog(log, resume=resume)
+    journal = EventLog(log)
     with Engine() as engine:
         simulation = _Simulation(scenario, given, scheduling, engine, journal, params, cancel)
         with journal:  # after the policy was accepted: else an existing log stays as it is
@@ -191,7 +188,7 @@ class _Simulation:
     def _begin(self) -> None:
         """Write the log's first line, add the events that are known from the start, and start the jobs that run."""
         scenario = self.scenario
-        if self._journal.reads_lines:  # digests of a million jobs take ten seconds
+        if self._journal.writes:  # digests of a million jobs take ten seconds
             self._journal.write(
                 e="scenario",
                 version=__version__,
@@ -322,23 +319,15 @@ class _Simulation:
         self._scheduler.withdraw(state.job.id)
 
     def _round(self) -> None:
-        self._num_rounds += 1 + self._scheduler.num_rounds_skipped(self.now)
-        logged = self._journal.decision(self._num_rounds)
+        self._num_rounds += 1
         waiting = self._scheduler.num_waiting
         view = self._view()
-        if logged is not None:
-            decision = self._placed.requested(decision_of_line(logged))
-            self._scheduler.repeat(view, decision)
-        elif self._journal.replaying:
-            decision = Decision()  # a round in which nothing changed has no line
-            self._scheduler.repeat(view, decision)
-        else:
-            wall, cpu = time.perf_counter(), time.process_time()
-            decision = self._scheduler.decide(view, self._params, self._cancel)
-            self._rounds.wall_s.append(time.perf_counter() - wall)
-            self._rounds.cpu_s.append(time.process_time() - cpu)
+        wall, cpu = time.perf_counter(), time.process_time()
+        decision = self._scheduler.decide(view, self._params, self._cancel)
+        self._rounds.wall_s.append(time.perf_counter() - wall)
+        self._rounds.cpu_s.append(time.process_time() - cpu)
         if decision:
-            if self._journal.reads_lines:
+            if self._journal.writes:
                 line = self._placed.granted(decision).line()
                 self._journal.write(t=self.now, e="round", n=self._num_rounds, waiting=waiting, **line)
                 self._journal.flush()
@@ -348,10 +337,9 @@ class _Simulation:
             self._events.round_at(wake)
 
     def _view(self) -> RoundView:
-        looks_ahead = self._scheduler.looks_ahead and not self._journal.replaying
         return RoundView(
             now_ms=self.now,
-            expected_ends=self._placed.expected_ends() if looks_ahead else {},
+            expected_ends=self._placed.expected_ends() if self._scheduler.looks_ahead else {},
             slowdown=self._placed.slowdown,
             if_stopped=lambda job: self._placed.if_stopped(job, self.now),
         )
@@ -361,7 +349,7 @@ class _Simulation:
             now_ms=self.now,
             arrived=self._num_arrived,
             ended=self._num_ended,
-            running=len(self._placed.running),
+            running=self._placed.num_running,
             waiting=self._scheduler.num_waiting,
             jobs=len(self._states),
             rounds=self._num_rounds,

@@ -7,58 +7,43 @@ from collections.abc import Mapping
 from placeopt.model import Job, Placement
 from placeopt.scheduling.decision import Decision
 from placeopt.scheduling.host_rules import Throttle
+from placeopt.scheduling.occupancy import Occupancy
 from placeopt.scheduling.placement_amounts import Shares, gpus_of, workers_of
 from placeopt.scheduling.policy import Scheduling
 from placeopt.scheduling.rules import ELASTIC_RULES
 from placeopt.simulation.event_queue import EventQueue
+from placeopt.simulation.held_resources import HeldResources
 from placeopt.simulation.job_state import NEVER_MS, ByRate, JobState, LongestObserved, ProgressRule
 from placeopt.simulation.performance_model import PerformanceModel
-from placeopt.simulation.records.scenario import Arrival, Scenario, largest_gpu_mib
-
-Gpu = tuple[str, str]
-"""Node and index."""
+from placeopt.simulation.records.scenario import Scenario, largest_gpu_mib
 
 
 class GpuMemory:
     """
-    The memory of every GPU that jobs actually use, in the order in which they started there.
+    The memory of every GPU that jobs actually use.
 
     The last job that does not fit fails; earlier jobs get what they need.
     """
 
-    def __init__(self, scenario: Scenario) -> None:
-        self._cluster, self._physics = scenario.hardware, scenario.physics
+    def __init__(self, scenario: Scenario, occupancy: Occupancy[HeldResources]) -> None:
+        self._cluster, self._physics, self._occupancy = scenario.hardware, scenario.physics, occupancy
         self._size = {
             (node.id, str(index)): gpu.memory_mib
             for node in scenario.hardware.nodes
             for index, gpu in enumerate(scenario.hardware.machine_of(node).gpus)
         }
-        self._held: dict[Gpu, dict[str, int]] = {}
-
-    def start(self, arrival: Arrival, placement: Placement) -> None:
-        """Let a job use what it actually needs."""
-        option = arrival.job.option(placement.option)
-        need = arrival.actual_gpu_memory_mib
-        need = option.demand.gpu_memory_mib if need is None else need
-        for gpu in gpus_of(placement):
-            self._held.setdefault(gpu, {})[placement.job] = need
-
-    def end(self, placement: Placement) -> None:
-        """Free the memory of a job."""
-        for gpu in gpus_of(placement):
-            del self._held[gpu][placement.job]
 
     def left_to(self, placement: Placement) -> int | None:
         """Return how much is left to a job on the fullest of its GPUs, in MiB, if it needs more; None otherwise."""
         short: int | None = None
         for gpu in gpus_of(placement):
             left = self._size[gpu]
-            for job, need in self._held[gpu].items():
+            for job, held in self._occupancy.on_gpu[gpu].items():
                 if job == placement.job:
-                    if need > left:
+                    if held.gpu_memory_mib > left:
                         short = max(0, left) if short is None else min(short, max(0, left))
                     break
-                left -= need
+                left -= held.gpu_memory_mib
         return short
 
     def with_larger_request(self, job: Job, left_mib: int) -> Job:
@@ -105,7 +90,10 @@ class RunningJobs:
         self._shares = Shares(scheduling.policy.share_mode, (arrival.job for arrival in scenario.arrivals))
         rule = scheduling.bandwidth
         throttle = rule if isinstance(rule, Throttle) and rule.by == "bandwidth" else None
-        self._performance = PerformanceModel(scenario, throttle=throttle, shares=self._shares, in_parts=self._assembles)
+        self._occupancy = Occupancy[HeldResources]()
+        self._performance = PerformanceModel(
+            scenario, self._occupancy, throttle=throttle, shares=self._shares, in_parts=self._assembles
+        )
         self._rule: ProgressRule = (
             LongestObserved(self._performance)
             if self._physics.rule == "sc17"
@@ -116,14 +104,17 @@ class RunningJobs:
             or any(estimate.gpu_memory_mib is not None for estimate in arrival.estimates)
             for arrival in scenario.arrivals
         )
-        self._memory = GpuMemory(scenario) if states_memory else None
+        self._memory = GpuMemory(scenario, self._occupancy) if states_memory else None
         self._num_gpus = scenario.hardware.amounts[0] // 1000
-        self.running: dict[str, JobState] = {}
+
+    @property
+    def num_running(self) -> int:
+        """Jobs that run."""
+        return len(self._occupancy.running)
 
     def num_idle_gpus(self) -> int:
         """Return the number of GPUs that no job holds."""
-        held = {gpu for state in self.running.values() for gpu in gpus_of(state.standing()[1])}
-        return self._num_gpus - len(held)
+        return self._num_gpus - sum(map(bool, self._occupancy.on_gpu.values()))
 
     def apply(self, decision: Decision, now_ms: int) -> None:
         """Carry out a decision: first all jobs leave their old placements, then all take their new ones."""
@@ -150,7 +141,7 @@ class RunningJobs:
             return decision
         changed = (*decision.start, *decision.move, *decision.resize)
         leaving = {*decision.stop, *(placement.job for placement in changed)}
-        stay = [state.standing()[1] for job, state in self.running.items() if job not in leaving]
+        stay = [held.placement for job, held in self._occupancy.running.items() if job not in leaving]
         share = {placement.job: placement for placement in self._shares.granted(changed, stay)}
         return decision.with_placements(lambda placement: share[placement.job])
 
@@ -186,7 +177,8 @@ class RunningJobs:
     def expected_ends(self) -> dict[str, int]:
         """Return when running jobs would end if their predictions were true, as look-ahead assumes."""
         out: dict[str, int] = {}
-        for job, state in self.running.items():
+        for job in self._occupancy.running:
+            state = self._states[job]
             run, placement = state.standing()
             option = state.job.option(placement.option)
             if option.run_time_ms is not None and run.end_ms < NEVER_MS:
@@ -204,13 +196,8 @@ class RunningJobs:
 
     def _vacate(self, state: JobState, now_ms: int) -> Jobs:
         """Remove a job from its placement; return the jobs whose pace that may change."""
-        run, _ = state.standing()
-        self._performance.end(run.held)
-        placement = state.leave(now_ms)
-        del self.running[state.job.id]
-        if self._memory is not None:
-            self._memory.end(placement)
-        return self._performance.neighbours(run.held)
+        state.leave(now_ms)
+        return self._performance.neighbours(self._occupancy.end(state.job.id, now_ms))
 
     def _occupy(self, placement: Placement, now_ms: int, *, resized: bool) -> Jobs:
         """Put a job into a placement; return it and the jobs whose pace that may change."""
@@ -222,13 +209,10 @@ class RunningJobs:
             pause += self._search_ms.get(placement.job, 0)
         held = self._performance.held(placement)
         state.begin(held, placement, now_ms, pause, idle=self._incomplete(placement))
-        self.running[placement.job] = state
-        self._performance.start(held)
-        if self._memory is not None:
-            self._memory.start(state.arrival, placement)
-            if self._memory.left_to(placement) is not None:
-                state.fails_at = self._events.on_step(now_ms + physics.memory_failure_ms)
-                self._events.add("failure", placement.job, state.fails_at)
+        self._occupancy.start(held)
+        if self._memory is not None and self._memory.left_to(placement) is not None:
+            state.fails_at = self._events.on_step(now_ms + physics.memory_failure_ms)
+            self._events.add("failure", placement.job, state.fails_at)
         return {**self._performance.neighbours(held), placement.job: None}  # a job without GPUs has no neighbours
 
     def _incomplete(self, placement: Placement) -> bool:
@@ -239,10 +223,10 @@ class RunningJobs:
     def _refresh(self, jobs: Jobs, now_ms: int) -> None:
         """Recompute when jobs with changed neighbours end."""
         for job in jobs:
-            state = self.running.get(job)
-            if state is None or state.run is None:
-                continue  # it left in the same round
+            state = self._states[job]
             run = state.run
+            if run is None:
+                continue  # it left in the same round
             self._rule.refresh(run, now_ms)
             noticed = None if run.end_ms >= NEVER_MS else self._events.noticed(run.start_ms, run.end_ms)
             if state.ends_at != noticed:

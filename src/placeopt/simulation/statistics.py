@@ -8,6 +8,7 @@ from functools import cache
 from math import sqrt
 
 import numpy as np
+from numpy.typing import NDArray
 
 
 @dataclass(frozen=True)
@@ -79,7 +80,7 @@ class Distribution:
     max: float
 
 
-def distribution_of(values: Sequence[float]) -> Distribution | None:
+def distribution_of(values: Sequence[float] | NDArray[np.float64]) -> Distribution | None:
     """Return the distribution of some numbers; None for none."""
     if not len(values):
         return None

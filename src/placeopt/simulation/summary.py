@@ -5,10 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from statistics import fmean
 
+import numpy as np
+
 from placeopt.arguments import checked
 from placeopt.simulation.endpoints import Serving, replicas, serving
 from placeopt.simulation.gpu_time import GpuUse, Occupancy, occupancy
-from placeopt.simulation.history import History, JobHistory, Span
+from placeopt.simulation.history import History, Span
+from placeopt.simulation.job_columns import JobColumns
 from placeopt.simulation.job_warnings import MissingEstimates, NeverEnds, missing_estimates, never_ending
 from placeopt.simulation.statistics import Distribution, distribution_of, jain_index
 
@@ -90,7 +93,7 @@ class Summary:
     rounds_cut: int
     """Rounds that the time limit cut short; another run may decide otherwise."""
     decision_ms: Distribution | None
-    """Wall time of a round's decision; None for rounds read from a log."""
+    """Wall time of a round's decision; None without rounds."""
     decision_cpu_s: float
     """CPU time of all decisions, of this process alone."""
 
@@ -112,22 +115,16 @@ def summarise(history: History, *, reasons: bool = True) -> Summary:
     Summary
         Times in seconds; None where no job counts.
     """
-    jobs = [job for job in history.jobs if not job.service]
-    done = [job for job in jobs if job.start_ms is not None and job.end_ms is not None]
-    ends = [job.end_ms or 0 for job in done]
+    jobs = JobColumns.of(history)
+    done = jobs.ended
+    counted = jobs if history.finished else done
+    at_once, in_time = counted.at_once(history.scenario.physics.step_ms), counted.in_time
     first = min((job.arrival_ms for job in history.jobs), default=0)
     until = max((span.end_ms or 0 for job in history.jobs for span in job.spans), default=0)
     until = until if history.finished else history.now_ms
-    alone = [max(1, job.alone_ms) for job in done]
-    waits = [(job.start_ms or 0) - job.arrival_ms for job in done]
-    since_start = [(job.end_ms or 0) - (job.start_ms or 0) for job in done]
-    slow = [job.slowdown for job in done]
-    with_wait = [job.slowdown_with_wait or 0.0 for job in done]
-    counted = jobs if history.finished else done
-    due = [(job.end_ms, job.due_ms) for job in counted if job.due_ms is not None]
-    users = _users(done, waits, with_wait)
+    last_end_ms = float(done.end.max(initial=0))
+    users = _users(done)
     limit = history.scenario.slowed_thousandths / 1000
-    step_ms = history.scenario.physics.step_ms or 0
     return Summary(
         scenario=history.scenario.name,
         policy=history.scheduling.name,
@@ -143,26 +140,24 @@ def summarise(history: History, *, reasons: bool = True) -> Summary:
         moves=sum(job.moves for job in history.jobs),
         resizes=sum(job.resizes for job in history.jobs),
         failures=sum(job.failures for job in history.jobs),
-        last_end_s=max(ends) / 1000 if ends else None,
-        makespan_s=(max(ends) - first) / 1000 if ends else None,
-        completion_s=distribution_of([(job.completion_ms or 0) / 1000 for job in done]),
-        wait_s=distribution_of([wait / 1000 for wait in waits]),
-        stopped_s=distribution_of(
-            [(all_ms - job.placed_ms) / 1000 for all_ms, job in zip(since_start, done, strict=True)]
-        ),
-        slowdown=distribution_of(slow),
-        slowdown_with_wait=distribution_of(with_wait),
-        slowed=sum(slowdown > limit for slowdown in slow),
-        delayed=sum(all_ms / a > limit for all_ms, a in zip(since_start, alone, strict=True)),
-        started_at_once=fmean(started_at_once(job, step_ms) for job in counted) if counted else None,
-        in_time=sum(end is not None and end <= by for end, by in due) / len(due) if due else None,
+        last_end_s=last_end_ms / 1000 if len(done) else None,
+        makespan_s=(last_end_ms - first) / 1000 if len(done) else None,
+        completion_s=distribution_of(done.completion / 1000),
+        wait_s=distribution_of(done.wait / 1000),
+        stopped_s=distribution_of((done.run - done.placed) / 1000),
+        slowdown=distribution_of(done.slowdown),
+        slowdown_with_wait=distribution_of(done.slowdown_with_wait),
+        slowed=int((done.slowdown > limit).sum()),
+        delayed=int((done.run / done.alone > limit).sum()),
+        started_at_once=float(at_once.mean()) if len(at_once) else None,
+        in_time=float(in_time.mean()) if len(in_time) else None,
         fairness=jain_index([user.slowdown_with_wait for user in users]),
         users=users,
         occupancy=occupancy_between(history, first, until),
         serving=_serving(history, until),
         rounds=history.rounds.held,
         rounds_cut=history.rounds.cut,
-        decision_ms=distribution_of([1000 * s for s in history.rounds.wall_s]),
+        decision_ms=distribution_of(1000 * np.asarray(history.rounds.wall_s)),
         decision_cpu_s=sum(history.rounds.cpu_s),
     )
 
@@ -188,19 +183,16 @@ def _serving(history: History, until: int) -> Serving | None:
     return serving(ran, until)
 
 
-def started_at_once(job: JobHistory, step_ms: int) -> bool:
-    """Return whether a job started without waiting, or within a time step."""
-    return job.start_ms is not None and job.start_ms - job.arrival_ms <= step_ms
-
-
-def _users(done: list[JobHistory], waits_ms: list[int], slowdowns: list[float]) -> tuple[UserFigures, ...]:
-    of_user: dict[str, list[tuple[float, float]]] = {}
-    for job, wait_ms, slowdown in zip(done, waits_ms, slowdowns, strict=True):
-        if job.user is not None:
-            of_user.setdefault(job.user, []).append((wait_ms / 1000, slowdown))
+def _users(done: JobColumns) -> tuple[UserFigures, ...]:
+    done = done.rows(done.user != "")
+    if not len(done):
+        return ()
+    names, number = np.unique(done.user, return_inverse=True)
+    by_user = np.split(np.argsort(number, kind="stable"), np.cumsum(np.bincount(number))[:-1])
+    wait_s, slowdown = done.wait / 1000, done.slowdown_with_wait
     return tuple(
-        UserFigures(user, len(figures), *(fmean(column) for column in zip(*figures, strict=True)))
-        for user, figures in sorted(of_user.items())
+        UserFigures(str(name), len(rows), fmean(wait_s[rows]), fmean(slowdown[rows]))
+        for name, rows in zip(names, by_user, strict=True)
     )
 
 

@@ -59,10 +59,6 @@ def simulate(
         str | None,
         typer.Option(metavar="FOLDER", help="Write one log file for each policy, and summaries.json, there."),
     ] = None,
-    resume: Annotated[
-        bool,
-        typer.Option("--resume/--no-resume", help="Continue the logs in the folder, or simulate everything again."),
-    ] = True,
     round_: Annotated[
         str | None,
         typer.Option(
@@ -83,9 +79,9 @@ def simulate(
     """
     Simulate jobs that arrive over time under scheduling policies, and compare the results.
 
-    Ctrl-C stops and prints the results so far; with --out, the same command continues from there. The same seed gives
-    the same log, byte for byte. --round writes the placements at one moment, which placeopt audit compares with the
-    best plan. A warning appears if a policy needs run time estimates that jobs do not state.
+    Ctrl-C stops and prints the results so far. The same seed gives the same log, byte for byte. --round writes the
+    placements at one moment, which placeopt audit compares with the best plan. A warning appears if a policy needs run
+    time estimates that jobs do not state.
     """
     started = time.monotonic()
     check_seed(seed)
@@ -139,7 +135,6 @@ def simulate(
                     seed=seed,
                     time_limit_s=time_limit,
                     log=log,
-                    resume=resume,
                     cancel=interruption.event,
                     on_progress=on_progress,
                 )

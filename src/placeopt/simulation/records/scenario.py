@@ -351,7 +351,6 @@ class Scenario(JobsDocument):
             restart_ms=physics.restart_ms,
             keeps_work=physics.keeps_work,
             prorates=physics.rule == "rate",
-            in_steps=physics.step_ms is not None,
             in_parts=True,
             serves=bool(self.endpoints),
             spread_slowdown_thousandths=physics.spread_slowdown_thousandths,

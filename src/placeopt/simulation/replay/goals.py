@@ -7,8 +7,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+import numpy as np
+
 from placeopt.errors import BadArgument, BadInput
 from placeopt.simulation import History, summarise
+from placeopt.simulation.job_columns import JobColumns
 from placeopt.simulation.records.scenario import Scenario
 
 TIMES = {"s": 1.0, "m": 60.0, "h": 3600.0, "d": 86_400.0}
@@ -104,26 +107,18 @@ def measures_of(history: History) -> dict[str, float | None]:
 
     Jobs that never start wait without end; services do not count.
     """
-    endless = float("inf")
-    jobs = [job for job in history.jobs if not job.service]
-    of_jobs: dict[str, list[float]] = {name: [] for name in OVER_JOBS}
-    for job in jobs:
-        wait = endless if job.start_ms is None else (job.start_ms - job.arrival_ms) / 1000
-        of_jobs["wait"].append(wait)
-        of_jobs["completion"].append(endless if job.completion_ms is None else job.completion_ms / 1000)
-        of_jobs["slowdown"].append(endless if job.slowdown_with_wait is None else job.slowdown_with_wait)
+    table = JobColumns.of(history)
+    of_jobs = {"wait": table.wait / 1000, "completion": table.completion / 1000, "slowdown": table.slowdown_with_wait}
     measured = {
-        f"{statistic}_{name}": _statistic(values, statistic)
+        f"{statistic}_{name}": _statistic(np.where(np.isnan(values), np.inf, values).tolist(), statistic)
         for name, values in of_jobs.items()
         for statistic in STATISTICS
     }
-    due = [(job.end_ms, job.due_ms) for job in jobs if job.due_ms is not None]
-    step = history.scenario.physics.step_ms or 0
-    at_once = sum(wait <= step / 1000 for wait in of_jobs["wait"])
+    in_time, at_once = table.in_time, table.at_once(history.scenario.physics.step_ms)
     summary = summarise(history, reasons=False)
     measured["makespan"] = summary.makespan_s if not history.stranded else None
-    measured["in_time"] = 100 * sum(end is not None and end <= by for end, by in due) / len(due) if due else None
-    measured["at_once"] = 100 * at_once / len(jobs) if jobs else None
+    measured["in_time"] = 100 * int(in_time.sum()) / len(in_time) if len(in_time) else None
+    measured["at_once"] = 100 * int(at_once.sum()) / len(at_once) if len(at_once) else None
     for name, count in (("slowed", summary.slowed), ("delayed", summary.delayed)):
         measured[name] = None if history.stranded else float(count)  # unknown for jobs that never end
     return measured

@@ -9,8 +9,10 @@ from pydantic import Field
 
 from placeopt.model import Placement
 from placeopt.model.base import Milliseconds
+from placeopt.scheduling.occupancy import Held, Occupancy
 from placeopt.scheduling.placement_amounts import gpus_of
 from placeopt.scheduling.rules import WATCHES, Rule
+from placeopt.scheduling.watching import Monitor
 
 
 class Watch(Rule):
@@ -29,26 +31,19 @@ class Watch(Rule):
     """Whether no other job starts before a newcomer has been checked."""
 
 
-class InterferenceMonitor:
-    """The jobs on each GPU, and for each newcomer when it is examined and how fast its neighbours ran before."""
+class InterferenceMonitor(Monitor):
+    """For each newcomer, when it is examined and how fast its neighbours ran before."""
 
-    def __init__(self, watch: Watch) -> None:
-        self._watch = watch
-        self._on_gpu: dict[tuple[str, str], dict[str, None]] = {}
+    def __init__(self, watch: Watch, occupancy: Occupancy[Held]) -> None:
+        self._watch, self._occupancy = watch, occupancy
         self._due: dict[str, tuple[int, dict[str, int]]] = {}
 
-    def occupy(self, placement: Placement) -> None:
-        """Note that a job holds GPUs."""
-        for gpu in gpus_of(placement):
-            self._on_gpu.setdefault(gpu, {})[placement.job] = None
+    def ended(self, held: Held, now_ms: Milliseconds) -> None:
+        """Examine a job that has left its place no more."""
+        del now_ms
+        self._due.pop(held.job.id, None)
 
-    def vacate(self, placement: Placement) -> None:
-        """Note that a job holds its GPUs no longer; it is not examined any more."""
-        for gpu in gpus_of(placement):
-            del self._on_gpu[gpu][placement.job]
-        self._due.pop(placement.job, None)
-
-    def start(self, placement: Placement, new: set[str], now_ms: int, slowdown: Callable[[str], int]) -> None:
+    def newcomer(self, placement: Placement, new: set[str], now_ms: int, slowdown: Callable[[str], int]) -> None:
         """Schedule the examination of a job that shares GPUs with others than ``new`` jobs; note their slowdowns."""
         neighbours = self._neighbours(placement) - new
         if neighbours:
@@ -64,7 +59,7 @@ class InterferenceMonitor:
         return self._watch.one_by_one and (bool(self._due) or any(self._neighbours(placement) for placement in new))
 
     def _neighbours(self, placement: Placement) -> set[str]:
-        return {other for gpu in gpus_of(placement) for other in self._on_gpu[gpu]} - {placement.job}
+        return {other for gpu in gpus_of(placement) for other in self._occupancy.on_gpu[gpu]} - {placement.job}
 
     @property
     def next_ms(self) -> int | None:

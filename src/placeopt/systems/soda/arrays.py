@@ -9,11 +9,13 @@ from typing import Annotated, Literal, Self, cast
 
 from pydantic import Field, model_validator
 
-from placeopt.model import Cluster, Job, Placement
+from placeopt.model import Cluster, Job
+from placeopt.model.base import Milliseconds
 from placeopt.model.queues import Queue as QueueRecord
 from placeopt.model.queues import Quota
 from placeopt.scheduling.division import Division
 from placeopt.scheduling.drf_queue import DrfQueue
+from placeopt.scheduling.occupancy import Held
 from placeopt.scheduling.placement_amounts import Amounts, largest_share, requested_amounts
 from placeopt.scheduling.policy import Scheduling
 from placeopt.scheduling.queue_orders import QueueContext, QueueOrder
@@ -153,10 +155,15 @@ class JobArrayQueue(DrfQueue):
     def new_queue(self) -> JobQueue:
         return DrfQueue(self._cluster) if self._fair else super().new_queue()
 
-    def update_held(self, job: Job, placement: Placement, sign: int) -> None:
-        super().update_held(job, placement, sign)
+    def started(self, held: Held) -> None:
+        super().started(held)
         if self._fair:
-            self.queue_of(self.user(job)).update_held(job, placement, sign)
+            self.queue_of(self.user(held.job)).started(held)
+
+    def ended(self, held: Held, now_ms: Milliseconds) -> None:
+        super().ended(held, now_ms)
+        if self._fair:
+            self.queue_of(self.user(held.job)).ended(held, now_ms)
 
     def user(self, job: Job) -> str | None:
         return self._division.of(job)

@@ -42,7 +42,7 @@ class GpuTypes:
                 self.nodes[model].append(node.id)
         self._held = Counter[str]()
 
-    def hold(self, placement: Placement, sign: int) -> None:
+    def count(self, placement: Placement, sign: int) -> None:
         """Account for a job that starts or, with ``sign`` -1, ends."""
         for assignment in placement.assignments:
             for gpu, milli in assignment.gpus.items():

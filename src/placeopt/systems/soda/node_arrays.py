@@ -7,7 +7,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
 
 from placeopt.model import Cluster, Job, Option, Placement
+from placeopt.model.base import Milliseconds
+from placeopt.scheduling.division import NodeDivision
 from placeopt.scheduling.free_resources import FreeResources
+from placeopt.scheduling.occupancy import Held
 from placeopt.systems.soda.gpu_types import GpuTypes
 
 LARGE = 4
@@ -20,7 +23,7 @@ def size_of(job: Job) -> str:
     return "none" if not gpus else "small" if gpus < LARGE else "large"
 
 
-class NodeArrays:
+class NodeArrays(NodeDivision):
     """
     Every node with GPUs belongs to the array of small or of large jobs, and some of its cores to CPU jobs.
 
@@ -47,11 +50,17 @@ class NodeArrays:
         }
         self._cpu_held = dict.fromkeys(self._cpu_part, 0)
 
-    def hold(self, job: Job, placement: Placement, sign: int) -> None:
-        """Account for a job that starts or, with ``sign`` -1, ends."""
-        self._types.hold(placement, sign)
-        if size_of(job) == "none":
-            for assignment in placement.assignments:
+    def started(self, held: Held) -> None:
+        self._count(held, 1)
+
+    def ended(self, held: Held, now_ms: Milliseconds) -> None:
+        del now_ms
+        self._count(held, -1)
+
+    def _count(self, held: Held, sign: int) -> None:
+        self._types.count(held.placement, sign)
+        if size_of(held.job) == "none":
+            for assignment in held.placement.assignments:
                 if assignment.node in self._cpu_held:
                     self._cpu_held[assignment.node] += sign * assignment.cpu_millicores
 
