@@ -11,8 +11,5 @@ if TYPE_CHECKING:
     from placeopt.drivers.kubernetes.kinds import CORE as CORE
     from placeopt.drivers.kubernetes.kinds import OPTIONAL as OPTIONAL
     from placeopt.drivers.kubernetes.lease import Lease as Lease
-    from placeopt.drivers.kubernetes.manifests import as_yaml as as_yaml
-    from placeopt.drivers.kubernetes.manifests import driver_manifests as driver_manifests
-    from placeopt.drivers.kubernetes.manifests import extender_configuration as extender_configuration
 
 __getattr__, __dir__ = lazy_names(__name__)
