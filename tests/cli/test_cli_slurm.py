@@ -55,7 +55,7 @@ def test_a_round_is_a_line_and_sends_its_commands(cli: Cli, slurm: Path) -> None
     assert acted == "in 1 round: hold_after: held room 1; method auto: placed 2"
     sent = commands(slurm)
     assert [words.split()[0] for words in sent] == ["update", "release"] * 2
-    assert sent[0].startswith("update JobId=7 AdminComment=placeopt/1 start job=7 ")
+    assert sent[0].startswith('update JobId=7 AdminComment=placeopt/1 {"kind":"start","job":"7",')
     assert sent[0].endswith(" ReqNodeList=n0")
 
 

@@ -1,7 +1,7 @@
 """
 The driver against a real Slurm on loopback: what the fake assumes, and what Slurm really does with it.
 
-Skipped where Slurm is not installed (Debian: slurm-wlm, munge, slurmrestd) or this is not root.
+Skipped where Slurm is not installed (Debian: slurm-wlm, munge) or this is not root.
 """
 
 import contextlib
@@ -20,8 +20,7 @@ from helpers.scenarios import policy
 from helpers.slurm_lab import SHAPES, SlurmLab, why_no_lab
 from placeopt import Engine
 from placeopt.drivers import Unreachable, run_rounds
-from placeopt.drivers.slurm import DriverOptions, Ownership, ReadThroughRestd, SlurmCommands, SlurmDriver, read_note
-from placeopt.importers import read_slurm
+from placeopt.drivers.slurm import DriverOptions, Ownership, SlurmCommands, SlurmDriver, read_note
 from placeopt.importers.slurm import expand_hosts
 
 pytestmark = pytest.mark.skipif(why_no_lab() is not None, reason=why_no_lab() or "")
@@ -129,7 +128,7 @@ def test_the_state_is_read_again_because_an_update_resizes_what_runs(lab):
     slurm = SlurmCommands(lab.env)
     wait_until(lambda: (now := slurm.job_now(job)) is not None and now.state == "RUNNING")
     with pytest.raises(Exception, match="no longer pending"):
-        slurm.update(job, {"StartTime": "now", "ReqNodeList": "g1"})
+        slurm.scontrol("update", job, {"StartTime": "now", "ReqNodeList": "g1"})
     assert lab.job(job)["NodeList"] == "g1"
 
 
@@ -222,22 +221,6 @@ def test_a_controller_that_is_away_is_waited_for(lab):
     assert messages[0].startswith("no answer: ")
     assert "there is an answer again" in messages[-1]
     assert ran_as_noted(lab, job)
-
-
-def test_slurmrestd_says_the_same_as_the_commands(lab):
-    lab.submit("-N2", "--gres=gpu:a100:4")
-    job = lab.submit("-N1", "--gres=gpu:a100:4", held=False)
-    wait_until(lambda: lab.job(job)["JobState"] == "RUNNING")
-    socket = lab.start_restd()
-    if socket is None:
-        pytest.skip("slurmrestd is not installed here")
-    commands = SlurmCommands(lab.env)
-    through = ReadThroughRestd(commands, str(socket))
-    wait_until(socket.exists)
-    one, other = commands.read(), through.read()
-    assert read_slurm(one.nodes, one.jobs) == read_slurm(other.nodes, other.jobs)
-    running = SlurmDriver(through, Engine(isolation="thread"), DriverOptions(every_s=1))
-    rounds_until(running, lambda record: came_of(record, "as-planned") == 1)
 
 
 def test_a_job_is_stopped_for_inference_and_runs_again(lab):

@@ -205,7 +205,7 @@ def test_a_dry_run_sends_nothing_and_names_the_commands():
 def test_the_note_states_round_plan_and_nodes_and_keeps_what_others_wrote():
     slurm = FakeSlurm(jobs=[FakeJob("1", nodes=2, gpus=3, admin_comment="ticket 7")])
     (record,) = steps(slurm, 1)
-    assert slurm.jobs["1"].admin_comment.startswith("ticket 7 | placeopt/1 start job=1 ")
+    assert slurm.jobs["1"].admin_comment.startswith('ticket 7 | placeopt/1 {"kind":"start","job":"1",')
     note = read_note(slurm.jobs["1"].admin_comment)
     assert (note.round, note.nodes, len(note.plan)) == (record.id, started(record)["1"], 16)
     (action,) = json.loads(record.json())["actions"]
@@ -216,7 +216,7 @@ def test_without_the_right_to_the_admin_comment_the_comment_holds_the_note():
     slurm = FakeSlurm(jobs=[FakeJob("1"), FakeJob("2")])
     slurm.may_write_admin_comment = False
     _, second = steps(slurm, 2)
-    assert slurm.jobs["1"].comment.startswith("placeopt | placeopt/1 start job=1 ")
+    assert slurm.jobs["1"].comment.startswith('placeopt | placeopt/1 {"kind":"start","job":"1",')
     assert came_of(second, "as-planned") == 2
     assert sum("AdminComment" in line for line in slurm.log) == 1
 
@@ -392,6 +392,17 @@ def test_a_start_that_is_taken_back_too_late_runs_on(monkeypatch):
     assert running.run_round().count("take-back", "changed") == 1
     assert (slurm.jobs["1"].state, slurm.jobs["1"].held, slurm.jobs["1"].on) == ("RUNNING", "nobody", ["n0"])
     assert slurm.broken_rules == []
+
+
+def test_switches_are_read_as_slurm_shows_them():
+    """A gang lies below one of them, as costs of communication ask; a line that cannot be read is named."""
+    slurm = FakeSlurm(jobs=[FakeJob("1", nodes=2, gpus=3), FakeJob("2", nodes=2, gpus=3)])
+    slurm.switches = "SwitchName=s0 Nodes=n[0,3]\nSwitchName=s1 Nodes=n[1-2]\nSwitchName=top Switches=s[0-1]\n"
+    (first,) = steps(slurm, 1)
+    assert {frozenset(nodes) for nodes in started(first).values()} == {frozenset({"n0", "n3"}), frozenset({"n1", "n2"})}
+    slurm.switches = "SwitchName=s0 Knots=n0\n"
+    with pytest.raises(BadInput, match="scontrol show topology, line 1: 'Knots=n0'"):
+        driver(slurm).run_round()
 
 
 def test_a_list_that_is_none_is_bad_input(monkeypatch):

@@ -35,8 +35,8 @@ def one_round(slurm: FakeSlurm, own: str = "held") -> RoundRecord:
 
 
 def test_the_word_by_which_a_job_is_given_to_placeopt() -> None:
-    given = ["placeopt", "please, placeopt: tonight", "placeopt | placeopt/1 start job=99"]
-    others = ["placeopt/1 start job=3", "myplaceopt", "placeopt2", "no-placeopt", ""]
+    given = ["placeopt", "please, placeopt: tonight", 'placeopt | placeopt/1 {"kind":"start","job":"99"}']
+    others = ['placeopt/1 {"kind":"start","job":"3"}', "myplaceopt", "placeopt2", "no-placeopt", ""]
     jobs = [FakeJob(str(i), comment=comment) for i, comment in enumerate([*given, *others], 1)]
     assert started(one_round(FakeSlurm(8, jobs))).keys() == {"1", "2", "3"}
 

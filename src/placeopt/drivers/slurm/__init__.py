@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from placeopt.drivers.slurm.note import NoteKind as NoteKind
     from placeopt.drivers.slurm.note import read_note as read_note
     from placeopt.drivers.slurm.note import with_note as with_note
-    from placeopt.drivers.slurm.restd import ReadThroughRestd as ReadThroughRestd
     from placeopt.drivers.slurm.round_record import RoundRecord as RoundRecord
 
 __getattr__, __dir__ = lazy_names(__name__)

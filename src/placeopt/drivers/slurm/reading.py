@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from placeopt.drivers.slurm.ageing import Worth, aged
@@ -17,6 +15,7 @@ from placeopt.importers.json_entry import JsonEntry
 from placeopt.importers.priority_rule import DEFAULT_RULE, PriorityRule
 from placeopt.importers.slurm.lists import slurm_number
 from placeopt.importers.slurm.snapshot import read_slurm
+from placeopt.importers.source_file import SourceFile
 from placeopt.model import Instance, ReadingNote, Running
 
 KEPT = (Standing.HOLDS, Standing.WAITS, Standing.STARTING)
@@ -73,19 +72,16 @@ def make_round(
             starting[job] = view.note.nodes
         if view.standing in KEPT or job in also:
             entries.append(_readable(view, now_s))
-    jobs = {**reading.jobs, "jobs": entries}
-    with tempfile.TemporaryDirectory(prefix="placeopt-slurm-") as folder:
-        topology = Path(folder, "topology")
-        topology.write_text(reading.topology)
-        found = read_slurm(
-            reading.nodes,
-            jobs,
-            topology if reading.topology else None,
-            previous=previous,
-            rule=rule,
-            starting=starting,
-            reservations=reading.reservations,
-        )
+    topology = SourceFile("scontrol show topology", reading.topology.encode()) if reading.topology else None
+    found = read_slurm(
+        reading.nodes,
+        {**reading.jobs, "jobs": entries},
+        topology,
+        previous=previous,
+        rule=rule,
+        starting=starting,
+        reservations=reading.reservations,
+    )
     if closed:
         nodes = tuple(
             node.model_copy(update={"drained": True}) if node.id in closed and not node.drained else node
