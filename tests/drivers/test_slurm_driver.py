@@ -8,7 +8,7 @@ import pytest
 from drivers.driver_steps import EVERY_S, came_of, driver, started, step, steps
 from drivers.fake_slurm import GPUS, FakeJob, FakeSlurm
 from placeopt import BadInput, Engine
-from placeopt.drivers.slurm import DriverOptions, Ownership, SlurmDriver, SlurmRefused, read_note
+from placeopt.drivers.slurm import Ownership, SlurmDriver, SlurmOptions, SlurmRefused, read_note
 from placeopt.errors import BadArgument
 from placeopt.model import Policy, Weights
 from placeopt.scheduling import Scheduling
@@ -129,7 +129,7 @@ def test_what_slurm_gave_is_scored_as_the_plan_was():
     slurm.schedule()
     third = running.run_round()
     assert (came_of(third, "as-planned"), came_of(third, "elsewhere")) == (1, 1)
-    assert [(o.kind, o.nodes, o.got) for o in third.outcomes if o.job == "2"] == [("elsewhere", ("n0",), ("n1",))]
+    assert [(o.kind, o.planned, o.got) for o in third.outcomes if o.job == "2"] == [("elsewhere", ("n0",), ("n1",))]
     assert third.costs_obtained == {"fragmentation": 4}
 
 
@@ -147,7 +147,7 @@ def test_a_job_that_has_ended_by_the_next_reading_ran_as_planned():
     step(running, slurm)
     slurm.jobs["1"].state = "COMPLETED"
     (outcome,) = running.run_round().outcomes
-    assert (outcome.kind, outcome.nodes, outcome.got) == ("as-planned", ("n0",), ("n0",))
+    assert (outcome.kind, outcome.planned, outcome.got) == ("as-planned", ("n0",), ("n0",))
 
 
 class LaterSlurm(FakeSlurm):
@@ -193,7 +193,7 @@ def test_a_round_that_starts_nothing_changes_nothing():
 def test_a_dry_run_sends_nothing_and_names_the_commands():
     slurm = FakeSlurm(jobs=[FakeJob("1"), FakeJob("2")])
     commands = []
-    options = DriverOptions(every_s=EVERY_S, dry_run=True)
+    options = SlurmOptions(every_s=EVERY_S, dry_run=True)
     running = SlurmDriver(slurm, Engine(isolation="thread"), options, on_command=commands.append, clock=lambda: 1000.0)
     running.run_round()
     assert running.run_round().outcomes == []
@@ -224,7 +224,7 @@ def test_without_the_right_to_the_admin_comment_the_comment_holds_the_note():
 def test_no_more_actions_than_allowed():
     slurm = FakeSlurm(jobs=[FakeJob(str(i)) for i in range(1, 8)])
     records = steps(slurm, 3, max_actions=3)
-    assert [(record.count("start"), record.postponed) for record in records] == [(3, 4), (3, 1), (1, 0)]
+    assert [(record.count("start"), record.deferred) for record in records] == [(3, 4), (3, 1), (1, 0)]
 
 
 def test_a_released_job_holds_its_place_until_it_runs():

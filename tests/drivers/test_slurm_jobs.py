@@ -9,7 +9,8 @@ import pytest
 
 from drivers.driver_steps import driver, started, step
 from drivers.fake_slurm import FakeJob, FakeSlurm
-from placeopt.drivers.slurm import Note, RoundRecord, SlurmReading, read_note
+from placeopt.drivers import RoundReport
+from placeopt.drivers.slurm import Note, SlurmReading, read_note
 
 
 class Listed(FakeSlurm):
@@ -30,7 +31,7 @@ class Listed(FakeSlurm):
         return SlurmReading(found.nodes, {"jobs": [{**found.jobs["jobs"][0], **self.fields}]})
 
 
-def one_round(slurm: FakeSlurm, own: str = "held") -> RoundRecord:
+def one_round(slurm: FakeSlurm, own: str = "held") -> RoundReport:
     return driver(slurm, own, dry_run=True).run_round()
 
 

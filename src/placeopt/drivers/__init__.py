@@ -13,8 +13,10 @@ if TYPE_CHECKING:
     from placeopt.drivers.backoff import pause_s as pause_s
     from placeopt.drivers.interval import seconds_of as seconds_of
     from placeopt.drivers.loop import run_rounds as run_rounds
-    from placeopt.drivers.round_line import HEADER as HEADER
-    from placeopt.drivers.round_line import RoundReport as RoundReport
+    from placeopt.drivers.round_report import HEADER as HEADER
+    from placeopt.drivers.round_report import DoneAction as DoneAction
+    from placeopt.drivers.round_report import Outcome as Outcome
+    from placeopt.drivers.round_report import RoundReport as RoundReport
     from placeopt.drivers.unreachable import Unreachable as Unreachable
 
 __getattr__, __dir__ = lazy_names(__name__)

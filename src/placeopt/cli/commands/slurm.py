@@ -50,12 +50,12 @@ def run(
     from placeopt.drivers.interval import seconds_of
     from placeopt.drivers.loop import run_rounds
     from placeopt.drivers.slurm.commands import SlurmCommands
-    from placeopt.drivers.slurm.driver import DriverOptions, SlurmDriver
+    from placeopt.drivers.slurm.driver import SlurmDriver, SlurmOptions
     from placeopt.drivers.slurm.job_view import Ownership
     from placeopt.importers.priority_rule import priority_rule as read_rule
     from placeopt.live_cluster.engine import Engine
 
-    options = DriverOptions(
+    options = SlurmOptions(
         own=Ownership.parse(own),
         every_s=seconds_of("every", every),
         dry_run=dry_run,

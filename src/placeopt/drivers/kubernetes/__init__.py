@@ -7,7 +7,7 @@ from placeopt.lazy import lazy_names
 if TYPE_CHECKING:
     from placeopt.drivers.kubernetes.api import Api as Api
     from placeopt.drivers.kubernetes.driver import Driver as Driver
-    from placeopt.drivers.kubernetes.driver import DriverOptions as DriverOptions
+    from placeopt.drivers.kubernetes.driver import KubernetesOptions as KubernetesOptions
     from placeopt.drivers.kubernetes.kinds import CORE as CORE
     from placeopt.drivers.kubernetes.kinds import OPTIONAL as OPTIONAL
     from placeopt.drivers.kubernetes.lease import Lease as Lease

@@ -12,10 +12,10 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from types import MappingProxyType
-from typing import Literal
 
+from placeopt.drivers.round_report import CHANGED, DONE, Applied
 from placeopt.drivers.slurm.commands import Slurm, SlurmRefused, Verb, scontrol_words
 from placeopt.drivers.slurm.job_view import JobView
 from placeopt.drivers.slurm.note import Note, host_list, with_note
@@ -26,18 +26,6 @@ _DENIED = re.compile(r"permission|denied|privilege", re.IGNORECASE)
 _BUSY = re.compile(r"not available right now", re.IGNORECASE)
 MAX_WHY = 80
 """Characters of the reason in a note."""
-Result = Literal["done", "changed", "refused"]
-
-
-@dataclass(frozen=True)
-class Applied:
-    """What became of a change; ``changed``: the job was no longer as it was read. ``why``: Slurm's words."""
-
-    result: Result
-    why: str = ""
-
-
-DONE, CHANGED = Applied("done"), Applied("changed")
 
 
 class JobChanges:
