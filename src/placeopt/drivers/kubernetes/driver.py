@@ -100,7 +100,7 @@ class Driver:
         except (ApiFault, Unreachable) as fault:
             report.silent = f"the API server: {fault}"
         except (BadInput, Unsupported) as fault:
-            report.silent = f"no round: {fault}"
+            report.silent = str(fault)
         report.seconds = time.monotonic() - began
         return report
 
