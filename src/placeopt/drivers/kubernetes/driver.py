@@ -8,6 +8,7 @@ import uuid
 from dataclasses import dataclass
 
 from placeopt.actions import plan_actions
+from placeopt.drivers.answers import Unreachable
 from placeopt.drivers.decider import Decider
 from placeopt.drivers.kubernetes.api import Api, ApiFault, Object
 from placeopt.drivers.kubernetes.apply import Applier
@@ -21,7 +22,6 @@ from placeopt.drivers.kubernetes.recovery import evict_incomplete, finish_half_l
 from placeopt.drivers.kubernetes.refusals import Refusals
 from placeopt.drivers.options import DriverOptions
 from placeopt.drivers.round_report import RoundReport
-from placeopt.drivers.unreachable import Unreachable
 from placeopt.errors import BadInput, Unsupported
 from placeopt.importers import read_kubernetes
 from placeopt.importers.kubernetes.snapshot import GPU

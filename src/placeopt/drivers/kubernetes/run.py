@@ -8,12 +8,12 @@ import threading
 import uuid
 from collections.abc import Callable
 
+from placeopt.drivers.answers import Unreachable
 from placeopt.drivers.kubernetes.api import Api, ApiFault
 from placeopt.drivers.kubernetes.driver import Driver, KubernetesOptions
 from placeopt.drivers.kubernetes.lease import Lease
 from placeopt.drivers.loop import run_rounds
 from placeopt.drivers.round_report import RoundReport
-from placeopt.drivers.unreachable import Unreachable
 from placeopt.errors import BadInput
 from placeopt.live_cluster.engine import Engine
 

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from placeopt.drivers.answers import Unreachable
 from placeopt.drivers.kubernetes.api import ApiFault, Object
 from placeopt.drivers.kubernetes.marks import Mark, gates, has_controller, is_leaving, mark_of, waits_for_placeopt
 from placeopt.drivers.kubernetes.patches import lift_patch, record_patch
 from placeopt.drivers.kubernetes.pods import PodCalls
 from placeopt.drivers.round_report import DONE, Applied
-from placeopt.drivers.unreachable import Unreachable
 
 MOST_TRIES = 8
 """Of one patch, where other writers change the pod at the same time."""

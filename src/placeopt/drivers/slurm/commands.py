@@ -10,8 +10,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, Literal, Protocol
 
-from placeopt.drivers.json_answer import json_object
-from placeopt.drivers.unreachable import Unreachable
+from placeopt.drivers.answers import Unreachable, json_object
 from placeopt.errors import BadInput, PlaceoptError, printable
 
 TIMEOUT_S = 30.0

@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from placeopt.actions import Action, ActionPart, plan_actions
+from placeopt.drivers.answers import Unreachable
 from placeopt.drivers.backoff import pause_s
 from placeopt.drivers.decider import Decider
 from placeopt.drivers.options import DriverOptions
@@ -21,7 +22,6 @@ from placeopt.drivers.slurm.note import STOPPED, Note
 from placeopt.drivers.slurm.outcomes import OutcomeWatch
 from placeopt.drivers.slurm.reading import make_round, view_jobs
 from placeopt.drivers.slurm.score import Gpus, gpus_advised, gpus_held, running_costs
-from placeopt.drivers.unreachable import Unreachable
 from placeopt.live_cluster.engine import Engine
 from placeopt.model import Instance, Placement, Plan
 
