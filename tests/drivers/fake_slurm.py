@@ -181,6 +181,8 @@ class FakeSlurm:
     def release(self, job: str) -> None:
         self._change(f"release {job}")
         for found in self.named(job):
+            if found.state not in ("PENDING", "RUNNING"):
+                raise SlurmRefused(f"scontrol release: Job has already finished for job {job}")
             if found.held == "admin":
                 self.broken_rules.append(f"an operator's hold of job {job} was released")
             found.held, found.description = "nobody", ""

@@ -374,8 +374,9 @@ def test_a_job_that_changed_after_the_reading_is_left_alone(change, monkeypatch)
     assert slurm.log == []
 
 
-def test_a_start_that_is_taken_back_too_late_runs_on(monkeypatch):
-    """It begins to run between the hold and the look at its state: the hold is undone, its nodes are not changed."""
+@pytest.mark.parametrize("ends", [False, True])
+def test_a_start_that_is_taken_back_too_late_runs_on(monkeypatch, ends):
+    """It begins to run, or has ended, before the hold: the hold is undone, its nodes are not changed."""
     slurm = FakeSlurm(1, [FakeJob("1")])
     slurm.accepts = set()
     running = driver(slurm, patience_s=15)
@@ -387,10 +388,14 @@ def test_a_start_that_is_taken_back_too_late_runs_on(monkeypatch):
         slurm.accepts = {"n0"}
         slurm.schedule()
         hold(job)
+        if ends:
+            slurm.end("1")
 
     monkeypatch.setattr(slurm, "user_hold", hold_too_late)
-    assert running.run_round().count("take-back", "changed") == 1
-    assert (slurm.jobs["1"].state, slurm.jobs["1"].held, slurm.jobs["1"].on) == ("RUNNING", "nobody", ["n0"])
+    report = running.run_round()
+    assert (report.count("take-back", "changed"), report.refused) == (1, 0)
+    job = slurm.jobs["1"]
+    assert (job.state, job.held, job.on) == (("COMPLETED", "user") if ends else ("RUNNING", "nobody")) + (["n0"],)
     assert slurm.broken_rules == []
 
 

@@ -26,22 +26,24 @@ class Decider:
         self._deterministic, self._stop = options.deterministic, stop
         self._said: frozenset[str] = frozenset()
 
-    def follow(self, instance: Instance, report: RoundReport) -> None:
-        """Take a reading; what the reader left out, drained or assumed is a note where it differs from the last one."""
-        self.live.follow(instance)
+    def describe(self, instance: Instance, report: RoundReport) -> None:
+        """Take the figures of a reading; what the reader left out, drained or assumed is a note where that is new."""
         report.describe(instance)
-        report.unmeasured = self.live.usage.fault
         lines = [str(note) for note in instance.reading]
         report.notes += [line for line in lines if line not in self._said]
         self._said = frozenset(lines)
 
-    def decide(self, report: RoundReport, until: float, *, waiting_only: bool = False) -> Plan | None:
+    def decide(
+        self, instance: Instance, report: RoundReport, until: float, *, waiting_only: bool = False
+    ) -> Plan | None:
         """
-        Return the plan of a round, None where none could change anything.
+        Take a reading, and return the plan of its round; None where none could change anything.
 
         ``until``: When to end, by ``time.monotonic``. ``waiting_only``: As of `LiveScheduler.decide`.
         """
         plan = None
+        self.live.follow(instance)
+        report.unmeasured = self.live.usage.fault
         if self.live.wants_round and not self._stop.is_set():
             limit_s = max(LEAST_SOLVE_S, until - time.monotonic())
             plan = self.live.decide(limit_s, self._stop, waiting_only=waiting_only, deterministic=self._deterministic)

@@ -120,12 +120,12 @@ class Driver:
         else:
             self._finish(report)
         observed, instance = self._read()
-        self._decider.follow(instance, report)
+        self._decider.describe(instance, report)
         report.standings = dict(observed.standings)
         if others := observed.standings["others"]:
             report.notes.append(f"{others} pods wait for others")
         until = began + SOLVE_SHARE * self._options.every_s
-        if (plan := self._decider.decide(report, until, waiting_only=True)) is not None:
+        if (plan := self._decider.decide(instance, report, until, waiting_only=True)) is not None:
             self._carry_out(plan, observed, report)
 
     def _finish(self, report: RoundReport) -> None:

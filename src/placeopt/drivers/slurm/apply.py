@@ -23,7 +23,8 @@ from placeopt.importers.slurm.fields import parse_tres
 from placeopt.importers.slurm.lists import slurm_number
 
 _DENIED = re.compile(r"permission|denied|privilege", re.IGNORECASE)
-_BUSY = re.compile(r"not available right now", re.IGNORECASE)
+_PASSING = re.compile(r"not available right now|already finished", re.IGNORECASE)
+"""Slurm refuses some updates for a moment after another one, and all changes of a job that ended since it was read."""
 MAX_WHY = 80
 """Characters of the reason in a note."""
 
@@ -139,8 +140,7 @@ class JobChanges:
 
     @staticmethod
     def _refused(error: SlurmRefused) -> Applied:
-        """Slurm refuses some updates for a moment after another one: that says nothing about the job."""
-        return CHANGED if _BUSY.search(str(error)) else Applied("refused", str(error))
+        return CHANGED if _PASSING.search(str(error)) else Applied("refused", str(error))
 
 
 def range_to_pin(view: JobView, count: int) -> str:

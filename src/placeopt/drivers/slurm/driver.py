@@ -109,12 +109,12 @@ class SlurmDriver:
         standings = Counter(view.standing for view in views.values())
         report.standings = {standing.value: count for standing, count in standings.items()}
         report.closed = tuple(sorted(closed))
-        self._decider.follow(instance, report)
+        self._decider.describe(instance, report)
         report.waiting += standings[Standing.DELAYED] + standings[Standing.GIVEN_UP]
         self._score(report, instance)
         try:
             self._take_back(report, views)
-            plan = self._decider.decide(report, began + SOLVE_PART * self._options.every_s)
+            plan = self._decider.decide(instance, report, began + SOLVE_PART * self._options.every_s)
             if plan is not None:
                 self._carry_out(report, views, plan)
             self._hold(report, views)
