@@ -77,7 +77,7 @@ class SlurmCommands:
     """
     Slurm by its commands, in the environment of this process; arguments are never read by a shell.
 
-    ``timeout_s``: Until a command counts as unanswered. Commands run in a session of their own: Ctrl-C at a terminal
+    ``timeout_s``: Until a command counts as unanswered. Commands run in a process group of their own: Ctrl-C at a terminal
     does not reach them.
     """
 
