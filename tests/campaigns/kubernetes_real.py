@@ -209,8 +209,8 @@ class Run:
         self.figures.update(rounds=len(rounds), starts=judged.actions, undone=judged.undone)
         self.figures["evicted by the driver"] = len(judged.evicted)
         self.figures["refused by kubelets"] = self._kubelets.refused
-        self.figures["rounds without measures"] = sum("nothing is measured" in str(one["notes"]) for one in rounds)
-        self.figures["rounds without the API server"] = sum("the API server:" in str(one["notes"]) for one in rounds)
+        self.figures["rounds without measures"] = sum(bool(one["unmeasured"]) for one in rounds)
+        self.figures["rounds without the API server"] = sum("the API server:" in one["silent"] for one in rounds)
         self.figures.update({f"{self._policy}: {name}": number for name, number in fired(rounds).items()})
 
 

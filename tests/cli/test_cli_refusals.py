@@ -126,7 +126,6 @@ USAGE: list[Row] = [
     ("simulate S --at 3", 2, "--round"),
     ("simulate S --round S", 2, "overwritten"),
     ("slurm run --own all", 2, "partition=NAME"),
-    ("slurm run --restd http://x", 2, "unix:PATH"),
     ("slurm run --worth money", 2, "jobs or gpus"),
 ]
 QUESTIONS: list[Row] = [

@@ -55,7 +55,7 @@ def test_a_round_is_a_line_and_sends_its_commands(cli: Cli, slurm: Path) -> None
     assert acted == "in 1 round: hold_after: held room 1; method auto: placed 2"
     sent = commands(slurm)
     assert [words.split()[0] for words in sent] == ["update", "release"] * 2
-    assert sent[0].startswith("update JobId=7 AdminComment=placeopt/1 start job=7 ")
+    assert sent[0].startswith('update JobId=7 AdminComment=placeopt/1 {"kind":"start","job":"7",')
     assert sent[0].endswith(" ReqNodeList=n0")
 
 
@@ -65,7 +65,7 @@ def test_json_lines_hold_actions_and_outcomes(cli: Cli, slurm: Path) -> None:
     assert [(action["do"], action["job"], action["result"]) for action in record["actions"]] == [("start", "7", "done")]
     assert record["fired"] == {"hold_after: held room": 1, "method auto: placed": 2}
     assert record["actions"][0]["gpus_advised"] == [[0, 1, 2, 3]]
-    assert (record["actions_postponed"], record["waiting"]) == (1, 3)
+    assert (record["deferred"], record["waiting"]) == (1, 3)
     assert len(commands(slurm)) == 2
 
 

@@ -8,7 +8,7 @@ import pytest
 from helpers.kubernetes_api import KubernetesApi
 from helpers.kubernetes_cluster import Cluster, node, write_kubeconfig
 from placeopt import Engine
-from placeopt.drivers.kubernetes import Api, Driver, DriverOptions
+from placeopt.drivers.kubernetes import Api, Driver, KubernetesOptions
 
 PATIENCE_S = 60.0
 
@@ -62,9 +62,9 @@ class World:
         write_kubeconfig({"server": api.url}, self.config)
 
     def connect(self, **options):
-        """Start a driver; fields of `DriverOptions` may be given."""
+        """Start a driver; fields of `KubernetesOptions` may be given."""
         self.drivers.append(
-            Driven(self.api, self.config, DriverOptions(**{"every_s": 5.0, "settle_s": 0.0, **options}))
+            Driven(self.api, self.config, KubernetesOptions(**{"every_s": 5.0, "settle_s": 0.0, **options}))
         )
         return self.drivers[-1]
 

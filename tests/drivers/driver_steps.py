@@ -6,7 +6,8 @@ from typing import Any
 
 from drivers.fake_slurm import FakeSlurm
 from placeopt import Engine
-from placeopt.drivers.slurm import DriverOptions, Ownership, RoundRecord, SlurmDriver
+from placeopt.drivers import RoundReport
+from placeopt.drivers.slurm import Ownership, SlurmDriver, SlurmOptions
 
 EVERY_S = 10.0
 
@@ -14,11 +15,11 @@ EVERY_S = 10.0
 def driver(slurm: FakeSlurm, own: str = "held", **options: Any) -> SlurmDriver:
     """A driver whose clock is that of the fake."""
     given: dict[str, Any] = {"every_s": EVERY_S, "deterministic": True, **options}
-    chosen = DriverOptions(own=Ownership.parse(own), **given)
+    chosen = SlurmOptions(own=Ownership.parse(own), **given)
     return SlurmDriver(slurm, Engine(isolation="thread"), chosen, clock=lambda: float(slurm.now_s))
 
 
-def step(running: SlurmDriver, slurm: FakeSlurm, seconds: int = 10) -> RoundRecord:
+def step(running: SlurmDriver, slurm: FakeSlurm, seconds: int = 10) -> RoundReport:
     """One round, after which Slurm schedules and time goes on."""
     record = running.run_round()
     slurm.schedule()
@@ -27,16 +28,16 @@ def step(running: SlurmDriver, slurm: FakeSlurm, seconds: int = 10) -> RoundReco
     return record
 
 
-def steps(slurm: FakeSlurm, count: int, **options: Any) -> list[RoundRecord]:
+def steps(slurm: FakeSlurm, count: int, **options: Any) -> list[RoundReport]:
     """So many rounds of a new driver."""
     running = driver(slurm, **options)
     return [step(running, slurm) for _ in range(count)]
 
 
-def started(record: RoundRecord) -> dict[str, tuple[str, ...]]:
-    return {a.job: a.nodes for a in record.actions if a.do == "start" and a.applied.result == "done"}
+def started(record: RoundReport) -> dict[str, tuple[str, ...]]:
+    return {a.job: a.nodes for a in record.actions if a.do == "start" and a.result == "done"}
 
 
-def came_of(record: RoundRecord, kind: str) -> int:
+def came_of(record: RoundReport, kind: str) -> int:
     """Number of outcomes of a kind."""
     return sum(outcome.kind == kind for outcome in record.outcomes)

@@ -104,6 +104,7 @@ class FakeSlurm:
         self.may_write_admin_comment = True
         self.reachable = True
         self.reserved: dict[str, Any] | None = None
+        self.switches = ""
         self.now_s = 1000
         self.changes = 0
         self.starts: dict[str, int] = {}
@@ -126,13 +127,7 @@ class FakeSlurm:
             seen = {"name": name, "state": self.node_states[name], "state_flags": [], "alloc_cpus": used[name]}
             nodes.append({**node, **seen, **dict.fromkeys(("features", "active_features"), self.features[name])})
         jobs = [job.entry() for job in self.jobs.values()]
-        return SlurmReading({"nodes": nodes}, {"jobs": jobs}, reservations=self.reserved)
-
-    def reservations(self) -> dict[str, Any] | None:
-        return self.reserved
-
-    def topology(self) -> str:
-        return ""
+        return SlurmReading({"nodes": nodes}, {"jobs": jobs}, self.switches, self.reserved)
 
     def job_now(self, job: str) -> JobNow | None:
         if not self.reachable:
@@ -150,6 +145,12 @@ class FakeSlurm:
         if plus:
             return [self.jobs[str(int(leader) + int(offset))]]
         return [one for one in self.jobs.values() if job in (one.id, str(one.het_job_id))]
+
+    def scontrol(self, verb: str, job: str, fields: Mapping[str, str] | None = None) -> None:
+        if verb == "update":
+            self.update(job, fields or {})
+        else:
+            {"release": self.release, "uhold": self.user_hold, "requeuehold": self.requeue_hold}[verb](job)
 
     def update(self, job: str, fields: Mapping[str, str]) -> None:
         self._change(f"update {job} {' '.join(sorted(fields))}")
@@ -180,6 +181,8 @@ class FakeSlurm:
     def release(self, job: str) -> None:
         self._change(f"release {job}")
         for found in self.named(job):
+            if found.state not in ("PENDING", "RUNNING"):
+                raise SlurmRefused(f"scontrol release: Job has already finished for job {job}")
             if found.held == "admin":
                 self.broken_rules.append(f"an operator's hold of job {job} was released")
             found.held, found.description = "nobody", ""

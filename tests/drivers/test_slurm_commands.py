@@ -1,15 +1,9 @@
-"""What is asked of Slurm's commands and of slurmrestd, by programs and a socket in their place."""
-
-import json
-import socketserver
-import threading
-from http.server import BaseHTTPRequestHandler
+"""What is asked of Slurm's commands, by programs in their place."""
 
 import pytest
 
-from placeopt import Unsupported
 from placeopt.drivers import Unreachable
-from placeopt.drivers.slurm import JobNow, ReadThroughRestd, SlurmCommands, SlurmRefused
+from placeopt.drivers.slurm import JobNow, SlurmCommands, SlurmRefused
 
 
 @pytest.fixture
@@ -36,7 +30,7 @@ def test_lists_that_are_refused_are_no_answer(commands):
     with pytest.raises(Unreachable, match="sinfo --version: fatal: Could not establish a configuration source"):
         commands.read()
     with pytest.raises(SlurmRefused):
-        commands.release("1")
+        commands.scontrol("release", "1")
 
 
 @pytest.mark.parametrize("broken", ["sinfo", "squeue", "scontrol"])
@@ -66,23 +60,36 @@ def test_which_command_lists_nodes(version, lists, saying):
     assert (reading.nodes, reading.jobs) == ({"by": lists}, {"by": "squeue --json"})
 
 
-def test_topology_is_shown_or_there_is_none(saying):
-    assert saying('[ "$*" = "show topology" ] && echo SwitchName=s').topology() == "SwitchName=s\n"
-    assert saying("echo No topology information available").topology() == ""
+@pytest.fixture
+def showing(saying):
+    """A reading where ``scontrol show`` of one thing is a line of shell, and every other list is empty."""
+
+    def read(thing, line):
+        return saying(
+            f'case "$*" in "show {thing}") {line} ;; *version*) echo slurm 23.02 ;; *) echo {{}} ;; esac'
+        ).read()
+
+    return read
 
 
-def test_reservations_are_listed_or_there_is_no_list(saying):
+def test_topology_is_shown_or_there_is_none(showing):
+    assert showing("topology", "echo SwitchName=s").topology == "SwitchName=s\n"
+    assert showing("topology", "echo No topology information available").topology == ""
+    assert showing("topology", "echo unrecognized >&2; exit 1").topology == ""
+
+
+def test_reservations_are_listed_or_there_is_no_list(showing):
     listed = '{\\"reservations\\": []}'
-    assert saying(f'[ "$*" = "show reservations --json" ] && echo "{listed}"').reservations() == {"reservations": []}
-    assert saying("echo No reservations in the system").reservations() is None
-    assert saying("echo unrecognized option >&2; exit 1").reservations() is None
+    assert showing("reservations --json", f'echo "{listed}"').reservations == {"reservations": []}
+    assert showing("reservations --json", "echo No reservations in the system").reservations is None
+    assert showing("reservations --json", "echo unrecognized option >&2; exit 1").reservations is None
     with pytest.raises(Unreachable):
-        saying("echo 'Unable to contact slurm controller (connect failure)' >&2; exit 1").reservations()
+        showing("reservations --json", "echo 'Unable to contact slurm controller (connect failure)' >&2; exit 1")
 
 
 def test_words_of_slurm_may_be_of_any_encoding(saying):
     with pytest.raises(SlurmRefused, match="no such job \ufffd"):
-        saying("printf 'no such job \\377' >&2; exit 1").release("1")
+        saying("printf 'no such job \\377' >&2; exit 1").scontrol("release", "1")
 
 
 @pytest.mark.parametrize(
@@ -111,43 +118,4 @@ def test_a_state_that_cannot_be_read_is_no_refusal(words, saying):
 
 def test_a_change_that_is_cut_off_may_have_been_made(saying):
     with pytest.raises(Unreachable, match="reset"):
-        saying("echo 'slurm_update error: Connection reset by peer' >&2; exit 1").release("7")
-
-
-class Restd(BaseHTTPRequestHandler):
-    """Answers as slurmrestd of several versions does: the lists name the path that was asked for."""
-
-    versions = ()
-
-    def do_GET(self):
-        paths = {f"/{path}": {} for path in self.versions}
-        body = json.dumps({"paths": paths} if "openapi" in self.path else {"by": self.path}).encode()
-        self.send_response(200)
-        self.send_header("Content-Length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body)
-
-    def address_string(self):
-        return "unix"
-
-    def log_message(self, *_):
-        pass
-
-
-@pytest.fixture
-def restd(tmp_path, commands):
-    with socketserver.ThreadingUnixStreamServer(str(tmp_path / "restd"), Restd) as server:
-        threading.Thread(target=server.serve_forever, args=(0.01,)).start()
-        yield ReadThroughRestd(commands, str(tmp_path / "restd"))
-        server.shutdown()
-
-
-def test_slurmrestd_is_asked_in_its_newest_version(restd, monkeypatch):
-    slurm = ("slurm/v0.0.41/jobs/", "slurm/v0.0.42/jobs/", "slurmdb/v0.0.43/jobs/", "slurm/v0.0.43/nodes/")
-    monkeypatch.setattr(Restd, "versions", slurm)
-    assert "/slurm/v0.0.42/" in restd.read().jobs["by"]
-
-
-def test_a_slurmrestd_without_a_known_version_is_named(restd):
-    with pytest.raises(Unsupported):
-        restd.read()
+        saying("echo 'slurm_update error: Connection reset by peer' >&2; exit 1").scontrol("release", "7")

@@ -11,7 +11,7 @@ from drivers.fake_slurm import FakeJob, FakeSlurm, Killed
 from helpers.night import nightly
 from placeopt import Engine
 from placeopt.drivers import Unreachable, run_rounds
-from placeopt.drivers.slurm import DriverOptions, SlurmDriver, read_note
+from placeopt.drivers.slurm import SlurmDriver, SlurmOptions, read_note
 
 
 def crash(slurm, when, number):
@@ -146,7 +146,7 @@ def test_a_controller_that_goes_within_a_round_ends_its_actions_and_all_is_known
 def test_stopping_ends_between_two_actions():
     slurm = FakeSlurm(jobs=[FakeJob(str(i)) for i in range(1, 6)])
     stop = threading.Event()
-    options = DriverOptions(every_s=EVERY_S)
+    options = SlurmOptions(every_s=EVERY_S)
 
     def on_command(command):
         if command == "scontrol release 2":

@@ -8,7 +8,7 @@ import pytest
 from drivers.driver_steps import EVERY_S, came_of, driver, started, step, steps
 from drivers.fake_slurm import GPUS, FakeJob, FakeSlurm
 from placeopt import BadInput, Engine
-from placeopt.drivers.slurm import DriverOptions, Ownership, SlurmDriver, SlurmRefused, read_note
+from placeopt.drivers.slurm import Ownership, SlurmDriver, SlurmOptions, SlurmRefused, read_note
 from placeopt.errors import BadArgument
 from placeopt.model import Policy, Weights
 from placeopt.scheduling import Scheduling
@@ -129,7 +129,7 @@ def test_what_slurm_gave_is_scored_as_the_plan_was():
     slurm.schedule()
     third = running.run_round()
     assert (came_of(third, "as-planned"), came_of(third, "elsewhere")) == (1, 1)
-    assert [(o.kind, o.nodes, o.got) for o in third.outcomes if o.job == "2"] == [("elsewhere", ("n0",), ("n1",))]
+    assert [(o.kind, o.planned, o.got) for o in third.outcomes if o.job == "2"] == [("elsewhere", ("n0",), ("n1",))]
     assert third.costs_obtained == {"fragmentation": 4}
 
 
@@ -147,7 +147,7 @@ def test_a_job_that_has_ended_by_the_next_reading_ran_as_planned():
     step(running, slurm)
     slurm.jobs["1"].state = "COMPLETED"
     (outcome,) = running.run_round().outcomes
-    assert (outcome.kind, outcome.nodes, outcome.got) == ("as-planned", ("n0",), ("n0",))
+    assert (outcome.kind, outcome.planned, outcome.got) == ("as-planned", ("n0",), ("n0",))
 
 
 class LaterSlurm(FakeSlurm):
@@ -193,7 +193,7 @@ def test_a_round_that_starts_nothing_changes_nothing():
 def test_a_dry_run_sends_nothing_and_names_the_commands():
     slurm = FakeSlurm(jobs=[FakeJob("1"), FakeJob("2")])
     commands = []
-    options = DriverOptions(every_s=EVERY_S, dry_run=True)
+    options = SlurmOptions(every_s=EVERY_S, dry_run=True)
     running = SlurmDriver(slurm, Engine(isolation="thread"), options, on_command=commands.append, clock=lambda: 1000.0)
     running.run_round()
     assert running.run_round().outcomes == []
@@ -205,7 +205,7 @@ def test_a_dry_run_sends_nothing_and_names_the_commands():
 def test_the_note_states_round_plan_and_nodes_and_keeps_what_others_wrote():
     slurm = FakeSlurm(jobs=[FakeJob("1", nodes=2, gpus=3, admin_comment="ticket 7")])
     (record,) = steps(slurm, 1)
-    assert slurm.jobs["1"].admin_comment.startswith("ticket 7 | placeopt/1 start job=1 ")
+    assert slurm.jobs["1"].admin_comment.startswith('ticket 7 | placeopt/1 {"kind":"start","job":"1",')
     note = read_note(slurm.jobs["1"].admin_comment)
     assert (note.round, note.nodes, len(note.plan)) == (record.id, started(record)["1"], 16)
     (action,) = json.loads(record.json())["actions"]
@@ -216,7 +216,7 @@ def test_without_the_right_to_the_admin_comment_the_comment_holds_the_note():
     slurm = FakeSlurm(jobs=[FakeJob("1"), FakeJob("2")])
     slurm.may_write_admin_comment = False
     _, second = steps(slurm, 2)
-    assert slurm.jobs["1"].comment.startswith("placeopt | placeopt/1 start job=1 ")
+    assert slurm.jobs["1"].comment.startswith('placeopt | placeopt/1 {"kind":"start","job":"1",')
     assert came_of(second, "as-planned") == 2
     assert sum("AdminComment" in line for line in slurm.log) == 1
 
@@ -224,7 +224,7 @@ def test_without_the_right_to_the_admin_comment_the_comment_holds_the_note():
 def test_no_more_actions_than_allowed():
     slurm = FakeSlurm(jobs=[FakeJob(str(i)) for i in range(1, 8)])
     records = steps(slurm, 3, max_actions=3)
-    assert [(record.count("start"), record.postponed) for record in records] == [(3, 4), (3, 1), (1, 0)]
+    assert [(record.count("start"), record.deferred) for record in records] == [(3, 4), (3, 1), (1, 0)]
 
 
 def test_a_released_job_holds_its_place_until_it_runs():
@@ -374,8 +374,9 @@ def test_a_job_that_changed_after_the_reading_is_left_alone(change, monkeypatch)
     assert slurm.log == []
 
 
-def test_a_start_that_is_taken_back_too_late_runs_on(monkeypatch):
-    """It begins to run between the hold and the look at its state: the hold is undone, its nodes are not changed."""
+@pytest.mark.parametrize("ends", [False, True])
+def test_a_start_that_is_taken_back_too_late_runs_on(monkeypatch, ends):
+    """It begins to run, or has ended, before the hold: the hold is undone, its nodes are not changed."""
     slurm = FakeSlurm(1, [FakeJob("1")])
     slurm.accepts = set()
     running = driver(slurm, patience_s=15)
@@ -387,11 +388,26 @@ def test_a_start_that_is_taken_back_too_late_runs_on(monkeypatch):
         slurm.accepts = {"n0"}
         slurm.schedule()
         hold(job)
+        if ends:
+            slurm.end("1")
 
     monkeypatch.setattr(slurm, "user_hold", hold_too_late)
-    assert running.run_round().count("take-back", "changed") == 1
-    assert (slurm.jobs["1"].state, slurm.jobs["1"].held, slurm.jobs["1"].on) == ("RUNNING", "nobody", ["n0"])
+    report = running.run_round()
+    assert (report.count("take-back", "changed"), report.refused) == (1, 0)
+    job = slurm.jobs["1"]
+    assert (job.state, job.held, job.on) == (("COMPLETED", "user") if ends else ("RUNNING", "nobody")) + (["n0"],)
     assert slurm.broken_rules == []
+
+
+def test_switches_are_read_as_slurm_shows_them():
+    """A gang lies below one of them, as costs of communication ask; a line that cannot be read is named."""
+    slurm = FakeSlurm(jobs=[FakeJob("1", nodes=2, gpus=3), FakeJob("2", nodes=2, gpus=3)])
+    slurm.switches = "SwitchName=s0 Nodes=n[0,3]\nSwitchName=s1 Nodes=n[1-2]\nSwitchName=top Switches=s[0-1]\n"
+    (first,) = steps(slurm, 1)
+    assert {frozenset(nodes) for nodes in started(first).values()} == {frozenset({"n0", "n3"}), frozenset({"n1", "n2"})}
+    slurm.switches = "SwitchName=s0 Knots=n0\n"
+    with pytest.raises(BadInput, match="scontrol show topology, line 1: 'Knots=n0'"):
+        driver(slurm).run_round()
 
 
 def test_a_list_that_is_none_is_bad_input(monkeypatch):

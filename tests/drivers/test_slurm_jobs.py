@@ -9,7 +9,8 @@ import pytest
 
 from drivers.driver_steps import driver, started, step
 from drivers.fake_slurm import FakeJob, FakeSlurm
-from placeopt.drivers.slurm import Note, RoundRecord, SlurmReading, read_note
+from placeopt.drivers import RoundReport
+from placeopt.drivers.slurm import Note, SlurmReading, read_note
 
 
 class Listed(FakeSlurm):
@@ -30,13 +31,13 @@ class Listed(FakeSlurm):
         return SlurmReading(found.nodes, {"jobs": [{**found.jobs["jobs"][0], **self.fields}]})
 
 
-def one_round(slurm: FakeSlurm, own: str = "held") -> RoundRecord:
+def one_round(slurm: FakeSlurm, own: str = "held") -> RoundReport:
     return driver(slurm, own, dry_run=True).run_round()
 
 
 def test_the_word_by_which_a_job_is_given_to_placeopt() -> None:
-    given = ["placeopt", "please, placeopt: tonight", "placeopt | placeopt/1 start job=99"]
-    others = ["placeopt/1 start job=3", "myplaceopt", "placeopt2", "no-placeopt", ""]
+    given = ["placeopt", "please, placeopt: tonight", 'placeopt | placeopt/1 {"kind":"start","job":"99"}']
+    others = ['placeopt/1 {"kind":"start","job":"3"}', "myplaceopt", "placeopt2", "no-placeopt", ""]
     jobs = [FakeJob(str(i), comment=comment) for i, comment in enumerate([*given, *others], 1)]
     assert started(one_round(FakeSlurm(8, jobs))).keys() == {"1", "2", "3"}
 

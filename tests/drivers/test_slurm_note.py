@@ -51,28 +51,32 @@ def test_a_later_note_replaces_the_earlier_one(first: Note, second: Note, others
         "",
         "placeopt",
         "placeopt/1",
-        "placeopt/1 start",
-        "placeopt/1 jump job=1",
-        "placeopt/1 start job=1 at_s=x",
-        "placeopt/1 start job=1 at_s=99999999999999999",
-        "placeopt/1 start job=1 nodes=g1*999999999",
-        "placeopt/1 start job=1 colour=red",
-        "placeopt/2 start job=1",
-        "see placeopt/1 start job=1",
-        "placeopt/1 start job=1 | somebody else's",
+        'placeopt/1 {"kind":"start"}',
+        'placeopt/1 {"kind":"jump","job":"1"}',
+        'placeopt/1 {"kind":"start","job":1}',
+        'placeopt/1 {"kind":"start","job":"1","at_s":"x"}',
+        'placeopt/1 {"kind":"start","job":"1","at_s":-1}',
+        'placeopt/1 {"kind":"start","job":"1","at_s":99999999999999999}',
+        'placeopt/1 {"kind":"start","job":"1","nodes":"g1*999999999"}',
+        'placeopt/1 {"kind":"start","job":"1","nodes":"g1*90000,g2*90000"}',
+        'placeopt/1 {"kind":"start","job":"1","nodes":"g1,,g2"}',
+        'placeopt/1 {"kind":"start","job":"1","colour":"red"}',
+        'placeopt/1 {"kind":"start","job":"1"',
+        'placeopt/2 {"kind":"start","job":"1"}',
+        'see placeopt/1 {"kind":"start","job":"1"}',
+        'placeopt/1 {"kind":"start","job":"1"} | somebody else\'s',
     ],
 )
 def test_what_is_no_note_is_none(comment: str) -> None:
     assert read_note(comment) is None
 
 
-def test_a_value_is_one_word() -> None:
-    """Spaces and bars end values and notes."""
-    read = read_note(with_note("", Note("wait", "7", why="two words | more")))
-    assert read is not None
-    assert read.why == "two_words_more"
+def test_a_value_may_hold_what_ends_notes() -> None:
+    note = Note("wait", "7", why='bars | quotes " and } braces')
+    assert "|" not in note.text()
+    assert read_note(with_note("ticket 7", note)) == note
 
 
 def test_nodes_of_workers_are_written_in_runs() -> None:
     note = Note("start", "7", nodes=("g1", "g1", "g2", "g1"))
-    assert note.text() == "placeopt/1 start job=7 nodes=g1*2,g2,g1"
+    assert note.text() == 'placeopt/1 {"kind":"start","job":"7","nodes":"g1*2,g2,g1"}'

@@ -24,8 +24,8 @@ def test_inference_stops_training_which_runs_again_once_it_has_ended() -> None:
     assert list(started(step(running, slurm))) == ["1"]
     slurm.jobs["2"] = urgent
     stop = step(running, slurm)
-    assert [(one.do, one.job, one.applied.result) for one in stop.actions] == [("stop", "1", "done")]
-    assert (stop.postponed, stop.fired["preempts inference: stopped"]) == (1, 1)
+    assert [(one.do, one.job, one.result) for one in stop.actions] == [("preempt", "1", "done")]
+    assert (stop.deferred, stop.fired["preempts inference: stopped"]) == (1, 1)
     back = step(running, slurm)
     assert [(one.do, one.job) for one in back.actions] == [("take-back", "1"), ("start", "2")]
     assert slurm.jobs["1"].required == []

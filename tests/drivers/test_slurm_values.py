@@ -10,7 +10,7 @@ from drivers.driver_steps import driver, started
 from drivers.fake_slurm import FakeJob, FakeSlurm
 from placeopt import Engine
 from placeopt.cli.run import run
-from placeopt.drivers.slurm import DriverOptions, SlurmDriver
+from placeopt.drivers.slurm import SlurmDriver, SlurmOptions
 from placeopt.importers import DEFAULT_RULE, PriorityRule
 from placeopt.model import MAX_VALUE, Changes, Instance, Policy
 from placeopt.scheduling import Scheduling
@@ -21,7 +21,7 @@ RULE = PriorityRule(value_per_gpu=2000, value_per_gpu_of={"urgent": 9000}, value
 def seen(slurm: FakeSlurm, **options: Any) -> Instance:
     """The round that a driver makes of a reading."""
     engine = Engine(isolation="thread")
-    chosen = DriverOptions(dry_run=True, deterministic=True, **options)
+    chosen = SlurmOptions(dry_run=True, deterministic=True, **options)
     SlurmDriver(slurm, engine, chosen, clock=lambda: float(slurm.now_s)).run_round()
     return engine.snapshot
 

@@ -22,7 +22,7 @@ from helpers.kubernetes_updates import Refusal
 from helpers.start_judge import judge_starts
 from placeopt import Engine
 from placeopt.drivers import Unreachable
-from placeopt.drivers.kubernetes import Api, Driver, DriverOptions, Lease
+from placeopt.drivers.kubernetes import Api, Driver, KubernetesOptions, Lease
 from placeopt.scheduling import named_policy
 
 LWS = "leaderworkerset.sigs.k8s.io/"
@@ -227,7 +227,7 @@ class _Connected:
             try:
                 api = Api(str(self._storm._config))
                 rules = named_policy(self._storm.policy)
-                options = DriverOptions(every_s=1.0, settle_s=0.0, bind_s=1.5, refused_s=0.2, policy=rules)
+                options = KubernetesOptions(every_s=1.0, settle_s=0.0, bind_s=1.5, refused_s=0.2, policy=rules)
                 self._driver = Driver(api, self._engine, options, self._stop)
             except Unreachable:
                 return
@@ -237,7 +237,7 @@ class _Connected:
             self._lease.start()
             self._driver.lease = self._lease
         report = self._driver.turn()
-        self._storm.events["turns that began without the Lease"] += any("driver is" in n for n in report.notes)
+        self._storm.events["turns that began without the Lease"] += any("driver is" in n for n in report.remarks)
 
     def close(self) -> None:
         self._stop.set()

@@ -187,18 +187,6 @@ class SlurmLab:
         """End a daemon."""
         end_daemon(self.daemons.pop(name), number)
 
-    def start_restd(self) -> Path | None:
-        """Start slurmrestd as an ordinary user and return its socket; None where it is not installed."""
-        if _found("slurmrestd") is None:
-            return None
-        folder = self.folder / "rest"
-        folder.mkdir()
-        shutil.chown(folder, "nobody")
-        own = ("-a", "rest_auth/local", "-u", "nobody", "-g", "nogroup", f"unix:{folder / 'socket'}")
-        old = self.run("sinfo", "--version").split()[-1].startswith("22.05")  # its other plugin needs slurmdbd
-        self.daemons["slurmrestd"] = self._popen(["slurmrestd", *(("-s", "openapi/v0.0.38") if old else ()), *own])
-        return folder / "socket"
-
     def kill_node(self, node: str) -> None:
         """Take a node away: its daemon and its jobs end, and the controller is told that it is down."""
         self.stop_daemon(node, signal.SIGKILL)  # first: a daemon that answers brings its node back

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Mapping
 from textwrap import wrap
-from typing import TYPE_CHECKING, Annotated, Protocol
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -14,6 +13,7 @@ from placeopt.cli.output import MAX_WIDTH, write_error, write_out
 from placeopt.readable import number, plural
 
 if TYPE_CHECKING:
+    from placeopt.drivers.round_report import RoundReport
     from placeopt.scheduling import Telemetry
 
 MAX_ACTIONS = 100_000
@@ -46,20 +46,6 @@ def read_telemetry(text: str | None) -> Telemetry | None:
     return Prometheus(text) if "://" in text else TelemetryFile(text)
 
 
-class Report(Protocol):
-    """A round as the table shows it. ``fired``: Mechanism of the policy -> how often it acted."""
-
-    @property
-    def fired(self) -> Mapping[str, int]:
-        """See there."""
-
-    def line(self) -> str:
-        """Return it as lines of text."""
-
-    def json(self) -> str:
-        """Return it as one line of JSON."""
-
-
 class RoundTable:
     """Writes rounds to standard output, and messages about the host system to standard error."""
 
@@ -68,9 +54,9 @@ class RoundTable:
         self._rounds = 0
         self._fired: Counter[str] = Counter()
 
-    def add(self, report: Report) -> None:
+    def add(self, report: RoundReport) -> None:
         """Write a round."""
-        from placeopt.drivers.round_line import HEADER
+        from placeopt.drivers.round_report import HEADER
 
         if self._as_json:
             write_out(f"{report.json()}\n")

@@ -7,8 +7,8 @@ import time
 from collections.abc import Callable
 from typing import TypeVar
 
+from placeopt.drivers.answers import Unreachable
 from placeopt.drivers.backoff import pause_s
-from placeopt.drivers.unreachable import Unreachable
 
 R = TypeVar("R")
 FIRST_PAUSE_S, LONGEST_PAUSE_S = 1.0, 60.0

@@ -55,7 +55,7 @@ def test_a_disruption_budget_is_heeded_and_its_job_left_alone_for_a_while(world,
     world.submit(pod("high", 8))
     report = driven.turn()
     assert (report.evicted, report.refused, report.started, report.deferred) == (0, 1, 0, 1)
-    assert "disruption budget" in report.notes[-1]
+    assert "disruption budget" in report.actions[-1].why
     report = driven.turn()
     assert (report.placed, report.refused) == (0, 0)
     assert world.running() == {"low": "n0"}

@@ -89,7 +89,7 @@ def test_without_the_lease_nothing_is_written(world, leases, one):
     driven.driver.lease = mine = leases.of("mine")
     mine.renew()
     world.submit(pod("a"), pod("b"))
-    assert driven.turn().notes == ["another driver is active: one"]
+    assert driven.turn().remarks == ["another driver is active: one"]
     assert len(world.api.writes) == 1
     leases.now += 20.0
     mine.renew()

@@ -25,7 +25,7 @@ def test_a_node_that_refuses_is_closed_and_the_gang_starts_elsewhere(world, seen
         driven.turn()
     world.cluster.turn()
     world.add_nodes("n1")
-    assert driven.turn().notes[0].startswith("n0 closed for 30 s to pods as g-")
+    assert driven.turn().remarks[0].startswith("n0 closed for 30 s to pods as g-")
     world.turns(driven, 4)
     assert list(world.running().values()) == ["n1", "n1"]
 
@@ -50,7 +50,8 @@ def test_a_pod_that_nobody_binds_in_time_is_evicted_and_placed_anew(world):
     driven = started(world, pod("a"), bind_s=0.0)
     world.cluster.turn()
     world.add_nodes("n1")
-    assert "kube-scheduler has not said why" in driven.turn().notes[0]
+    (outcome,) = driven.turn().outcomes
+    assert (outcome.kind, outcome.planned, outcome.why) == ("not-started", ("n0",), "kube-scheduler has not said why")
     world.cluster.turn()
     world.turns(driven, 2)  # the turn that evicted it may have seen the new one already, or not
     world.settle()
@@ -76,7 +77,7 @@ def test_a_pod_that_is_bound_while_it_is_given_up_stays(world):
     """Its eviction names the version without a node, and is refused."""
     driven = started(world, pod("a"), bind_s=0.0)
     world.at("eviction", "a", world.cluster.turn)
-    assert any("a stays: 409" in note for note in driven.turn().notes)
+    assert any("a stays: 409" in note for note in driven.turn().remarks)
     world.cluster.turn()
     assert world.running() == {"a": "n0"}
 
@@ -84,7 +85,7 @@ def test_a_pod_that_is_bound_while_it_is_given_up_stays(world):
 def test_a_pod_without_a_controller_waits_for_kube_scheduler(world):
     world.cluster.blind.add("n0")
     driven = started(world, pod("a", owned=False), bind_s=0.0)
-    assert "a stays: it has no controller, so nothing creates it again" in driven.turn().notes
+    assert "a stays: it has no controller, so nothing creates it again" in driven.turn().remarks
     world.cluster.blind.clear()
     world.settle()
     assert world.running() == {"a": "n0"}
@@ -96,7 +97,7 @@ def test_a_driver_that_starts_anew_goes_on_following(world):
     second = world.connect()
     second.turn()
     world.settle()
-    assert second.turn().notes[0].startswith("n0 closed for 30 s to pods as g-")
+    assert second.turn().remarks[0].startswith("n0 closed for 30 s to pods as g-")
 
 
 def test_a_member_that_fails_later_does_not_end_its_gang(world):

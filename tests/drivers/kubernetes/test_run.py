@@ -12,7 +12,7 @@ import pytest
 from drivers.conftest import until
 from helpers.kubernetes_cluster import gang, pod
 from placeopt.cli.run import run
-from placeopt.drivers import HEADER, RoundReport
+from placeopt.drivers import HEADER, DoneAction, RoundReport
 
 PIPES = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
 
@@ -107,9 +107,11 @@ def test_what_is_refused(arguments, code, words, capsys):
 
 
 def test_lines_are_at_most_100_columns():
-    report = RoundReport(0.0, "r", "p", 12345, 12345, 12345, 12345, 12345, 12345, 5, 0.1234, 123.45)
-    assert len(report.line()) <= len(HEADER) <= 100
-    report.notes = ["x" * 200] * 30
+    counts = dict.fromkeys(("waiting", "running", "placed"), 12345)
+    actions = [DoneAction(do, "j", result) for do, result in (("start", "done"), ("move", "done"), ("hold", "refused"))]
+    report = RoundReport(0.0, "r", "p", gap=0.1234, actions=actions * 12345, seconds=123.45, **counts)
+    assert len(report.line().splitlines()[0]) <= len(HEADER) <= 100
+    report.actions, report.notes = [], ["x" * 200] * 30
     assert max(map(len, report.line().splitlines())) == 100
     assert report.line().splitlines()[-1].strip() == "and 21 more"
     machine = json.loads(report.json())

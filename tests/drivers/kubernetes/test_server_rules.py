@@ -1,13 +1,12 @@
 """The API server of the tests keeps the rules that the driver needs; its objects are those of the client's models."""
 
-import json
 import threading
 
 import pytest
-from kubernetes import client
 
 from helpers.kubernetes_api import Refusal
 from helpers.kubernetes_cluster import gang, pod
+from helpers.kubernetes_models import as_model, differences
 from placeopt.drivers.kubernetes import Api, Lease
 
 PATH = "/api/v1/namespaces/default/pods/a"
@@ -48,25 +47,6 @@ def test_what_a_patch_may_do(world):
     world.api.answer("PATCH", PATH, {}, terms({"matchExpressions": [ZONE], "matchFields": [NAME]}))
     lifted = world.api.answer("PATCH", PATH, {}, {"spec": {"schedulingGates": None}})
     assert "schedulingGates" not in lifted["spec"]
-
-
-def as_model(found, model):
-    """Return an object read into the client's model and written again: what the model lacks is missing."""
-    api_client = client.ApiClient()
-    read = api_client.deserialize(json.dumps(found), model, "application/json")
-    return api_client.sanitize_for_serialization(read)
-
-
-def differences(one, other, path=""):
-    """Return the paths at which two JSON values differ; empty collections and times in other forms are the same."""
-    if isinstance(one, dict) and isinstance(other, dict):
-        keys = one.keys() | other.keys()
-        return [d for key in sorted(keys) for d in differences(one.get(key), other.get(key), f"{path}.{key}")]
-    if isinstance(one, list) and isinstance(other, list) and len(one) == len(other):
-        return [d for i, pair in enumerate(zip(one, other, strict=True)) for d in differences(*pair, f"{path}[{i}]")]
-    if (one or None) == (other or None) or "Time" in path:
-        return []
-    return [f"{path}: {one!r} is {other!r}"]
 
 
 def test_every_object_and_body_is_one_of_the_clients_models(world):

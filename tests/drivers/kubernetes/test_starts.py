@@ -31,7 +31,7 @@ def test_one_patch_lifts_the_gate_requires_the_node_and_leaves_a_mark(world, sub
     found = world.pod("a")
     assert "schedulingGates" not in found["spec"]
     assert on(found) == [["n0"]]
-    marks = {"round": report.round_id, "plan": report.plan, "node": "n0", "pods": "1", "gpus": "0,1"}
+    marks = {"round": report.id, "plan": report.plan, "node": "n0", "pods": "1", "gpus": "0,1"}
     noted = found["metadata"]["annotations"]
     assert {name: noted[f"placeopt.io/{name}"] for name in marks} == marks
     assert [method for method, _, _ in world.api.writes] == ["PATCH"]
@@ -57,7 +57,7 @@ def test_pods_without_the_gate_or_behind_others_are_left_alone(world, submitted)
     )
     report = world.connect().turn()
     assert (report.placed, world.api.writes) == (0, [])
-    assert "3 pods wait for others" in report.notes
+    assert "3 pods wait for others" in report.remarks
 
 
 def test_room_that_is_promised_and_not_yet_bound_is_not_given_twice(world, submitted):
@@ -139,7 +139,7 @@ def test_a_patch_that_the_server_forbids_takes_the_gang_back(world, submitted, o
     world.at("lift", "g-2", DENIED, always=True)
     report = world.connect().turn()
     assert report.started == 0
-    assert words in report.notes[-1]
+    assert words in report.remarks[-1]
     assert world.lifted() == lifted
 
 
@@ -151,7 +151,7 @@ def test_a_driver_that_ends_between_two_patches_is_followed_by_another(world, su
     submitted(*gang("g", 3, 4))
     world.cut(number, answered=answered)
     first = world.connect()
-    assert "the API server" in first.turn().notes[0]
+    assert "the API server" in first.turn().remarks[0]
     first.close()
     world.calm()
     world.connect().turn()
@@ -177,7 +177,7 @@ def test_a_half_lifted_gang_whose_node_is_gone_or_not_ready_begins_anew(world, s
     else:
         world.api.change("nodes", "n0", not_ready)
     world.add_nodes("n1")
-    assert "node n0 cannot be used any more" in driven.turn().notes[0]
+    assert "node n0 cannot be used any more" in driven.turn().remarks[0]
     driven.turn()
     world.cluster.turn()
     assert list(world.cluster.bindings.values()) == [["n1"], ["n1"]]

@@ -55,7 +55,7 @@ def test_no_pod_starts_alone_while_its_gang_is_to_be_evicted(world):
     driven = world.connect()
     world.turns(driven, 4)
     assert list(sizes(world)) == ["g-0"]
-    assert "g-0 stays: 429 TooManyRequests: busy" in driven.turn().notes
+    assert "g-0 stays: 429 TooManyRequests: busy" in driven.turn().remarks
 
 
 def test_a_pod_that_its_kubelet_rejects_takes_its_gang_back_after_a_restart(world):
@@ -66,7 +66,7 @@ def test_a_pod_that_its_kubelet_rejects_takes_its_gang_back_after_a_restart(worl
     world.cluster.refusing = {"n1"}
     world.settle()
     assert sorted(found["status"]["phase"] for found in world.api.all("pods")) == ["Failed", "Pending", "Running"]
-    assert world.connect().turn().notes[0].startswith("n1 closed for 30 s to pods as g-")
+    assert world.connect().turn().remarks[0].startswith("n1 closed for 30 s to pods as g-")
     assert len(world.written("eviction")) == 1
 
 
@@ -130,7 +130,7 @@ def test_a_driver_that_ends_at_any_write_while_a_gang_is_taken_back_is_followed_
     driven = world.connect()
     for _ in range(8):
         report = driven.turn()
-        if report.notes and report.notes[0].startswith("the API server"):
+        if report.silent.startswith("the API server"):
             driven.close()
             driven = world.connect()
         world.settle()

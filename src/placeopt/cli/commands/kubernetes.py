@@ -44,13 +44,13 @@ def run(
     """
     from placeopt.drivers.interval import seconds_of
     from placeopt.drivers.kubernetes.api import Api
-    from placeopt.drivers.kubernetes.driver import DriverOptions
+    from placeopt.drivers.kubernetes.driver import KubernetesOptions
     from placeopt.drivers.kubernetes.run import run as drive
     from placeopt.importers.priority_rule import priority_rule as read_rule
 
     expect(1 <= max_actions <= MAX_ACTIONS, "--max-actions", max_actions, f"1 to {MAX_ACTIONS:,}")
     expect(rounds is None or rounds >= 1, "--rounds", rounds, "1 or more")
-    options = DriverOptions(
+    options = KubernetesOptions(
         every_s=seconds_of("every", every),
         max_actions=max_actions,
         dry_run=dry_run,

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import re
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
@@ -12,9 +11,6 @@ from placeopt.cli.files import read_scheduling
 from placeopt.cli.options import AsJson, SchedulingChoice, expect
 from placeopt.cli.output import ExitCode, write_out
 from placeopt.cli.progress import Interruption
-
-if TYPE_CHECKING:
-    from placeopt.drivers.slurm.commands import Slurm
 
 
 def run(
@@ -30,9 +26,6 @@ def run(
     max_actions: Annotated[int, typer.Option(metavar="N", help="Most jobs to change in a round.")] = 100,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Print the commands; send none.")] = False,
     rounds: Rounds = None,
-    restd: Annotated[
-        str | None, typer.Option(metavar="unix:PATH", help="Read from slurmrestd on a unix socket instead of squeue.")
-    ] = None,
     worth: Annotated[
         str,
         typer.Option(
@@ -53,21 +46,16 @@ def run(
     """
     expect(1 <= max_actions <= MAX_ACTIONS, "--max-actions", max_actions, f"1 to {MAX_ACTIONS:,}")
     expect(rounds is None or rounds >= 1, "--rounds", rounds, "1 or more")
-    expect(restd is None or bool(re.fullmatch(r"unix:.+", restd)), "--restd", restd, "unix:PATH")
     expect(worth in ("jobs", "gpus"), "--worth", worth, "jobs or gpus")
     from placeopt.drivers.interval import seconds_of
     from placeopt.drivers.loop import run_rounds
     from placeopt.drivers.slurm.commands import SlurmCommands
-    from placeopt.drivers.slurm.driver import DriverOptions, SlurmDriver
+    from placeopt.drivers.slurm.driver import SlurmDriver, SlurmOptions
     from placeopt.drivers.slurm.job_view import Ownership
-    from placeopt.drivers.slurm.restd import ReadThroughRestd
     from placeopt.importers.priority_rule import priority_rule as read_rule
     from placeopt.live_cluster.engine import Engine
 
-    slurm: Slurm = SlurmCommands()
-    if restd is not None:
-        slurm = ReadThroughRestd(slurm, restd.removeprefix("unix:"))
-    options = DriverOptions(
+    options = SlurmOptions(
         own=Ownership.parse(own),
         every_s=seconds_of("every", every),
         dry_run=dry_run,
@@ -86,7 +74,7 @@ def run(
     with Interruption("Slurm as it is, after the command that runs now") as interruption:
         stop = interruption.event
         with Engine() as engine:
-            driver = SlurmDriver(slurm, engine, options, stop=stop, on_command=on_command)
+            driver = SlurmDriver(SlurmCommands(), engine, options, stop=stop, on_command=on_command)
             run_rounds(driver.run_round, table.add, table.message, every_s=options.every_s, stop=stop, rounds=rounds)
         table.close()
         return ExitCode.DONE if interruption.code is None else interruption.code

@@ -7,12 +7,9 @@ from placeopt.lazy import lazy_names
 if TYPE_CHECKING:
     from placeopt.drivers.kubernetes.api import Api as Api
     from placeopt.drivers.kubernetes.driver import Driver as Driver
-    from placeopt.drivers.kubernetes.driver import DriverOptions as DriverOptions
+    from placeopt.drivers.kubernetes.driver import KubernetesOptions as KubernetesOptions
     from placeopt.drivers.kubernetes.kinds import CORE as CORE
     from placeopt.drivers.kubernetes.kinds import OPTIONAL as OPTIONAL
     from placeopt.drivers.kubernetes.lease import Lease as Lease
-    from placeopt.drivers.kubernetes.manifests import as_yaml as as_yaml
-    from placeopt.drivers.kubernetes.manifests import driver_manifests as driver_manifests
-    from placeopt.drivers.kubernetes.manifests import extender_configuration as extender_configuration
 
 __getattr__, __dir__ = lazy_names(__name__)

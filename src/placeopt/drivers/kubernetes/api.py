@@ -10,8 +10,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from placeopt.drivers.json_answer import json_object
-from placeopt.drivers.unreachable import Unreachable
+from placeopt.drivers.answers import Unreachable, json_object
 from placeopt.errors import BadInput, PlaceoptError, Unsupported
 
 Object = dict[str, Any]
@@ -78,33 +77,23 @@ class Api:
         self._client = client.ApiClient(configuration)
         self.host = str(configuration.host)
 
-    def get(self, path: str, query: Mapping[str, str] | None = None) -> Object:
-        """Return an object or a list."""
-        return self._json("GET", path, query)
+    def call(
+        self, method: str, path: str, *, query: Mapping[str, str] | None = None, body: Object | None = None
+    ) -> Object:
+        """Return the answer to a request: an object or a list. What ``PATCH`` sends is a JSON merge patch."""
+        return json_object(_read(self._send(method, path, query, body)), path)
 
     def list_all(self, path: str) -> tuple[list[Object], str]:
         """Return all objects of a kind, read in parts, and the resource version from which to watch."""
         items: list[Object] = []
         query = {"limit": str(PAGE)}
         while True:
-            part = self.get(path, query)
+            part = self.call("GET", path, query=query)
             items += part.get("items") or []
             metadata = part.get("metadata") or {}
             if not metadata.get("continue"):
                 return items, metadata.get("resourceVersion", "")
             query["continue"] = metadata["continue"]
-
-    def patch(self, path: str, body: Object) -> Object:
-        """Apply a JSON merge patch; return the object as it is then."""
-        return self._json("PATCH", path, body=body, content_type=MERGE_PATCH)
-
-    def create(self, path: str, body: Object) -> Object:
-        """Create an object, or post to a subresource."""
-        return self._json("POST", path, body=body)
-
-    def replace(self, path: str, body: Object) -> Object:
-        """Replace an object."""
-        return self._json("PUT", path, body=body)
 
     def watch(self, path: str, resource_version: str) -> Iterator[Object]:
         """
@@ -121,30 +110,18 @@ class Api:
         }
         return _events(self._send("GET", path, query, timeout=(CONNECT_S, WATCH_SILENCE_S)), path)
 
-    def _json(
-        self,
-        method: str,
-        path: str,
-        query: Mapping[str, str] | None = None,
-        body: Object | None = None,
-        content_type: str = "application/json",
-    ) -> Object:
-        response = self._send(method, path, query, body, content_type)
-        return json_object(_read(response), path)
-
     def _send(
         self,
         method: str,
         path: str,
         query: Mapping[str, str] | None = None,
         body: Object | None = None,
-        content_type: str = "application/json",
         timeout: tuple[float, float] = (CONNECT_S, READ_S),
     ) -> Any:
         """Return the response to a request that was not refused."""
         headers = {"Accept": "application/json", "User-Agent": "placeopt"}
         if body is not None:
-            headers["Content-Type"] = content_type
+            headers["Content-Type"] = MERGE_PATCH if method == "PATCH" else "application/json"
         try:
             made = self._client.param_serialize(
                 method=method,
@@ -218,8 +195,8 @@ def _lines(response: Any) -> Iterator[bytes]:
 
 
 def _fault(status: int, answer: object) -> PlaceoptError:
-    told = answer if isinstance(answer, dict) else {}
-    reason, message = str(told.get("reason") or "refused"), str(told.get("message") or "without a message")
+    stated = answer if isinstance(answer, dict) else {}
+    reason, message = str(stated.get("reason") or "refused"), str(stated.get("message") or "without a message")
     return Unreachable(f"{status} {message}") if status >= 500 else ApiFault(status, reason, message)
 
 

@@ -12,7 +12,7 @@ from placeopt.drivers.kubernetes.marks import Mark, has_controller
 from placeopt.drivers.kubernetes.outcomes import OutcomeWatch
 from placeopt.drivers.kubernetes.pods import PodCalls
 from placeopt.drivers.kubernetes.starts import start_pods
-from placeopt.drivers.round_line import RoundReport
+from placeopt.drivers.round_report import DONE, Applied, RoundReport
 from placeopt.model import Instance, Job
 
 EVICTED_S = 30.0
@@ -90,39 +90,37 @@ class Applier:
                 self._evict(action, report)
 
     def _start(self, action: Action, report: RoundReport) -> None:
-        pods, round_id = [], report.round_id or ""
+        pods: list[tuple[Object, Mark]] = []
         for part in action.parts:
             pod = self._pod(part.origin.name, part.origin.id) if part.origin is not None else None
-            if pod is None:
-                report.refused += 1
-                report.notes.append(f"{action.job}: a pod of it is gone")
-                return
-            gpus = ",".join(map(str, part.gpus))
-            pods.append((pod, Mark(round_id, report.plan or "", action.job, len(action.parts), part.node, gpus)))
-        came = start_pods(self._calls, pods)
-        if came.outcome == "started":
-            report.started += 1
-            self._outcomes.started((round_id, action.job), time.monotonic())
-        else:
-            report.refused += 1
-            report.notes.append(f"{action.job} {came.outcome}: {came.why}")
+            if pod is not None:
+                gpus = ",".join(map(str, part.gpus))
+                pods.append((pod, Mark(report.id, report.plan, action.job, len(action.parts), part.node, gpus)))
+        came = Applied("refused", "a pod of it is gone")
+        if len(pods) == len(action.parts):
+            came = start_pods(self._calls, pods)
+        if came.result == "done":
+            self._outcomes.started((report.id, action.job), time.monotonic())
+        report.add("start", action.job, came, nodes=tuple(part.node for part in action.parts), parts=action.parts)
 
     def _evict(self, action: Action, report: RoundReport) -> None:
         """Evict the pods that an action stops; those of a gang until one is refused."""
-        now = time.monotonic()
+        now, came, nodes = time.monotonic(), DONE, list[str]()
         for part in action.leaves:
             pod = self._pod(part.origin.name, part.origin.id) if part.origin is not None else None
             if pod is None:
                 continue
             why = self._calls.evict(pod)
             if why is not None:
-                self._refused.fail(action.job, now)
-                report.refused += 1
-                report.notes.append(f"{action.job} stays: {why}")
-                return
+                came = Applied("refused", why)
+                break
             self._evicted[pod["metadata"]["uid"]] = now
-            report.evicted += 1
-        self._refused.succeed(action.job)
+            nodes.append(part.node)
+        if came is DONE:
+            self._refused.succeed(action.job)
+        else:
+            self._refused.fail(action.job, now)
+        report.add(action.do, action.job, came, nodes=tuple(nodes))
 
     def _pod(self, name: str, uid: str | None) -> Object | None:
         namespace, _, own = name.partition("/")

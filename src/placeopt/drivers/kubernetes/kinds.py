@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from placeopt.drivers.answers import Unreachable
 from placeopt.drivers.kubernetes.api import Api, ApiFault
-from placeopt.drivers.unreachable import Unreachable
 
 
 class Kind(NamedTuple):
@@ -54,13 +54,13 @@ def watched_kinds(api: Api) -> tuple[Kind, ...]:
         raise Unreachable(f"it does not let this user list {', '.join(forbidden)}")
     found = list(CORE)
     versions: dict[str, list[str]] = {}
-    for group in api.get("/apis").get("groups") or []:
+    for group in api.call("GET", "/apis").get("groups") or []:
         preferred = group.get("preferredVersion", {}).get("groupVersion")
         served = [version["groupVersion"] for version in group.get("versions") or []]
         versions[group["name"]] = [*([preferred] if preferred else []), *(v for v in served if v != preferred)]
     for group, plural, kind in OPTIONAL:
         for version in versions.get(group, []):
-            resources = api.get(f"/apis/{version}").get("resources") or []
+            resources = api.call("GET", f"/apis/{version}").get("resources") or []
             if any(resource.get("name") == plural and resource.get("kind") == kind for resource in resources):
                 path = f"/apis/{version}/{plural}"
                 if _may_list(api, path):
@@ -71,7 +71,7 @@ def watched_kinds(api: Api) -> tuple[Kind, ...]:
 
 def _may_list(api: Api, path: str) -> bool:
     try:
-        api.get(path, {"limit": "1"})
+        api.call("GET", path, query={"limit": "1"})
     except ApiFault as fault:
         if fault.status in (401, 403, 404, 405):
             return False

@@ -12,8 +12,8 @@ import time
 from collections.abc import Callable
 from datetime import UTC, datetime
 
+from placeopt.drivers.answers import Unreachable
 from placeopt.drivers.kubernetes.api import Api, ApiFault, Object
-from placeopt.drivers.unreachable import Unreachable
 
 NAME = "placeopt"
 DURATION_S = 15
@@ -66,7 +66,7 @@ class Lease:
             return
         self._held_until = float("-inf")
         try:
-            self._api.replace(self._path, self._record(self._seen, holder=""))
+            self._api.call("PUT", self._path, body=self._record(self._seen, holder=""))
         except (ApiFault, Unreachable):
             return  # it ends by itself
 
@@ -83,10 +83,10 @@ class Lease:
         """Acquire or renew it, once."""
         asked = self._clock()
         try:
-            found = self._api.get(self._path)
+            found = self._api.call("GET", self._path)
         except ApiFault as fault:
             if fault.status == 404:
-                self._write(lambda: self._api.create(self._path.rpartition("/")[0], self._record({})), asked)
+                self._write("POST", self._path.rpartition("/")[0], {}, asked)
             elif fault.status != 429:
                 self._lose(str(fault))
             return
@@ -99,13 +99,13 @@ class Lease:
         holder = str(spec.get("holderIdentity") or "")
         ended = asked - self._seen_at >= float(spec.get("leaseDurationSeconds") or self._duration_s)
         if holder in ("", self._holder) or ended:
-            self._write(lambda: self._api.replace(self._path, self._record(found)), asked)
+            self._write("PUT", self._path, found, asked)
         else:
             self._lose(holder)
 
-    def _write(self, write: Callable[[], Object], asked: float) -> None:
+    def _write(self, method: str, path: str, found: Object, asked: float) -> None:
         try:
-            self._seen = write()
+            self._seen = self._api.call(method, path, body=self._record(found))
         except ApiFault as fault:
             self._lose("another driver" if fault.status == 409 else str(fault))
         except Unreachable:

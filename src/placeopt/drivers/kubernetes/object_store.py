@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import threading
 
+from placeopt.drivers.answers import Unreachable
 from placeopt.drivers.backoff import pause_s
 from placeopt.drivers.kubernetes.api import Api, ApiFault, Object
 from placeopt.drivers.kubernetes.kinds import Kind
-from placeopt.drivers.unreachable import Unreachable
 from placeopt.errors import PlaceoptError
 
 FIRST_WAIT_S, MOST_WAIT_S = 0.2, 30.0
@@ -56,7 +56,7 @@ class ObjectStore:
             return self._objects.get((namespace, name))
 
     def put(self, found: Object) -> None:
-        """Keep an object as the server returned it from a write, unless the watch has told of a later version."""
+        """Keep an object as the server returned it from a write, unless the watch has shown a later version."""
         with self._lock:
             self._keep(found)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -36,16 +37,14 @@ class Observed:
     What a round is made of.
 
     ``objects``: For the reader of Kubernetes' objects. ``leaving``: Nodes where pods are being deleted: their room
-    counts as free, and is not yet. ``lifted``: Number of pods whose gate is lifted and that have no node yet.
-    ``others``: Pods without a node that kube-scheduler places, or that wait behind other gates. ``unsettled``: Pods of
-    gangs that may still be in the making.
+    counts as free, and is not yet. ``standings``: Number of pods without a node: ``lifted``: their gate is lifted;
+    ``others``: kube-scheduler places them, or they wait behind other gates; ``unsettled``: their gang may still be in
+    the making.
     """
 
     objects: list[Object]
     leaving: set[str] = field(default_factory=set)
-    lifted: int = 0
-    others: int = 0
-    unsettled: int = 0
+    standings: Counter[str] = field(default_factory=Counter)
 
 
 def observe(
@@ -89,15 +88,15 @@ def observe(
                 found.objects.append(pod)
         elif waits_for_placeopt(pod):
             if pod["metadata"]["uid"] in unsettled:
-                found.unsettled += 1
+                found.standings["unsettled"] += 1
             else:
                 found.objects.append(_with_spec(pod, schedulingGates=None))
         elif is_lifted(pod):
-            found.lifted += 1
+            found.standings["lifted"] += 1
             if mark is not None and mark.node in names:
                 found.objects.append(_with_spec(pod, nodeName=mark.node))
         elif not has_ended(pod) and not is_leaving(pod):
-            found.others += 1
+            found.standings["others"] += 1
             nominated = (pod.get("status") or {}).get("nominatedNodeName")
             if nominated in names:
                 found.objects.append(_with_spec(pod, nodeName=nominated))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 from placeopt.drivers.kubernetes.api import Object
 from placeopt.drivers.kubernetes.marks import (
@@ -18,19 +18,9 @@ from placeopt.drivers.kubernetes.marks import (
     is_whole,
     mark_of,
 )
+from placeopt.drivers.round_report import Outcome, OutcomeKind
 
 Key = tuple[str, str]
-
-
-class Outcome(NamedTuple):
-    """What became of a pod."""
-
-    pod: Object
-    result: Literal["bound", "elsewhere", "refused", "unbound", "gone"]
-    """``unbound``: kube-scheduler found no room on the planned node in time; ``gone``: deleted before it ran."""
-    node: str
-    """The planned node."""
-    why: str = ""
 
 
 @dataclass
@@ -50,11 +40,11 @@ class Look(NamedTuple):
     """
     What became of actions since the last look.
 
-    ``incomplete``: The pods to evict of each action that cannot become whole, until none is left. ``whole``: Pods of
-    gangs that are whole, which is not on record for these pods.
+    ``outcomes``: Of pods. ``incomplete``: The pods to evict of each action that cannot become whole, until none is
+    left. ``whole``: Pods of gangs that are whole, which is not on record for these pods.
     """
 
-    outcomes: list[Outcome]
+    outcomes: list[tuple[Object, Outcome]]
     incomplete: list[list[Object]]
     whole: list[Object]
 
@@ -102,9 +92,9 @@ class OutcomeWatch:
         if state.lost:
             left = [pod for pod in left if has_controller(pod)]  # of the others it was said once that they stay
         else:
-            new = [outcome for pod in members if (outcome := self._outcome(pod, state, now)) is not None]
+            new = [(pod, outcome) for pod in members if (outcome := self._outcome(pod, state, now)) is not None]
             found.outcomes.extend(new)
-            bad = any(outcome.result in ("refused", "unbound", "gone") for outcome in new)
+            bad = any(outcome.kind not in ("as-planned", "elsewhere") for _, outcome in new)
             state.lost = bad or len(members) < size or not members
         if state.lost and left:
             found.incomplete.append(left)
@@ -120,19 +110,20 @@ class OutcomeWatch:
         if mark is None or uid in state.done:
             return None
         status: Mapping[str, object] = pod.get("status") or {}
+        got = () if node is None else (node,)
+        kind: OutcomeKind
         if status.get("phase") == "Failed" and not status.get("containerStatuses"):
-            state.done.add(uid)  # no container ever began: the kubelet did not admit it
-            return Outcome(pod, "refused", mark.node, f"{status.get('reason')}: {status.get('message')}")
-        if has_ended(pod) or (node is not None and status.get("startTime")):  # the kubelet has taken it
-            state.done.add(uid)
-            return Outcome(pod, "bound" if node == mark.node else "elsewhere", mark.node, f"on {node}")
-        if is_leaving(pod):
-            state.done.add(uid)
-            return Outcome(pod, "gone", mark.node, "deleted before it ran")
-        if node is not None or now - state.since < self._bind_s:
+            kind, why = "refused", f"{status.get('reason')}: {status.get('message')}"  # no container ever began
+        elif has_ended(pod) or (node is not None and status.get("startTime")):  # the kubelet has taken it
+            kind, why = "as-planned" if node == mark.node else "elsewhere", ""
+        elif is_leaving(pod):
+            kind, why = "gone", "deleted before it ran"
+        elif node is not None or now - state.since < self._bind_s:
             return None
+        else:
+            kind, why = "not-started", _scheduler_says(pod)
         state.done.add(uid)
-        return Outcome(pod, "unbound", mark.node, _scheduler_says(pod))
+        return Outcome(mark.job, kind, (mark.node,), got, why)
 
 
 def _is_open(members: Sequence[Object]) -> bool:

@@ -17,7 +17,7 @@ class PodCalls:
         """Return a pod as the server has it now, None if it is gone or another has its name."""
         namespace, name = name_of(pod)
         try:
-            found = self._api.get(_path(pod))
+            found = self._api.call("GET", _path(pod))
         except ApiFault as fault:
             if fault.status != 404:
                 raise
@@ -28,7 +28,7 @@ class PodCalls:
 
     def patch(self, pod: Object, patch: Object) -> Object:
         """Patch a pod; return it as it is then."""
-        found = self._api.patch(_path(pod), patch)
+        found = self._api.call("PATCH", _path(pod), body=patch)
         self.store.put(found)
         return found
 
@@ -50,7 +50,7 @@ class PodCalls:
             "deleteOptions": {"preconditions": precondition},
         }
         try:
-            self._api.create(f"{_path(pod)}/eviction", body)
+            self._api.call("POST", f"{_path(pod)}/eviction", body=body)
         except ApiFault as fault:
             if fault.status == 404:
                 return None

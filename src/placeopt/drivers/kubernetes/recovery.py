@@ -45,12 +45,12 @@ def finish_half_lifted(
             why = f"{action[1]} undone: node {lost[0]} cannot be used any more"
         else:
             came = lift_all(calls, list(zip(gated, marks, strict=True)), list(lifted))
-            if came.outcome == "started":
+            if came.result == "done":
                 outcomes.started(action, time.monotonic())
                 notes.append(f"{action[1]}: finished a half-lifted gang")
             else:
                 outcomes.dropped(action)
-                notes.append(f"{action[1]} {came.outcome}: {came.why}")
+                notes.append(f"{action[1]} {came.result}: {came.why}")
             continue
         outcomes.dropped(action)
         notes.append(undo(calls, lifted, why))

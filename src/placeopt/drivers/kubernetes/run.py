@@ -8,12 +8,12 @@ import threading
 import uuid
 from collections.abc import Callable
 
+from placeopt.drivers.answers import Unreachable
 from placeopt.drivers.kubernetes.api import Api, ApiFault
-from placeopt.drivers.kubernetes.driver import Driver, DriverOptions
+from placeopt.drivers.kubernetes.driver import Driver, KubernetesOptions
 from placeopt.drivers.kubernetes.lease import Lease
 from placeopt.drivers.loop import run_rounds
-from placeopt.drivers.round_line import RoundReport
-from placeopt.drivers.unreachable import Unreachable
+from placeopt.drivers.round_report import RoundReport
 from placeopt.errors import BadInput
 from placeopt.live_cluster.engine import Engine
 
@@ -22,7 +22,7 @@ UNKNOWN_USER = 401
 
 def run(
     api: Api,
-    options: DriverOptions,
+    options: KubernetesOptions,
     stop: threading.Event,
     on_round: Callable[[RoundReport], None],
     on_message: Callable[[str], None],
@@ -63,7 +63,7 @@ def run(
             driver.lease.release()
 
 
-def _connected(api: Api, engine: Engine, options: DriverOptions, stop: threading.Event) -> Driver:
+def _connected(api: Api, engine: Engine, options: KubernetesOptions, stop: threading.Event) -> Driver:
     """Return a driver with its Lease; raises `Unreachable` if the server does not answer, or not yet."""
     try:
         driver = Driver(api, engine, options, stop)

@@ -8,33 +8,25 @@ whole action before the first gate is lifted, and whoever finds the gang half li
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Literal, NamedTuple
 
+from placeopt.drivers.answers import Unreachable
 from placeopt.drivers.kubernetes.api import ApiFault, Object
 from placeopt.drivers.kubernetes.marks import Mark, gates, has_controller, is_leaving, mark_of, waits_for_placeopt
 from placeopt.drivers.kubernetes.patches import lift_patch, record_patch
 from placeopt.drivers.kubernetes.pods import PodCalls
-from placeopt.drivers.unreachable import Unreachable
+from placeopt.drivers.round_report import DONE, Applied
 
 MOST_TRIES = 8
 """Of one patch, where other writers change the pod at the same time."""
-
-
-class Started(NamedTuple):
-    """What came of a start."""
-
-    outcome: Literal["started", "refused", "undone"]
-    """``refused``: no gate was lifted; ``undone``: some were, and their pods were evicted."""
-    why: str = ""
 
 
 class _Lost(Exception):
     """A pod of the action cannot be lifted as planned."""
 
 
-def start_pods(calls: PodCalls, pods: Sequence[tuple[Object, Mark]]) -> Started:
+def start_pods(calls: PodCalls, pods: Sequence[tuple[Object, Mark]]) -> Applied:
     """
-    Lift the gates of all pods of an action.
+    Lift the gates of all pods of an action; it is ``undone`` where some were lifted, and these pods were evicted.
 
     ``pods``: In the order of ranks. Raises `Unreachable` where the server does not answer; what was lifted until then
     is found by its marks.
@@ -46,20 +38,20 @@ def start_pods(calls: PodCalls, pods: Sequence[tuple[Object, Mark]]) -> Started:
         if len(pods) > 1:
             pods = [(_recorded(calls, pod, mark), mark) for pod, mark in pods]
     except _Lost as lost:
-        return Started("refused", str(lost))
+        return Applied("refused", str(lost))
     return lift_all(calls, pods, [])
 
 
-def lift_all(calls: PodCalls, pods: Sequence[tuple[Object, Mark]], lifted: list[Object]) -> Started:
+def lift_all(calls: PodCalls, pods: Sequence[tuple[Object, Mark]], lifted: list[Object]) -> Applied:
     """Lift the gates of these pods, which go with those in ``lifted``; where one fails for good, evict all of these."""
     try:
         for pod, mark in pods:
             lifted.append(_lifted(calls, pod, mark))
     except _Lost as lost:
         if not lifted:
-            return Started("refused", str(lost))
-        return Started("undone", undo(calls, lifted, str(lost)))
-    return Started("started")
+            return Applied("refused", str(lost))
+        return Applied("undone", undo(calls, lifted, str(lost)))
+    return DONE
 
 
 def undo(calls: PodCalls, lifted: Sequence[Object], why: str) -> str:

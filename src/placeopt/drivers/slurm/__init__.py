@@ -16,14 +16,12 @@ if TYPE_CHECKING:
     from placeopt.drivers.slurm.commands import SlurmCommands as SlurmCommands
     from placeopt.drivers.slurm.commands import SlurmReading as SlurmReading
     from placeopt.drivers.slurm.commands import SlurmRefused as SlurmRefused
-    from placeopt.drivers.slurm.driver import DriverOptions as DriverOptions
     from placeopt.drivers.slurm.driver import SlurmDriver as SlurmDriver
+    from placeopt.drivers.slurm.driver import SlurmOptions as SlurmOptions
     from placeopt.drivers.slurm.job_view import Ownership as Ownership
     from placeopt.drivers.slurm.note import Note as Note
     from placeopt.drivers.slurm.note import NoteKind as NoteKind
     from placeopt.drivers.slurm.note import read_note as read_note
     from placeopt.drivers.slurm.note import with_note as with_note
-    from placeopt.drivers.slurm.restd import ReadThroughRestd as ReadThroughRestd
-    from placeopt.drivers.slurm.round_record import RoundRecord as RoundRecord
 
 __getattr__, __dir__ = lazy_names(__name__)

@@ -10,30 +10,23 @@ in between, the next reading shows what was done.
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Literal
+from dataclasses import replace
+from types import MappingProxyType
 
-from placeopt.drivers.slurm.commands import Slurm, SlurmRefused
+from placeopt.drivers.round_report import CHANGED, DONE, Applied
+from placeopt.drivers.slurm.commands import Slurm, SlurmRefused, Verb, scontrol_words
 from placeopt.drivers.slurm.job_view import JobView
 from placeopt.drivers.slurm.note import Note, host_list, with_note
 from placeopt.importers.slurm.fields import parse_tres
 from placeopt.importers.slurm.lists import slurm_number
 
 _DENIED = re.compile(r"permission|denied|privilege", re.IGNORECASE)
-_BUSY = re.compile(r"not available right now", re.IGNORECASE)
-Result = Literal["done", "changed", "refused"]
-
-
-@dataclass(frozen=True)
-class Applied:
-    """What became of a change; ``changed``: the job was no longer as it was read. ``why``: Slurm's words."""
-
-    result: Result
-    why: str = ""
-
-
-DONE, CHANGED = Applied("done"), Applied("changed")
+_PASSING = re.compile(r"not available right now|already finished", re.IGNORECASE)
+"""Slurm refuses some updates for a moment after another one, and all changes of a job that ended since it was read."""
+MAX_WHY = 80
+"""Characters of the reason in a note."""
 
 
 class JobChanges:
@@ -52,7 +45,7 @@ class JobChanges:
         """
         Release a held job on the nodes of its ``note``, a ``start``; ``every``: names of all nodes.
 
-        A heterogeneous job is released at once after its components, each with a note of its own. They are told the
+        A heterogeneous job is released at once after its components, each with a note of its own. They receive the
         nodes that they may not use: scontrol refuses the list of nodes of the first.
         """
         if not self._dry_run and not all(self._held(view) for view, _ in begun):
@@ -65,7 +58,7 @@ class JobChanges:
                 elif note.was:
                     fields["NumNodes"] = f"{len(set(note.nodes))}-{len(set(note.nodes))}"
                 self._update(view, note, fields)
-            self._send("release", begun[0][0].whole, self._slurm.release)
+            self._scontrol("release", begun[0][0].whole)
         except SlurmRefused as error:
             return self._refused(error)
         return DONE
@@ -78,10 +71,10 @@ class JobChanges:
         """
         try:
             if hold:
-                self._send("uhold", view.whole, self._slurm.user_hold)
+                self._scontrol("uhold", view.whole)
             if not self._dry_run and not self._held(view):
                 if hold and (now := self._slurm.job_now(view.called)) is not None and now.state != "PENDING":
-                    self._send("release", view.whole, self._slurm.release)  # a requeued job would stay held
+                    self._scontrol("release", view.whole)  # a requeued job would stay held
                 return CHANGED
             former = view.note
             nodes = "ExcNodeList" if view.is_component else "ReqNodeList"
@@ -102,7 +95,7 @@ class JobChanges:
                     return CHANGED
             for view, note in held:
                 self._update(view, note, {})
-            self._send("uhold", held[0][0].hold_name, self._slurm.user_hold)
+            self._scontrol("uhold", held[0][0].hold_name)
         except SlurmRefused as error:
             return self._refused(error)
         return DONE
@@ -119,7 +112,7 @@ class JobChanges:
                 if now is None or now.state != "RUNNING":
                     return CHANGED
             self._update(view, note, {})
-            self._send("requeuehold", view.job, self._slurm.requeue_hold)
+            self._scontrol("requeuehold", view.job)
         except SlurmRefused as error:
             return self._refused(error)
         return DONE
@@ -132,30 +125,22 @@ class JobChanges:
         """Set fields with the note in the admin comment; in the comment, where this user may not write the former."""
         if self._in_admin_comment:
             try:
-                self._set(view.called, {"AdminComment": with_note(view.admin_comment, note), **fields})
+                self._scontrol("update", view.called, {"AdminComment": with_note(view.admin_comment, note), **fields})
+                return
             except SlurmRefused as error:
                 if not _DENIED.search(str(error)):
                     raise
                 self._in_admin_comment = False
-            else:
-                return
-        self._set(view.called, {"Comment": with_note(view.comment, note), **fields})
+        self._scontrol("update", view.called, {"Comment": with_note(view.comment, note), **fields})
 
-    def _set(self, job: str, fields: Mapping[str, str]) -> None:
-        words = " ".join(f"{name}={value!r}" if " " in value else f"{name}={value}" for name, value in fields.items())
-        self._on_command(f"scontrol update JobId={job} {words}")
+    def _scontrol(self, verb: Verb, job: str, fields: Mapping[str, str] = MappingProxyType({})) -> None:
+        self._on_command(shlex.join(scontrol_words(verb, job, fields)))
         if not self._dry_run:
-            self._slurm.update(job, fields)
-
-    def _send(self, verb: str, job: str, command: Callable[[str], None]) -> None:
-        self._on_command(f"scontrol {verb} {job}")
-        if not self._dry_run:
-            command(job)
+            self._slurm.scontrol(verb, job, fields)
 
     @staticmethod
     def _refused(error: SlurmRefused) -> Applied:
-        """Slurm refuses some updates for a moment after another one: that says nothing about the job."""
-        return CHANGED if _BUSY.search(str(error)) else Applied("refused", str(error))
+        return CHANGED if _PASSING.search(str(error)) else Applied("refused", str(error))
 
 
 def range_to_pin(view: JobView, count: int) -> str:
@@ -184,6 +169,5 @@ def own_range(was: str, view: JobView) -> str:
 
 def taken_back(former: Note, why: str, tries: int, retry_s: int) -> Note:
     """Return the note of a job whose start was taken back."""
-    word = re.sub(r"[^\w.-]+", "_", why)[:80] or "unknown"
-    kind: Literal["wait"] = "wait"
-    return replace(former, kind=kind, nodes=(), was="", required="", why=word, tries=tries, retry_s=retry_s)
+    reason = why[:MAX_WHY] or "unknown"
+    return replace(former, kind="wait", nodes=(), was="", required="", why=reason, tries=tries, retry_s=retry_s)

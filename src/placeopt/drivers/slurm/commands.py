@@ -7,10 +7,10 @@ import re
 import subprocess
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol
+from types import MappingProxyType
+from typing import Any, Literal, Protocol
 
-from placeopt.drivers.json_answer import json_object
-from placeopt.drivers.unreachable import Unreachable
+from placeopt.drivers.answers import Unreachable, json_object
 from placeopt.errors import BadInput, PlaceoptError, printable
 
 TIMEOUT_S = 30.0
@@ -56,39 +56,28 @@ class JobNow:
         return self.state == "PENDING" and held and self.priority == 0
 
 
+Verb = Literal["update", "release", "uhold", "requeuehold"]
+"""Of scontrol; holds are such as the job's owner can release, and ``requeuehold`` stops a batch job that runs."""
+
+
 class Slurm(Protocol):
-    """What the driver needs of Slurm; calls raise `Unreachable`, those that change jobs also `SlurmRefused`."""
+    """What the driver needs of Slurm; calls raise `Unreachable`, `scontrol` also `SlurmRefused`."""
 
     def read(self) -> SlurmReading:
-        """Return nodes and jobs."""
-
-    def topology(self) -> str:
-        """Return ``scontrol show topology``; empty where Slurm has none."""
-
-    def reservations(self) -> dict[str, Any] | None:
-        """Return ``scontrol show reservations --json``; None where Slurm prints no such list."""
+        """Return nodes, then jobs: a job that starts in between is among the jobs."""
 
     def job_now(self, job: str) -> JobNow | None:
         """Return the state of a job; None if it is gone."""
 
-    def update(self, job: str, fields: Mapping[str, str]) -> None:
-        """Set fields of a job (``scontrol update``)."""
-
-    def release(self, job: str) -> None:
-        """Release a held job."""
-
-    def user_hold(self, job: str) -> None:
-        """Place a hold that the job's owner can release."""
-
-    def requeue_hold(self, job: str) -> None:
-        """Stop a batch job that runs; it waits again, under a hold that its owner can release."""
+    def scontrol(self, verb: Verb, job: str, fields: Mapping[str, str] = MappingProxyType({})) -> None:
+        """Change a job; ``fields``: What ``update`` sets. Where it is refused, some of them may be set."""
 
 
 class SlurmCommands:
     """
     Slurm by its commands, in the environment of this process; arguments are never read by a shell.
 
-    ``timeout_s``: Until a command counts as unanswered. Commands run in a session of their own: Ctrl-C at a terminal
+    ``timeout_s``: Until a command counts as unanswered. Commands run in a process group of their own: Ctrl-C at a terminal
     does not reach them.
     """
 
@@ -97,7 +86,7 @@ class SlurmCommands:
         self._nodes_command: tuple[str, ...] | None = None
 
     def read(self) -> SlurmReading:
-        """Return nodes, then jobs: a job that starts in between is among the jobs. A refusal is no answer."""
+        """Return nodes, then jobs. A refusal is no answer."""
         try:
             if self._nodes_command is None:
                 self._nodes_command = nodes_command(self._call("sinfo", "--version"))
@@ -105,24 +94,7 @@ class SlurmCommands:
             jobs = self._json("squeue", "--json")
         except SlurmRefused as error:  # as where no configuration of Slurm is found
             raise Unreachable(str(error)) from None
-        return SlurmReading(nodes, jobs, self.topology(), self.reservations())
-
-    def topology(self) -> str:
-        """Return ``scontrol show topology``; empty where Slurm has none."""
-        try:
-            text = self._call("scontrol", "show", "topology")
-        except SlurmRefused:
-            return ""
-        return text if re.search(r"^(SwitchName|BlockName)=", text, re.MULTILINE) else ""
-
-    def reservations(self) -> dict[str, Any] | None:
-        """Return ``scontrol show reservations --json``; None where Slurm (before 23.02) prints no such list."""
-        command = "scontrol", "show", "reservations", "--json"
-        try:
-            text = self._call(*command)
-        except SlurmRefused:
-            return None
-        return whole_answer(text, " ".join(command)) if '"reservations"' in text else None
+        return SlurmReading(nodes, jobs, self._topology(), self._reservations())
 
     def job_now(self, job: str) -> JobNow | None:
         """Return the state of a job; None if it is gone."""
@@ -134,21 +106,25 @@ class SlurmCommands:
             raise Unreachable(str(error)) from None
         return job_now_of(text, job)
 
-    def update(self, job: str, fields: Mapping[str, str]) -> None:
-        """Set fields of a job; raises `SlurmRefused` with Slurm's words, though some of them may be set then."""
-        self._call("scontrol", "update", f"JobId={job}", *(f"{name}={value}" for name, value in fields.items()))
+    def scontrol(self, verb: Verb, job: str, fields: Mapping[str, str] = MappingProxyType({})) -> None:
+        """Change a job, see `Slurm`."""
+        self._call(*scontrol_words(verb, job, fields))
 
-    def release(self, job: str) -> None:
-        """Release a held job."""
-        self._call("scontrol", "release", job)
+    def _topology(self) -> str:
+        try:
+            text = self._call("scontrol", "show", "topology")
+        except SlurmRefused:
+            return ""
+        return text if re.search(r"^(SwitchName|BlockName)=", text, re.MULTILINE) else ""
 
-    def user_hold(self, job: str) -> None:
-        """Place a hold that the job's owner can release."""
-        self._call("scontrol", "uhold", job)
-
-    def requeue_hold(self, job: str) -> None:
-        """Stop a batch job that runs; it waits again, under a hold that its owner can release."""
-        self._call("scontrol", "requeuehold", job)
+    def _reservations(self) -> dict[str, Any] | None:
+        """Return None where Slurm (before 23.02) prints no such list."""
+        command = "scontrol", "show", "reservations", "--json"
+        try:
+            text = self._call(*command)
+        except SlurmRefused:
+            return None
+        return whole_answer(text, " ".join(command)) if '"reservations"' in text else None
 
     def _json(self, *command: str) -> dict[str, Any]:
         return whole_answer(self._call(*command), " ".join(command))
@@ -175,6 +151,12 @@ class SlurmCommands:
         words = " ".join(done.stderr.decode(errors="replace").split()) or f"exit code {done.returncode}"
         message = printable(f"{command[0]} {command[1]}: {words[:300]}")
         raise Unreachable(message) if _UNREACHABLE.search(words) else SlurmRefused(message)
+
+
+def scontrol_words(verb: Verb, job: str, fields: Mapping[str, str]) -> list[str]:
+    """Return the command that changes a job."""
+    named = f"JobId={job}" if verb == "update" else job
+    return ["scontrol", verb, named, *(f"{name}={value}" for name, value in fields.items())]
 
 
 def whole_answer(text: str | bytes, source: str) -> dict[str, Any]:

@@ -4,26 +4,26 @@ from __future__ import annotations
 
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from placeopt.actions import Action, ActionPart, plan_actions
+from placeopt.drivers.answers import Unreachable
 from placeopt.drivers.backoff import pause_s
-from placeopt.drivers.plan_line import plan_digest
+from placeopt.drivers.decider import Decider
+from placeopt.drivers.options import DriverOptions
+from placeopt.drivers.round_report import Applied, Outcome, RoundReport
 from placeopt.drivers.slurm.ageing import Worth
-from placeopt.drivers.slurm.apply import Applied, JobChanges, range_to_pin, taken_back
+from placeopt.drivers.slurm.apply import JobChanges, range_to_pin, taken_back
 from placeopt.drivers.slurm.commands import Slurm
 from placeopt.drivers.slurm.job_view import JobView, Ownership, Standing
 from placeopt.drivers.slurm.note import STOPPED, Note
-from placeopt.drivers.slurm.outcomes import Outcome, OutcomeWatch
-from placeopt.drivers.slurm.reading import SlurmRound, make_round, view_jobs
-from placeopt.drivers.slurm.round_record import RoundRecord
+from placeopt.drivers.slurm.outcomes import OutcomeWatch
+from placeopt.drivers.slurm.reading import make_round, view_jobs
 from placeopt.drivers.slurm.score import Gpus, gpus_advised, gpus_held, running_costs
-from placeopt.drivers.unreachable import Unreachable
-from placeopt.importers.priority_rule import DEFAULT_RULE, PriorityRule
 from placeopt.live_cluster.engine import Engine
-from placeopt.model import Placement, Plan
-from placeopt.scheduling import LiveScheduler, Scheduling, Telemetry, named_policy
+from placeopt.model import Instance, Placement, Plan
 
 TRIES_MAX = 5
 """Failed starts of a job after which it is left held."""
@@ -36,29 +36,22 @@ RAN_LONG = 10
 SOLVE_PART = 1 / 3
 """Part of the interval that a round may take to solve: what it decides should start soon."""
 
+Views = Mapping[str, JobView]
+"""By job."""
 
-@dataclass(frozen=True)
-class DriverOptions:
+
+@dataclass(frozen=True, kw_only=True)
+class SlurmOptions(DriverOptions):
     """
-    How the driver runs.
+    How to drive a Slurm cluster.
 
-    ``every_s``: Interval of rounds. ``max_actions``: Most changes of jobs in a round. ``patience_s``: How long a
-    released job may take to run, None: two intervals, at least 20 s. ``policy``: Who runs where. ``telemetry``: Where
-    the use of GPUs is measured.
-    ``rule``: What a GPU of each QOS and partition is worth. ``worth``: What waiting jobs are worth by it, see
-    `ageing.aged`. ``deterministic``: Rounds stop on work, not on time.
+    ``own``: Whose jobs it may touch. ``patience_s``: How long a released job may take to run, None: two intervals, at
+    least 20 s. ``worth``: What waiting jobs are worth by the rule, see `ageing.aged`.
     """
 
     own: Ownership = field(default_factory=Ownership)
-    every_s: float = 15.0
-    dry_run: bool = False
-    max_actions: int = 100
     patience_s: float | None = None
-    policy: Scheduling = field(default_factory=lambda: named_policy("rounds"))
-    telemetry: Telemetry | None = None
-    rule: PriorityRule = DEFAULT_RULE
     worth: Worth = "jobs"
-    deterministic: bool = False
 
 
 class SlurmDriver:
@@ -73,7 +66,7 @@ class SlurmDriver:
         self,
         slurm: Slurm,
         engine: Engine,
-        options: DriverOptions,
+        options: SlurmOptions,
         *,
         stop: threading.Event | None = None,
         on_command: Callable[[str], None] = lambda _: None,
@@ -84,12 +77,11 @@ class SlurmDriver:
         patience = max(20.0, 2 * options.every_s) if options.patience_s is None else options.patience_s
         self._watch = OutcomeWatch(patience, NODE_PAUSES * max(1.0, options.every_s), LONGEST_PAUSE_S)
         self._changes = JobChanges(slurm, on_command, dry_run=options.dry_run)
-        self._live = LiveScheduler(engine, options.policy, telemetry=options.telemetry, overcommits=False)
+        self._decider = Decider(engine, options, self.stop)
         self._advised: dict[str, Gpus] = {}
-        self._left_out: Mapping[str, int] = {}
         self._name, self._number = f"{int(clock()):x}", 0
 
-    def run_round(self) -> RoundRecord:
+    def run_round(self) -> RoundReport:
         """
         Read the cluster, and do what one round decides.
 
@@ -98,71 +90,75 @@ class SlurmDriver:
         """
         began, now_s = time.monotonic(), self._clock()
         self._number += 1
-        record = RoundRecord(id=f"{self._name}-{self._number}", at_s=now_s)
+        report = RoundReport(now_s, f"{self._name}-{self._number}")
         reading = self._slurm.read()
         views = view_jobs(reading, self._options.own, now_s)
-        record.outcomes = self._watch.observe(views, now_s)
+        report.outcomes = self._watch.observe(views, now_s)
         also = self._unheld(views) if self._options.dry_run else ()
         closed = self._watch.nodes.paused(now_s)
-        seen = make_round(
+        instance = make_round(
             reading,
             views,
             now_s,
             closed=closed,
             also=also,
-            previous=self._live.before,
+            previous=self._decider.live.before,
             rule=self._options.rule,
             worth=self._options.worth,
         )
-        record.describe(seen, closed)
-        record.left_out_changed, self._left_out = seen.left_out != self._left_out, seen.left_out
-        self._score(record, seen)
+        standings = Counter(view.standing for view in views.values())
+        report.standings = {standing.value: count for standing, count in standings.items()}
+        report.closed = tuple(sorted(closed))
+        self._decider.describe(instance, report)
+        report.waiting += standings[Standing.DELAYED] + standings[Standing.GIVEN_UP]
+        self._score(report, instance)
         try:
-            self._take_back(record, seen)
-            limit_s = SOLVE_PART * self._options.every_s
-            self._place(record, seen, max(0.1, limit_s - (time.monotonic() - began)))
-            self._hold(record, seen)
+            self._take_back(report, views)
+            plan = self._decider.decide(instance, report, began + SOLVE_PART * self._options.every_s)
+            if plan is not None:
+                self._carry_out(report, views, plan)
+            self._hold(report, views)
         except Unreachable as error:
-            record.silent = str(error)
-        record.seconds = time.monotonic() - began
-        return record
+            report.silent = str(error)
+        report.seconds = time.monotonic() - began
+        return report
 
-    def _score(self, record: RoundRecord, seen: SlurmRound) -> None:
+    def _score(self, report: RoundReport, instance: Instance) -> None:
         """Compare the GPUs that Slurm gave with the plan's, and score what runs, where starts have come out."""
-        came = [outcome for outcome in record.outcomes if outcome.kind in ("as-planned", "elsewhere")]
-        advised = {outcome.job: self._advised.pop(outcome.job, None) for outcome in record.outcomes}
-        held = {running.job: running for running in seen.instance.running}
+        came = [outcome for outcome in report.outcomes if outcome.kind in ("as-planned", "elsewhere")]
+        advised = {outcome.job: self._advised.pop(outcome.job, None) for outcome in report.outcomes}
+        held = {running.job: running for running in instance.running}
         for outcome in came:
             if (planned := advised[outcome.job]) is not None and outcome.job in held:
-                record.gpus_known += 1
-                record.gpus_as_advised += gpus_held(held[outcome.job]) == planned
+                report.gpus_known += 1
+                report.gpus_as_advised += gpus_held(held[outcome.job]) == planned
         if came:
-            record.costs_obtained = running_costs(seen.instance, self._live.policy_in(seen.instance))
+            report.costs_obtained = running_costs(instance, self._decider.live.policy_in(instance))
 
     @staticmethod
     def _unheld(views: dict[str, JobView]) -> tuple[str, ...]:
         """Return the jobs that would be held, were this no dry run: they count as waiting."""
         return tuple(job for job, view in views.items() if view.standing is Standing.TO_HOLD and view.note is None)
 
-    def _may_act(self, record: RoundRecord) -> bool:
-        if record.num_actions >= self._options.max_actions:
-            record.postponed += 1
+    def _may_act(self, report: RoundReport) -> bool:
+        if len(report.actions) >= self._options.max_actions:
+            report.deferred += 1
             return False
         return not self.stop.is_set()
 
-    def _take_back(self, record: RoundRecord, seen: SlurmRound) -> None:
-        """Hold again what did not start, what was requeued or stopped, and what was told its nodes only."""
-        outcomes = {outcome.job: outcome for outcome in record.outcomes}
-        for job, view in seen.views.items():
+    def _take_back(self, report: RoundReport, views: Views) -> None:
+        """Hold again what did not start, what was requeued or stopped, and what was given its nodes only."""
+        outcomes = {outcome.job: outcome for outcome in report.outcomes}
+        for job, view in views.items():
             note, outcome = view.note, outcomes.get(job)
             if note is None or note.kind not in ("start", "stop"):
                 continue
             released = view.standing is Standing.STARTING and outcome is not None and outcome.kind == "not-started"
-            if not (released or view.standing in (Standing.HALF_DONE, Standing.TO_HOLD)) or not self._may_act(record):
+            if not (released or view.standing in (Standing.HALF_DONE, Standing.TO_HOLD)) or not self._may_act(report):
                 continue
-            after = self._after_failure(note, view, outcome, record.at_s)
+            after = self._after_failure(note, view, outcome, report.at_s)
             done = self._changes.take_back(view, after, hold=view.standing is not Standing.HALF_DONE)
-            record.add("take-back" if after.kind == "wait" else "give-up", job, done, why=after.why)
+            report.add("take-back" if after.kind == "wait" else "give-up", job, done, why=after.why)
 
     def _after_failure(self, note: Note, view: JobView, outcome: Outcome | None, now_s: float) -> Note:
         """Return the note of a job whose start came to nothing; a job that had run for long begins to count again."""
@@ -183,66 +179,54 @@ class SlurmDriver:
         retry_s = int(now_s + pause_s(tries, pause, LONGEST_PAUSE_S))
         return replace(taken_back(note, "requeued" if ran else why, tries, retry_s), restarts=view.restarts)
 
-    def _hold(self, record: RoundRecord, seen: SlurmRound) -> None:
+    def _hold(self, report: RoundReport, views: Views) -> None:
         """Place holds on the jobs that wait in the driver's partition, so that Slurm does not start them."""
         jobs: dict[str, list[tuple[JobView, Note]]] = {}
-        for view in seen.views.values():
+        for view in views.values():
             if view.standing is Standing.TO_HOLD and (view.note is None or view.note.kind != "start"):
-                at_s, restarts = int(record.at_s), view.restarts
-                note = Note("hold", view.job, round=record.id, at_s=at_s, restarts=restarts, own_hold=True)
+                at_s, restarts = int(report.at_s), view.restarts
+                note = Note("hold", view.job, round=report.id, at_s=at_s, restarts=restarts, own_hold=True)
                 jobs.setdefault(view.whole, []).append((view, note))
         for job, held in jobs.items():
-            if self._may_act(record):
-                record.add("hold", job, self._changes.hold(held))
+            if self._may_act(report):
+                report.add("hold", job, self._changes.hold(held))
 
-    def _place(self, record: RoundRecord, seen: SlurmRound, limit_s: float) -> None:
-        """Solve the round and start what it places."""
-        self._live.follow(seen.instance)
-        record.unmeasured = self._live.usage.fault
-        if self._live.wants_round:
-            plan = self._live.decide(limit_s, self.stop, deterministic=self._options.deterministic)
-            self._carry_out(record, seen, plan)
-        record.fired = dict(sorted(self._live.fired.items()))
-
-    def _carry_out(self, record: RoundRecord, seen: SlurmRound, plan: Plan) -> None:
+    def _carry_out(self, report: RoundReport, views: Views, plan: Plan) -> None:
         """Stop what a plan preempts, and start what it places; what takes the room of the former waits for it."""
-        record.planned(plan)
-        digest, every = plan_digest(plan), [node.id for node in seen.instance.cluster.nodes]
+        snapshot = self._decider.live.snapshot
+        every = [node.id for node in snapshot.cluster.nodes]
         placed = {placement.job: placement for placement in plan.placements}
-        for action in plan_actions(self._live.snapshot, plan):
+        for action in plan_actions(snapshot, plan):
             if action.do == "preempt":
-                self._stop(record, action.job, seen)
+                self._stop(report, action.job, views)
             elif action.do == "start" and action.after:
-                record.postponed += 1
-            elif starts := self._starts(placed[action.job], action, seen) if action.do == "start" else []:
-                if self._may_act(record):
-                    self._start(record, action, starts, every, digest)
+                report.deferred += 1
+            elif starts := self._starts(placed[action.job], action, views) if action.do == "start" else []:
+                if self._may_act(report):
+                    self._start(report, action, starts, every)
             else:
-                record.not_done[action.do] += 1
+                report.not_done[action.do] = report.not_done.get(action.do, 0) + 1
 
-    def _stop(self, record: RoundRecord, job: str, seen: SlurmRound) -> None:
+    def _stop(self, report: RoundReport, job: str, views: Views) -> None:
         """Stop a job, unless an earlier round has done it and Slurm is at it."""
-        view = seen.views[job]
+        view = views[job]
         note = view.note
         if note is None or (note.kind == "stop" and "RUNNING" not in view.states):
             return
-        if self._may_act(record):
-            now = replace(note, kind="stop", round=record.id, at_s=int(self._clock()), nodes=(), own_hold=True)
+        if self._may_act(report):
+            now = replace(note, kind="stop", round=report.id, at_s=int(self._clock()), nodes=(), own_hold=True)
             done = self._changes.stop(view, replace(now, restarts=view.restarts, tries=0, why=STOPPED))
-            record.add("stop", job, done, why=done.why)
+            report.add("preempt", job, done, nodes=tuple(sorted(view.nodes)))
 
     def _start(
         self,
-        record: RoundRecord,
+        report: RoundReport,
         action: Action,
         starts: Sequence[tuple[JobView, str, list[ActionPart]]],
         every: Sequence[str],
-        digest: str,
     ) -> None:
         """Start a job, or all components of one, on the nodes of the plan."""
-        begun = [
-            (replace(view, job=job), self._note(view, job, parts, record.id, digest)) for view, job, parts in starts
-        ]
+        begun = [(replace(view, job=job), self._note(view, job, parts, report)) for view, job, parts in starts]
         done = self._changes.start(begun, every)
         for (_, job, parts), (view, note) in zip(starts, begun, strict=True):
             if done.result == "refused":
@@ -251,10 +235,10 @@ class SlurmDriver:
                 self._watch.expect(note)
                 self._advised[job] = gpus_advised(parts)
         nodes = tuple(node for _, note in begun for node in note.nodes)
-        record.add("start", action.job, done, nodes=nodes, why=done.why, parts=action.parts)
+        report.add("start", action.job, done, nodes=nodes, parts=action.parts)
 
     def _starts(
-        self, placement: Placement, action: Action, seen: SlurmRound
+        self, placement: Placement, action: Action, views: Views
     ) -> list[tuple[JobView, str, list[ActionPart]]]:
         """
         Return the entry that starts, its job and workers by rank; of a heterogeneous job those of its components.
@@ -264,22 +248,22 @@ class SlurmDriver:
         leaf_of = {worker.rank: there.group for there in placement.assignments for worker in there.workers}
         by_job: dict[str, list[ActionPart]] = {}
         for part in sorted(action.parts, key=lambda part: part.rank):
-            component = seen.views.get(leaf_of[part.rank] or "")
+            component = views.get(leaf_of[part.rank] or "")
             job = component.job if component is not None and component.whole == action.job else action.job
             by_job.setdefault(job, []).append(part)
-        found = [(self._view_of(job, seen), job, parts) for job, parts in by_job.items()]
+        found = [(self._view_of(job, views), job, parts) for job, parts in by_job.items()]
         starts = [(view, job, parts) for view, job, parts in found if view is not None]
         return starts if len(starts) == len(found) else []
 
-    def _note(self, view: JobView, job: str, parts: Sequence[ActionPart], round_id: str, digest: str) -> Note:
+    def _note(self, view: JobView, job: str, parts: Sequence[ActionPart], report: RoundReport) -> Note:
         """Return the note of a start."""
         former, nodes = view.note, tuple(part.node for part in parts)
         own = view.fields.get("excluded_nodes" if view.is_component else "required_nodes")
         return Note(
             kind="start",
             job=job,
-            round=round_id,
-            plan=digest,
+            round=report.id,
+            plan=report.plan,
             at_s=int(self._clock()),
             nodes=nodes,
             restarts=view.restarts,
@@ -303,11 +287,11 @@ class SlurmDriver:
         self._changes.take_back(replace(view, note=note), after, hold=False)
 
     @staticmethod
-    def _view_of(job: str, seen: SlurmRound) -> JobView | None:
+    def _view_of(job: str, views: Views) -> JobView | None:
         """Return the entry of a job; of a task that waits with others of its array, the entry of these."""
-        view = seen.views.get(job)
+        view = views.get(job)
         if view is None and "_" in job:
-            view = seen.views.get(job.partition("_")[0])
+            view = views.get(job.partition("_")[0])
         if view is None or view.standing not in (Standing.WAITS, Standing.TO_HOLD):
             return None
         return view

@@ -5,15 +5,13 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Literal
 
 from placeopt.drivers.backoff import Backoff
+from placeopt.drivers.round_report import Outcome
 from placeopt.drivers.slurm.job_view import JobView, Standing
 from placeopt.drivers.slurm.note import Note
 from placeopt.importers.slurm.lists import slurm_number
 
-OutcomeKind = Literal["as-planned", "elsewhere", "failed", "gone", "requeued", "not-started", "not-released"]
 LIMITS = re.compile(
     r"QOS|Assoc|Account|Partition|Dependency|BeginTime|JobArrayTaskLimit|Licenses|Reservation|Max\w*PerLimit|JobHeld"
 )
@@ -25,23 +23,6 @@ AT_ONCE_S = 10
 BACKFILL_S = 60
 """Two intervals of Slurm's backfill scheduler (``bf_interval``), which alone starts heterogeneous jobs."""
 FAILED = frozenset({"FAILED", "NODE_FAIL", "BOOT_FAIL", "LAUNCH_FAILED"})
-
-
-@dataclass(frozen=True)
-class Outcome:
-    """
-    What came of a start. ``nodes``: Where the job was to run; ``got``: where it runs or ran; ``why``: Slurm's reason.
-
-    ``as-planned``, ``elsewhere``: It runs, or has run. ``failed``: It failed within `AT_ONCE_S`. ``gone``: It is no
-    longer listed. ``requeued``: It was started, and waits again. ``not-started``: Released, and no longer waited for.
-    ``not-released``: It was told its nodes only.
-    """
-
-    job: str
-    kind: OutcomeKind
-    nodes: tuple[str, ...]
-    got: tuple[str, ...] = ()
-    why: str = ""
 
 
 class OutcomeWatch:
@@ -101,7 +82,7 @@ class OutcomeWatch:
         return None
 
     def _judge_nodes(self, outcome: Outcome, now_s: float) -> None:
-        nodes = set(outcome.nodes)
+        nodes = set(outcome.planned)
         if outcome.kind in ("requeued", "not-started") and not LIMITS.search(outcome.why):
             for node in nodes:
                 self.nodes.fail(node, now_s)

@@ -2,39 +2,23 @@
 
 from __future__ import annotations
 
-import tempfile
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from pathlib import Path
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from placeopt.drivers.slurm.ageing import Worth, aged
 from placeopt.drivers.slurm.commands import SlurmReading
 from placeopt.drivers.slurm.job_view import JobView, Ownership, Standing, view_job
 from placeopt.errors import BadInput
-from placeopt.importers.import_notes import LEFT_OUT, NOT_ELIGIBLE
 from placeopt.importers.json_entry import JsonEntry
 from placeopt.importers.priority_rule import DEFAULT_RULE, PriorityRule
 from placeopt.importers.slurm.lists import slurm_number
 from placeopt.importers.slurm.snapshot import read_slurm
-from placeopt.model import Instance, ReadingNote, Running
+from placeopt.importers.source_file import SourceFile
+from placeopt.model import Instance, Running
 
 KEPT = (Standing.HOLDS, Standing.WAITS, Standing.STARTING)
 """Whose entries become jobs of the round."""
 NICE_MAX = 2**31 - 1
-
-
-@dataclass(frozen=True)
-class SlurmRound:
-    """
-    A reading as a round. ``views``: By job. ``left_out``: Jobs of the driver that wait and cannot be read, by reason.
-
-    The reasons are those of the instance's note.
-    """
-
-    instance: Instance
-    views: Mapping[str, JobView]
-    left_out: Mapping[str, int]
 
 
 def view_jobs(reading: SlurmReading, own: Ownership, now_s: float) -> dict[str, JobView]:
@@ -56,7 +40,7 @@ def make_round(
     previous: Instance | None = None,
     rule: PriorityRule = DEFAULT_RULE,
     worth: Worth = "jobs",
-) -> SlurmRound:
+) -> Instance:
     """
     Return the round of a reading.
 
@@ -73,19 +57,16 @@ def make_round(
             starting[job] = view.note.nodes
         if view.standing in KEPT or job in also:
             entries.append(_readable(view, now_s))
-    jobs = {**reading.jobs, "jobs": entries}
-    with tempfile.TemporaryDirectory(prefix="placeopt-slurm-") as folder:
-        topology = Path(folder, "topology")
-        topology.write_text(reading.topology)
-        found = read_slurm(
-            reading.nodes,
-            jobs,
-            topology if reading.topology else None,
-            previous=previous,
-            rule=rule,
-            starting=starting,
-            reservations=reading.reservations,
-        )
+    topology = SourceFile("scontrol show topology", reading.topology.encode()) if reading.topology else None
+    found = read_slurm(
+        reading.nodes,
+        {**reading.jobs, "jobs": entries},
+        topology,
+        previous=previous,
+        rule=rule,
+        starting=starting,
+        reservations=reading.reservations,
+    )
     if closed:
         nodes = tuple(
             node.model_copy(update={"drained": True}) if node.id in closed and not node.drained else node
@@ -98,8 +79,7 @@ def make_round(
     found = found.model_copy(update={"running": running})
     now_ms = max(found.now_ms, int(1000 * now_s), 0 if previous is None else previous.now_ms)
     found = found.model_copy(update={"now_ms": now_ms})
-    found = aged(found, rule, worth)
-    return SlurmRound(found, views, _left_out(found.reading))
+    return aged(found, rule, worth)
 
 
 def _as_it_stays(held: Running, begun_ms: int | None, stoppable: Collection[str]) -> Running:
@@ -135,8 +115,3 @@ def rank_of(entry: JsonEntry) -> int:
     nice, submitted = entry.raw("nice"), slurm_number(entry, "submit_time") or 0
     nice = nice if isinstance(nice, int) and not isinstance(nice, bool) else 0
     return (NICE_MAX - max(-NICE_MAX, min(nice, NICE_MAX)) + 1) * 2**31 + (2**31 - 1 - min(submitted, 2**31 - 2))
-
-
-def _left_out(reading: Iterable[ReadingNote]) -> dict[str, int]:
-    """Return reason -> number of waiting jobs that were left out for it."""
-    return {note.reason: len(note.names) for note in reading if note.kind in (LEFT_OUT, NOT_ELIGIBLE)}

@@ -225,7 +225,7 @@ def _gpu(where: str, model: str | None, socket: int | None) -> Gpu:
 
 
 def read_nodes(
-    listed: str | Path | dict[str, Any], topology: str | Path | None, notes: ImportNotes
+    listed: str | Path | dict[str, Any], topology: str | Path | SourceFile | None, notes: ImportNotes
 ) -> tuple[Cluster, Mapping[str, SlurmNode]]:
     """
     Read the list of nodes, a file or parsed, and the switches above them.
@@ -240,7 +240,7 @@ def read_nodes(
         )
     if topology is None:
         return cluster, slurm_nodes
-    network = read_source(topology)
+    network = topology if isinstance(topology, SourceFile) else read_source(topology)
     if not network.has(TOPOLOGY_LINE):
         raise Unsupported(
             f"{network.name}: no SwitchName= or BlockName=; expected Slurm's topology.conf, topology.yaml or "

@@ -22,6 +22,7 @@ from placeopt.importers.slurm.jobs import JobContext, het_jobs, job_name, starti
 from placeopt.importers.slurm.lists import fields_read, is_set, known, milliseconds, read_list, slurm_number
 from placeopt.importers.slurm.nodes import drain_unaccounted, read_nodes, with_whole_nodes, without_taints
 from placeopt.importers.slurm.running_jobs import running_jobs
+from placeopt.importers.source_file import SourceFile
 from placeopt.model import Instance
 from placeopt.model.base import MAX_JOBS
 
@@ -80,7 +81,7 @@ def _states(entry: JsonEntry) -> set[str]:
 def read_slurm(
     nodes: str | Path | dict[str, Any],
     jobs: str | Path | dict[str, Any],
-    topology: str | Path | None = None,
+    topology: str | Path | SourceFile | None = None,
     *,
     name: str | None = None,
     previous: Instance | None = None,
@@ -103,7 +104,8 @@ def read_slurm(
         returns them; messages call them ``nodes`` and ``jobs``.
     topology
         ``topology.conf``, ``topology.yaml`` or the output of ``scontrol show topology``: switches or blocks become
-        domains, and gangs lie in blocks as Slurm lays them (`placeopt.model.BlockSize`).
+        domains, and gangs lie in blocks as Slurm lays them (`placeopt.model.BlockSize`). Text that is no file is given
+        as a `SourceFile`.
     name
         Of the instance, ``slurm`` by default.
     previous

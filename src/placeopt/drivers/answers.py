@@ -1,11 +1,19 @@
-"""Answers of host systems that have to be JSON objects."""
+"""Answers of host systems: that there is none, or what it has to be."""
 
 from __future__ import annotations
 
 import json
 from typing import Any
 
-from placeopt.drivers.unreachable import Unreachable
+from placeopt.errors import PlaceoptError
+
+
+class Unreachable(PlaceoptError):
+    """
+    The host system did not answer, was busy, or answered what cannot be read.
+
+    Whether a request took effect is unknown; the next reading shows it.
+    """
 
 
 def json_object(text: str | bytes, source: str) -> dict[str, Any]:
