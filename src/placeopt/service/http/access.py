@@ -11,7 +11,7 @@ from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 
 from placeopt.service.calls import Role
 from placeopt.service.http.listen_address import Address, TcpAddress
-from placeopt.service.http.tokens import ROLES, Tokens
+from placeopt.service.http.tokens import ROLES, Tokens, token_of
 from placeopt.service.refused import Refused
 
 BEARER = Security(HTTPBearer(scheme_name="token", auto_error=False))
@@ -26,17 +26,19 @@ class Access:
 
     def of_role(self, role: Role) -> Callable[..., Awaitable[str]]:
         """
-        Return the check that the token of a request allows calls of a role; it returns the name of the token.
+        Return the check that a request may make calls of a role; it returns the name of the token.
 
-        It raises `Refused`: 401 without a token, or with an unknown one; 403 with one of another role.
+        It raises `Refused`: 401 without a token, or with an unknown one; 403 with one of another role; and as
+        `same_site` does.
         """
 
-        async def check(token: HTTPAuthorizationCredentials | None = BEARER) -> str:
+        async def check(request: Request, token: HTTPAuthorizationCredentials | None = BEARER) -> str:
+            await self.same_site(request)
             if self._tokens is None:
                 return ""
             if token is None:
                 raise Refused(401, "authorization: expected Bearer TOKEN")
-            found = self._tokens.find(token.credentials.strip())
+            found = token_of(self._tokens, token.credentials.strip())
             if found is None:
                 raise Refused(401, "authorization: the token is not known")
             if role not in ROLES[found.role]:

@@ -71,7 +71,6 @@ def make_app(
         redoc_url=None,
         redirect_slashes=False,
         separate_input_output_schemas=False,
-        dependencies=[Depends(access.same_site)],
         exception_handlers=dict.fromkeys((Refused, HTTPException, Exception), problem_reply),
     )
     app.add_middleware(Counted, metrics=metrics)
@@ -183,7 +182,7 @@ def add_pages(app: FastAPI, service: Service, access: Access, calls: Calls, metr
         return reply
 
     for path, open_to_all in (("/", page), ("/healthz", health), ("/readyz", readiness)):
-        app.add_api_route(path, open_to_all, include_in_schema=False)
+        app.add_api_route(path, open_to_all, dependencies=[Depends(access.same_site)], include_in_schema=False)
     guard = [Depends(access.of_role("read"))]
     for path, guarded in (("/metrics", metrics_text), ("/v1/overview", overview), ("/v1/overview/map.svg", gpu_map)):
         app.add_api_route(path, guarded, dependencies=guard, include_in_schema=False)
