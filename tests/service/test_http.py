@@ -255,6 +255,17 @@ class TestLimits:
                 stack.enter_context(connected(client)).sendall(body if number % 2 else b"GET /v1")
             assert client.get("/v1/cluster").status_code == 200
 
+    def test_clients_that_leave(self, client: httpx.Client) -> None:
+        """In the middle of a body, and while waiting for events: counted as theirs, and no fault of the service."""
+        body = b"POST /v1/decide HTTP/1.1\r\nhost: localhost\r\ncontent-length: 9\r\n\r\n{"
+        for request in (body, b"GET /v1/events?after=99&wait_s=25 HTTP/1.1\r\nhost: localhost\r\n\r\n"):
+            with connected(client) as sock:
+                sock.sendall(request)
+        counts = 'placeopt_requests_total{call="%s",code="%s"} %s.0'
+        for call in ("decide", "events"):
+            until(lambda call=call: counts % (call, "4xx", 1) in client.get("/metrics").text)
+            assert counts % (call, "5xx", 0) in client.get("/metrics").text
+
     def test_what_is_no_http(self, client: httpx.Client) -> None:
         """Bytes of TLS, headers without an end: 400, and the connection is closed."""
         for data in (b"\x16\x03\x01\x02\r\n\r\n", b"GET / HTTP/1.1\r\nx: " + b"y" * 20000):

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 from fastapi import Depends, FastAPI, Request, Response
 from fastapi.responses import StreamingResponse
 from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect
 
 from placeopt import __version__
 from placeopt.service.calls import CALLS
@@ -26,7 +27,7 @@ from placeopt.service.http.description import RESPONSES, operation, schemas
 from placeopt.service.http.events import one_reply, stream
 from placeopt.service.http.live_page import PAGE, PAGE_HEADERS, Overviews
 from placeopt.service.http.metrics import CONTENT_TYPE, Counted, Metrics
-from placeopt.service.http.problems import json_reply, problem_reply
+from placeopt.service.http.problems import CLIENT_GONE, json_reply, problem_reply
 from placeopt.service.questions import MOST_IN_ALL
 from placeopt.service.refused import Refused
 from placeopt.service.request import read_request, whole_number
@@ -43,8 +44,6 @@ THREADS = 16 + 2 * MOST_IN_ALL
 MOST_WAITING = 64
 """Clients that wait for events."""
 EVENT_STREAM = "text/event-stream"
-CLIENT_GONE = 499
-"""Status that counts a request whose client did not wait for its reply."""
 Endpoint = Callable[..., Awaitable[Response]]
 
 
@@ -71,7 +70,7 @@ def make_app(
         redoc_url=None,
         redirect_slashes=False,
         separate_input_output_schemas=False,
-        exception_handlers=dict.fromkeys((Refused, HTTPException, Exception), problem_reply),
+        exception_handlers=dict.fromkeys((Refused, HTTPException, ClientDisconnect, Exception), problem_reply),
     )
     app.add_middleware(Counted, metrics=metrics)
     calls = Calls(service, access, limits)
@@ -116,14 +115,9 @@ class Calls:
     async def in_thread(self, request: Request, work: Callable[[threading.Event], bytes]) -> Response:
         """Return what a function returns, as JSON; its event is set once the client is gone."""
         cancel = threading.Event()
-        reply = asyncio.get_running_loop().run_in_executor(self._threads, work, cancel)
-        gone = asyncio.ensure_future(_disconnect(request))
         try:
-            await asyncio.wait((reply, gone), return_when=asyncio.FIRST_COMPLETED)
-            return json_reply(reply.result()) if reply.done() else Response(status_code=CLIENT_GONE)
+            return await _unless_gone(request, asyncio.get_running_loop().run_in_executor(self._threads, work, cancel))
         finally:
-            gone.cancel()
-            reply.cancel()
             cancel.set()
 
     async def _waiting(self, request: Request, body: bytes, asked: dict[str, Any]) -> Response | None:
@@ -140,7 +134,18 @@ class Calls:
             raise Refused(503, f"{MOST_WAITING} clients wait for events already", more={"retry_after_s": 1})
         if is_stream:
             return StreamingResponse(stream(news, after), media_type=EVENT_STREAM)
-        return json_reply(await one_reply(news, after, wait_s))
+        return await _unless_gone(request, one_reply(news, after, wait_s))
+
+
+async def _unless_gone(request: Request, work: Awaitable[bytes]) -> Response:
+    """Return what is awaited, as JSON; cancel it once the client is gone."""
+    reply, gone = asyncio.ensure_future(work), asyncio.ensure_future(_disconnect(request))
+    try:
+        await asyncio.wait((reply, gone), return_when=asyncio.FIRST_COMPLETED)
+        return json_reply(reply.result()) if reply.done() else Response(status_code=CLIENT_GONE)
+    finally:
+        gone.cancel()
+        reply.cancel()
 
 
 async def _disconnect(request: Request) -> None:

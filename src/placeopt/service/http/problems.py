@@ -7,12 +7,15 @@ import logging
 
 from fastapi import Request, Response
 from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect
 from starlette.routing import Match, Route
 
 from placeopt.service.refused import Refused, refusal
 
 LOG = logging.getLogger("placeopt.service")
 PROBLEM_TYPE = "application/problem+json"
+CLIENT_GONE = 499
+"""Status that counts a request whose client did not wait for its reply."""
 NO_ROUTE = {404: "no call has this path", 405: "no call has this path with this method"}
 
 
@@ -23,6 +26,8 @@ def json_reply(data: bytes) -> Response:
 
 async def problem_reply(request: Request, error: Exception) -> Response:
     """Return the reply for any exception: the one handler of the application."""
+    if isinstance(error, ClientDisconnect):  # before the end of its body
+        return Response(status_code=CLIENT_GONE)
     headers: dict[str, str] = {}
     if isinstance(error, HTTPException):  # of the router
         refused = Refused(error.status_code, NO_ROUTE[error.status_code])
