@@ -39,9 +39,9 @@ def read_request(name: str, body: bytes, path: Text, query: Text, key: str | Non
     """
     call = CALLS.get(name)
     if call is None:
-        raise Refused(404, f"call {name!r}: expected one of {', '.join(CALLS)}", place="call")
+        raise Refused(404, f"call {name!r}: expected one of {', '.join(CALLS)}")
     if key is not None and not KEY.fullmatch(key):
-        raise Refused(400, "Idempotency-Key: expected 1 to 200 visible ASCII characters", place="key")
+        raise Refused(400, "Idempotency-Key: expected 1 to 200 visible ASCII characters")
     if path.keys() != set(call.arguments):
         raise Refused(400, f"path: expected {', '.join(call.arguments) or 'nothing'} for {name}", place="path")
     if extra := sorted(query.keys() - call.query.keys()):
