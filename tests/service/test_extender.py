@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-pytest.importorskip("uvicorn")
+pytest.importorskip("fastapi")
 
 from helpers.full_disk import full_disk
 from helpers.kube_scheduler import Bindings, args, binding, node, pod
@@ -94,6 +94,16 @@ def test_a_pod_of_a_name_that_was_given_before_is_another_job(host):
     assert bind(host, third, "n1") == ""
     assert running(host) == ["team/web-0", "team/web-0~uid-C"]
     assert nodes_for(host, third) == ["n1"]
+
+
+def test_a_worker_that_prioritize_chose_is_kept(host):
+    """A pod of a gang that no filter call named: the rank that its scores tell of is its own after a restart."""
+    first, second, third = of_gang("g", 3)
+    nodes_for(host, first)
+    scored = max(host.ask("prioritize", args(second, NODES)), key=lambda entry: entry["Score"])["Host"]
+    assert host.restart()
+    assert only_node(host, third) != scored
+    assert only_node(host, second) == scored
 
 
 def test_an_extender_on_an_engine_alone():

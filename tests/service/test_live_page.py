@@ -13,7 +13,7 @@ from helpers.accessibility import CHROMIUM, MISSING, checked, contrast, schemes
 from placeopt import generate
 from placeopt.documents import dumps
 
-pytest.importorskip("uvicorn")
+pytest.importorskip("fastapi")
 import httpx
 
 from placeopt.service import Service
@@ -113,6 +113,19 @@ def test_what_becomes_of_jobs_that_wait(client: httpx.Client) -> None:
     assert len(queue) == 40
     assert 0 < len(placed) < 40
     assert all(job["reason"] and job["detail"] for job in queue if job not in placed)
+
+
+def test_jobs_of_a_committed_round_that_wait_again(service: Service, client: httpx.Client) -> None:
+    """Those whose start failed wait after a commit, whoever made it; the others run, and leave the queue."""
+    name = client.get("/v1/rounds").json()["rounds"][0]["id"]
+    done = client.post("/v1/commit", json={"round": name}).json()
+    assert client.get(f"/v1/rounds/{name}").json()["commit"] == done
+    failed = {"action": done["actions"][0]["id"], "result": "failed"}
+    assert client.post("/v1/outcome", json={"outcomes": [failed]}).status_code == 200
+    queue = {job["job"]: job["detail"] for job in client.get("/v1/overview").json()["queue"]}
+    words = queue.pop(done["actions"][0]["action"]["job"])
+    assert words == "placed by the last round and committed; its start failed, or it was stopped since"
+    assert not queue.keys() & set(done["committed"])
 
 
 @pytest.mark.skipif(MISSING is not None, reason=str(MISSING))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import math
 import select
@@ -18,10 +19,10 @@ from placeopt.documents import dumps
 from placeopt.explain import explain, explain_all
 from placeopt.whatif import Limits, defrag, fail, fit, parse_job
 
-pytest.importorskip("uvicorn")
+pytest.importorskip("fastapi")
 import httpx
 
-from helpers.served import JSON, SERVE, Served, until
+from helpers.served import JSON, LONG_S, SERVE, Served, until
 
 NODES = 60
 ROUND = generate("gangs", jobs=150, nodes=NODES, gpus=8, seed=3)
@@ -146,6 +147,39 @@ def test_a_stream_goes_on_after_the_last_event(served: Served) -> None:
         headers = {"accept": "text/event-stream", "last-event-id": str(last - 1)}
         with client.stream("GET", "/v1/events", params={"after": 0}, headers=headers) as stream:
             assert next(stream.iter_lines()) == f"id: {last}"
+
+
+def test_a_question_too_many_is_to_come_again(served: Served) -> None:
+    """503 with the seconds to wait, as a header and in the problem."""
+    long = two_endless(served, "decide")
+    reply = ask(served, "decide", {"level": "node"})
+    assert (reply.status_code, reply.headers["retry-after"], reply.json()["retry_after_s"]) == (503, "1", 1)
+    for sock in long:
+        sock.close()
+
+
+def test_clients_that_wait_for_events_leave_room_for_others(served: Served) -> None:
+    """One token that opens all the streams that there may be: a further one is refused, other calls are answered."""
+    head = b"GET /v1/events HTTP/1.1\r\nhost: localhost\r\naccept: text/event-stream\r\n"
+    head += b"authorization: Bearer secret-of-read\r\n\r\n"
+    with contextlib.ExitStack() as stack, served.client("other-read") as client:
+        for _ in range(64):
+            sock = stack.enter_context(socket.create_connection(served.address, timeout=LONG_S))
+            sock.sendall(head)
+            assert sock.recv(100).startswith(b"HTTP/1.1 200 ")
+        reply = client.get("/v1/events", params={"wait_s": 20})
+        assert (reply.status_code, reply.headers["retry-after"]) == (503, "1")
+        assert client.get("/v1/events").status_code == 200
+        assert client.get("/v1/cluster").status_code == 200
+        stack.close()
+        until(lambda: client.get("/v1/events", params={"wait_s": 1}).status_code == 200)
+
+
+def test_an_id_of_an_event_is_a_number(served: Served) -> None:
+    """Refused before the stream begins."""
+    with served.client("read") as client:
+        reply = client.get("/v1/events", headers={"accept": "text/event-stream", "last-event-id": "x"})
+        assert (reply.status_code, reply.json()["place"]) == (400, "Last-Event-ID")
 
 
 class TestInTheLibrary:

@@ -57,6 +57,7 @@ def test_lines_are_answered_in_order():
         (line(id=1, call="nothing"), 404),
         (line(id=1, call="snapshot", other=2), 400),
         (line(id=1, call="round"), 400),
+        (line(id=1, call="round", path={"id": "a", "other": "b"}), 400),
         (line(id=1, call="decide", body={"jobs": ["a"]}), 422),
         (line(id=1, call="decide", key=3), 400),
         (line(id=1, call="events", query=[]), 400),
@@ -75,7 +76,7 @@ def test_wrong_lines_are_refused_and_the_next_is_answered(text, status):
         (b'{"id": 1, "call": "decide", "body": {"jobs": ["a"]}, "body": {"jobs": ["b"]}}\n', "body"),
         (b'{"id": 1, "call": "decide", "body": {"jobs": ["a"], "jobs": ["b"]}}\n', "jobs"),
         (b'{"id": 1, "call": "decide", "body": {"add_jobs": [{"id": "a", "id": "b"}]}}\n', "add_jobs[0].id"),
-        (b'{"id": 1, "call": "round", "path": {"id": "a", "id": "b"}}\n', "id"),
+        (b'{"id": 1, "call": "round", "path": {"id": "a", "id": "b"}}\n', "path.id"),
     ],
 )
 def test_a_key_twice_is_refused_with_its_place(text, place):

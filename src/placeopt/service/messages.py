@@ -202,7 +202,7 @@ class RoundStatus(Record):
     plan: Plan | None = None
     """The plan; not in lists of rounds."""
     commit: CommitResult | None = None
-    """What its commit came to, where it was asked for."""
+    """What its last commit came to, if there was one."""
     fired: dict[str, int] = Field(default_factory=dict)
     """Under a scheduling policy: mechanism -> how often it acted."""
     detail: str | None = None

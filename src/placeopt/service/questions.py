@@ -7,7 +7,6 @@ import threading
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any
 
 from placeopt.deadline import Deadline
 from placeopt.errors import BadArgument, BadInput
@@ -16,7 +15,7 @@ from placeopt.explain.question import job_named
 from placeopt.live_cluster.engine import Engine
 from placeopt.model import Instance, Plan
 from placeopt.model.base import Record
-from placeopt.service.messages import Question
+from placeopt.service.messages import Answer, Question
 from placeopt.service.refused import Refused
 from placeopt.service.request import Request
 from placeopt.whatif import Limits, add, defrag, fail, fit, parse_job, slots
@@ -62,9 +61,14 @@ VERBS: dict[str, tuple[frozenset[str], Callable[[Instance, Question, Limits, thr
 
 
 class Questions:
-    """Answers a few questions at once, of every caller some; further ones are refused."""
+    """
+    Answers a few questions at once, of every caller some; further ones are refused.
 
-    def __init__(self) -> None:
+    ``look``: Returns the cluster; it is asked within the time of a question, of a question that is not refused.
+    """
+
+    def __init__(self, look: Callable[[], Instance]) -> None:
+        self._look = look
         self._whatifs, self._explanations = _AtWork("what-ifs"), _AtWork("explanations")
 
     def stop(self) -> None:
@@ -72,7 +76,7 @@ class Questions:
         self._whatifs.stop()
         self._explanations.stop()
 
-    def whatif(self, verb: str, instance: Instance, request: Request) -> dict[str, Any]:
+    def whatif(self, request: Request) -> Answer:
         """
         Answer a verb, within the time limit of the question.
 
@@ -82,6 +86,7 @@ class Questions:
             404 for another verb, 400 for a field that it does not take or lacks, 503 if too many are at work.
         """
         asked: Question = request.body
+        verb = request.path["verb"]
         if verb not in VERBS:
             raise Refused(404, f"whatif {verb!r}: expected one of {', '.join(VERBS)}")
         takes, ask = VERBS[verb]
@@ -89,31 +94,32 @@ class Questions:
         if extra := sorted(given - takes):
             raise Refused(400, f"{verb} does not take {extra[0]!r}", place=extra[0])
         with self._whatifs.one(request, asked.time_limit_s) as deadline:
-            return _answer(lambda: ask(instance, asked, Limits(time_limit_s=asked.time_limit_s), deadline))
+            now = self._look()
+            return _answer(now, lambda: ask(now, asked, Limits(time_limit_s=asked.time_limit_s), deadline))
 
-    def explain(self, job: str, instance: Instance, request: Request) -> dict[str, Any]:
+    def explain(self, request: Request) -> Answer:
         """
-        Explain a job, beside what runs and what greedy would start now.
+        Explain a job, or without one the whole queue, beside what runs and what greedy would start now.
 
         Raises
         ------
         Refused
             404 if there is no such job, or it was left out, 503 if too many questions are at work.
         """
-        try:
-            job_named(instance, job)
-        except BadInput as error:
-            raise Refused(404, str(error)) from None
-        with self._explanations.one(request, EXPLAIN_S) as deadline:
+        job = request.path.get("job")
+        limit_s = EXPLAIN_ALL_S if job is None else EXPLAIN_S
+        with self._explanations.one(request, limit_s) as deadline:
+            now = self._look()
+            if job is None:
+                return _answer(
+                    now, lambda: explain_all(now, _greedy(now, deadline), time_limit_s=limit_s, cancel=deadline)
+                )
+            try:
+                job_named(now, job)
+            except BadInput as error:
+                raise Refused(404, str(error)) from None
             return _answer(
-                lambda: explain(instance, _greedy(instance, deadline), job, time_limit_s=EXPLAIN_S, cancel=deadline)
-            )
-
-    def explain_all(self, instance: Instance, request: Request) -> dict[str, Any]:
-        """Explain the whole queue, beside what runs and what greedy would start now; raises as `explain`."""
-        with self._explanations.one(request, EXPLAIN_ALL_S) as deadline:
-            return _answer(
-                lambda: explain_all(instance, _greedy(instance, deadline), time_limit_s=EXPLAIN_ALL_S, cancel=deadline)
+                now, lambda: explain(now, _greedy(now, deadline), job, time_limit_s=limit_s, cancel=deadline)
             )
 
 
@@ -157,14 +163,13 @@ def _greedy(instance: Instance, deadline: Deadline) -> Plan:
         return engine.solve(instance, method=GREEDY, time_limit_s=EXPLAIN_S, cancel=deadline)
 
 
-def _answer(ask: Callable[[], Record]) -> dict[str, Any]:
+def _answer(now: Instance, ask: Callable[[], Record]) -> Answer:
     try:
-        answer: dict[str, Any] = json.loads(ask().model_dump_json(by_alias=True))
+        return Answer(revision=now.revision, answer=json.loads(ask().model_dump_json(by_alias=True)))
     except BadArgument as error:
         raise Refused(400, str(error)) from None
     except BadInput as error:
         raise Refused(422, str(error)) from None
-    return answer
 
 
 def _given(asked: Question, name: str) -> str:

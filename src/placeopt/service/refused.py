@@ -20,16 +20,15 @@ TITLES = {
     401: "A token is needed",
     403: "The token does not allow this call",
     404: "Not found",
-    408: "The request took too long to arrive",
+    405: "The path has another method",
     409: "The cluster has changed",
     413: "The request is too large",
     415: "The request is not JSON",
     422: "The request contradicts the cluster",
-    423: "Something that allows no second one is at work",
     500: "Internal fault",
     503: "The service cannot answer now",
 }
-"""Status -> title, where a refusal has none of its own."""
+"""Status of HTTP -> title."""
 
 
 class Refused(PlaceoptError):
@@ -38,10 +37,8 @@ class Refused(PlaceoptError):
 
     Attributes
     ----------
-    status
-        Status of HTTP, one of ``TITLES``.
-    title, detail
-        The kind of refusal, and this one in words.
+    status, detail
+        Status of HTTP, one of ``TITLES``, and why, in words.
     place
         Path inside the body, such as ``jobs[3].options``; None where it is not about a part of the body.
     more
@@ -49,22 +46,15 @@ class Refused(PlaceoptError):
     """
 
     def __init__(
-        self,
-        status: int,
-        detail: str,
-        *,
-        title: str | None = None,
-        place: str | None = None,
-        more: Mapping[str, Any] | None = None,
+        self, status: int, detail: str, *, place: str | None = None, more: Mapping[str, Any] | None = None
     ) -> None:
         super().__init__(detail)
         self.status, self.detail, self.place = status, printable(detail), place
-        self.title = TITLES[status] if title is None else title
         self.more = dict(more or {})
 
     def problem(self) -> dict[str, Any]:
         """Return the members of the problem document."""
-        problem: dict[str, Any] = {"type": "about:blank", "title": self.title, "status": self.status}
+        problem: dict[str, Any] = {"type": "about:blank", "title": TITLES[self.status], "status": self.status}
         problem["detail"] = self.detail
         if self.place is not None:
             problem["place"] = self.place

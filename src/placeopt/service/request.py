@@ -9,10 +9,9 @@ from typing import Any, NamedTuple
 
 from placeopt.documents.documents import loads
 from placeopt.errors import BadInput
-from placeopt.service.calls import CALLS
+from placeopt.service.calls import CALLS, KEY
 from placeopt.service.refused import Refused, malformed
 
-MOST_KEY = 200
 Text = Mapping[str, str]
 NO_TEXT: Text = {}
 
@@ -41,9 +40,11 @@ def read_request(name: str, body: bytes, path: Text, query: Text, key: str | Non
     call = CALLS.get(name)
     if call is None:
         raise Refused(404, f"call {name!r}: expected one of {', '.join(CALLS)}")
-    if key is not None and not (0 < len(key) <= MOST_KEY and key.isprintable()):
-        raise Refused(400, f"Idempotency-Key: expected 1 to {MOST_KEY} printable characters")
-    if extra := sorted(query.keys() - set(call.query)):
+    if key is not None and not KEY.fullmatch(key):
+        raise Refused(400, "Idempotency-Key: expected 1 to 200 visible ASCII characters")
+    if path.keys() != set(call.arguments):
+        raise Refused(400, f"path: expected {', '.join(call.arguments) or 'nothing'} for {name}", place="path")
+    if extra := sorted(query.keys() - call.query.keys()):
         raise Refused(400, f"{extra[0]}: {name} does not take it", place=extra[0])
     given = None
     if call.body is not None:

@@ -113,6 +113,12 @@ class Rounds:
                 self._rounds[name] = self._rounds[name].model_copy(update={"state": "cancelled"})
             return self._rounds[name]
 
+    def committed(self, name: str, result: CommitResult) -> None:
+        """Keep what the commit of a round's plan came to, if the round is still known."""
+        with self._lock:
+            if name in self._rounds:
+                self._rounds[name] = self._rounds[name].model_copy(update={"commit": result})
+
     def close(self) -> None:
         """Stop what runs, and end."""
         with self._lock:

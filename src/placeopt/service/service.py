@@ -28,7 +28,6 @@ from placeopt.service.journal import Entry, Journal
 from placeopt.service.messages import (
     OUTCOMES,
     ActionList,
-    Answer,
     Changed,
     Changes,
     ClusterState,
@@ -105,14 +104,15 @@ class Service:
         """Called with every round that is over, in the thread of rounds."""
         self.on_jobs: Callable[[str, int], None] | None = None
         """Called with ``committed``, ``refused``, ``started`` or ``failed``, and a number of jobs."""
-        self._news = News(journal.latest(MOST_KEPT))
+        self.news = News(journal.latest(MOST_KEPT))
+        """What changed, for those that wait for it."""
         self._numbers = self._cluster.state()
-        self._questions = Questions()
         interrupted = [
             RoundStatus(id=name, state="interrupted", revision=revision, time_limit_s=limit)
             for name, revision, limit in journal.interrupted
         ]
         self._writer = Writer(most_waiting, self._together)
+        self._questions = Questions(lambda: self._writer.do(lambda: self._cluster.engine.snapshot))
         self._untold: list[Entry] = []
         self._files = SnapshotFiles(journal, self._writer)
         self._scheduling = scheduling
@@ -130,10 +130,10 @@ class Service:
             "commit": self._commit,
             "outcome": self._outcome,
             "actions": self._actions,
-            "explain": self._explain,
-            "explain_all": self._explain,
+            "explain": lambda request: _json(self._questions.explain(request)),
+            "explain_all": lambda request: _json(self._questions.explain(request)),
             "events": self._events,
-            "whatif": self._whatif,
+            "whatif": lambda request: _json(self._questions.whatif(request)),
         }
         change = partial(self._apply, Request())
         self._kubernetes = ExtenderCalls(
@@ -149,17 +149,13 @@ class Service:
 
     def close(self) -> None:
         """Stop rounds and questions, do what waits, and close the journal."""
-        self.stop_waiting()
+        self.news.stop_waiting()
         self._questions.stop()
         self._rounds.close()
         self._kubernetes.close()
         self._writer.close()
         self._files.close()
         self._cluster.close()
-
-    def stop_waiting(self) -> None:
-        """Answer all calls that wait for events."""
-        self._news.stop_waiting()
 
     @property
     def ready(self) -> bool:
@@ -272,7 +268,10 @@ class Service:
                 raise Refused(409, f"round {asked.round!r} has no plan, or no longer")
             return self._committed(plan, asked, rebase=asked.rebase)[0]
 
-        return self._change(request, work)
+        reply = self._change(request, work)
+        if asked.round is not None:
+            self._rounds.committed(asked.round, CommitResult.model_validate_json(reply))
+        return reply
 
     def _outcome(self, request: Request) -> bytes:
         def work() -> Change:
@@ -313,20 +312,9 @@ class Service:
         told = self._writer.do(lambda: self._told(OUTCOMES if wanted is None else (wanted,)))
         return _json(ActionList(actions=told))
 
-    def _explain(self, request: Request) -> bytes:
-        instance = self._writer.do(lambda: self._cluster.engine.snapshot)
-        job, ask = request.path.get("job"), self._questions
-        answer = ask.explain_all(instance, request) if job is None else ask.explain(job, instance, request)
-        return _json(Answer(revision=instance.revision, answer=answer))
-
-    def _whatif(self, request: Request) -> bytes:
-        instance = self._writer.do(lambda: self._cluster.engine.snapshot)
-        answer = self._questions.whatif(request.path["verb"], instance, request)
-        return _json(Answer(revision=instance.revision, answer=answer))
-
     def _events(self, request: Request) -> bytes:
         after, wait_s = (whole_number(request.query, name) for name in ("after", "wait_s"))
-        return _json(self._news.after(after, wait_s))
+        return _json(self.news.after(after, wait_s))
 
     # parts of calls
 
@@ -355,7 +343,7 @@ class Service:
             raise
         self._numbers = self._cluster.state()
         for entry in self._untold:
-            self._news.add(entry)
+            self.news.add(entry)
         if self._untold and self._cluster.journal.wants_snapshot:
             self._files.keep(self._untold[-1].number, self._cluster.engine.snapshot)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from typing import Any
 
 from placeopt.errors import BadInput, InternalFault, PlaceoptError, Unsupported
@@ -99,7 +99,7 @@ class Extender(Reservations):
                 pod = jobs.read(args.pod)
                 decision = self._decision(pod)
                 if decision is not None:
-                    node = decision.node_of(_uid(pod), scores)
+                    node = self._node_of(decision, pod, scores)
                     scores.update({node: BEST} if node in scores else {})
                 elif pod.group is None:
                     scores.update(scores_of(self._ranking(self._single(jobs, pod, args.pod), args.nodes)))
@@ -235,24 +235,30 @@ class Extender(Reservations):
             return [node for node in known if node not in ranking.refused], {**failed, **ranking.refused}
         if decision is None:
             return (), failed
-        uid = _uid(pod)
-        news = uid not in decision.pods or uid not in decision.asked
-        node = decision.node_of(uid, known)
-        self._job_of[uid] = decision.job
-        if news and node is not None:
-            self._changed.jobs.add(decision.job)
+        node = self._node_of(decision, pod, known)
         if node is None:
             why_not = f"all workers of {decision.job!r} that were placed are other pods"
         else:
             why_not = f"the pod was decided for node {node!r}, with all of {decision.job!r}"
-            decision.asked.add(uid)
+            if _uid(pod) not in decision.asked:
+                decision.asked.add(_uid(pod))
+                self._changed.jobs.add(decision.job)
         return [n for n in known if n == node], {**failed, **{n: why_not for n in known if n != node}}
 
     def _may_move(self, decision: Decision, pod: Pod, known: Sequence[str]) -> bool:
         """Tell whether a decision should be made again: its node was not sent, and no other pod relies on it."""
         if decision.bound or decision.expires_s is None or decision.asked - {_uid(pod)}:
             return False
-        return decision.node_of(_uid(pod), known) not in known
+        return self._node_of(decision, pod, known) not in known
+
+    def _node_of(self, decision: Decision, pod: Pod, allowed: Container[str]) -> str | None:
+        """Return the node of a pod, None if all workers are other pods; a rank that the pod takes is a change."""
+        uid, known = _uid(pod), len(decision.pods)
+        node = decision.node_of(uid, allowed)
+        if len(decision.pods) > known:
+            self._changed.jobs.add(decision.job)
+        self._job_of[uid] = decision.job
+        return node
 
     def _single(self, jobs: PodJobs, pod: Pod, pod_object: dict[str, Any]) -> str:
         """

@@ -24,7 +24,8 @@ if TYPE_CHECKING:
 MOST_JOBS = 200
 """Waiting jobs on the page, in their order."""
 MOST_ROUNDS = 20
-NOT_COMMITTED = {"reason": "", "detail": "placed by the last round, which is not committed"}
+NOT_COMMITTED = "placed by the last round, which is not committed"
+COMMITTED = "placed by the last round and committed; its start failed, or it was stopped since"
 """What the page says of a job that waits and stands in the last plan."""
 PAGE = files("placeopt.service.http").joinpath("page.html").read_text(encoding="utf-8")
 
@@ -78,16 +79,20 @@ class Overviews:
         """Return why jobs wait, by the last round with a plan, and the last rounds, the latest first."""
         rounds = json.loads(self._service.call("rounds"))["rounds"][:MOST_ROUNDS]
         found = [json.loads(self._service.call("round", path={"id": entry["id"]})) for entry in rounds]
-        plans = [entry["plan"] for entry in found if entry.get("plan")]
-        reasons = {}
-        if plans:
-            reasons = {entry["job"]: NOT_COMMITTED for entry in plans[0]["placements"]}
-            reasons |= {entry["job"]: _reason(entry) for entry in plans[0]["unplaced"]}
+        planned = next((entry for entry in found if entry.get("plan")), None)
+        reasons = {} if planned is None else _reasons(planned["plan"], planned.get("commit"))
         return reasons, [_round(entry) for entry in found]
 
 
-def _reason(entry: Mapping[str, Any]) -> dict[str, str]:
-    return {"reason": entry["reason"], "detail": entry["detail"]}
+def _reasons(plan: Mapping[str, Any], commit: Mapping[str, Any] | None) -> dict[str, dict[str, str]]:
+    """Return why the jobs of a plan wait that do; ``commit``: what its commit came to."""
+    placed = {entry["job"]: NOT_COMMITTED if commit is None else COMMITTED for entry in plan["placements"]}
+    if commit is not None:
+        placed |= {
+            entry["job"]: f"refused at the commit of the last round: {entry['why']}" for entry in commit["refused"]
+        }
+    reasons = {job: {"reason": "", "detail": words} for job, words in placed.items()}
+    return reasons | {entry["job"]: {key: entry[key] for key in ("reason", "detail")} for entry in plan["unplaced"]}
 
 
 def _round(entry: Mapping[str, Any]) -> dict[str, Any]:

@@ -7,11 +7,17 @@ few values: ids of jobs and nodes are never among them.
 
 from __future__ import annotations
 
+import time
+from typing import TYPE_CHECKING
+
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 from prometheus_client.exposition import CONTENT_TYPE_LATEST
 
 from placeopt import __version__
 from placeopt.service.calls import CALLS
+
+if TYPE_CHECKING:
+    from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 CONTENT_TYPE = CONTENT_TYPE_LATEST
 PHASES = ("solve",)
@@ -53,7 +59,7 @@ class Metrics:
         )
         self._request_s = Histogram(
             "placeopt_request_duration_seconds",
-            "Time from the body of a request to its reply, by call.",
+            "Time from the headers of a request to those of its reply, by call.",
             ["call"],
             buckets=REQUEST_BUCKETS_S,
             registry=self.registry,
@@ -99,5 +105,27 @@ class Metrics:
         return generate_latest(self.registry)
 
 
+class Counted:
+    """Middleware that counts every reply, and adds the headers of all replies."""
+
+    def __init__(self, app: ASGIApp, metrics: Metrics) -> None:
+        self._app, self._metrics = app, metrics
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request."""
+        began = time.perf_counter()
+
+        async def counted(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                message["headers"] = [*message["headers"], *HEADERS]
+                call = getattr(scope.get("route"), "name", OTHER)
+                self._metrics.request(call, message["status"], time.perf_counter() - began)
+            await send(message)
+
+        await self._app(scope, receive, counted)
+
+
 OTHER = "other"
 """Name of the call of a request to no call: health, the page, unknown paths."""
+HEADERS = ((b"cache-control", b"no-store"), (b"x-content-type-options", b"nosniff"))
+"""Of every reply."""

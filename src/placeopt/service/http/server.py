@@ -12,7 +12,6 @@ import uvicorn
 
 from placeopt.service.http import listen_address
 from placeopt.service.http.app import make_app
-from placeopt.service.http.connection import protocol_of
 from placeopt.service.http.limits import Limits
 
 if TYPE_CHECKING:
@@ -68,7 +67,7 @@ class HttpServer:
         app = make_app(service, address=self.address, tokens=tokens, limits=limits, metrics=metrics)
         config = uvicorn.Config(
             app,
-            http=protocol_of(limits),
+            http="h11",
             ws="none",
             lifespan="off",
             log_config=None,
@@ -77,6 +76,7 @@ class HttpServer:
             server_header=False,
             proxy_headers=False,
             backlog=listen_address.BACKLOG,
+            limit_concurrency=limits.connections,
             timeout_keep_alive=limits.idle_s,
             timeout_graceful_shutdown=limits.stop_s,
             h11_max_incomplete_event_size=limits.header_bytes,
@@ -84,7 +84,7 @@ class HttpServer:
         self._server = _Server(config)
         self._thread = threading.Thread(target=self._run, name="placeopt-http", daemon=True)
         self._over = threading.Event()
-        self._app = app
+        self._service = service
 
     def __enter__(self) -> Self:
         self.start()
@@ -99,8 +99,8 @@ class HttpServer:
         self._thread.start()
 
     def stop(self) -> None:
-        """Take no more connections, let requests under way end for ``stop_s``, and return."""
-        self._app.state.stopping.set()
+        """Take no more connections, end all waits for events, let requests under way end for ``stop_s``, and return."""
+        self._service.news.stop_waiting()
         self._server.should_exit = True
         if self._thread.ident is not None:
             self._thread.join()

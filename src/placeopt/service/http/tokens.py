@@ -8,11 +8,11 @@ as a token: tokens are long and random, so one round of SHA-256 is enough, and a
 from __future__ import annotations
 
 import hashlib
-import hmac
 import os
 import re
 import stat
-from dataclasses import dataclass
+from collections.abc import Mapping
+from typing import NamedTuple
 
 from placeopt.errors import BadInput
 from placeopt.service.calls import Role
@@ -29,29 +29,20 @@ _NAME = re.compile(r"[A-Za-z0-9._-]{1,64}")
 _HASH = re.compile(r"[0-9a-f]{64}")
 
 
-@dataclass(frozen=True)
-class Token:
-    """A line of the file."""
+class Token(NamedTuple):
+    """Who has a token, and what for."""
 
     role: Role
     name: str
-    sha256: bytes
 
 
-class Tokens:
-    """The tokens of a file."""
+Tokens = Mapping[bytes, Token]
+"""SHA-256 of a token -> who has it: how long a look-up takes depends on the hash alone, of which none can be chosen."""
 
-    def __init__(self, tokens: tuple[Token, ...]) -> None:
-        self._tokens = tokens
 
-    def find(self, secret: str) -> Token | None:
-        """Return the token with this secret; the time taken does not depend on which of them it is like."""
-        digest = hashlib.sha256(secret.encode()).digest()
-        found = None
-        for token in self._tokens:
-            if hmac.compare_digest(token.sha256, digest):
-                found = token
-        return found
+def token_of(tokens: Tokens, secret: str) -> Token | None:
+    """Return who has a token; None: it is not known."""
+    return tokens.get(hashlib.sha256(secret.encode()).digest())
 
 
 def read_tokens(path: str) -> Tokens:
@@ -73,7 +64,7 @@ def read_tokens(path: str) -> Tokens:
         raise BadInput(f"{path}: expected a file of at most {MAX_FILE_BYTES} bytes")
     if mode & (stat.S_IWGRP | stat.S_IWOTH):
         raise BadInput(f"{path}: others than its owner may write to it; chmod go-w")
-    tokens: dict[str, Token] = {}
+    tokens: dict[bytes, Token] = {}
     for number, line in enumerate(data.decode("utf-8", "replace").splitlines(), start=1):
         words = line.partition("#")[0].split()
         if not words:
@@ -81,10 +72,10 @@ def read_tokens(path: str) -> Tokens:
         where = f"{path}: line {number}"  # never the line itself: a secret may have been written there
         if len(words) != 3 or words[0] not in ROLES or not _NAME.fullmatch(words[1]) or not _HASH.fullmatch(words[2]):
             raise BadInput(f"{where}: expected ROLE NAME SHA256: {', '.join(ROLES)}; a name; 64 digits of 0-9a-f")
-        if words[1] in tokens:
+        if any(words[1] == token.name for token in tokens.values()):
             raise BadInput(f"{where}: the name {words[1]!r} appears twice")
         role = next(role for role in ROLES if role == words[0])
-        tokens[words[1]] = Token(role, words[1], bytes.fromhex(words[2]))
+        tokens[bytes.fromhex(words[2])] = Token(role, words[1])
     if not tokens:
         raise BadInput(f"{path}: holds no token")
-    return Tokens(tuple(tokens.values()))
+    return tokens
