@@ -56,7 +56,7 @@ class ObjectStore:
             return self._objects.get((namespace, name))
 
     def put(self, found: Object) -> None:
-        """Keep an object as the server returned it from a write, unless the watch has told of a later version."""
+        """Keep an object as the server returned it from a write, unless the watch has shown a later version."""
         with self._lock:
             self._keep(found)
 

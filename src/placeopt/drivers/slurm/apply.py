@@ -45,7 +45,7 @@ class JobChanges:
         """
         Release a held job on the nodes of its ``note``, a ``start``; ``every``: names of all nodes.
 
-        A heterogeneous job is released at once after its components, each with a note of its own. They are told the
+        A heterogeneous job is released at once after its components, each with a note of its own. They receive the
         nodes that they may not use: scontrol refuses the list of nodes of the first.
         """
         if not self._dry_run and not all(self._held(view) for view, _ in begun):

@@ -77,8 +77,8 @@ class SlurmCommands:
     """
     Slurm by its commands, in the environment of this process; arguments are never read by a shell.
 
-    ``timeout_s``: Until a command counts as unanswered. Commands run in a session of their own: Ctrl-C at a terminal
-    does not reach them.
+    ``timeout_s``: Until a command counts as unanswered. Commands run in a process group of their own: Ctrl-C at a
+    terminal does not reach them.
     """
 
     def __init__(self, environment: Mapping[str, str] | None = None, timeout_s: float = TIMEOUT_S) -> None:

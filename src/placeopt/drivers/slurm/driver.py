@@ -147,7 +147,7 @@ class SlurmDriver:
         return not self.stop.is_set()
 
     def _take_back(self, report: RoundReport, views: Views) -> None:
-        """Hold again what did not start, what was requeued or stopped, and what was told its nodes only."""
+        """Hold again what did not start, what was requeued or stopped, and what was given its nodes only."""
         outcomes = {outcome.job: outcome for outcome in report.outcomes}
         for job, view in views.items():
             note, outcome = view.note, outcomes.get(job)
