@@ -11,13 +11,12 @@ from placeopt.check import violations
 from placeopt.deadline import Deadline
 from placeopt.edits import unread_in
 from placeopt.errors import BadInput, OutOfTime
-from placeopt.explain.kinds import JobKind, job_kinds
 from placeopt.explain.question import Question, Tools, compile_round, tools
 from placeopt.judge.gains import gains, single_additions
 from placeopt.judge.records import Judgement, Stranded, WaitingJobs
 from placeopt.judge.regret import regret_of
 from placeopt.judge.stranded import idle_gpus, stranded
-from placeopt.judge.waiting import judge_waiting, with_reasons
+from placeopt.judge.waiting import judge_waiting, judged_kinds
 from placeopt.model import Instance, Plan
 from placeopt.whatif.from_running import after_plan
 from placeopt.whatif.plan_review import SHOWN, plan_of
@@ -94,9 +93,7 @@ class _Judge:
         instance, plan, solver = self._instance, self._plan, self._by.solver
         self._tell("the best plan while all that runs stays")
         fixed, ranking, best = regret_of(solver, instance, plan, "fixed", self._part())
-        kinds = job_kinds(instance, plan)
-        waiting = self._waiting(kinds)
-        lost, idle = self._stranded(kinds)
+        waiting, idle, lost = self._after()
         self._tell("the best plan with the changes that are allowed")
         free, _, _ = regret_of(solver, instance, plan, "changes", self._part())
         found = gains(solver, instance, ranking, best, self._part(), self._tell)
@@ -122,18 +119,18 @@ class _Judge:
         deadline, self._parts_left = self._by.deadline, self._parts_left - 1
         return Deadline(deadline.left_s / (self._parts_left + 1), deadline)
 
-    def _waiting(self, kinds: list[JobKind]) -> list[WaitingJobs]:
+    def _after(self) -> tuple[list[WaitingJobs], int, list[Stranded]]:
+        """Return the jobs that wait once the plan is carried out, the idle GPUs, and those that are stranded."""
         after = after_plan(self._instance, self._plan)
-        judged = judge_waiting(self._by.solver, after, kinds, self._part(), self._tell)
-        return with_reasons(self._instance, self._plan, judged, self._by)
-
-    def _stranded(self, kinds: list[JobKind]) -> tuple[list[Stranded], int]:
+        rest = plan_of(after, ())
+        kinds = judged_kinds(after, rest)
+        round_ = compile_round(after, rest, [kind.first.id for kind in kinds])
+        questions = {kind.first.id: Question(after, rest, kind.first, self._by, round_) for kind in kinds}
+        waiting = judge_waiting(after, kinds, questions, self._part(), self._tell)
         self._tell("which idle GPUs no waiting job can use")
-        instance, plan, by = self._instance, self._plan, self._by
-        round_ = compile_round(instance, plan, [kind.first.id for kind in kinds])
         idle = int(idle_gpus(round_).sum())
         try:
-            return stranded(round_, kinds, lambda kind: Question(instance, plan, kind.first, by, round_)), idle
+            return waiting, idle, stranded(round_, kinds, questions)
         except OutOfTime as error:
             self._open["stranded"] = str(error)
-            return [], idle
+            return waiting, idle, []

@@ -7,7 +7,7 @@ from typing import Literal
 from placeopt.edits import AnyStep
 from placeopt.model import Placement
 from placeopt.model.base import Id, Name, Record
-from placeopt.model.plan import Moved, Preempted, Shrunk, UnplacedReason
+from placeopt.model.plan import Moved, Preempted, Shrunk
 from placeopt.whatif.answers import Answer
 
 Rules = Literal["fixed", "changes"]
@@ -91,7 +91,6 @@ class WaitingJobs(Record):
     """Moves, stops, and workers that shrunk jobs lose, together."""
     least: int | None = None
     """What no set of changes that lets it start goes below."""
-    reason: UnplacedReason | None = None
     conflict: tuple[Name, ...] = ()
     """Of ``never``: rules of the job that cannot hold together beside the running jobs that must stay."""
     detail: str = ""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 
 import numpy as np
@@ -27,7 +27,7 @@ def idle_gpus(round_: ExplainRound) -> BoolArray:
     return idle
 
 
-def stranded(round_: ExplainRound, kinds: list[JobKind], question: Callable[[JobKind], Question]) -> list[Stranded]:
+def stranded(round_: ExplainRound, kinds: list[JobKind], questions: Mapping[str, Question]) -> list[Stranded]:
     """
     Return the idle GPUs on which no waiting job can start beside the plan, each counted once, by cause.
 
@@ -37,7 +37,7 @@ def stranded(round_: ExplainRound, kinds: list[JobKind], question: Callable[[Job
     left = idle_gpus(round_)
     asks: list[tuple[JobKind, Question, Requirement]] = []
     for kind in kinds:
-        q = question(kind)
+        q = questions[kind.first.id]
         mine = [one for one in q.requirements if one.gpus]
         if not mine:
             continue

@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Mapping
 
 from placeopt.check import violations
 from placeopt.deadline import Deadline
 from placeopt.errors import OutOfTime
-from placeopt.explain.kinds import JobKind
-from placeopt.explain.question import Question, Tools, compile_round
-from placeopt.explain.rules import conflict
-from placeopt.explain.waiting import why
+from placeopt.explain.kinds import JobKind, job_kinds
+from placeopt.explain.question import Beside, Question
+from placeopt.explain.rules import conflict, fits
 from placeopt.explain.words import does_not_fit
 from placeopt.judge.records import WaitingJobs
 from placeopt.judge.rounds import as_of, by_strict_priorities, judged_policy, may_be_changed, round_of, solved
 from placeopt.model import Instance, Job, Plan, Running
-from placeopt.solving import Solver
 
 NOT_SOLVED = "the time was over before it was solved"
+NOT_ALLOWED = "it fits without all running jobs that may be changed, but not within the limits on changes"
 NOT_LAWFUL = "the changes that were found are not for the sake of a higher priority alone, as strict priorities ask"
 
 
@@ -68,8 +66,10 @@ class LeastChanges:
         strict = by_strict_priorities(self.round, self._policy)
         return not violations(strict, as_of(strict, plan))
 
-    def least(self, bound: int) -> int:
+    def least(self, bound: int | None) -> int:
         """Return what no set of changes goes below, by a bound on the value of the round."""
+        if bound is None:
+            return 0
         return max(0, -((bound - self.worth) // (self.price + 1)))
 
 
@@ -77,62 +77,79 @@ def _valued(job: Job, value: int) -> Job:
     return job.model_copy(update={"options": tuple(option.valued(value) for option in job.options)})
 
 
-def judge_kind(solver: Solver, after: Instance, kind: JobKind, deadline: Deadline) -> WaitingJobs:
-    """Return what it takes to start one of some jobs alike, beside what runs ``after`` the judged plan."""
-    asked = LeastChanges(after, kind.first)
-    plan = solved(solver, asked.round, deadline)
-    value, place = plan.levels[0], plan.placement_of(kind.first.id)
-    fields: dict[str, Any] = {"jobs": tuple(kind.jobs)}
-    if place is None:
-        proven = value.bound is not None and value.bound <= 0
-        verdict = "never" if proven else "unknown"
-        return WaitingJobs(**fields, verdict=verdict, proven=proven, detail="" if proven else NOT_SOLVED)
-    proven = value.bound == value.objective
-    stops = len(plan.preempted)
-    size = (asked.worth - value.objective - stops) // asked.price
-    least = size if proven else None if value.bound is None else asked.least(value.bound)
-    if not size:
-        return WaitingJobs(**fields, verdict="fits", place=place, size=0, least=0, proven=True)
-    if not asked.is_lawful(plan):
-        return WaitingJobs(**fields, verdict="unknown", least=least, proven=False, detail=NOT_LAWFUL)
-    changed = {"moved": plan.moved, "shrunk": plan.shrunk, "stopped": plan.preempted}
-    return WaitingJobs(
-        **fields, **changed, verdict="changes", place=place, size=size, least=least, proven=proven or least == size
-    )
-
-
-def with_reasons(
-    instance: Instance, plan: Plan, judged: list[tuple[JobKind, WaitingJobs]], by: Tools
-) -> list[WaitingJobs]:
-    """Return the verdicts, with the reason of jobs that fit after no change, by `placeopt.explain`."""
-    never = [kind.first.id for kind, found in judged if found.verdict == "never"]
-    if not never:
-        return [found for _, found in judged]
-    round_ = compile_round(instance, plan, never)
-    answers = []
-    for kind, found in judged:
-        if found.verdict == "never":
-            found = found.model_copy(update=_reason(Question(instance, plan, kind.first, by, round_)))
-        answers.append(found)
-    return answers
-
-
-def _reason(q: Question) -> dict[str, Any]:
-    try:
-        reason, beside = why(q)
-        names = tuple(one.name for one in conflict(q, beside))
-    except OutOfTime:
-        return {"detail": "proven; there was no time to find the rules behind it"}
-    return {"reason": reason, "conflict": names, "detail": does_not_fit(reason, names)}
+def judged_kinds(after: Instance, rest: Plan) -> list[JobKind]:
+    """Return the jobs that wait, by what they ask for; where priorities are strict, also by for whom others may stop."""
+    if after.policy.priorities != "strict":
+        return job_kinds(after, rest)
+    record, wait_min_ms = {job.id: job for job in after.jobs}, after.policy.changes.wait_min_ms
+    kinds: dict[tuple[str, int, bool], JobKind] = {}
+    for kind in job_kinds(after, rest):
+        for job in map(record.__getitem__, kind.jobs):
+            key = kind.first.id, job.priority, job.may_preempt(after.now_ms, wait_min_ms)
+            kinds.setdefault(key, JobKind(job, gpu_milli=kind.gpu_milli)).jobs.append(job.id)
+    return list(kinds.values())
 
 
 def judge_waiting(
-    solver: Solver, after: Instance, kinds: list[JobKind], deadline: Deadline, tell: Callable[[str], None]
-) -> list[tuple[JobKind, WaitingJobs]]:
-    """Return the verdicts of kinds of waiting jobs, in their order; each has an equal part of the time that is left."""
+    after: Instance,
+    kinds: list[JobKind],
+    questions: Mapping[str, Question],
+    deadline: Deadline,
+    tell: Callable[[str], None],
+) -> list[WaitingJobs]:
+    """
+    Return what it takes to start one job of each kind, beside what runs ``after`` the judged plan.
+
+    ``questions``: The explanation of the first job of each. Each kind has an equal part of the time that is left.
+    """
     judged = []
     for number, kind in enumerate(kinds):
         tell(f"what lets waiting jobs start: kind {number + 1:,} of {len(kinds):,}")
-        share = Deadline(deadline.left_s / (len(kinds) - number), deadline)
-        judged.append((kind, judge_kind(solver, after, kind, share)))
+        q = questions[kind.first.id]
+        found = _judged(q, after, Deadline(deadline.left_s / (len(kinds) - number), deadline))
+        judged.append(found.model_copy(update={"jobs": tuple(kind.jobs)}))
     return judged
+
+
+def _judged(q: Question, after: Instance, deadline: Deadline) -> WaitingJobs:
+    asked = LeastChanges(after, q.job)
+    plan = solved(q.by.solver, asked.round, deadline)
+    value, place = plan.levels[0], plan.placement_of(q.job.id)
+    if place is None:
+        never = value.bound is not None and value.bound <= 0
+        return _never(q) if never else _unknown(q, NOT_SOLVED)
+    size = (asked.worth - value.objective - len(plan.preempted)) // asked.price
+    if not size:
+        return WaitingJobs(jobs=(q.job.id,), verdict="fits", place=place, size=0, least=0, proven=True)
+    least = size if value.bound == value.objective else asked.least(value.bound)
+    if not asked.is_lawful(plan):
+        return _unknown(q, NOT_LAWFUL).model_copy(update={"least": least})
+    return WaitingJobs(
+        jobs=(q.job.id,),
+        verdict="changes",
+        place=place,
+        moved=plan.moved,
+        shrunk=plan.shrunk,
+        stopped=plan.preempted,
+        size=size,
+        least=least,
+        proven=least == size,
+    )
+
+
+def _unknown(q: Question, why_: str) -> WaitingJobs:
+    return WaitingJobs(jobs=(q.job.id,), verdict="unknown", detail=why_, proven=False)
+
+
+def _never(q: Question) -> WaitingJobs:
+    """Return that a job starts after no changes, with the rules behind it."""
+    answer = WaitingJobs(jobs=(q.job.id,), verdict="never", proven=True)
+    try:
+        beside: Beside = "plan" if fits(q, "running") else "running"
+        names = tuple(one.name for one in conflict(q, beside))
+    except OutOfTime:
+        return answer.model_copy(update={"detail": "there was no time to find the rules behind it"})
+    detail = does_not_fit("conflict" if beside == "running" else "policy", names)
+    if beside == "plan":
+        detail += f"; {NOT_ALLOWED}"
+    return answer.model_copy(update={"conflict": names, "detail": detail})
