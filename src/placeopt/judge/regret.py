@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from placeopt.edits import truth, unread_in
 from placeopt.deadline import Deadline
+from placeopt.edits import truth, unread_in
+from placeopt.errors import OutOfTime
 from placeopt.judge.ranking import Ranking, Score
 from placeopt.judge.records import Band, Regret, Rules
 from placeopt.judge.rounds import Best, best_plan, counted
 from placeopt.model import Instance, Plan
 from placeopt.solving import Solver
-
-
-def changes_running(plan: Plan) -> bool:
-    """Return whether a plan changes what runs."""
-    return bool(plan.moved or plan.shrunk or plan.preempted)
+from placeopt.whatif.plan_review import plan_of
 
 
 def regret_of(
@@ -22,19 +19,28 @@ def regret_of(
     """
     Return the regret of a valid plan, and the best plan in its ranking.
 
-    A plan that changes what runs is none of those that leave it fixed: it has no regret among them.
+    A plan that changes what runs is none of those that leave it fixed: it has no regret among them. Without time for a
+    better one, the best plan known is that which is judged, or that nothing starts.
     """
     ranking = Ranking(instance, counted(instance, rules))
-    given = None if rules == "fixed" and changes_running(plan) else ranking.score(plan.placements)
-    known = None if given is None else plan
-    best = best_plan(solver, instance, ranking, rules, deadline, known)
-    if given is not None and best.score < given:  # cut short before it had read the plan
-        best = Best(plan, given, best.bound)
+    changed = plan.moved or plan.shrunk or plan.preempted
+    known = plan_of(instance, ()) if rules == "fixed" and changed else plan
+    least = ranking.score(known.placements)
+    try:
+        best = best_plan(solver, instance, ranking, rules, deadline, known)
+    except OutOfTime:
+        best = Best(known, least, ranking.most(None))
+    if best.score < least:  # cut short before it had read the known plan
+        best = Best(known, least, best.bound)
+    given = least if known is plan else None
     unread = unread_in(instance, moved=None if rules == "changes" else ())
 
     def same() -> bool:
         freest = unread.freest(instance)
-        other = best_plan(solver, freest, Ranking(freest, counted(freest, rules)), rules, deadline)
+        try:
+            other = best_plan(solver, freest, Ranking(freest, counted(freest, rules)), rules, deadline)
+        except OutOfTime:
+            return False
         return other.bound == best.bound
 
     of, names = truth(unread, same)

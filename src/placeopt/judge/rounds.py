@@ -66,7 +66,8 @@ def ranked_round(instance: Instance, ranking: Ranking, rules: Rules) -> Instance
 
 
 def solved(solver: Solver, round_: Instance, deadline: Deadline, previous: Plan | None = None) -> Plan:
-    """Return the plan of a round, by the deadline."""
+    """Return the plan of a round, by the deadline; raises ``OutOfTime`` where that is over already."""
+    deadline.check("a round was to be solved")
     limits: SolveOptions = {"time_limit_s": max(LEAST_S, deadline.left_s)}
     return solver.solve(round_, previous=previous, cancel=deadline, **limits)
 
@@ -78,7 +79,8 @@ def best_plan(
     Return the best plan by the ranking, under the rules of the instance's policy; ``known``: a plan to begin with.
 
     Where priorities are strict, changes are for jobs of higher priority alone, which values do not say. A plan that
-    breaks that is not taken, but one that is made by these rules is; the bound is true of it, too.
+    breaks that is not taken, but one that is made by these rules is; the bound is true of it, too. Raises ``OutOfTime``
+    where the time is over before it begins.
     """
     round_ = ranked_round(instance, ranking, rules)
     plan = solved(solver, round_, deadline, known)

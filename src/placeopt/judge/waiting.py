@@ -100,18 +100,23 @@ def judge_waiting(
     """
     Return what it takes to start one job of each kind, beside what runs ``after`` the judged plan.
 
-    ``questions``: The explanation of the first job of each. Each kind has an equal part of the time that is left.
+    ``questions``: The explanation of the first job of each. No kind has more than half of the time that is left.
     """
     judged = []
     for number, kind in enumerate(kinds):
         tell(f"what lets waiting jobs start: kind {number + 1:,} of {len(kinds):,}")
         q = questions[kind.first.id]
-        found = _judged(q, after, Deadline(deadline.left_s / (len(kinds) - number), deadline))
+        try:
+            found = _judged(q, after, Deadline(deadline.left_s / 2, deadline))
+        except OutOfTime as error:
+            found = _unknown(q, str(error))
         judged.append(found.model_copy(update={"jobs": tuple(kind.jobs)}))
     return judged
 
 
 def _judged(q: Question, after: Instance, deadline: Deadline) -> WaitingJobs:
+    if not fits(q, "running"):
+        return _never(q)
     asked = LeastChanges(after, q.job)
     plan = solved(q.by.solver, asked.round, deadline)
     value, place = plan.levels[0], plan.placement_of(q.job.id)
