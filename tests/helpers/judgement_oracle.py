@@ -13,8 +13,7 @@ from collections.abc import Iterable, Iterator
 
 from helpers.brute_force import Enumeration, optimum, placements
 from placeopt.judge import Judgement, Regret, WaitingJobs
-from placeopt.model import Changes, Instance, Job, Placement, Plan, Policy, Postpone
-from placeopt.model.costs import Weights
+from placeopt.model import Changes, Instance, Job, Placement, Plan, Policy, Postpone, Weights
 from placeopt.problem import Problem, compile_problem, open_state
 from placeopt.terms.rules import fits
 from placeopt.whatif import after_plan

@@ -77,7 +77,9 @@ def conflicting(
 
     A group is dropped from all options at once.
     """
-    kept = irreducible(rules_in_order(requirements), lambda dropped: fit(room, _without(requirements, dropped), deadline) is not None)
+    kept = irreducible(
+        rules_in_order(requirements), lambda dropped: fit(room, _without(requirements, dropped), deadline) is not None
+    )
     return tuple(reversed(kept))
 
 

@@ -100,7 +100,7 @@ class _Judge:
         if (missing := len(list(single_additions(instance))) - len(found)) > 0:
             self._open["gains"] = f"{missing:,} changes were not tried: no time left"
         unread = unread_in(instance)
-        statements = (*(regret.proven for regret in (fixed, free)), *(one.proven for one in (*waiting, *found)))
+        statements = [fixed.proven, free.proven, *(one.proven for one in waiting), *(one.proven for one in found)]
         return Judgement(
             regrets=(fixed, free),
             waiting=tuple(waiting),

@@ -13,7 +13,7 @@ from placeopt.model import Group, Instance, Job, Option, Placement
 
 @dataclass(frozen=True)
 class Score:
-    """Jobs placed of each band, the highest priorities first, and thousandths of GPUs: more is better, in this order."""
+    """Jobs placed of each band, the highest priorities first, then thousandths of GPUs: more is better."""
 
     jobs: tuple[int, ...]
     gpu_milli: int
@@ -117,5 +117,3 @@ def _least_share(option: Option) -> int:
 def gained(after: Score, before: Score) -> tuple[int, int]:
     """Return the jobs and the thousandths of GPUs that one score has beyond another."""
     return sum(after.jobs) - sum(before.jobs), after.gpu_milli - before.gpu_milli
-
-

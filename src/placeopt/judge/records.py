@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Literal
 
+from pydantic import Field
+
 from placeopt.edits import AnyStep
 from placeopt.model import Placement
 from placeopt.model.base import Id, Name, Record
@@ -66,10 +68,12 @@ class Regret(Answer):
         return sum(band.best - (band.given or 0) for band in self.bands)
 
     @property
-    def is_best(self) -> bool:
-        """Whether the judged plan is as good as the best one found."""
+    def is_beaten(self) -> bool:
+        """Whether a better plan was found than the judged one, where that is one of these rules."""
+        if self.gpu_milli is None:
+            return False
         given = [band.given for band in self.bands], self.gpu_milli
-        return given == ([band.best for band in self.bands], self.best_gpu_milli)
+        return given != ([band.best for band in self.bands], self.best_gpu_milli)
 
 
 class WaitingJobs(Record):
@@ -141,7 +145,7 @@ class Judgement(Answer):
     """GPUs without a job, by the judged plan."""
     stranded: tuple[Stranded, ...] = ()
     gains: tuple[Gain, ...] = ()
-    open: dict[str, str] = {}
+    open: dict[str, str] = Field(default_factory=dict)
     """Part of the answer -> why it is not whole."""
     proven: bool = False
     """Whether every statement is proven, and none is missing."""

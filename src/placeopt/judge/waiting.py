@@ -78,7 +78,7 @@ def _valued(job: Job, value: int) -> Job:
 
 
 def judged_kinds(after: Instance, rest: Plan) -> list[JobKind]:
-    """Return the jobs that wait, by what they ask for; where priorities are strict, also by for whom others may stop."""
+    """Return the jobs that wait, by what they ask for and, where priorities are strict, by what may change for them."""
     if after.policy.priorities != "strict":
         return job_kinds(after, rest)
     record, wait_min_ms = {job.id: job for job in after.jobs}, after.policy.changes.wait_min_ms

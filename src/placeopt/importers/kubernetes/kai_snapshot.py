@@ -11,7 +11,7 @@ from __future__ import annotations
 import io
 import zipfile
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import suppress
 from typing import Any
 
@@ -83,7 +83,7 @@ class _PodFields:
     def __init__(self, raw: JsonEntry, *, moves: bool) -> None:
         self._moves = moves
         self._groups = by_id(raw.entries("podGroups"))
-        self._priorities = {name: entry for name, entry in _by_name(raw.entries("priorityClasses"))}
+        self._priorities = dict(_by_name(raw.entries("priorityClasses")))
         self._nodes: dict[str, str] = {}
         for request in raw.entries("bindRequests"):
             with suppress(BadInput):
