@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from placeopt.check import violations
 from placeopt.deadline import Deadline
 from placeopt.edits import edit_instance
-from placeopt.explain.question import with_policy
 from placeopt.judge.ranking import Ranking, Score
 from placeopt.judge.records import Rules
 from placeopt.model import Changes, Instance, Job, Plan, Policy, Running
+from placeopt.model.plan import PolicyRef
 from placeopt.model.policy import Postpone
 from placeopt.solving import SolveOptions, Solver
 from placeopt.whatif.round_solving import LEAST_S, NO_COSTS
@@ -102,7 +102,8 @@ def by_strict_priorities(round_: Instance, policy: Policy) -> Instance:
 def as_of(round_: Instance, plan: Plan) -> Plan:
     """Return a plan as one of a round of the same jobs and cluster, under its policy."""
     of = plan.instance.model_copy(update={"digest": round_.digest})
-    return with_policy(plan, round_.policy).model_copy(update={"instance": of})
+    policy = PolicyRef(name=round_.policy.name, digest=round_.policy.digest, values=round_.policy)
+    return plan.model_copy(update={"instance": of, "policy": policy})
 
 
 def counted(instance: Instance, rules: Rules) -> Set[str]:
