@@ -132,9 +132,9 @@ def test_rules_that_are_broken_are_all_that_is_said() -> None:
 
 def test_idle_gpus_are_stranded_by_what_keeps_jobs_off() -> None:
     """
-    CPU, a taint, a drained node; on the free node one worker of the gang fits, for whose other one all of it is missing.
+    CPU, a taint, a drained node; on the free node one worker of the gang fits, without room for the other.
 
-    One job more uses what is left.
+    Jobs of one worker use that node.
     """
     taint = Taint(key="dedicated", value="team", effect="NoSchedule")
     nodes = [
@@ -155,7 +155,8 @@ def test_idle_gpus_are_stranded_by_what_keeps_jobs_off() -> None:
         "GPU count + drained nodes + gang + taints": (4, 1, 1),
     }
     assert found.idle_gpus == 15
-    more = judge(build.instance(nodes=nodes, jobs=[*jobs, build.job("one", cpu_millicores=1000)], running=running))
+    ones = [build.job(f"one{i}", cpu_millicores=1000) for i in range(2)]
+    more = judge(build.instance(nodes=nodes, jobs=[*jobs, *ones], running=running))
     assert {one.cause: one.gpus for one in more.stranded} == {"drained nodes": 4, "taints": 4, "CPU": 3}
 
 

@@ -44,7 +44,7 @@ def stranded(round_: ExplainRound, kinds: list[JobKind], questions: Mapping[str,
         if fits(q, "plan"):
             for requirement in mine:
                 left &= ~(np.ones_like(left) if q.is_joint else takes_worker(q.room("plan"), requirement))
-        elif not q.is_joint:
+        if not q.is_joint:
             smallest = min(mine, key=lambda one: one.fewest * one.gpus * one.milli)
             asks.append((kind, q, smallest))
     keeps_off: dict[int, Counter[str]] = defaultdict(Counter)
