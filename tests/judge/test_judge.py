@@ -1,4 +1,4 @@
-"""Judgements worked by hand: regret in both readings, jobs that wait, stranded GPUs, gains, and what cuts them short."""
+"""Judgements by hand: regret in both readings, jobs that wait, stranded GPUs, gains, and what cuts them short."""
 
 import json
 

@@ -42,7 +42,7 @@ def _title(found: Judgement) -> str:
     waiting = {verdict: sum(len(kind.jobs) for kind in _of(found, verdict)) for verdict in VERDICTS}
     beaten = [regret for regret in found.regrets if regret.is_beaten]
     if not beaten:
-        return f"no better plan was found; {plural(sum(waiting.values()), 'job')} wait"
+        return f"no better plan was found; waiting: {plural(sum(waiting.values()), 'job')}"
     parts = [f"better by {_by(regret)} {RULES[regret.rules]}" for regret in beaten]
     fits = f"; {plural(waiting['fits'], 'job')} could start as it is" if waiting["fits"] else ""
     return f"a plan is there that is {', and '.join(parts)}{fits}"
