@@ -26,8 +26,13 @@ Order = tuple[Counter[int], int]
 
 
 def faults(round_: Instance, plan: Plan, found: Judgement) -> list[str]:
-    """Return what is wrong in a judgement of a valid plan; it is to have proven everything."""
-    wrong = [] if found.proven else [f"not proven: {found.open}"]
+    """
+    Return what is wrong in a judgement of a valid plan.
+
+    It is to have proven everything; with minimal utilities, of which the bounds of rounds know little, what it proves.
+    """
+    judged = plan.policy.values.postpone.rule == "utility"
+    wrong = [] if found.proven or judged else [f"not proven: {found.open}"]
     for regret in found.regrets:
         wrong += _of_regret(round_, plan, regret)
     after = after_plan(round_, plan)
@@ -48,21 +53,21 @@ def _of_regret(round_: Instance, plan: Plan, regret: Regret) -> Iterator[str]:
     every, priorities = Enumeration(problem), sorted({job.priority for job in round_.jobs}, reverse=True)
     orders = [_order_of(problem, every, row) for row in every.rows()[0]]
     best = max(orders, key=lambda order: ([order[0][one] for one in priorities], order[1]))
-    bands = {band.highest: band for band in regret.bands}
-    said = Counter({one: band.best for one, band in bands.items()}), regret.best_gpu_milli
-    if regret.rules == "fixed" and regret.gpu_milli is None:
-        given, said_given = _order(round_, round_.running), (Counter[int](), 0)
+    if regret.gpu_milli is None:
+        given, said = _order(round_, round_.running), ([0] * len(regret.bands), 0)
         if not (plan.moved or plan.shrunk or plan.preempted):
             yield "the plan changes nothing that runs, but has no regret"
     else:
         given = _order(round_, plan.placements)
-        said_given = Counter({one: band.given or 0 for one, band in bands.items()}), regret.gpu_milli or 0
-    for one in priorities:
-        more, said_more = best[0][one] - given[0][one], said[0][one] - said_given[0][one]
-        if more != said_more:
-            yield f"{regret.rules}: {said_more} jobs of priority {one} more, of all allocations {more}"
-    if best[1] - given[1] != said[1] - said_given[1]:
-        yield f"{regret.rules}: {said[1] - said_given[1]} GPU-milli more, of all allocations {best[1] - given[1]}"
+        said = [band.given or 0 for band in regret.bands], regret.gpu_milli
+    true = (
+        [best[0][band.highest] - given[0][band.highest] + n for band, n in zip(regret.bands, said[0], strict=True)],
+        best[1] - given[1] + said[1],
+    )
+    found = [band.best for band in regret.bands], regret.best_gpu_milli
+    bound = [band.bound for band in regret.bands], regret.bound_gpu_milli
+    if not found <= true <= bound or (regret.proven and found != true):
+        yield f"{regret.rules}: {found}, at most {bound}, of all allocations {true}"
 
 
 def _plain(round_: Instance, policy: Policy, changes: Changes) -> Instance:
@@ -102,11 +107,15 @@ def _of_waiting(after: Instance, job: Job, kind: WaitingJobs) -> Iterator[str]:
     value, _, _ = optimum(compile_problem(alone))
     least = LARGE - value if value > 0 else None
     verdict = "never" if least is None else "changes" if least else "fits"
-    if kind.verdict != verdict:
+    if kind.verdict == "unknown":
+        if kind.proven or (least is not None and (kind.least or 0) > least):
+            yield f"{job.id}: not known, but at least {kind.least}; of all allocations {least}"
+    elif kind.verdict != verdict:
         yield f"{job.id} {kind.verdict}, but of all allocations: {verdict}"
     elif least is not None:
+        size, at_least = kind.size or 0, kind.least or 0
         changed = len(kind.moved) + len(kind.stopped)
-        if (kind.size, kind.least) != (least, least) or (not kind.shrunk and changed != least):
+        if not at_least <= least <= size or (kind.proven and size > at_least) or (not kind.shrunk and changed != size):
             yield f"{job.id}: {kind.size} changes, at least {kind.least}; of all allocations {least}"
         if kind.place is None or kind.place.job not in kind.jobs:
             yield f"{job.id}: no place"

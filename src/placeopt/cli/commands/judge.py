@@ -26,7 +26,7 @@ def judge(
         list[str],
         typer.Argument(
             metavar="FILE",
-            help="A round; lists of Kubernetes' objects; a snapshot of KAI (ZIP); or, with --slurm-jobs, Slurm's nodes.",
+            help="A round; lists of Kubernetes' objects; a snapshot of KAI (ZIP); with --slurm-jobs, Slurm's nodes.",
         ),
     ],
     plan: Annotated[
