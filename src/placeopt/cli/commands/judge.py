@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import threading
 import time
 import zipfile
-from typing import TYPE_CHECKING, Annotated
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
 
@@ -15,6 +17,7 @@ from placeopt.cli.progress import Interruption, Ticker
 from placeopt.cli.provenance import asked_about
 
 if TYPE_CHECKING:
+    from placeopt.judge import Judgement
     from placeopt.model import Instance
 
 LEAST_S = 0.001
@@ -55,19 +58,41 @@ def judge(
     sources = {f"FILE {number}": file for number, file in enumerate(files, 1)}
     check_sources({**sources, "--plan": plan, "--slurm-jobs": slurm_jobs})
     expect(slurm_jobs is None or len(files) == 1, "FILE", " ".join(files), "one file with --slurm-jobs, Slurm's nodes")
-    started = time.monotonic()
-    from placeopt.judge import judge as judged
     from placeopt.judge import judgement_view
     from placeopt.report.terminal import view_page
 
-    with Ticker(started, quiet=quiet) as ticker, Interruption(KEEPS) as interruption:
-        round_ = _read(files, slurm_jobs, live=live)
-        placed = None if plan is None else read_placed(plan, round_)
-        asked_about(round_)
-        left_s = max(LEAST_S, time_limit - (time.monotonic() - started))
-        found = judged(round_, placed, time_limit_s=left_s, cancel=interruption.event, on_progress=ticker.doing)
+    with Ticker(time.monotonic(), quiet=quiet) as ticker, Interruption(KEEPS) as interruption:
+        asked = Asked(files, plan, slurm_jobs, live)
+        found = judged(asked, time_limit, cancel=interruption.event, on_progress=ticker.doing)
     deliver(found, lambda: view_page(judgement_view(found)), as_json)
     return interruption.code or (ExitCode.NO if found.violations else ExitCode.DONE)
+
+
+class Asked(NamedTuple):
+    """Files of a round or a reading, of a plan, and of Slurm's jobs; whether a round is of a live cluster."""
+
+    files: list[str]
+    plan: str | None = None
+    slurm_jobs: str | None = None
+    live: bool = False
+
+
+def judged(
+    asked: Asked,
+    time_limit_s: float,
+    *,
+    cancel: threading.Event | None = None,
+    on_progress: Callable[[str], None] | None = None,
+) -> Judgement:
+    """Return the judgement of what is in files; ``time_limit_s`` counts reading, too. Raises ``BadInput``."""
+    started = time.monotonic()
+    from placeopt.judge import judge as judge_round
+
+    round_ = _read(asked.files, asked.slurm_jobs, live=asked.live)
+    plan = None if asked.plan is None else read_placed(asked.plan, round_)
+    asked_about(round_)
+    left_s = max(LEAST_S, time_limit_s - (time.monotonic() - started))
+    return judge_round(round_, plan, time_limit_s=left_s, cancel=cancel, on_progress=on_progress)
 
 
 def _read(files: list[str], slurm_jobs: str | None, *, live: bool) -> Instance:
