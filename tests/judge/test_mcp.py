@@ -30,7 +30,7 @@ def test_a_client_asks_and_is_answered() -> None:
     file = str(ROOT / "examples" / "kubernetes.json")
     tools, wrong, right = asyncio.run(asked({"files": ["/none.json"]}, {"files": [file]}))
     assert tools == ["judge"]
-    assert wrong.isError
+    assert wrong.is_error
     assert "/none.json: cannot be read" in wrong.content[0].text
     answer = json.loads(right.content[0].text)
     assert answer["answer"].startswith("a plan is there that is better by 2 jobs of priority 0")

@@ -37,18 +37,16 @@ class Ranking:
         shares = [_least_share(option) for job in self.jobs.values() for option in job.options]
         self.unit = math.gcd(*shares) or 1
         self._gpus = sum(job.gpu_milli for job in self.jobs.values()) // self.unit
-        ways = max((len(job.options) for job in self.jobs.values()), default=1)
-        most = min(len(priorities), MAX_EXACT.bit_length())
-        for apart in range(most, -1, -1):  # without any, all jobs count alike
-            together = priorities[apart:] if apart < len(priorities) else []
+        options = max((len(job.options) for job in self.jobs.values()), default=1)
+        for apart in range(min(len(priorities), MAX_EXACT.bit_length()), -1, -1):
+            together = priorities[apart:]
             self.bands = [(one, one) for one in priorities[:apart]]
             self.bands += [(together[0], together[-1])] if together else []
-            self.sizes = [number[one] for one in priorities[:apart]]
-            self.sizes += [sum(number[one] for one in together)] if together else []
+            self.sizes = [sum(number[one] for one in number if low <= one <= high) for high, low in self.bands]
             total, self._worths = self._weighted()
-            if total * ways < MAX_EXACT:
+            if total * options < MAX_EXACT:  # else the lowest priorities count alike
                 break
-        self._band = {p: b for b, (high, low) in enumerate(self.bands) for p in priorities if low <= p <= high}
+        self._band = {one: b for b, (high, low) in enumerate(self.bands) for one in priorities if low <= one <= high}
 
     def _weighted(self) -> tuple[int, list[int]]:
         """Return what all jobs are worth together, and one of each band."""

@@ -9,6 +9,9 @@ from placeopt.cli.commands.judge import Asked, judged
 from placeopt.cli.output import ExitCode
 from placeopt.errors import BadInput
 
+MOST_S = 3600
+"""Longest call, in seconds."""
+
 
 def mcp() -> int:
     """
@@ -19,10 +22,10 @@ def mcp() -> int:
     this process, and writes none.
     """
     try:
-        from mcp.server.fastmcp import FastMCP
+        from mcp.server import MCPServer
     except ImportError as error:
         raise BadInput(f"mcp: {error.name} is not installed; pip install 'placeopt[mcp]'") from None
-    server = FastMCP("placeopt")
+    server = MCPServer("placeopt")
     server.tool(name="judge")(judge_files)
     server.run(transport="stdio")
     return ExitCode.DONE
@@ -46,10 +49,15 @@ def judge_files(
     fit, the smallest sets of moves and stops that let others start, jobs that start after none, stranded GPUs by cause,
     and what one more node, one drained node back or one quota lifted would bring.
     """
+    from mcp.server.mcpserver.exceptions import ToolError
+
     from placeopt.judge import judgement_view
 
-    if not 0 < time_limit_s <= 3600:
-        raise BadInput(f"time_limit_s: {time_limit_s}, expected seconds from above 0 to 3600")
-    found = judged(Asked(files, plan, slurm_jobs, live), time_limit_s)
+    try:
+        if not 0 < time_limit_s <= MOST_S:
+            raise BadInput(f"time_limit_s: {time_limit_s}, expected seconds from above 0 to {MOST_S}")
+        found = judged(Asked(files, plan, slurm_jobs, live), time_limit_s)
+    except BadInput as error:  # any other error is shown to no client
+        raise ToolError(str(error)) from None
     view = judgement_view(found)
     return {"answer": view.title, "proof": view.proof, "judgement": json.loads(found.model_dump_json(by_alias=True))}
