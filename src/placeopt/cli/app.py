@@ -68,6 +68,8 @@ COMMANDS = (
     Command("check", "review", "placeopt check round.json plan.json"),
     Command("actions", "actions", "placeopt actions round.json plan.json --as scontrol"),
     Command("audit", "review", "placeopt import slurm ... --out now.json, then placeopt audit now.json --moves 10"),
+    Command("judge", "judge", "kubectl get nodes,pods,podgroups -A -o json > k.json; placeopt judge k.json"),
+    Command("mcp", "mcp", "placeopt mcp"),
     Command("explain", "review", "placeopt explain round.json plan.json --job train-7"),
     Command("show", "show", "placeopt show plan.json --instance round.json"),
     Command("report", "report", "placeopt report round.json plan.json runs --out report.html --figures figures"),

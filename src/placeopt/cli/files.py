@@ -143,6 +143,18 @@ def read_cluster(path: str, *, or_machine: bool = False) -> Cluster:
     return document.cluster
 
 
+def read_placed(path: str, instance: Instance) -> Plan:
+    """Read a plan, or placements alone."""
+    from placeopt.documents.documents import as_record
+    from placeopt.model import Plan
+    from placeopt.whatif.plan_review import Placements, plan_of
+
+    document, source, keys = peek(path)
+    if keys and keys <= {"document", "format_version", "placements"}:
+        return plan_of(instance, as_record(Placements, document, source).placements)
+    return as_record(Plan, document, source)
+
+
 def read_any(path: str) -> Instance | Plan | Machine | Scenario:
     """Read an instance, a plan, a machine or a scenario, by the keys at the top of the file."""
     return _of_any_kind(*peek(path))

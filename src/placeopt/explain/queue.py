@@ -4,24 +4,23 @@ from __future__ import annotations
 
 import math
 import threading
-from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from placeopt.arguments import checked
 from placeopt.deadline import Deadline
 from placeopt.edits import apply, truth, unread_in
 from placeopt.errors import BadInput, OutOfTime
 from placeopt.explain.changes import QueueChange, single_changes
+from placeopt.explain.kinds import JobKind, job_kinds
 from placeopt.explain.question import Question, Tools, check_plan, compile_round, freest, tools, with_policy
 from placeopt.explain.records import Freed, QueueExplanation, WaitingReason
 from placeopt.explain.rules import conflict, fits
 from placeopt.explain.waiting import why
 from placeopt.explain.words import does_not_fit
 from placeopt.heuristics import Candidates, place, score_named
-from placeopt.model import Instance, Job, Option, Plan
+from placeopt.model import Instance, Plan
 from placeopt.model.plan import UnplacedReason
-from placeopt.problem.classes import class_key, label_keys
 
 LEAST_S = 0.001
 EXAMPLES = 5
@@ -33,16 +32,11 @@ Why = tuple[UnplacedReason, Rules]
 
 
 @dataclass
-class _Kind:
-    """Waiting jobs that ask for the same, whatever they are worth; the first stands for all."""
+class _Kind(JobKind):
+    """Jobs alike, with the reason of the first."""
 
-    first: Job
-    jobs: list[str] = field(default_factory=list)
-    planned: Counter[UnplacedReason] = field(default_factory=Counter)
     why: Why | None = None
     is_joint: bool = False
-    gpu_milli: int = 0
-    """Of the smallest option."""
 
 
 @checked
@@ -86,7 +80,7 @@ def explain_all(
     deadline, tell = Deadline(time_limit_s, cancel), on_progress or (lambda _: None)
     tell("checking the plan")
     check_plan(instance, plan)
-    kinds = _kinds(instance, plan)
+    kinds = [_Kind(**vars(kind)) for kind in job_kinds(instance, plan)]
     with tools("process", deadline) as by:
         _find_reasons(instance, plan, kinds, by, tell)
         told = all(kind.why is not None for kind in kinds)
@@ -113,29 +107,6 @@ def explain_all(
     unread = unread_in(instance, waiting=False, moved=())
     of, names = truth(unread, same)
     return found.model_copy(update={"of": of, "unread": names})
-
-
-def _kinds(instance: Instance, plan: Plan) -> list[_Kind]:
-    """Return the waiting jobs by what they ask for, those of most jobs first."""
-    record = {job.id: job for job in instance.jobs}
-    kinds: dict[tuple[object, ...], _Kind] = {}
-    keys, policy = label_keys(instance.jobs), plan.policy.values
-    asked: dict[int, tuple[Option, ...]] = {}  # jobs from columns share their options
-    for unplaced in plan.unplaced:
-        job = record[unplaced.job]
-        options = asked.get(id(job.options))
-        if options is None:
-            options = asked[id(job.options)] = tuple(
-                option.valued(0).model_copy(update={"id": "o", "cost_milli": 0}) for option in job.options
-            )
-        alike = job.model_copy(update={"options": options, "communication": None, "profile": None})
-        key = class_key(alike, policy, instance.holds_now, instance.now_ms, keys)
-        kind = kinds.setdefault(key, _Kind(job))
-        if not kind.jobs:
-            kind.gpu_milli = min(option.least_gpu_milli for option in job.options)
-        kind.jobs.append(job.id)
-        kind.planned[unplaced.reason] += 1
-    return sorted(kinds.values(), key=lambda kind: -len(kind.jobs))
 
 
 def _find_reasons(instance: Instance, plan: Plan, kinds: list[_Kind], by: Tools, tell: Tell) -> None:

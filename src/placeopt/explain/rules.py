@@ -77,11 +77,17 @@ def conflicting(
 
     A group is dropped from all options at once.
     """
+    kept = irreducible(
+        rules_in_order(requirements), lambda dropped: fit(room, _without(requirements, dropped), deadline) is not None
+    )
+    return tuple(reversed(kept))
+
+
+def rules_in_order(requirements: Sequence[Requirement]) -> list[str]:
+    """Return the groups of constraints of some requirements, in the order in which a conflict does without them."""
     order = [group.split(":")[0] for group in dict.fromkeys(WITHOUT)]
     groups = {group for requirement in requirements for group in requirement.groups}
-    first = sorted(groups, key=lambda group: (order.index(group.split(":")[0]), group))
-    kept = irreducible(first, lambda dropped: fit(room, _without(requirements, dropped), deadline) is not None)
-    return tuple(reversed(kept))
+    return sorted(groups, key=lambda group: (order.index(group.split(":")[0]), group))
 
 
 def _without(requirements: Sequence[Requirement], groups: Sequence[str]) -> list[Requirement]:

@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 import textwrap
 import time
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
-from placeopt.cli.files import check_sources, peek
+from placeopt.cli.files import check_sources, read_placed
 from placeopt.cli.options import (
     KEEPS,
     AsJson,
@@ -26,10 +26,6 @@ from placeopt.cli.output import ExitCode, output_width, write_out
 from placeopt.cli.output import show as print_page
 from placeopt.cli.progress import Interruption, Ticker
 from placeopt.cli.provenance import asked_about
-
-if TYPE_CHECKING:
-    from placeopt.model import Instance, Plan
-
 
 SHOWN = 20
 
@@ -130,24 +126,12 @@ def audit(
         if plan is None:
             round_, placed = running_as_plan(round_)
         else:
-            placed = _read(plan, round_)
+            placed = read_placed(plan, round_)
         asked_about(round_)
         ticker.doing("solving the round for comparison")
         result = review(round_, placed, moves=moves, limits=limits, cancel=interruption.event)
     deliver(result, lambda: review_page(result), as_json)
     return interruption.code or (ExitCode.DONE if result.valid else ExitCode.NO)
-
-
-def _read(path: str, instance: Instance) -> Plan:
-    """Read a plan, or placements alone."""
-    from placeopt.documents.documents import as_record
-    from placeopt.model import Plan
-    from placeopt.whatif.plan_review import Placements, plan_of
-
-    document, source, keys = peek(path)
-    if keys and keys <= {"document", "format_version", "placements"}:
-        return plan_of(instance, as_record(Placements, document, source).placements)
-    return as_record(Plan, document, source)
 
 
 def explain(

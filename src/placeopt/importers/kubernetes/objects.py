@@ -1,48 +1,18 @@
-"""The objects of a listing by kind: where they come from, and what they are called."""
+"""The objects of a listing by kind, and what they are called."""
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime
 from hashlib import sha256
-from pathlib import Path
-from typing import Any
 
 from placeopt.errors import BadInput
-from placeopt.importers.json_entry import JsonEntry, read_json
-from placeopt.model.base import MAX_JOBS, MAX_NODES
+from placeopt.importers.json_entry import JsonEntry
 
 Listed = Mapping[str, Sequence[JsonEntry]]
 """Kind -> its objects."""
 MAX_ID = 253
-
-
-def read_objects(sources: Sequence[str | Path | dict[str, Any]] | dict[str, Any]) -> tuple[Listed, str]:
-    """Return the listed objects by kind, and what messages call their files; raises as `read_kubernetes`."""
-    sources = [sources] if isinstance(sources, dict) else list(sources)
-    where = ", ".join(dict.fromkeys("objects" if isinstance(one, dict) else Path(one).name for one in sources))
-    listed: dict[str, list[JsonEntry]] = defaultdict(list)
-    for i, source in enumerate(sources):
-        document = read_json(source, "objects" if len(sources) == 1 else f"objects[{i}]")
-        for kind, item in _items(document):
-            listed[kind].append(item)
-    if not 1 <= len(listed["Node"]) <= MAX_NODES:
-        raise BadInput(f"{where}: {len(listed['Node'])} nodes, expected 1 to {MAX_NODES}; list nodes,pods together")
-    if len(listed["Pod"]) > MAX_JOBS:
-        raise BadInput(f"{where}: {len(listed['Pod'])} pods, expected at most {MAX_JOBS}")
-    return listed, where
-
-
-def _items(document: JsonEntry) -> list[tuple[str, JsonEntry]]:
-    """Return the objects of a list, or the one object, each with its kind."""
-    own = document.text("kind", "")
-    if "items" in document or own.endswith("List"):  # the API states the kind of a list's items in the list alone
-        return [(item.text("kind", own.removesuffix("List")), item) for item in document.entries("items")]
-    if own and "metadata" in document:
-        return [(own, document)]
-    raise BadInput(f"{document.where}: no 'items'; expected the output of kubectl get nodes,pods -A -o json")
 
 
 def object_id(entry: JsonEntry) -> str:

@@ -15,9 +15,9 @@ from placeopt.importers.kubernetes.holds import read_holds
 from placeopt.importers.kubernetes.jobs import JobReader
 from placeopt.importers.kubernetes.listing import Listing, PodList
 from placeopt.importers.kubernetes.nodes import KubernetesNode, Levels, cluster_of, topology_levels
-from placeopt.importers.kubernetes.objects import read_objects
 from placeopt.importers.kubernetes.pod_relations import InterPodRules
 from placeopt.importers.kubernetes.resources import MIG, NANO, is_accelerator, unit_of
+from placeopt.importers.kubernetes.sources import read_objects
 from placeopt.importers.observed_round import observed_instance, snapshot_policy
 from placeopt.importers.priority_rule import PriorityRule, priority_rule
 from placeopt.model import Cluster, Instance, Job
@@ -45,7 +45,9 @@ def read_kubernetes(
         volume claims, volumes, namespaces and resource claims where pods name them. In place of a file, a list or a
         single object as ``json.loads`` returns it (of the Python client, what ``sanitize_for_serialization`` returns);
         messages call them ``objects[0]`` and so on. Items of the API's own lists may lack ``kind``: a list of kind
-        ``PodList`` holds pods.
+        ``PodList`` holds pods. A file may be the ZIP that KAI's plugin ``snapshot`` serves: its pods have the priority
+        of their PodGroup, and may be stopped (below 100, or as the group says) and moved (where the action
+        ``consolidation`` is on) as KAI does.
     resource
         The extended resource that counts GPUs.
     levels
