@@ -240,8 +240,6 @@ child.main()
 
 def test_a_solve_that_does_not_end_is_ended(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The time of a solve is limited apart, so that a large instance costs no method its answer."""
-        "import placeopt.benchmark.linear_case as l; l.run_solver = lambda m, case, r: (r.solving(), time.sleep(60)); "
-    )
     monkeypatch.setattr("placeopt.benchmark.supervise.CHILD", ("-c", HANGS))
     [row] = run_cases(planned(folder, ("highs",)), folder / "out")
     assert (row.answer.status, row.verdict) == ("killed", "abort")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -35,7 +35,7 @@ def solve_model(case: Case, target: Path, report: CaseReport) -> CaseAnswer:
     found = _run_mixed(asked, case, report) if isinstance(asked, MixedModel) else run_solver(asked, case, report)
     objective, refused = None, []
     if found.values is not None:
-        values = found.values[np.argsort(before)]
+        values: Any = found.values[np.argsort(before)]
         objective = model.objective_value(values)
         refused = misfits(model, values, found.objective if isinstance(found, Solution) else objective)
         store_values(target, case, values.tolist())
@@ -99,8 +99,8 @@ def _warm(worker: Worker, solver: str) -> None:
     worker.solve(solver, builder.build(), SolveOptions(WARM_S), deadline=time.monotonic() + WARM_S)
 
 
-def misfits(model: LinearModel | MixedModel, values: np.ndarray, objective: float | None) -> list[str]:
-    """Return the faults of values of a model and of the objective stated for them; empty if there are none."""
+def misfits(model: LinearModel | MixedModel, values: Any, objective: float | None) -> list[str]:
+    """Return the faults of values, shape ``(n,)``, and of the objective stated for them; empty if there are none."""
     if isinstance(model, MixedModel):
         return model.misfits(values, objective)
     if len(values) != model.num_variables:

@@ -108,7 +108,7 @@ class _Model:
         return ceil(lower), floor(upper)
 
     def _whole(self, value: Limit) -> int:
-        if abs(value) > MAX_EXACT:
+        if not -MAX_EXACT <= value <= MAX_EXACT:
             raise Unsupported(f"{self._source}: a row needs numbers beyond 2**53; use coarser units")
         return int(value)
 

@@ -9,13 +9,22 @@ from math import inf
 
 from placeopt.errors import BadInput, Unsupported
 
+Limit = Fraction | float
+"""A bound or a side: a float where it is infinite."""
 SECTIONS = ("ROWS", "COLUMNS", "RHS", "RANGES", "BOUNDS", "OBJSENSE", "NAME", "ENDATA")
-BEYOND = ("SOS", "SOS1", "SOS2", "SETS", "QUADOBJ", "QMATRIX", "QSECTION", "QCMATRIX", "CSECTION", "INDICATORS")
-BEYOND += ("GENCONS", "PWLOBJ", "LAZYCONS", "USERCUTS")
+BEYOND = (
+    *("SOS", "SOS1", "SOS2", "SETS", "QUADOBJ", "QMATRIX", "QSECTION", "QCMATRIX", "CSECTION", "INDICATORS"),
+    *("GENCONS", "PWLOBJ", "LAZYCONS", "USERCUTS"),
+)
 """Sections beyond mixed-integer linear models: sets, quadratic parts, cones, indicators, general and lazy rows."""
 SENSES = {"MAX": "max", "MAXIMIZE": "max", "MIN": "min", "MINIMIZE": "min"}
 VALUED = ("LO", "UP", "FX", "LI", "UI")
-BOUNDS_WITHOUT_VALUE = {"FR": (-inf, inf), "MI": (-inf, None), "PL": (None, inf), "BV": (Fraction(0), Fraction(1))}
+BOUNDS_WITHOUT_VALUE: dict[str, tuple[Limit | None, Limit | None]] = {
+    "FR": (-inf, inf),
+    "MI": (-inf, None),
+    "PL": (None, inf),
+    "BV": (Fraction(0), Fraction(1)),
+}
 """The bounds that each states; None: not that one."""
 INFINITE = Decimal(10) ** 20
 """A bound of this size or more means that there is none, as most writers of MPS use it."""
@@ -23,9 +32,6 @@ LARGEST, SMALLEST = 30, -30
 """Powers of ten between which numbers are read."""
 PULP_SENSE = "*SENSE:Maximize"
 """PuLP's comment above a maximum; to all other readers the model is a minimum."""
-
-Limit = Fraction | float
-"""A bound or a side: a float where it is infinite."""
 
 
 @dataclass

@@ -45,7 +45,7 @@ def ranked(cases: pd.DataFrame) -> list[str]:
     of = cases.groupby("solver")
     order = pd.DataFrame({"gap": of.gap.mean().round(9), "both": _means(of, "primal_dual")})
     order["par10"] = of.apply(lambda one: penalised_average(one.solved, one.limit_s, 10))
-    return order.reset_index().sort_values(["gap", "par10", "both", "solver"]).solver.tolist()
+    return list(order.reset_index().sort_values(["gap", "par10", "both", "solver"]).solver)
 
 
 def verdict_table(cases: pd.DataFrame) -> Table:

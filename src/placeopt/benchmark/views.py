@@ -54,7 +54,9 @@ def report_views(
     Raises
     ------
     BadInput
-        If the folder has no rows, or none of the baseline.
+        If the folder has no rows.
+    BadArgument
+        If none of them is of the baseline.
     """
     runs, by_key = read_journal(folder)
     if not by_key:
@@ -143,7 +145,7 @@ def _curve(table: Table) -> View:
 def _conditions(runs: Sequence[RunRecord], rows: Sequence[Row]) -> tuple[str, ...]:
     """Return the conditions of the measurements, one sentence each."""
     limits, threads, seeds = (
-        ", ".join(f"{value:g}" for value in sorted({getattr(row.case, name) for row in rows}))
+        ", ".join(f"{value:.15g}" for value in sorted({getattr(row.case, name) for row in rows}))
         for name in ("time_limit_s", "threads", "seed")
     )
     loads = [load for row in rows for load in (row.load_before, row.load_after)]

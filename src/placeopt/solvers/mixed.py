@@ -104,7 +104,7 @@ class MixedModel:
         )
         return model, before
 
-    def misfits(self, values: FloatArray, objective: float) -> list[str]:
+    def misfits(self, values: FloatArray, objective: float | None) -> list[str]:
         """
         Return the faults of values, shape ``(n,)``, and of the objective stated for them; empty if there are none.
 
@@ -125,7 +125,7 @@ class MixedModel:
         wrong = (activity < self.row_lower - low) | (activity > self.row_upper + high)
         faults += [f"row {i} does not hold" for i in np.flatnonzero(wrong)[:FAULTS]]
         actual = self.objective_value(values)
-        if not _meet(actual, objective):
+        if objective is None or not _meet(actual, objective):
             faults.append(f"objective is stated as {objective}, but it is {actual:g}")
         return faults
 
@@ -146,7 +146,7 @@ def solve_mixed(model: MixedModel, solver: str, options: SolveOptions, on_point:
     else:
         raise Unsupported(f"{solver} takes bounded integers with integral coefficients only: {model.reason}")
     with memory_limit(options.memory_limit_mib, options.threads):
-        outcome = Outcome("infeasible") if model.is_void else solve()
+        outcome = Outcome("infeasible") if model.is_void else solve() if len(model.row_lower) else _by_bounds(model)
     if outcome.values is None:
         return outcome
     values = np.where(model.integer, np.rint(outcome.values), outcome.values)
@@ -156,6 +156,19 @@ def solve_mixed(model: MixedModel, solver: str, options: SolveOptions, on_point:
     if outcome.bound is not None and not _meet(objective, outcome.bound):
         return outcome._replace(claim="feasible", values=values, message="claimed optimal, but the bound is apart")
     return outcome._replace(values=values, bound=objective)
+
+
+def _by_bounds(model: MixedModel) -> Outcome:
+    """Return the outcome of a model without rows, over which CBC dies."""
+    low = np.where(model.integer, np.ceil(model.lower), model.lower)
+    high = np.where(model.integer, np.floor(model.upper), model.upper)
+    if (low > high).any():
+        return Outcome("infeasible")
+    costs = model.objective if model.sense == "min" else -model.objective
+    values = np.where(costs > 0, low, np.where(costs < 0, high, np.clip(0.0, low, high)))
+    if not np.isfinite(values).all():
+        return Outcome("unbounded")
+    return Outcome("optimal", values=values, bound=model.objective_value(values))
 
 
 def _highs(model: MixedModel, options: SolveOptions, on_point: OnPoint) -> Outcome:
