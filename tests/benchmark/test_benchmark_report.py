@@ -170,7 +170,7 @@ def test_performance_profile() -> None:
     Four cases. A: 1, 4, 10, none. B: 2, 2, none, none. Best: 1, 2, 10, none.
 
     Ratios of A: 1, 2, 1, so 2 of 4 at 1 and 3 of 4 at 2; of B: 2, 1, so 1 of 4 at 1 and 2 of 4 at 2. No clock tells
-    times below a millisecond apart.
+    times below a millisecond apart. All curves end a little behind the last step.
     """
 
     def profile(**seconds: list[float | None]) -> dict[str, list[tuple[float, float]]]:
@@ -182,10 +182,14 @@ def test_performance_profile() -> None:
         return curves_of(rows, "Performance profile")
 
     found = profile(A=[1, 4, 10, None], B=[2, 2, None, None])
-    assert found == {"A": [(1.0, 0.5), (2.0, 0.75)], "B": [(1.0, 0.25), (2.0, 0.5)]}
-    assert profile(A=[None]) == {"A": [(1.0, 0.0)]}
-    assert profile(A=[0.0], B=[0.0005]) == {"A": [(1.0, 1.0)], "B": [(1.0, 1.0)]}
-    assert curves_of(ROWS, "Cases within a gap")["fast"] == [(0.0, 0.5), (0.2, 1.0)]  # of a and b, which both have run
+    assert found == {"A": [(1.0, 0.5), (2.0, 0.75), (2.2, 0.75)], "B": [(1.0, 0.25), (2.0, 0.5), (2.2, 0.5)]}
+    assert profile(A=[None]) == {"A": [(1.0, 0.0), (1.1, 0.0)]}
+    assert profile(A=[0.0], B=[0.0005]) == {name: [(1.0, 1.0), (1.1, 1.0)] for name in "AB"}
+    assert curves_of(ROWS, "Cases within a gap")["fast"] == [
+        (0.0, 0.5),
+        (0.2, 1.0),
+        (1.0, 1.0),
+    ]  # of a and b, which both have run
 
 
 def test_best_of_every_instance_by_hand() -> None:
@@ -343,7 +347,7 @@ def test_the_conditions_are_stated() -> None:
     """Counts, limits, load; what is wrong colours the answer, and the same rows give the same answer."""
     main, *_ = reported(ROWS)
     assert (main.figure("cases"), main.figure("compared"), main.verdict) == (5, 4, "good")
-    assert main.notes[0] == "10 s a case; threads 1; seeds 0; load 0.5 to 1.5"
+    assert main.notes[1] == "10 s a case; threads 1; seeds 0; load 0.5 to 1.5"
     assert reported(ROWS)[0] == main
     assert reported([*ROWS, row("a", "liar", 0.1, 1, 1, verdict="fail")])[0].verdict == "bad"
 

@@ -90,12 +90,7 @@ def solver_table(shared: pd.DataFrame, names: Sequence[str], shift_s: float, suf
             *(len(best), best.proven.sum(), mean),
             mean / frame.wall.min() if frame.wall.min() > 0 else None,
         )
-    note = (
-        "On the cases that all can take and have run; best first, by gap, PAR10, primal-dual. Wall, spent, CPU: "
-        f"shifted geometric means, shift {shift_s:g} s; wall counts the limit where nothing was proven; scaled: wall "
-        "over the best solver's; PAR2, PAR10: mean of wall, without proof 2 and 10 limits; gap: to the best known "
-        "value; primal: its integral over time; primal-dual: that of value to bound."
-    )
+    note = "On the cases that all can take and have run; best first, by gap, PAR10, primal-dual."
     return table(f"Solvers{suffix}", frame.reset_index(names="solver"), note=note)
 
 

@@ -20,6 +20,11 @@ from placeopt.view import Chart, Figure, Table, View
 
 KINDS = {"placement": "rounds", "linear": "models", "quadratic": "quadratic assignment"}
 """Words for kinds of instances."""
+READING = (
+    "wall, spent, CPU: shifted geometric means, shift {:g} s; wall counts the limit where nothing was proven; scaled: "
+    "wall over the best solver's; PAR2, PAR10: mean of wall, without proof 2 and 10 limits; gap: to the best known "
+    "value; primal: its integral over time; primal-dual: that of value to bound; of rounds, all of the first level"
+)
 DRAWN = 6
 """Solvers that are drawn, besides the baseline: more cannot be told apart by colour."""
 
@@ -85,7 +90,7 @@ def report_views(
             *(Figure(name=name, value=count) for name, count in counts.items()),
             Figure(name="wrong or without an answer", value=wrong, better="less"),
         ),
-        notes=_conditions(runs, rows),
+        notes=(READING.format(shift_s), *_conditions(runs, rows)),
         tables=(
             *(table for part in parts for table in part.tables()),
             tables.verdict_table(cases),
@@ -152,7 +157,6 @@ def _conditions(runs: Sequence[RunRecord], rows: Sequence[Row]) -> tuple[str, ..
     shuffled = "; orders shuffled by seed" * any(row.case.permuted for row in rows)
     out = [
         f"{limits} s a case; threads {threads}; seeds {seeds}{shuffled}; load {min(loads):.1f} to {max(loads):.1f}",
-        "gaps and integrals are of the first level of a round's objective",
         *(_runs_text(list(alike)) for _, alike in groupby(runs, lambda run: (run.command, run.versions, run.machine))),
     ]
     if len({tuple(run.versions.items()) for run in runs}) > 1:
