@@ -6,7 +6,7 @@ Write the models of ``instances/``, what is known of them, and the checksums of 
 Beside a round of the sets `ROUNDS` its value level as ``<name>.value.mps.gz``, and its cost level, at the best known
 value, as ``<name>.cost.mps.gz``: each if it has at most `MAX_NONZEROS` non-zeros and states the level exactly, the
 second if that value is proven. ``models.test`` lists them. ``<name>.value`` of ``best.solu`` is what is known of the
-round itself; ``<name>.cost`` comes from ``placeopt bench check --update``. ``SHA256SUMS`` comes last: coreutils'
+round itself; ``<name>.cost`` comes from ``placeopt bench report --update``. ``SHA256SUMS`` comes last: coreutils'
 ``sha256sum -c SHA256SUMS`` verifies it, so this command is the last of those that write there. The same input gives the
 same bytes.
 """

@@ -25,7 +25,7 @@ class Case(NamedTuple):
 def run(asked: Case) -> Iterator[Row]:
     """Yield a row for each instance and solver, with the verdict against `instances/best.solu`."""
     with tempfile.TemporaryDirectory() as folder:
-        words = ("--set", asked.instances, "--solvers", ",".join(asked.solvers), "--time-limit", f"{LIMIT_S:g}")
+        words = ("--set", asked.instances, "--solvers", ",".join(asked.solvers), "--case-limit", f"{LIMIT_S:g}")
         where = ("--instances", str(INSTANCES), "--out", folder, "--quiet")
         placeopt("bench", "run", *words, *where)
         lines = map(json.loads, Path(folder, "results.jsonl").read_text(encoding="utf-8").splitlines())

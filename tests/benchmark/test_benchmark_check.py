@@ -22,6 +22,7 @@ from placeopt.benchmark import (
     write_solu,
 )
 from placeopt.cli.run import run
+from placeopt.view import View
 
 GAP = "1 2\n 3 4\n 1 1\n 2\n"
 """One agent, two items, 7."""
@@ -136,20 +137,23 @@ def test_report_and_check_use_what_the_run_knew(
     instances.mkdir()
     for name, text in (("tiny.gap", GAP), ("tiny.test", "tiny.gap\n"), ("best.solu", "=best= tiny 5\n")):
         (instances / name).write_text(text)
-    options = ["--set", "tiny", "--solvers", "highs", "--time-limit", "20", "--instances", str(instances)]
+    options = ["--set", "tiny", "--solvers", "highs", "--case-limit", "20", "--instances", str(instances)]
     assert run(["bench", "run", *options, "--out", str(out)]) == 1  # 5 cannot be: 7 is optimal
     assert "contradicts what is known" in capsys.readouterr().out
     assert judge(read_journal(out)[1].popitem()[1].answer, Known(5, None)) == "fail"
     monkeypatch.chdir(tmp_path)
-    assert run(["bench", "report", str(out), "--no-plots", "--json"]) == 0
-    assert json.loads(capsys.readouterr().out)["tables"]["instances"][0]["best known"] == 5
-    assert run(["bench", "check", str(out), "--json"]) == 1
-    found = json.loads(capsys.readouterr().out)
-    assert (found["ok"], len(found["wrong"])) == (False, 1)
-    assert "contradicted by the known value 5" in str(found["wrong"])
+    assert run(["bench", "report", str(out), "--json"]) == 0
+    view = View.model_validate_json(capsys.readouterr().out)
+    assert view.table("By instance and solver").rows[0][4] == 5
+    assert run(["bench", "report", str(out), "--check", "--json"]) == 1
+    view = View.model_validate_json(capsys.readouterr().out)
+    assert (view.verdict, view.figure("wrong")) == ("bad", 1)
+    assert "contradicted by the known value 5" in str(view.table("Wrong").rows[0][-1])
     (instances / "best.solu").write_text("=opt= tiny 7\n")  # what was known then is what the rows were judged by
-    assert run(["bench", "check", str(out), "--quiet"]) == 1
-    assert run(["bench", "check", str(out), "--instances", str(instances), "--quiet"]) == 0  # a named file counts
+    assert run(["bench", "report", str(out), "--check", "--quiet"]) == 1
+    assert (
+        run(["bench", "report", str(out), "--check", "--instances", str(instances), "--quiet"]) == 0
+    )  # a named file counts
 
 
 def test_check_updates_the_file_that_the_run_went_by(
@@ -159,14 +163,14 @@ def test_check_updates_the_file_that_the_run_went_by(
     instances, out = tmp_path / "mine", tmp_path / "out"
     instances.mkdir()
     (instances / "tiny.gap").write_text(GAP)
-    options = ["--set", str(instances / "tiny.gap"), "--solvers", "highs", "--time-limit", "20"]
+    options = ["--set", str(instances / "tiny.gap"), "--solvers", "highs", "--case-limit", "20"]
     assert run(["bench", "run", *options, "--instances", str(instances), "--out", str(out), "--quiet"]) == 0
     known = read_journal(out)[1].popitem()[1].known
     assert known is not None  # nothing known is stated too
     assert known.model_dump(exclude_defaults=True) == {}
     monkeypatch.chdir(out)
     capsys.readouterr()
-    assert run(["bench", "check", str(out), "--update"]) == 0
+    assert run(["bench", "report", str(out), "--update"]) == 0
     assert f"writtento{instances / 'best.solu'}" in "".join(capsys.readouterr().out.split())
     assert (instances / "best.solu").read_text().startswith("=opt= tiny 7")
     assert not (out / "instances").exists()
@@ -178,18 +182,21 @@ def test_a_model_that_a_solver_cannot_take_is_unsupported(tmp_path: Path, capsys
     for name, text in (("relaxed", CONTINUOUS), ("whole", INTEGER), ("large", large)):
         (tmp_path / f"{name}.mps").write_text(text)
     options = ["--set", f"{tmp_path / 'relaxed.mps'},{tmp_path / 'whole.mps'}", "--solvers", "highs,cpsat"]
-    options += ["--time-limit", "20", "--instances", str(tmp_path), "--out", str(tmp_path / "out")]
+    options += ["--case-limit", "20", "--instances", str(tmp_path), "--out", str(tmp_path / "out")]
     assert run(["bench", "run", *options]) == 0
     text = capsys.readouterr().out
     assert "unsupported" in text
     assert "'x' is continuous" in text
     assert run(["bench", "run", *options, "--json"]) == 0
-    verdicts = json.loads(capsys.readouterr().out)["verdicts"]
+    table = View.model_validate_json(capsys.readouterr().out).table("Verdicts")
+    names = [column.name for column in table.columns]
+    verdicts = {line[0]: dict(zip(names, line, strict=True)) for line in table.rows}
     assert (verdicts["highs"]["unsupported"], verdicts["highs"]["solved"] + verdicts["highs"]["ok"]) == (0, 2)
     assert [verdicts["cpsat"][name] for name in ("unsupported", "abort", "solved")] == [1, 0, 1]
-    assert run(["bench", "report", str(tmp_path / "out"), "--no-plots", "--json"]) == 0
-    summary = json.loads(capsys.readouterr().out)["tables"]["summary"]
-    assert [(line["cases"], line["gap %"]) for line in summary] == [(1, 0.0), (1, 0.0)]
+    assert run(["bench", "report", str(tmp_path / "out"), "--json"]) == 0
+    summary = View.model_validate_json(capsys.readouterr().out).table("Solvers")
+    gap = [column.name for column in summary.columns].index("gap")
+    assert [(line[1], line[gap]) for line in summary.rows] == [(1, 0.0), (1, 0.0), (1, None)]
     plan = plan_cases([str(tmp_path / "large.mps")], ["pulp-cbc"], time_limit_s=20, seeds=[0], threads=1)
     [made] = run_cases(plan.cases, tmp_path / "more")
     assert (made.verdict, "8 digits" in made.answer.message) == ("unsupported", True)

@@ -20,7 +20,7 @@ def command(tmp_path: Path) -> list[str]:
     for i in range(ITEMS):
         (tmp_path / f"m{i}.gap").write_text("1 2\n 3 4\n 1 1\n 2\n")
     (tmp_path / "six.test").write_text("\n".join(f"m{i}.gap" for i in range(ITEMS)))
-    options = ["--set", "six", "--solvers", "highs", "--time-limit", "5", "--instances", str(tmp_path)]
+    options = ["--set", "six", "--solvers", "highs", "--case-limit", "5", "--instances", str(tmp_path)]
     return [sys.executable, "-m", "placeopt.cli", "bench", "run", *options, "--out", str(tmp_path / "out")]
 
 

@@ -1,6 +1,5 @@
-"""From rows to tables, figures and files; every figure of a small benchmark is worked out by hand here."""
+"""From rows to tables and curves; every figure of a small benchmark is worked out by hand here."""
 
-import re
 from collections.abc import Iterable, Mapping
 from importlib.metadata import version
 from pathlib import Path
@@ -11,21 +10,17 @@ import pytest
 
 from placeopt import BadInput
 from placeopt.benchmark import (
-    BenchmarkReport,
     Case,
     CaseAnswer,
     Journal,
     Known,
     Row,
-    Table,
-    can_draw,
-    make_report,
     plan_cases,
-    render,
+    report_views,
     run_cases,
     score_rows,
-    write_report,
 )
+from placeopt.view import Table, View
 
 
 def row(instance: str, solver: str, wall: float, objective: int | None, bound: int | None, **fields: Any) -> Row:
@@ -55,24 +50,29 @@ ROWS = (
 )
 
 
-def reported(rows: Iterable[Row], known: Mapping[str, Known] | None = None, **fields: Any) -> BenchmarkReport:
+def reported(rows: Iterable[Row], known: Mapping[str, Known] | None = None, **fields: Any) -> tuple[View, ...]:
     with TemporaryDirectory() as folder:
         with Journal(Path(folder)) as journal:
             for one in rows:
                 journal.add(one)
-        return make_report(Path(folder), known or {}, plots=False, **fields)
+        return report_views(Path(folder), known or {}, **fields)
 
 
 def tables_of(rows: Iterable[Row], known: Mapping[str, Known] | None = None, **fields: Any) -> dict[str, Table]:
     """Return the tables of the report of a benchmark with these rows."""
-    return {table.name: table for table in reported(rows, known, **fields).tables}
+    return {table.name: table for view in reported(rows, known, **fields) for table in view.tables}
 
 
-def curves_of(rows: Iterable[Row], figure: str) -> dict[str, list[tuple[float, float]]]:
-    """Return the steps of a figure of the report, by solver."""
+def lines_of(table: Table) -> list[dict[str, Any]]:
+    """Return the rows of a table by the names of its columns."""
+    return [dict(zip([column.name for column in table.columns], row, strict=True)) for row in table.rows]
+
+
+def curves_of(rows: Iterable[Row], name: str) -> dict[str, list[tuple[float, float]]]:
+    """Return the steps of a curve of the report, by solver."""
     curves: dict[str, list[tuple[float, float]]] = {}
-    for name, x, y in next(one for one in reported(rows).figures if one.name == figure).rows:
-        curves.setdefault(str(name), []).append((float(x), float(y)))
+    for solver, x, y in tables_of(rows)[name].rows:
+        curves.setdefault(str(solver), []).append((float(x), float(y)))
     return curves
 
 
@@ -85,11 +85,13 @@ def test_summary_by_hand() -> None:
     until 10: mean 5.5. slow: (4 x 8)^(1/2) - 1 = 4.6569; CPU (7 x 15)^(1/2) - 1 = 9.2470; PAR2 = PAR10 = 5; gap 0;
     primal and primal-dual (3 + 7) / 2.
     """
-    slow, fast = tables_of(ROWS)["summary"].rows
-    assert fast[:3] == ("fast", 2, 1)
-    assert list(fast[3:]) == pytest.approx([3.690416, 3.690416, 6.937254, 10.5, 50.5, 10, 5.5, 5.5], abs=1e-6)
-    assert list(slow[3:9]) == pytest.approx([4.656854, 4.656854, 9.246951, 5, 5, 0], abs=1e-6)
-    assert list(slow[9:]) == pytest.approx([5, 5])
+    slow, fast, _ = lines_of(tables_of(ROWS)["Solvers"])
+    assert {name: fast[name] for name in ("solver", "cases", "proven")} == {"solver": "fast", "cases": 2, "proven": 1}
+    figures = ("wall", "spent", "CPU", "PAR2", "PAR10", "gap", "primal", "primal-dual")
+    expected = [3.690416, 3.690416, 6.937254, 10.5, 50.5, 0.1, 5.5, 5.5]
+    assert [fast[name] for name in figures] == pytest.approx(expected, abs=1e-6)
+    expected = [4.656854, 4.656854, 9.246951, 5, 5, 0, 5, 5]
+    assert [slow[name] for name in figures] == pytest.approx(expected, abs=1e-6)
 
 
 def test_comparison_by_hand() -> None:
@@ -98,9 +100,9 @@ def test_comparison_by_hand() -> None:
 
     With two pairs the interval is from the smaller to the larger. Gap points 0 and -20: one tie, one win.
     """
-    [line] = tables_of(ROWS, baseline="fast")["comparison"].rows
+    [line] = tables_of(ROWS, baseline="fast")["Against fast"].rows
     assert line[:2] == ("slow", 2)
-    assert list(line[2:]) == pytest.approx([(2 * 8 / 11) ** 0.5, 8 / 11, 2, -10, -20, 0, 1, 1, 0])
+    assert list(line[2:]) == pytest.approx([(2 * 8 / 11) ** 0.5, 8 / 11, 2, -0.1, -0.2, 0, 1, 1, 0])
 
 
 def test_interval_of_a_coin() -> None:
@@ -114,9 +116,9 @@ def test_interval_of_a_coin() -> None:
     for i in range(18):
         rows.append(row(f"i{i:02}", "good", 10, 100, 100, verdict="solved"))
         rows.append(row(f"i{i:02}", "coin", 10, 125 if i % 2 else 100, 80))
-    [line] = tables_of(rows, baseline="good")["comparison"].rows
-    assert line[5:8] == pytest.approx((10, 20 * 5 / 18, 20 * 13 / 18))
-    assert tables_of(rows, baseline="good")["comparison"].rows == (line,)
+    [line] = tables_of(rows, baseline="good")["Against good"].rows
+    assert line[5:8] == pytest.approx((0.1, 0.2 * 5 / 18, 0.2 * 13 / 18))
+    assert tables_of(rows, baseline="good")["Against good"].rows == (line,)
 
 
 @pytest.mark.parametrize(
@@ -128,8 +130,8 @@ def test_interval_of_a_coin() -> None:
 )
 def test_primal_gap(sense: str, objective: int | None, best: int | None, gap: float) -> None:
     """|100 - 80| / 100 = 0.2, from either side: to be minimised, 125 against 100 is 25 / 125."""
-    [scored] = score_rows([row("a", "s", 1, objective, None, sense=sense)], {"a": Known(best, None)})
-    assert scored.gap == pytest.approx(gap)
+    cases = score_rows([row("a", "s", 1, objective, None, sense=sense)], {"a": Known(best, None)})
+    assert cases.gap.tolist() == [pytest.approx(gap)]
 
 
 @pytest.mark.parametrize(
@@ -143,25 +145,24 @@ def test_integrals(points: list[tuple[float, int]], seconds: float) -> None:
     """
     course = tuple((at, value, 100, None, None) for at, value in points)
     one = row("a", "highs", 10, 100 if points else None, 100, trajectory=course)
-    [scored] = score_rows([one], {"a": Known(100, 100)})
-    assert scored.primal_s == pytest.approx(seconds)
-    assert scored.primal_dual_s == pytest.approx(seconds)
+    cases = score_rows([one], {"a": Known(100, 100)})
+    assert cases[["primal", "primal_dual"]].to_numpy().ravel().tolist() == pytest.approx([seconds, seconds])
 
 
 def test_without_a_bound_the_gap_to_it_is_whole() -> None:
     """The best value from the start, and no bound until the limit."""
     one = row("a", "highs", 10, 100, None, trajectory=((0, 100, None, None, None),))
-    [scored] = score_rows([one], {"a": Known(100, None)})
-    assert (scored.primal_s, scored.primal_dual_s) == (0, 10)
+    cases = score_rows([one], {"a": Known(100, None)})
+    assert cases[["primal", "primal_dual"]].to_numpy().ravel().tolist() == [0, 10]
 
 
 def test_course() -> None:
-    """The mean gap to the best known value: 100 % until a value is found, then what it lacks; the last at the limit."""
+    """The mean gap to the best known value: 1 until a value is found, then what it lacks; the last at the limit."""
     one = row("a", "highs", 10, 100, 100, trajectory=((2, 200, None, None, None), (10, 100, 100, None, None)))
-    curve = curves_of([one], "course")["highs"]
+    curve = curves_of([one], "Mean gap over time")["highs"]
     assert curve[-1] == (10, 0)
     for at, gap in curve[:-1]:
-        assert gap == pytest.approx(100 if at < 2 else 50), at
+        assert gap == pytest.approx(1 if at < 2 else 0.5), at
 
 
 def test_performance_profile() -> None:
@@ -169,7 +170,7 @@ def test_performance_profile() -> None:
     Four cases. A: 1, 4, 10, none. B: 2, 2, none, none. Best: 1, 2, 10, none.
 
     Ratios of A: 1, 2, 1, so 2 of 4 at 1 and 3 of 4 at 2; of B: 2, 1, so 1 of 4 at 1 and 2 of 4 at 2. No clock tells
-    times below a millisecond apart.
+    times below a millisecond apart. All curves end a little behind the last step.
     """
 
     def profile(**seconds: list[float | None]) -> dict[str, list[tuple[float, float]]]:
@@ -178,13 +179,17 @@ def test_performance_profile() -> None:
             for i, wall in enumerate(times):
                 done = (10, 5, 4) if wall is None else (wall, 5, 5)
                 rows.append(row(f"i{i}", name, *done, verdict="timeout" if wall is None else "solved"))
-        return curves_of(rows, "profile")
+        return curves_of(rows, "Performance profile")
 
     found = profile(A=[1, 4, 10, None], B=[2, 2, None, None])
-    assert found == {"A": [(1.0, 0.5), (2.0, 0.75)], "B": [(1.0, 0.25), (2.0, 0.5)]}
-    assert profile(A=[None]) == {"A": [(1.0, 0.0)]}
-    assert profile(A=[0.0], B=[0.0005]) == {"A": [(1.0, 1.0)], "B": [(1.0, 1.0)]}
-    assert curves_of(ROWS, "gaps")["fast"] == [(0.0, 0.5), (20.0, 1.0)]  # of a and b, which both have run
+    assert found == {"A": [(1.0, 0.5), (2.0, 0.75), (2.2, 0.75)], "B": [(1.0, 0.25), (2.0, 0.5), (2.2, 0.5)]}
+    assert profile(A=[None]) == {"A": [(1.0, 0.0), (1.1, 0.0)]}
+    assert profile(A=[0.0], B=[0.0005]) == {name: [(1.0, 1.0), (1.1, 1.0)] for name in "AB"}
+    assert curves_of(ROWS, "Cases within a gap")["fast"] == [
+        (0.0, 0.5),
+        (0.2, 1.0),
+        (1.0, 1.0),
+    ]  # of a and b, which both have run
 
 
 def test_best_of_every_instance_by_hand() -> None:
@@ -195,12 +200,12 @@ def test_best_of_every_instance_by_hand() -> None:
     """
     liar = row("a", "liar", 0.1, 1, 1, verdict="fail")
     tables = tables_of([*ROWS, liar], {"b": Known(90, 80)})
-    assert tables["best"].rows == (
+    assert tables["Best by instance"].rows == (
         ("a", 100, 100, 100, 0.0, 2, 2, "fast", 1.0),
         ("b", 90, 100, 100, 0.0, 1, 1, "slow", 7.0),
         ("c", 9, 9, 9, 0.0, 1, 1, "fast", 1.0),
     )
-    assert tables["wrong"].rows == (("a", "liar", 0, "fail", "contradicts what is known"),)
+    assert tables["Wrong, or without an answer"].rows == (("a", "liar", 0, "fail", "contradicts what is known"),)
 
 
 def test_the_best_of_an_instance_whose_first_case_has_no_answer() -> None:
@@ -209,24 +214,24 @@ def test_the_best_of_an_instance_whose_first_case_has_no_answer() -> None:
         update={"answer": CaseAnswer(status="crashed")}
     )
     tables = tables_of([gone, row("a", "b", 1, 9, 3), row("a", "c", 1, 8, 5)])
-    [line] = tables["best"].rows
-    assert line[2:5] == (8, 5, 37.5)
-    [first] = [line for line in tables["instances"].rows if line[1] == "b"]
+    [line] = tables["Best by instance"].rows
+    assert line[2:5] == (8, 5, 0.375)
+    [first] = [line for line in tables["By instance and solver"].rows if line[1] == "b"]
     assert first[5:8] == (9, 9, 3)
 
 
 def test_known_values_move_gaps() -> None:
     """If 50 is known of b, 100 is half way and 125 at 60 %."""
-    found = {s.solver: s.gap for s in score_rows(ROWS, {"b": Known(50, 40)}) if s.row.case.instance == "b"}
-    assert found == {"fast": pytest.approx(0.6), "slow": pytest.approx(0.5)}
+    cases = score_rows(ROWS, {"b": Known(50, 40)}).query("instance == 'b'")
+    assert dict(zip(cases.solver, cases.gap, strict=True)) == {"fast": pytest.approx(0.6), "slow": pytest.approx(0.5)}
 
 
 def test_what_is_wrong_counts_as_nothing() -> None:
     """Neither its value nor its time helps it."""
     wrong = row("a", "liar", 0.1, 1, 1, verdict="fail")
-    [scored] = score_rows([wrong], {"a": Known(100, 100)})
-    assert (scored.solved, scored.gap, scored.primal_s, scored.best) == (False, 1.0, 10.0, 100)
-    assert tables_of([wrong], {"a": Known(100, 100)})["verdicts"].rows == (("liar", 1, 0, 0, 0, 0, 1, 0, 0),)
+    cases = score_rows([wrong], {"a": Known(100, 100)})
+    assert cases[["proven", "gap", "primal", "best"]].to_numpy().tolist() == [[False, 1.0, 10.0, 100]]
+    assert tables_of([wrong], {"a": Known(100, 100)})["Verdicts"].rows == (("liar", 1, 0, 0, 0, 0, 1, 0, 0),)
 
 
 def test_unsupported_cases_enter_no_mean() -> None:
@@ -236,38 +241,35 @@ def test_unsupported_cases_enter_no_mean() -> None:
     rows = [row(*case, 10, 10, verdict="solved") for case in able]
     rows += [row(name, solver, 1, None, None, **cannot) for name, solver in (("b", "other"), ("a", "none"))]
     tables = tables_of(rows)
-    assert [line[:2] for line in tables["summary"].rows] == [("able", 1), ("other", 1)]
-    gaps = {(line[0], line[1]): line[8] for line in tables["instances"].rows}
+    assert [line[:2] for line in tables["Solvers"].rows] == [("able", 1), ("other", 1), ("virtual best", 1)]
+    gaps = {(line[0], line[1]): line[8] for line in tables["By instance and solver"].rows}
     assert (gaps["b", "other"], gaps["a", "able"]) == (None, 0.0)
-    cells = {(line[0], line[1]): line[14:17] for line in tables["cases"].rows}
-    assert cells[("b", "other")] == (None, None, None)
-    assert [line[3] for line in tables["wrong"].rows] == ["unsupported", "unsupported"]
+    [cells] = [line for line in lines_of(tables["Cases"]) if (line["instance"], line["solver"]) == ("b", "other")]
+    assert [cells[name] for name in ("gap", "primal", "primal-dual")] == [None, None, None]
+    assert [line[3] for line in tables["Wrong, or without an answer"].rows] == ["unsupported", "unsupported"]
 
 
 def test_a_solver_without_a_trajectory_has_no_integrals() -> None:
     """Pulp-scip tells nothing before its end, so there is no area; highs has one."""
-    table = tables_of([row("a", solver, 1, 10, 10, verdict="solved") for solver in ("highs", "pulp-scip")])["summary"]
-    areas = [table.columns.index("primal s"), table.columns.index("primal-dual s")]
-    found = {line[0]: [line[i] for i in areas] for line in table.rows}
-    assert found == {"highs": [1.0, 1.0], "pulp-scip": [None, None]}
-    assert "| - |" in table.markdown()
+    rows = [row("a", solver, 1, 10, 10, verdict="solved") for solver in ("highs", "pulp-scip")]
+    highs, scip, _ = lines_of(tables_of(rows)["Solvers"])
+    assert [highs["primal"], highs["primal-dual"], scip["primal"], scip["primal-dual"]] == [1.0, 1.0, None, None]
+    assert "pulp-scip" not in curves_of(rows, "Mean gap over time")
 
 
 def test_the_rank_is_by_what_the_page_names() -> None:
     """Gap, then PAR10, then the primal-dual integral, each as the table shows it; the title says so."""
     walls = {"b-slow": 5, "c-fast": 4, "pulp-scip": 4}
     rows = [row("a", "x-gap", 1, 11, 10), *(row("a", name, s, 10, 10, verdict="solved") for name, s in walls.items())]
-    report = reported(rows)
-    [summary] = [table for table in report.tables if table.name == "summary"]
-    assert [line[0] for line in summary.rows] == ["c-fast", "pulp-scip", "b-slow", "x-gap"]
-    assert "best first: by gap %, then PAR10 s, then primal-dual s" in summary.title
-    assert "by gap %, then PAR10 s, then primal-dual s" in report.markdown().replace("\n", " ")
+    table = tables_of(rows)["Solvers"]
+    assert [line[0] for line in table.rows] == ["c-fast", "pulp-scip", "b-slow", "x-gap", "virtual best"]
+    assert "best first, by gap, PAR10, primal-dual" in table.note
 
 
 def test_settings_distinguish_solvers() -> None:
     """One solver with two limits is two columns of a report."""
     rows = [row("a", "fast", 1, 100, 100, time_limit_s=limit) for limit in (10.0, 60.0)]
-    assert [scored.solver for scored in score_rows(rows, {})] == ["fast 10 s x 1", "fast 60 s x 1"]
+    assert score_rows(rows, {}).solver.tolist() == ["fast 10 s x 1", "fast 60 s x 1"]
 
 
 FIELD = (
@@ -283,38 +285,30 @@ KNOWN = {"a": Known(5, 5), "b": Known(8, 8), "c": Known(1, 1)}
 
 def test_seconds_or_the_verdict() -> None:
     """An instance a row; what is proven stands with its seconds, whatever its verdict."""
-    table = tables_of(FIELD, KNOWN)["seconds"]
-    assert table.columns == ("instance", "seed", "pulp-cbc", "highs")
+    table = tables_of(FIELD, KNOWN)["Seconds by instance"]
+    assert tuple(column.name for column in table.columns) == ("instance", "seed", "pulp-cbc", "highs")
     assert [line[2:] for line in table.rows] == [(7.0, 1.0), (3.0, "timeout"), ("unsupported", 2.0)]
 
 
-def test_scaled_means_with_both_shifts() -> None:
+@pytest.mark.parametrize(
+    ("shift_s", "expected"),
+    [
+        (1.0, {"pulp-cbc": (2, 4.657, 1.262), "highs": (1, 3.690, 1), "virtual best": (2, 1.828, 0.4955)}),
+        (10.0, {"pulp-cbc": (2, 4.866, 1.007), "highs": (1, 4.832, 1), "virtual best": (2, 1.958, 0.4052)}),
+    ],
+)
+def test_scaled_means(shift_s: float, expected: dict[str, tuple[float, ...]]) -> None:
     """
     By hand on the instances a and b, which both take.
 
     Shift 1: highs sqrt(2 x 11) - 1 = 3.690, CBC sqrt(8 x 4) - 1 = 4.657, virtual best sqrt(2 x 4) - 1 = 1.828. Shift
     10: sqrt(11 x 20) - 10 = 4.832, sqrt(17 x 13) - 10 = 4.866, sqrt(11 x 13) - 10 = 1.958.
     """
-    table = tables_of([one for one in FIELD if one.case.instance != "c"], KNOWN)["scaled"]
-    assert table.columns == ("solver", "proven", "s, shift 1", "scaled, shift 1", "s, shift 10", "scaled, shift 10")
-    expected = {
-        "virtual best": (2, 1.828, 0.4955, 1.958, 0.4052),
-        "highs": (1, 3.690, 1, 4.832, 1),
-        "pulp-cbc": (2, 4.657, 1.262, 4.866, 1.007),
-    }
-    assert [line[0] for line in table.rows] == list(expected)
-    for line in table.rows:
-        assert line[1:] == pytest.approx(expected[str(line[0])], abs=1e-3)
-
-
-def test_rows_for_ipet() -> None:
-    """Its keys and its words of status; what could not run is missing."""
-    table = tables_of(FIELD, KNOWN)["ipet"]
-    rows = [dict(zip(table.columns, line, strict=True)) for line in table.rows]
-    assert [line["Status"] for line in rows] == ["ok", "solved_not_verified", "timelimit", "better", "ok", "missing"]
-    del rows[2]["PrimalIntegral"]
-    stated = {"ProblemName": "b", "Solver": "highs", "Settings": "seed-0", "Status": "timelimit", "Objsense": 1}
-    assert rows[2] == stated | {"SolvingTime": 10, "TimeLimit": 10, "PrimalBound": 9, "DualBound": 4, "OptVal": 8}
+    rows = [one for one in FIELD if one.case.instance != "c"]
+    lines = lines_of(tables_of(rows, KNOWN, shift_s=shift_s)["Solvers"])
+    assert [line["solver"] for line in lines] == list(expected)
+    for line in lines:
+        assert (line["proven"], line["wall"], line["scaled"]) == pytest.approx(expected[line["solver"]], abs=1e-3)
 
 
 def test_versions_and_options(tmp_path: Path) -> None:
@@ -323,82 +317,45 @@ def test_versions_and_options(tmp_path: Path) -> None:
     solvers = ["highs", "pulp-cbc"]
     plan = plan_cases([str(tmp_path / "tiny.gap")], solvers, time_limit_s=10, seeds=[0], threads=1)
     run_cases(plan.cases, tmp_path / "out")
-    [table] = [one for one in make_report(tmp_path / "out", plots=False).tables if one.name == "settings"]
+    table = report_views(tmp_path / "out")[0].table("Versions and options")
     rows = {line[0]: line[1:] for line in table.rows}
     assert rows["highs"][0] == f"highspy {version('highspy')}"
     assert rows["pulp-cbc"][0].startswith("CBC 2.")
     assert "preprocess off" in rows["pulp-cbc"][1]
 
 
-def test_tables_as_text() -> None:
-    """CSV keeps all digits, Markdown what people read; unknown is empty, and a dash."""
-    table = Table("t", "T", ("name", "x"), (("a|b", 1234.5678), ("c", None), ('d"', 12345)))
-    assert table.csv() == 'name,x\na|b,1234.5678\nc,\n"d""",12345\n'
-    assert table.markdown().splitlines()[2:] == ["| a\\|b | 1,235 |", "| c | - |", '| d" | 12,345 |']
-
-
-@pytest.fixture
-def folder(tmp_path: Path) -> Path:
-    with Journal(tmp_path / "out") as journal:
-        for one in ROWS:
-            journal.add(one)
-    return tmp_path / "out"
-
-
-def test_a_report_is_written(folder: Path) -> None:
-    """A page, all tables, and plots where they can be drawn; the same rows give the same bytes."""
-    names = {path.name for path in write_report(make_report(folder, {}), folder / "report")}
-    assert {"report.md", "summary.csv", "comparison.csv", "instances.csv", "cases.csv", "profile.csv"} <= names
-    page = (folder / "report" / "report.md").read_text()
-    for words in ("shift 1 s", "5 cases, 4 of them", "None of all cases.", "| fast | 2 | 1 |"):
-        assert words in page
-    assert page.index("| slow | 2 | 2 |") < page.index("| fast | 2 | 1 |")
-    before = {path.name: path.read_bytes() for path in (folder / "report").iterdir()}
-    write_report(make_report(folder, {}), folder / "report")
-    assert {path.name: path.read_bytes() for path in (folder / "report").iterdir()} == before
-
-
-def test_a_brief_report_is_small_and_whole(folder: Path) -> None:
-    """The page links to nothing that is not there; all cases are."""
-    out = folder / "brief"
-    names = {path.name for path in write_report(make_report(folder, {}), out, brief=True)}
-    assert {"report.md", "cases.csv"} <= names
-    assert all(name.endswith(".svg") for name in names - {"report.md", "cases.csv"})
-    links = re.findall(r"\]\(([^)]*)\)", (out / "report.md").read_text())
-    assert set(links) <= names
-    assert (out / "cases.csv").read_text().count("\n") == 1 + len(ROWS)
-
-
-@pytest.mark.skipif(not can_draw(), reason="needs matplotlib")
-def test_many_solvers_do_not_crowd_out_the_picture() -> None:
-    """Six and the baseline by name, the others counted."""
+def test_many_solvers_do_not_crowd_out_the_curves() -> None:
+    """Six and the baseline are drawn; all have their line in the table."""
     rows = [row("a", f"s{i:02}", 1 + i / 10, 5, 5, verdict="solved") for i in range(40)]
-    drawn = render(reported(rows, baseline="s30").figures[0], "svg")
-    for name in (*(f"s0{i}" for i in range(6)), "s30", "33 others"):
-        assert f">{name}</text>".encode() in drawn
-    assert b">s06</text>" not in drawn
+    main, *charts = reported(rows, baseline="s30")
+    assert len(main.table("Solvers").rows) == 41
+    for view in charts:
+        assert view.chart is not None
+        assert {line[0] for line in view.tables[0].rows} == {*(f"s0{i}" for i in range(6)), "s30"}
 
 
-@pytest.mark.skipif(not can_draw(), reason="needs matplotlib")
-def test_plots_are_drawn(folder: Path) -> None:
-    """SVG and PDF of each, with both solvers' names in the legend."""
-    out = folder / "report"
-    write_report(make_report(folder, {}, plots=True), out)
-    drawn = {path.name: path.read_bytes() for path in out.iterdir() if path.suffix in (".svg", ".pdf")}
-    assert sorted(drawn) == sorted(f"{name}.{end}" for name in ("profile", "gaps", "course") for end in ("svg", "pdf"))
-    assert drawn["profile.svg"].startswith(b"<?xml")
-    assert drawn["profile.pdf"].startswith(b"%PDF")
-    assert b">fast</text>" in drawn["profile.svg"]
-    assert b">slow</text>" in drawn["profile.svg"]
+def test_kinds_are_compared_apart() -> None:
+    """Tables end in the kind; a solver of one is compared with none of another."""
+    rows = [*ROWS[:2], row("r", "fcfs", 1, 3, 9, kind="placement", sense="max")]
+    main, *charts = reported(rows)
+    assert [len(main.table(f"Solvers, {kind}").rows) for kind in ("models", "rounds")] == [3, 1]
+    assert "fcfs is the best of 1 solver, rounds" in main.title
+    assert {view.title for view in charts} >= {"Performance profile, models", "Cases within a gap, rounds"}
 
 
-def test_without_plots_the_rest_is_there(folder: Path) -> None:
-    names = {path.name for path in write_report(make_report(folder, {}, plots=False), folder / "report")}
-    assert not {name for name in names if name.endswith((".svg", ".pdf"))}
+def test_the_conditions_are_stated() -> None:
+    """Counts, limits, load; what is wrong colours the answer, and the same rows give the same answer."""
+    main, *_ = reported(ROWS)
+    assert (main.figure("cases"), main.figure("compared"), main.verdict) == (5, 4, "good")
+    assert main.notes[1] == "10 s a case; threads 1; seeds 0; load 0.5 to 1.5"
+    assert reported(ROWS)[0] == main
+    assert reported([*ROWS, row("a", "liar", 0.1, 1, 1, verdict="fail")])[0].verdict == "bad"
 
 
-def test_a_wrong_baseline_is_named(folder: Path) -> None:
+def test_a_wrong_baseline_is_named(tmp_path: Path) -> None:
     with pytest.raises(BadInput, match=r"'none' is not a solver of .*fast, slow"):
-        make_report(folder, {}, baseline="none")
+        reported(ROWS, baseline="none")
     with pytest.raises(BadInput, match="no such file"):
-        make_report(folder / "nowhere", {})
+        report_views(tmp_path / "nowhere")
+    with pytest.raises(BadInput, match="no rows yet"):
+        reported([])

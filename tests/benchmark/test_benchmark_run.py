@@ -214,24 +214,36 @@ def test_a_broken_line_is_named(folder: Path) -> None:
 
 SLEEPER = """
 import json, time
-for phase in {phases}:
-    print(json.dumps(dict(phase=phase)), flush=True)
+print(json.dumps(dict(point=[1.0, 9, 3, None, None])), flush=True)
 time.sleep(60)
 """
 
 
-@pytest.mark.parametrize("phases", [(), ("solving",), ("solving", "judging")])
-def test_a_case_that_does_not_end_is_killed(
-    folder: Path, phases: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Each phase has a clock of its own, so that a large instance costs no method its answer; the verdict is abort."""
-    last = ("reading", *phases)[-1]
-    allowed = {"reading": 60.0, "solving": 60.0, "judging": 60.0, last: 0.1}
-    monkeypatch.setattr("placeopt.benchmark.supervise.CHILD", ("-c", SLEEPER.format(phases=phases)))
-    monkeypatch.setattr("placeopt.benchmark.supervise.allowances", lambda _: allowed)
+def test_a_case_that_does_not_end_is_killed(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What it said until then is kept; the verdict is abort."""
+    monkeypatch.setattr("placeopt.benchmark.supervise.CHILD", ("-c", SLEEPER))
+    monkeypatch.setattr("placeopt.benchmark.supervise.allowance", lambda _: 1.5)
     [row] = run_cases(planned(folder, ("highs",)), folder / "out")
     assert (row.answer.status, row.verdict) == ("killed", "abort")
-    assert row.answer.message == f"killed after 0.1 s {last}"
+    assert row.answer.message == "killed after 1.5 s"
+    assert row.trajectory == ((1.0, 9, 3, None, None),)
+
+
+HANGS = """
+import time
+from placeopt.benchmark import child, linear_case
+child.HARD_FACTOR = child.GRACE_S = 0.01
+linear_case.run_solver = lambda model, case, report: (report.solving(), time.sleep(60))
+child.main()
+"""
+
+
+def test_a_solve_that_does_not_end_is_ended(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The time of a solve is limited apart, so that a large instance costs no method its answer."""
+    monkeypatch.setattr("placeopt.benchmark.supervise.CHILD", ("-c", HANGS))
+    [row] = run_cases(planned(folder, ("highs",)), folder / "out")
+    assert (row.answer.status, row.verdict) == ("killed", "abort")
+    assert row.answer.message == "killed after 0.06 s solving"
 
 
 def test_a_crash_is_an_answer(folder: Path) -> None:

@@ -5,9 +5,10 @@ from pathlib import Path
 
 import pytest
 
+from describe import round_statistics, statistics_page
 from made_rounds import generate
 from placeopt import BadInput, read_instance, write_document
-from placeopt.benchmark import Known, read_sets, read_solu, round_statistics, statistics_page
+from placeopt.benchmark import Known, read_sets, read_solu
 
 INSTANCES = Path(__file__).resolve().parents[2] / "instances"
 
@@ -121,7 +122,7 @@ def test_what_generators_make_is_what_is_known(tmp_path: Path, stored: dict[str,
     Rounds of up to 1,000 jobs that are not stored: their checksums on the page.
 
     If this fails a generator has changed, and what best.solu says of its rounds is of others: run 'bench run', 'bench
-    check --update' and 'bench statistics' anew, after taking their lines out of best.solu.
+    report --update' and 'bench/instances/describe.py' anew, after taking their lines out of best.solu.
     """
     large = [item.name for item in read_sets(["large"], INSTANCES)]
     names = [name for name in large if int(name.split("-")[1].split("x")[0]) <= 1000]

@@ -192,20 +192,21 @@ QUESTIONS: list[Row] = [
     ),
 ]
 BENCH: list[Row] = [
-    ("bench list --instances NONE", 2, "no .test lists"),
+    ("bench run --instances NONE", 2, "no .test lists"),
     ("bench run --instances I --set nope --solvers highs --out O", 2, "no set 'nope'|hand|tiny"),
     ("bench run --instances I --set gap,,tiny --solvers highs --out O", 2, "--set"),
+    ("bench run --instances I --set gap --solvers highs", 2, "--out: left out"),
     ("bench run --instances I --set gap --solvers gauss --out O", 2, "'gauss' is not known|highs|best-fit"),
     ("bench run --instances I --set gap --solvers fcfs --out O", 3, "none of fcfs takes"),
     *(
         (f"bench run --instances I --set gap --solvers highs --out O {option}", 2, option.split()[0])
-        for option in ("--seeds 4-0", "--seeds a", "--seeds 1,,2", "--time-limit 0", "--jobs 0", "--threads 0")
+        for option in ("--seeds 4-0", "--seeds a", "--seeds 1,,2", "--case-limit 0", "--jobs 0", "--threads 0")
     ),
     ("bench run --instances I --set gap --solvers highs --out /dev/null/x", 3, "/dev/null/x"),
     ("bench run --instances I --set gap --solvers highs --out O --solu NONE", 3, "none.json: no such file"),
     ("bench report I", 3, "results.jsonl|no such file"),
-    ("bench check I", 3, "results.jsonl|no such file"),
-    (f"bench check none --jobs {HUGE}", 2, "--jobs|1 to 4096"),
+    ("bench report I --check", 3, "results.jsonl|no such file"),
+    (f"bench report none --check --jobs {HUGE}", 2, "--jobs|1 to 4096"),
 ]
 FILES: list[Row] = [
     ("solve NONE", 3, "none.json|No such file"),

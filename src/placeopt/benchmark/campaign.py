@@ -12,11 +12,11 @@ from pathlib import Path
 from types import MappingProxyType
 
 from placeopt.benchmark.journal import MAP, SOLUTIONS, Case, Journal, Kind, KnownAtRun, Row, RunRecord
-from placeopt.benchmark.scored_cases import judge
 from placeopt.benchmark.sets import SetEntry, read_sets
 from placeopt.benchmark.solu import Known, read_solu
 from placeopt.benchmark.solver_versions import run_versions
 from placeopt.benchmark.supervise import CaseOutcome, run_case
+from placeopt.benchmark.verdicts import judge
 from placeopt.environment import usable_cores
 from placeopt.errors import BadArgument, BadInput
 from placeopt.parallel import run_parallel

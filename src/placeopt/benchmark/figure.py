@@ -20,8 +20,6 @@ ACROSS = 3
 FORMATS = ("svg", "png", "pdf")
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
 """Okabe and Ito's palette, which colour-blind readers can tell apart."""
-STYLES = ("-", "--", "-.", ":")
-"""Line styles; the next one is used where the colours repeat."""
 MARKS = ("o", "s", "^", "D", "v", "P", "X")
 STYLE: dict[str, Any] = {
     "svg.fonttype": "none",

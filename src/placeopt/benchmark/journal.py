@@ -21,8 +21,6 @@ Status = Literal[
     "optimal", "feasible", "no_solution", "infeasible", "error", "killed", "crashed", "unsupported", "unbounded"
 ]
 Kind = Literal["placement", "linear", "quadratic"]
-Phase = Literal["reading", "solving", "judging"]
-"""Phase of a case; only ``solving`` counts as the method's time and has a limit of its own."""
 TrajectoryPoint = tuple[float, Number | None, Number | None, int | None, int | None]
 """Seconds since the solve began; objective and bound of the first level, then of the cost level. None: unknown."""
 

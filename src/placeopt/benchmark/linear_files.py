@@ -6,11 +6,11 @@ from pathlib import Path
 
 import numpy as np
 
-from placeopt.benchmark.mixed_model import MixedModel
 from placeopt.benchmark.mps import mps_model
 from placeopt.documents.files import as_text, check_lines, integers, read_bytes
 from placeopt.errors import BadInput, Unsupported
 from placeopt.linear import NO_LOWER, IntArray, LinearModel, ModelBuilder
+from placeopt.solvers.mixed import MixedModel
 
 MAX_ENTRIES = 5_000_000
 
@@ -23,12 +23,14 @@ def read_model(path: Path) -> LinearModel | MixedModel:
     return gap_model(text, str(path)) if is_gap else mps_model(text, str(path))
 
 
-def permuted(model: LinearModel, seed: int) -> tuple[LinearModel, IntArray]:
+def permuted(model: LinearModel | MixedModel, seed: int) -> tuple[LinearModel | MixedModel, IntArray]:
     """
     Return the model with rows and columns shuffled, and where each of its columns stood before, shape ``(n,)``.
 
     ``values[np.argsort(before)]`` brings values of the shuffled model into the order of ``model``.
     """
+    if isinstance(model, MixedModel):
+        return model.permuted(seed)
     random = np.random.default_rng(seed)
     before, row_before = random.permutation(model.num_variables), random.permutation(model.num_rows)
     column_now, row_now = np.argsort(before), np.argsort(row_before)
@@ -66,7 +68,10 @@ def gap_model(text: str, source: str = "document") -> LinearModel:
     numbers = integers(words[:expected], source)
     if len(words) != expected:
         held = f"more than {expected}" if len(words) > expected else str(len(words))
-        raise BadInput(f"{source}: {held} numbers; {agents} agents and {items} items make {expected}")
+        raise BadInput(
+            f"{source}: {held} numbers; {agents} agents and {items} items make {expected}. Where the first "
+            "number is that of the problems, as in the OR-Library's files, expected a file for each problem, without it"
+        )
     pairs = agents * items
     cost, weight, capacity = np.split(np.asarray(numbers[2:], dtype=np.int64), [pairs, 2 * pairs])
     builder = ModelBuilder()

@@ -1,40 +1,39 @@
-"""Benchmark metrics: means, penalties, gaps, integrals and profiles."""
+"""Benchmark metrics, each with its formula and source: means, penalties, gaps, integrals, profiles."""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Sequence
+
+import numpy as np
+import pandas as pd
+from numpy.typing import ArrayLike, NDArray
 
 from placeopt.benchmark.solu import Number, is_equal
 
 Curve = Sequence[tuple[float, float]]
-"""A step function: from each time, in seconds and ascending, the value until the next."""
+"""A step function: from each time, in seconds and ascending, the value until the next; 1 before the first."""
+CLOCK_S = 1e-3
+"""No clock tells shorter times apart."""
 
 
-def shifted_geometric_mean(values: Sequence[float], shift: float) -> float | None:
+def shifted_geometric_mean(seconds: ArrayLike, shift: float) -> float:
     """
-    Return ``exp(mean(log(v + shift))) - shift``; None if there are no values.
+    Return ``exp(mean(log(t + shift))) - shift``.
 
     The shift keeps runs of milliseconds from deciding (Achterberg, Constraint Integer Programming, 2007, A.3).
-    Example: 0, 3 and 8 with shift 1 are (1 x 4 x 9)^(1/3) - 1 = 2.3019. Every value plus the shift must be above 0.
+    Example: 0, 3 and 8 with shift 1 are (1 x 4 x 9)^(1/3) - 1 = 2.3019.
     """
-    if not values:
-        return None
-    if any(value + shift <= 0 for value in values):
-        raise ValueError(f"shift {shift}: every value plus the shift must be above 0")
-    return math.exp(sum(math.log(value + shift) for value in values) / len(values)) - shift
+    return float(np.exp(np.mean(np.log(np.asarray(seconds, dtype=float) + shift))) - shift)
 
 
-def penalised_average(times: Sequence[float | None], limits: Sequence[float], factor: float) -> float | None:
+def penalised_average(seconds: pd.Series, limits: pd.Series, factor: float) -> float:
     """
-    Return the mean time, an unsolved case counted as ``factor`` times its limit: PAR2, PAR10.
+    Return the mean time, an unsolved case (NaN) counted as ``factor`` times its limit: PAR2, PAR10.
 
-    ``times`` are seconds, None where unsolved. Example: 4 s, 6 s and one unsolved at 10 s, factor 2: 10 s.
+    Hutter, Hoos, Leyton-Brown and Stützle, ParamILS, JAIR 36, 2009. Example: 4 s, 6 s and one unsolved at 10 s, factor
+    2: 10 s.
     """
-    if not times:
-        return None
-    spent = (factor * limit if time is None else time for time, limit in zip(times, limits, strict=True))
-    return sum(spent) / len(times)
+    return float(seconds.fillna(factor * limits).mean())
 
 
 def primal_gap(objective: Number | None, best: Number | None) -> float:
@@ -58,52 +57,39 @@ def primal_dual_gap(objective: Number | None, bound: Number | None) -> float:
 
 def integral(curve: Curve, limit: float) -> float:
     """
-    Return the area under a step function that is 1 before its first point, from 0 to ``limit``, in seconds.
+    Return the area under a step function, from 0 to ``limit``, in seconds.
 
     Of primal gaps: the primal integral (Berthold, 2013); of gaps to the bound: the primal-dual integral. Example: 0.5
     from 2 s and 0 from 5 s until 10 s: 2 x 1 + 3 x 0.5 = 3.5 s.
     """
-    area, since, height = 0.0, 0.0, 1.0
-    for time, value in curve:
-        now = min(max(time, since), limit)
-        area += height * (now - since)
-        since, height = now, value
-    return area + height * (limit - since)
+    times = np.maximum.accumulate(np.clip([0.0, *(time for time, _ in curve), limit], 0.0, limit))
+    return float(np.diff(times) @ [1.0, *(height for _, height in curve)])
 
 
-def height_at(curve: Curve, time: float) -> float:
-    """Return the value of a step function at a time."""
-    height = 1.0
-    for since, value in curve:
-        if since > time:
-            break
-        height = value
-    return height
-
-
-def performance_profile(times: Mapping[str, Sequence[float | None]]) -> dict[str, list[tuple[float, float]]]:
-    """
-    Return by solver the share of cases it solves within ``tau`` times the best solver's time, as steps (tau, share).
-
-    ``times``: by solver, the seconds of every case, in the same order for all; None where unsolved. A case that no
-    solver solves counts for none. Dolan and More, Benchmarking optimization software with performance profiles, 2002.
-    Times below a millisecond count as one, for no clock tells them apart. Example: A takes 1 and 4 s, B 2 and 2 s: at
-    tau 1 both have 0.5, at 2 both 1.
-    """
-    count = len(next(iter(times.values()), ()))
-    best = [
-        min((max(t, 1e-3) for row in times.values() if (t := row[i]) is not None), default=None) for i in range(count)
+def heights_at(curve: Curve, times: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the values of a step function at some times."""
+    return np.array([1.0, *(height for _, height in curve)])[
+        np.searchsorted([time for time, _ in curve], times, side="right")
     ]
-    out = {}
-    for solver, row in times.items():
-        ratios = sorted(max(t, 1e-3) / b for t, b in zip(row, best, strict=True) if t is not None and b is not None)
-        out[solver] = steps(ratios, count, first=1.0)
-    return out
 
 
-def steps(values: Iterable[float], count: int, first: float = 0.0) -> list[tuple[float, float]]:
-    """Return the share of ``count`` that is at most x, as pairs (x, share) from ``first`` on; distinct values."""
-    shares = {first: 0.0}
-    for number, value in enumerate(sorted(values), 1):
-        shares[max(value, first)] = number / count
-    return sorted(shares.items())
+def performance_profile(seconds: pd.DataFrame) -> pd.DataFrame:
+    """
+    Return by solver the share of cases it solves within ``tau`` times the best solver's time: solver, tau, share.
+
+    ``seconds``: a case a row, a solver a column; NaN where unsolved. A case that no solver solves counts for none.
+    Dolan and More, Benchmarking optimization software with performance profiles, 2002. Example: A takes 1 and 4 s, B 2
+    and 2 s: at tau 1 both have 0.5, at 2 both 1.
+    """
+    times = seconds.clip(lower=CLOCK_S)
+    return shares(times.div(times.min(axis=1), axis=0), first=1.0)
+
+
+def shares(values: pd.DataFrame, first: float = 0.0) -> pd.DataFrame:
+    """Return by column the share of all rows that is at most x, as steps from ``first`` on; NaN is in no share."""
+    rows: list[tuple[object, float, float]] = []
+    for name, column in values.items():
+        counts = column.dropna().clip(lower=first).value_counts().sort_index().cumsum() / max(len(column), 1)
+        rows += [(name, first, 0.0)] if first not in counts.index else []
+        rows += [(name, float(x), float(share)) for x, share in counts.items()]
+    return pd.DataFrame(rows, columns=["solver", "x", "share"])

@@ -12,13 +12,12 @@ import numpy as np
 
 from placeopt.benchmark.journal import Kind, Row, known_at_run, read_journal
 from placeopt.benchmark.linear_files import read_model
-from placeopt.benchmark.mixed_model import MixedModel
-from placeopt.benchmark.scored_cases import NO_ANSWER, contradiction, judge
 from placeopt.benchmark.sets import entry_of
 from placeopt.benchmark.solu import COST, Known, Number
+from placeopt.benchmark.verdicts import NO_ANSWER, contradiction, judge
 from placeopt.documents.files import parse_json, read_bytes
 from placeopt.errors import BadInput, PlaceoptError
-from placeopt.linear import Sense
+from placeopt.linear import LinearModel, Sense
 from placeopt.parallel import run_parallel
 
 
@@ -141,10 +140,8 @@ def _value_faults(row: Row, path: Path) -> list[str]:
 
     data, model = read_bytes(path), read_model(Path(row.case.path))
     try:
-        found = parse_json(data, str(path))["values"]
-        if isinstance(model, MixedModel):
-            return model.misfits(np.asarray(found, dtype=np.float64), row.answer.objective)
-        values = np.asarray(found, dtype=np.int64)
+        whole = isinstance(model, LinearModel)
+        values = np.asarray(parse_json(data, str(path))["values"], dtype=np.int64 if whole else np.float64)
     except (BadInput, ValueError, KeyError, TypeError, OverflowError):
         return [f"{path}: no list of numbers under 'values'"]
     return misfits(model, values, row.answer.objective)

@@ -90,17 +90,14 @@ GROUPS = {
     ),
     "bench": Group(
         "Run methods and solvers on sets of instances, and compare them.",
-        "placeopt bench run --set tiny --solvers auto,fgd --time-limit 5 --out results",
+        "placeopt bench run --set tiny --solvers auto,fgd --case-limit 5 --out results",
         (
             Command(
                 "run",
                 "bench",
-                "placeopt bench run --set tiny --solvers auto,fgd --time-limit 5 --seeds 0-4 --out results",
+                "placeopt bench run --set tiny --solvers auto,fgd --case-limit 5 --seeds 0-4 --out results",
             ),
-            Command("report", "bench", "placeopt bench report results --baseline highs"),
-            Command("check", "bench", "placeopt bench check results --update"),
-            Command("list", "bench", "placeopt bench list"),
-            Command("statistics", "bench", "placeopt bench statistics --out instances/STATISTICS.md"),
+            Command("report", "bench", "placeopt bench report results --baseline highs --page results.html"),
         ),
     ),
     "slurm": Group(

@@ -114,10 +114,6 @@ PolicyChoice = Annotated[
 SchedulingChoice = Annotated[
     str, typer.Option("--policy", metavar="NAME|FILE", help="Who runs where: a scheduling policy by name, or a file.")
 ]
-Plots = Annotated[
-    bool | None,
-    typer.Option("--plots/--no-plots", help="Draw plots; by default if matplotlib is installed.", show_default=False),
-]
 InstanceFile = Annotated[
     str,
     typer.Argument(

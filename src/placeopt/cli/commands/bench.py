@@ -6,33 +6,32 @@ import re
 import shlex
 import sys
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from placeopt.arguments import MAX_SEED
-from placeopt.cli.files import check_target, say, write_document
-from placeopt.cli.options import Plots, check_jobs, check_seconds, check_time_limit, expect
+from placeopt.arguments import MAX_SEED, MAX_TIME_LIMIT_S
+from placeopt.cli.files import check_target, write_document
+from placeopt.cli.options import check_jobs, check_seconds, expect
 from placeopt.cli.output import ExitCode, UsageError, show, write_out
 from placeopt.cli.progress import Interruption, Ticker
+from placeopt.cli.provenance import provenance
 from placeopt.errors import BadInput
 
 if TYPE_CHECKING:
-    from placeopt.benchmark.sets import SetEntry
+    from placeopt.benchmark.campaign import CampaignProgress
     from placeopt.benchmark.solu import Known
+    from placeopt.view import View
 
 INSTANCES = "instances"
 SOLU = "best.solu"
 MAX_SEEDS = 10_000
-SELECTIONS = ("all", "tiny")
-"""Sets made of others' instances: they come last on the page of statistics."""
 
 InstancesFolder = Annotated[
     str, typer.Option("--instances", metavar="DIR", help="Folder of the named sets and of best.solu, the known values.")
 ]
-
 KnownFolder = Annotated[
     str | None,
     typer.Option(
@@ -42,7 +41,6 @@ KnownFolder = Annotated[
         show_default=False,
     ),
 ]
-
 SoluFile = Annotated[
     str | None,
     typer.Option("--solu", metavar="FILE", help="File of known values, instead of best.solu in that folder."),
@@ -50,17 +48,20 @@ SoluFile = Annotated[
 
 
 def run(
-    sets: Annotated[str, typer.Option("--set", metavar="S,...", help="Named sets, .test lists, or instance files.")],
+    sets: Annotated[
+        str | None,
+        typer.Option("--set", metavar="S,...", help="Named sets, .test lists, or instance files; left out: list them."),
+    ] = None,
     solvers: Annotated[
         str,
         typer.Option(
             metavar="A,B,...", help="Methods for rounds, solvers (highs, cpsat, ...) for MPS and GAP, or all."
         ),
-    ],
+    ] = "all",
     out: Annotated[
-        str, typer.Option(metavar="DIR", help="Folder of results; cases with a row there are not run again.")
-    ],
-    time_limit: Annotated[float, typer.Option(metavar="S", help="Time limit of a case in seconds.")] = 10.0,
+        str | None, typer.Option(metavar="DIR", help="Folder of results; cases with a row there are not run again.")
+    ] = None,
+    case_limit: Annotated[float, typer.Option(metavar="S", help="Time limit of each case in seconds.")] = 10.0,
     seeds: Annotated[str, typer.Option(metavar="N-M,...", help="Seeds, such as 0-4 or 0,7.")] = "0",
     threads: Annotated[int, typer.Option(metavar="N", help="Threads of a case.")] = 1,
     jobs: Annotated[int, typer.Option(metavar="N", help="Cases to run in parallel.")] = 1,
@@ -81,22 +82,31 @@ def run(
     """
     Run every solver on every instance of the sets with every seed, each case in a process that can be killed.
 
-    Rows are appended to DIR/results.jsonl as cases end; the same command continues where it was stopped.
+    Rows are appended to DIR/results.jsonl as cases end; the same command continues where it was stopped. Without --set
+    it lists the named sets, and what is known of each.
 
     Verdicts: ok (proven, equal to the known optimum), solved (proven), better (than the best known), timeout (ended
     without a proof), fail (wrong), abort (no answer), unsupported (the solver cannot take the instance; it is in
     no mean). Exit code 1: a case has the verdict fail or abort.
     """
     started = time.monotonic()
-    _check(time_limit, threads, jobs, memory_limit)
+    if sets is None:
+        return _list(instances, as_json=as_json, quiet=quiet)
+    if out is None:
+        raise UsageError("--out: left out, expected a folder for the results")
+    most = f"seconds above 0 and up to {MAX_TIME_LIMIT_S}"
+    expect(0 < case_limit <= MAX_TIME_LIMIT_S, "--case-limit", case_limit, most)
+    check_jobs(jobs)
+    for option, value in (("--threads", threads), ("--memory-limit", memory_limit)):
+        expect(value is None or value >= 1, option, value, "1 or more")
     numbers = parse_seeds(seeds)
-    from placeopt.benchmark.campaign import CampaignProgress, plan_cases, run_cases
+    from placeopt.benchmark import plan_cases, run_cases, run_view
 
     with Ticker(started, quiet=quiet) as ticker, Interruption("the rows so far") as interruption:
         plan = plan_cases(
             _words(sets, "--set"),
             _words(solvers, "--solvers"),
-            time_limit_s=time_limit,
+            time_limit_s=case_limit,
             seeds=numbers,
             threads=threads,
             permute=permute,
@@ -105,10 +115,9 @@ def run(
         )
 
         def news(outlook: CampaignProgress) -> None:
-            done = outlook.done + outlook.kept
-            last = "" if outlook.row is None else f"; {outlook.row.case.instance} {outlook.row.case.solver}: "
-            verdict = "" if outlook.row is None else outlook.row.verdict
-            ticker.doing(f"{done:,} of {outlook.total:,} cases{last}{verdict}")
+            row, done = outlook.row, outlook.done + outlook.kept
+            last = "" if row is None else f"; {row.case.instance} {row.case.solver}: {row.verdict}"
+            ticker.doing(f"{done:,} of {outlook.total:,} cases{last}")
 
         rows = run_cases(
             plan.cases,
@@ -120,147 +129,87 @@ def run(
             cancelled=interruption.event.is_set,
             on_news=news,
         )
-    from placeopt.report.text.benchmark import counts_json, counts_page
-
-    if as_json:
-        write_out(counts_json(rows, len(plan.cases), out) + "\n")
-    elif not quiet:
-        show(*counts_page(rows, len(plan.cases), out, plan.left_out))
-    wrong = any(row.verdict in ("fail", "abort") for row in rows)
-    return interruption.code or (ExitCode.NO if wrong else ExitCode.DONE)
+    view = run_view(rows, len(plan.cases), Path(out), plan.left_out)
+    _answer([view], as_json=as_json, quiet=quiet)
+    return interruption.code or (ExitCode.NO if view.verdict == "bad" else ExitCode.DONE)
 
 
-def list(  # noqa: A001 - the command's name
-    instances: InstancesFolder = INSTANCES,
-    as_json: Annotated[bool, typer.Option("--json", help="Print names and counts as JSON.")] = False,
-) -> int:
-    """List the named sets of instances, and how much is known of each."""
-    from placeopt.benchmark.sets import known_sets
-    from placeopt.benchmark.solu import Known, read_solu
-    from placeopt.report.text.benchmark import sets_json, sets_page
+def _list(instances: str, *, as_json: bool, quiet: bool) -> int:
+    from placeopt.benchmark import known_sets, read_sets, read_solu, sets_view
 
-    items_of = _items_of(known_sets(Path(instances)), instances)
-    solu = read_solu(Path(instances) / SOLU)
-    known = {name: [solu.get(item.name, Known()) for item in items] for name, items in items_of.items()}
-    if as_json:
-        write_out(sets_json(items_of, known) + "\n")
-    else:
-        show(*sets_page(items_of, known))
-    return ExitCode.DONE
-
-
-def _items_of(sets: Iterable[str], instances: str) -> Mapping[str, Sequence[SetEntry]]:
-    from placeopt.benchmark.sets import read_sets
-
-    items_of = {name: read_sets([name], Path(instances)) for name in sets}
+    items_of = {name: read_sets([name], instances) for name in known_sets(instances)}
     if not items_of:
         raise UsageError(f"--instances: no .test lists in {instances!r}; expected the folder that holds the sets")
-    return items_of
-
-
-def statistics(
-    out: Annotated[str, typer.Option(metavar="FILE", help="Write the page: Markdown, or - for standard output.")],
-    sets: Annotated[
-        str | None, typer.Option("--set", metavar="S,...", help="Named sets or lists; by default all named sets.")
-    ] = None,
-    instances: InstancesFolder = INSTANCES,
-    solu: SoluFile = None,
-    quiet: Annotated[bool, typer.Option("--quiet", help="Print no progress.")] = False,
-) -> int:
-    """
-    Write the properties of the instances of sets, their known values and checksums, as a Markdown page.
-
-    Generated rounds that do not exist yet are generated first.
-    """
-    check_target(out, ())
-    started = time.monotonic()
-    from placeopt.benchmark.sets import known_sets
-    from placeopt.benchmark.solu import read_solu
-    from placeopt.benchmark.statistics import statistics_page
-    from placeopt.readable import plural
-
-    named = sorted(known_sets(Path(instances)), key=lambda name: (name in SELECTIONS, name))
-    items_of = _items_of(named if sets is None else _words(sets, "--set"), instances)
-    with Ticker(started, quiet=quiet) as ticker:
-        page = statistics_page(items_of, read_solu(_solu(solu, instances)), ticker.doing)
-    write_document(out, page.encode())
-    count = len({item.name for items in items_of.values() for item in items})
-    say(f"{plural(count, 'instance')} of {plural(len(items_of), 'set')}", out)
+    _answer([sets_view(items_of, read_solu(Path(instances) / SOLU))], as_json=as_json, quiet=quiet)
     return ExitCode.DONE
 
 
 def report(
     folder: Annotated[str, typer.Argument(metavar="DIR", help="Folder that bench run has written.")],
-    out: Annotated[str | None, typer.Option(metavar="DIR", help="Folder of the report; by default DIR/report.")] = None,
     baseline: Annotated[
         str | None,
         typer.Option(metavar="NAME", help="Solver to compare the others with; default: the first by name."),
     ] = None,
     shift: Annotated[float, typer.Option(metavar="S", help="Shift of the geometric means, in seconds.")] = 1.0,
-    plots: Plots = None,
-    brief: Annotated[
-        bool, typer.Option("--brief", help="Write only the page, its pictures as SVG and the cases as CSV.")
+    check: Annotated[
+        bool, typer.Option("--check", help="Check every stored plan and solution again, instead of comparing.")
     ] = False,
-    instances: KnownFolder = None,
-    solu: SoluFile = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the tables as JSON.")] = False,
-    quiet: Annotated[bool, typer.Option("--quiet", help="Print nothing.")] = False,
-) -> int:
-    """
-    Write a report: a Markdown page, a CSV file of every table, plots as SVG and PDF.
-
-    Shifted geometric means of wall and CPU time, PAR2 and PAR10, primal and primal-dual integrals, performance
-    profiles, and paired comparisons with bootstrap intervals. Gaps refer to the known values of the run,
-    unless --instances or --solu names others.
-    """
-    check_seconds("--shift", shift)
-    from placeopt.benchmark.report import make_report, write_report
-    from placeopt.benchmark.solu import read_solu
-    from placeopt.report.text.benchmark import report_page, tables_json
-
-    target = Path(folder) / "report" if out is None else Path(out)
-    file = _named(solu, instances)
-    known = None if file is None else read_solu(file)
-    older = read_solu(Path(INSTANCES) / SOLU)
-    made = make_report(Path(folder), known, older=older, shift_s=shift, baseline=baseline, plots=plots)
-    files = write_report(made, target, brief=brief)
-    if as_json:
-        write_out(tables_json(made) + "\n")
-    elif not quiet:
-        show(*report_page(made, str(target), len(files)))
-    return ExitCode.DONE
-
-
-def check(
-    folder: Annotated[str, typer.Argument(metavar="DIR", help="Folder that bench run has written.")],
+    update: Annotated[
+        bool, typer.Option("--update", help="Check, and write better values and bounds into the file of known values.")
+    ] = False,
     jobs: Annotated[int, typer.Option(metavar="N", help="Rows to check in parallel.")] = 1,
     instances: KnownFolder = None,
     solu: SoluFile = None,
-    update: Annotated[
-        bool, typer.Option("--update", help="Write better values and bounds into the file of known values.")
-    ] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print all findings as JSON.")] = False,
+    page: Annotated[
+        str | None, typer.Option(metavar="HTML", help="Write a page with all tables and curves, which opens offline.")
+    ] = None,
+    csv: Annotated[str | None, typer.Option(metavar="FILE", help="Write all tables as CSV.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print all tables as JSON.")] = False,
     quiet: Annotated[bool, typer.Option("--quiet", help="Print nothing.")] = False,
 ) -> int:
     """
-    Check every stored plan and solution again, and compare them with their rows.
+    Compare the solvers of a benchmark, or check its results.
 
-    Rows are compared with the known values of their run, unless --instances or --solu names others. Exit code 1 says
-    that something is wrong. With --update what stands enters the file of known values, the run's own unless another is
-    named; it only ever gets better, and a value is called optimal there only where a bound meets it.
+    Shifted geometric means of wall and CPU time, PAR2 and PAR10, primal and primal-dual integrals, performance
+    profiles, and paired comparisons with bootstrap intervals. Known values are those of the run, unless --instances or
+    --solu names others.
+
+    With --check every plan and solution is read again and compared with its row; exit code 1 says that something is
+    wrong. With --update what stands enters the file of known values, the run's own unless another is named; it only
+    ever gets better, and a value is called optimal there only where a bound meets it.
     """
-    started = time.monotonic()
-    _check(1.0, 1, jobs, None)
-    from placeopt.benchmark.rechecked import improve_known, recheck
-    from placeopt.benchmark.solu import read_solu, write_solu
-    from placeopt.report.text.benchmark import checked_json, checked_page
+    check_seconds("--shift", shift)
+    check_jobs(jobs)
+    for target in (page, csv):
+        check_target(target)
+    from placeopt.benchmark import read_solu, report_views
 
-    file = _named(solu, instances, made=True)
-    path = _run_solu(Path(folder)) if file is None else file
+    if check or update:
+        view, code = _checked(Path(folder), instances, solu, update=update, jobs=jobs, quiet=quiet)
+        _answer([view], as_json=as_json, quiet=quiet, page=page, csv=csv)
+        return code
+    file = _named(solu, instances)
+    if file is not None and not file.exists() and solu is not None:
+        raise BadInput(f"--solu: {solu}: no such file; left out, best.solu of --instances counts")
+    known, older = None if file is None else read_solu(file), read_solu(Path(INSTANCES) / SOLU)
+    views = report_views(Path(folder), known, older=older, shift_s=shift, baseline=baseline)
+    _answer(views, as_json=as_json, quiet=quiet, page=page, csv=csv)
+    return ExitCode.DONE
+
+
+def _checked(
+    folder: Path, instances: str | None, solu: str | None, *, update: bool, jobs: int, quiet: bool
+) -> tuple[View, int]:
+    """Return what a check finds, and the exit code."""
+    started = time.monotonic()
+    from placeopt.benchmark import checked_view, improve_known, read_solu, recheck, write_solu
+
+    file = _named(solu, instances)
+    path = _run_solu(folder) if file is None else file
     known = read_solu(path)
     with Ticker(started, quiet=quiet) as ticker, Interruption("what is checked") as interruption:
         checked = recheck(
-            Path(folder),
+            folder,
             None if file is None else known,
             older=known,
             jobs=jobs,
@@ -268,16 +217,32 @@ def check(
             on_news=lambda done, total: ticker.doing(f"{done:,} of {total:,} rows"),
         )
     better = improve_known(known, checked)
-    new = [name for name, entry in better.items() if entry != known.get(name)]
+    new = {name: entry for name, entry in better.items() if entry != known.get(name)}
     has_new_source = any(_finders(entry) != _finders(known.get(name)) for name, entry in better.items())
-    if update and (new or has_new_source) and not interruption.code:
+    writes = update and (bool(new) or has_new_source) and not interruption.code
+    if writes:
         write_solu(path, better)
+    view = checked_view(checked, new, path, updated=writes)
+    return view, interruption.code or (ExitCode.NO if view.verdict == "bad" else ExitCode.DONE)
+
+
+def _answer(
+    views: Sequence[View], *, as_json: bool, quiet: bool, page: str | None = None, csv: str | None = None
+) -> None:
+    """Print the first view, and write the files that are asked for."""
+    from placeopt.report.page import page as page_of
+    from placeopt.report.terminal import view_page
+    from placeopt.view import as_csv
+
+    first = views[0].model_copy(update={"provenance": provenance(views[0].model_dump(mode="json"))})
     if as_json:
-        write_out(checked_json(checked, {name: better[name] for name in new}, updated=update) + "\n")
+        write_out(first.model_dump_json(exclude_defaults=True, indent=2) + "\n")
     elif not quiet:
-        show(*checked_page(checked, {name: better[name] for name in new}, str(path), updated=update))
-    wrong = any(row.faults for row in checked)
-    return interruption.code or (ExitCode.NO if wrong else ExitCode.DONE)
+        show(*view_page(first))
+    if csv is not None:
+        write_document(csv, as_csv(first).encode())
+    if page is not None:
+        write_document(page, page_of([first, *views[1:]]).encode())
 
 
 def _finders(entry: Known | None) -> tuple[str, str]:
@@ -300,21 +265,21 @@ def parse_seeds(text: str, option: str = "--seeds") -> tuple[int, ...]:
     return tuple(seeds)
 
 
-def _solu(solu: str | None, instances: str, *, made: bool = False) -> Path:
-    """Return the file of known values; one that is named must be there, unless it may be made."""
-    if solu is not None and not made and not Path(solu).exists():
+def _solu(solu: str | None, instances: str) -> Path:
+    """Return the file of known values that a run goes by; one that is named must be there."""
+    if solu is not None and not Path(solu).exists():
         raise BadInput(f"--solu: {solu}: no such file; left out, best.solu of --instances counts")
     return Path(instances) / SOLU if solu is None else Path(solu)
 
 
-def _named(solu: str | None, instances: str | None, *, made: bool = False) -> Path | None:
+def _named(solu: str | None, instances: str | None) -> Path | None:
     """Return the file of known values that the command line names; None if it names none."""
-    return None if solu is None and instances is None else _solu(solu, instances or INSTANCES, made=made)
+    return Path(solu) if solu is not None else None if instances is None else Path(instances) / SOLU
 
 
 def _run_solu(folder: Path) -> Path:
     """Return the file of known values that the last run went by; that of ``instances/`` where it states none."""
-    from placeopt.benchmark.journal import read_journal
+    from placeopt.benchmark import read_journal
 
     runs, _ = read_journal(folder)
     stated = [run.solu for run in runs if run.solu is not None]
@@ -326,10 +291,3 @@ def _words(text: str, option: str) -> tuple[str, ...]:
     if not all(words):
         raise UsageError(f"{option}: {text!r}, expected names separated by commas")
     return words
-
-
-def _check(time_limit: float, threads: int, jobs: int, memory_limit: int | None) -> None:
-    check_time_limit(time_limit)
-    check_jobs(jobs)
-    for option, value in (("--threads", threads), ("--memory-limit", memory_limit)):
-        expect(value is None or value >= 1, option, value, "1 or more")

@@ -5,14 +5,6 @@ from typing import TYPE_CHECKING
 from placeopt.lazy import lazy_names
 
 if TYPE_CHECKING:
-    from placeopt.report.text.benchmark import checked_json as checked_json
-    from placeopt.report.text.benchmark import checked_page as checked_page
-    from placeopt.report.text.benchmark import counts_json as counts_json
-    from placeopt.report.text.benchmark import counts_page as counts_page
-    from placeopt.report.text.benchmark import report_page as report_page
-    from placeopt.report.text.benchmark import sets_json as sets_json
-    from placeopt.report.text.benchmark import sets_page as sets_page
-    from placeopt.report.text.benchmark import tables_json as tables_json
     from placeopt.report.text.documents import hardware_document as hardware_document
     from placeopt.report.text.documents import hardware_summary as hardware_summary
     from placeopt.report.text.documents import plan_data as plan_data

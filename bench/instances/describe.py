@@ -1,27 +1,34 @@
-"""Statistics of the instances of sets and their known values: a page in Markdown."""
+"""
+Write ``instances/STATISTICS.md``: what the instances of all sets are like, and what is known of them.
+
+    python bench/instances/describe.py
+
+Rounds of generators are made if they are not there yet. ``SHA256SUMS`` comes after it: see ``make_models.py``.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 
-from placeopt.benchmark.linear_files import read_model
-from placeopt.benchmark.sets import SetEntry
-from placeopt.benchmark.solu import COST, Known
-from placeopt.benchmark.table import markdown_table
-from placeopt.documents.documents import read_instance
-from placeopt.documents.files import read_bytes
+from placeopt import read_instance
+from placeopt.benchmark import COST, Known, SetEntry, known_sets, read_model, read_sets, read_solu
+from placeopt.documents import read_bytes
 from placeopt.model import Instance, Job
-from placeopt.rank_mapping.qaplib import parse_qaplib
+from placeopt.rank_mapping import parse_qaplib
 
+INSTANCES = Path(__file__).resolve().parents[2] / "instances"
+SELECTIONS = ("all", "tiny")
+"""Sets of instances that other sets list too; they come last."""
 DIGITS = 12
 """Digits of a checksum on the page."""
 HEAD = """\
 # Statistics of the instances
 
-Written by `placeopt bench statistics --out instances/STATISTICS.md`. Load: GPUs that waiting jobs ask for, in percent
+Written by `python bench/instances/describe.py`. Load: GPUs that waiting jobs ask for, in percent
 of those that are free. Shares: jobs of a part of a GPU. Gangs: jobs of several workers. Value: the best known, of a
 round its net value; `=` where a bound meets it; by whom it was found. Cost: the least known at that value where it is
 proven, in brackets what no plan is below. SHA-256: the first digits, of the content decompressed. How rounds are made:
@@ -93,17 +100,8 @@ FEATURES: Mapping[str, Callable[[Instance], bool]] = {
 """Features of a round beyond jobs that need GPUs, CPU and memory, by their name on the page."""
 
 
-def statistics_page(
-    sets: Mapping[str, Sequence[SetEntry]],
-    known: Mapping[str, Known],
-    on_news: Callable[[str], None] | None = None,
-) -> str:
-    """
-    Return the page: one table per set; an instance of several sets is listed in the first of them only.
-
-    Rounds of generators are made if they are not there yet. ``known``: best values and bounds by instance. ``on_news``
-    gets the name of every instance.
-    """
+def statistics_page(sets: Mapping[str, Sequence[SetEntry]], known: Mapping[str, Known]) -> str:
+    """Return the page: one table per set; an instance of several sets is listed in the first of them only."""
     parts = [HEAD]
     seen: set[str] = set()
     for name, items in sets.items():
@@ -115,18 +113,21 @@ def statistics_page(
             parts.append(f"\n{len(items)} instances, of which {len(items) - len(new)} stand above.\n")
         rows = []
         for item in rounds:
-            if on_news is not None:
-                on_news(item.name)
             value, bound, *rest = _known(item, known)
             cells = _round_cells(read_instance(item.there()))
             rows.append([item.name, *cells, value, bound, _cost(known.get(f"{item.name}{COST}", Known())), *rest])
         if rows:
-            parts += ["\n", markdown_table([*ROUND, *KNOWN_OF_ROUND], rows)]
+            parts += ["\n", table([*ROUND, *KNOWN_OF_ROUND], rows)]
         for kind, head, cells_of in (("linear", MODEL, _model), ("quadratic", QUADRATIC, _quadratic)):
             rows = [[item.name, *cells_of(item), *_known(item, known)] for item in new if item.kind == kind]
             if rows:
-                parts += ["\n", markdown_table([*head, *KNOWN], rows)]
+                parts += ["\n", table([*head, *KNOWN], rows)]
     return "".join(parts)
+
+
+def table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """Return a table in Markdown."""
+    return "".join(f"| {' | '.join(row)} |\n" for row in (columns, ["---"] * len(columns), *rows))
 
 
 def _round_cells(instance: Instance) -> list[str]:
@@ -161,3 +162,9 @@ def _known(item: SetEntry, known: Mapping[str, Known]) -> list[str]:
     bound = "-" if entry.bound is None else f"{entry.bound:,}"
     by = dict.fromkeys(filter(None, (entry.value_by, "" if entry.bound_by == entry.value_by else entry.bound_by)))
     return [value, bound, "; ".join(by), item.sha256()[:DIGITS]]
+
+
+if __name__ == "__main__":
+    named = sorted(known_sets(INSTANCES), key=lambda name: (name in SELECTIONS, name))
+    page = statistics_page({name: read_sets([name], INSTANCES) for name in named}, read_solu(INSTANCES / "best.solu"))
+    (INSTANCES / "STATISTICS.md").write_text(page, encoding="utf-8")
