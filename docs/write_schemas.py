@@ -22,6 +22,7 @@ from placeopt.model.costs import COST_KINDS
 from placeopt.model.templates import OWN, TEMPLATE, JobsDocument
 from placeopt.scheduling import Rule, Scheduling
 from placeopt.simulation import Scenario
+from placeopt.view import View
 
 DOCUMENTS: dict[str, type[Record]] = {
     "instance": Instance,
@@ -29,6 +30,7 @@ DOCUMENTS: dict[str, type[Record]] = {
     "scenario": Scenario,
     "scheduling": Scheduling,
     "certificate": Certificate,
+    "view": View,
 }
 """Name of the schema -> record."""
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from command import placeopt_json
+from placeopt.view import View
 from rounds import INSTANCES
 from spec import BenchSpec, Row
 
@@ -23,24 +24,31 @@ def play(asked: Trace) -> Iterator[Row]:
     """Yield a row for each policy."""
     path = INSTANCES / "papers" / asked.scenario
     for policy in asked.policies:
-        (told,) = placeopt_json("simulate", str(path), "--policy", policy)
+        view = View.model_validate(placeopt_json("simulate", str(path), "--policy", policy))
+        means, more = row_of(view, "Policies"), row_of(view, "More of each policy")
         yield {
             "method": policy,
-            "jobs": told["jobs"],
-            "ended": told["ended"],
-            "wait_s": mean(told["wait_s"]),
-            "completion_s": mean(told["completion_s"]),
-            "makespan_s": round(told["makespan_s"], 1),
-            "stops": told["stops"],
-            "slowed": told["slowed"],
-            "gpus_held_percent": round(100 * told["gpus"]["allocation"], 1),
-            "decision_cpu_ms_a_job": round(1000 * told["decision_cpu_s"] / told["jobs"], 3),
+            "jobs": more["jobs"],
+            "ended": means["ended"],
+            "wait_s": rounded(means["wait"]),
+            "completion_s": rounded(means["completion"]),
+            "makespan_s": rounded(more["makespan"]),
+            "stops": more["stops"],
+            "slowed": means["slowed"],
+            "gpus_held_percent": rounded(100 * means["GPUs held"]),
+            "decision_cpu_ms_a_job": round(1000 * more["CPU of decisions"] / more["jobs"], 3),
         }
 
 
-def mean(spread: Row | None) -> float | None:
-    """Return the mean of a figure's spread over the jobs; None if no job has it."""
-    return None if spread is None else round(spread["mean"], 1)
+def row_of(view: View, table: str) -> dict[str, Any]:
+    """Return the only row of a table, by its columns."""
+    found = view.table(table)
+    return {column.name: cell for column, cell in zip(found.columns, found.rows[0], strict=True)}
+
+
+def rounded(figure: float | None) -> float | None:
+    """Return a figure with one decimal; None if no job has it."""
+    return None if figure is None else round(figure, 1)
 
 
 SPEC = BenchSpec(

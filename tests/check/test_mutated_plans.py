@@ -13,7 +13,8 @@ from placeopt.check import Ledger
 from placeopt.cli.run import run as run_command
 from placeopt.explain import explain
 from placeopt.model import Communication, Instance, Interference, Plan, Policy, Postpone, Slowdown
-from placeopt.report.text import ASCII, plan_data, plan_page
+from placeopt.report.terminal import view_page
+from placeopt.report.views import plan_view
 from placeopt.whatif import after_plan, review
 
 UTILITY = Policy(postpone=Postpone(rule="utility"))
@@ -79,9 +80,10 @@ def test_a_plan_is_drawn_whose_running_jobs_stand_on_hardware_that_is_not_listed
     round_ = instance(1, [away], running=[running(away, [where])])
     plan = plan_for(round_, {})
     assert violations(round_, plan) == []
-    (held,) = plan_data(round_, plan)["jobs"]
-    assert held["places"][0]["links"] == []
-    assert plan_page(round_, plan, ASCII, width=100)
+    view = plan_view(plan, round_)
+    ((*_, links, distance),) = view.table("Placed jobs").rows
+    assert (links, distance) in (("", None), ("", 0))
+    assert view_page(view)
 
 
 def on_gpus(plan: Plan, *gpus: int) -> Plan:
@@ -129,7 +131,7 @@ def test_commands_after_a_broken_plan(name: str, tmp_path: Path, capfd: pytest.C
         ({1}, ["audit", *files]),
         ({3}, ["explain", *files, "--job", "a"]),
         ({3}, ["whatif", "fit", files[0], "--job", "1", "--plan", files[1]]),
-        ({0, 3}, ["show", files[1], "--instance", files[0]]),
+        ({0, 3}, ["show", files[1], files[0]]),
         ({0, 3}, ["solve", files[0], "--previous", files[1], "--quiet", "--method", "fcfs"]),
     ):
         found = run_command(command)

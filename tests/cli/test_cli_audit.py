@@ -22,12 +22,14 @@ def test_a_plan_is_measured(cli: Cli, minsky_plan: Path) -> None:
 
 def test_placements_alone_are_measured(cli: Cli, minsky_plan: Path, tmp_path: Path) -> None:
     """None at all: what waits can be placed."""
-    (tmp_path / "none.json").write_text('{"placements": []}')
+    (tmp_path / "none.json").write_text('{"document": "placements", "placements": []}')
     outcome = cli("audit", MINSKY, tmp_path / "none.json", "--time-limit", 5, "--moves", 1, "--quiet")
     assert outcome.code == 0
     assert "place" in outcome.out.splitlines()[-3]
     placements = json.loads(minsky_plan.read_text())["placements"]
-    (tmp_path / "twice.json").write_text(json.dumps({"placements": [*placements, placements[0]]}))
+    (tmp_path / "twice.json").write_text(
+        json.dumps({"document": "placements", "placements": [*placements, placements[0]]})
+    )
     broken = cli("audit", MINSKY, tmp_path / "twice.json", "--quiet")
     assert broken.code == 1
     assert broken.out.startswith("breaks rules")

@@ -69,8 +69,8 @@ def test_published_forms_by_columns_alone(cli: Cli, read: Reads, tmp_path: Path,
     packed = tmp_path / (file + ".gz")
     packed.write_bytes(gzip.compress((FILES[file]).read_bytes()))
     assert read(packed, columns, nodes) == made
-    summaries = cli("simulate", out, "--policy", POLICIES, "--estimates", "actual", "--json").data
-    assert [(one["policy"], one["ended"]) for one in summaries] == [(name, jobs) for name in POLICIES.split(",")]
+    view = cli("simulate", out, "--policy", POLICIES, "--estimates", "actual", "--json").view
+    assert [row[:2] for row in view.table("Policies").rows] == [(name, jobs) for name in POLICIES.split(",")]
 
 
 def test_forms_by_hand(read: Reads, tmp_path: Path) -> None:

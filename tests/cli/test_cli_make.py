@@ -88,7 +88,7 @@ def test_import_topo(cli: Cli, tmp_path: Path) -> None:
     assert done.code == 0
     assert done.out.startswith("network of ")
     network = json.loads(out.read_text())
-    assert network.keys() == {"domains", "node_domains"}
+    assert network.keys() == {"document", "domains", "node_domains"}
     assert set(network["node_domains"].values()) <= {domain["id"] for domain in network["domains"]}
     done = cli("import", "topo", tree, dump, "--out", out)
     assert done.code == 0

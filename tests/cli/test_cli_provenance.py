@@ -1,6 +1,5 @@
 """Every answer states the document, its digest, command, settings, seed, versions and time: JSON, text and report."""
 
-import json
 import re
 from datetime import datetime
 from pathlib import Path
@@ -51,7 +50,7 @@ def test_all_verbs_are_walked(cli: Cli) -> None:
 
 
 @pytest.mark.parametrize("verb", VERBS)
-def test_every_verb_of_whatif(cli: Cli, tmp_path: Path, patch: Path, verb: str) -> None:
+def test_every_verb_of_whatif(cli: Cli, patch: Path, verb: str) -> None:
     options = (*VERBS[verb], *(("--patch", patch) if verb == "swap" else ()))
     done = cli("whatif", verb, *options, "--json")
     told = done.data["provenance"]
@@ -62,24 +61,23 @@ def test_every_verb_of_whatif(cli: Cli, tmp_path: Path, patch: Path, verb: str) 
     assert told["seed"] == (None if verb == "slots" else 0)
     short = told["instance"]["digest"][:12]
     assert f"{told['instance']['name']}, digest {short}; " in cli("whatif", verb, *options).words
-    (tmp_path / "answer.json").write_text(done.out)
-    assert cli("report", tmp_path / "answer.json", "--out", tmp_path / "r.html", "--quiet").code == 0
-    assert short in (tmp_path / "r.html").read_text()
 
 
 def test_audit_and_simulate(cli: Cli, tmp_path: Path) -> None:
-    """The same there; of simulate in every summary, printed and written."""
+    """The same there; of simulate printed, written, and on the page."""
     told = cli("audit", GANGS, "--json", *QUICK).data["provenance"]
     whole(told)
     assert told["settings"]["time_limit"] == 2
     command = ("simulate", TRACE, "--policy", "fcfs,best-fit", "--seed", 3, "--out", tmp_path)
-    summaries = cli(*command, "--json").data
-    assert json.loads((tmp_path / "summaries.json").read_text()) == summaries
-    for summary in summaries:
-        whole(summary["provenance"])
-        assert summary["provenance"]["instance"]["digest"] == read_scenario(TRACE).digest
-        assert summary["provenance"]["seed"] == 3
+    done = cli(*command, "--json")
+    assert (tmp_path / "simulations.json").read_text() == done.out
+    told = dict(done.view.provenance)
+    whole(told)
+    assert (told["instance"]["digest"], told["seed"]) == (read_scenario(TRACE).digest, 3)
     assert "; seed 3; placeopt " in cli(*command).out
+    assert "; seed 3; placeopt " in cli("show", tmp_path).out
+    assert cli("show", tmp_path, "--out", tmp_path / "r.html").code == 0
+    assert told["answer_digest"] in (tmp_path / "r.html").read_text()
 
 
 def test_the_digest_of_an_answer_repeats(cli: Cli) -> None:

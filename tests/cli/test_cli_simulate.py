@@ -1,6 +1,5 @@
 """``placeopt simulate``."""
 
-import json
 import signal
 import subprocess
 import sys
@@ -8,13 +7,15 @@ from pathlib import Path
 
 import pytest
 
-from helpers.command_line import INSTANCES, Cli, said, saved
+from helpers.command_line import INSTANCES, Cli, cells, said, saved
 from helpers.processes import eventually
 from helpers.scenarios import scenario, timed
 from placeopt import read_instance, read_scenario
 from placeopt.build import job
+from placeopt.documents import loads
 from placeopt.scheduling import named_policy
 from placeopt.simulation import Arrival, Scenario, simulate
+from placeopt.view import View
 
 TABLE_1 = INSTANCES / "papers" / "sc17-workloads-5.json"
 HUNDRED = INSTANCES / "papers" / "sc17-workloads-100.json"
@@ -26,38 +27,37 @@ def test_a_table_with_a_line_a_policy(cli: Cli, monkeypatch: pytest.MonkeyPatch)
     assert (done.code, done.err) == (0, "")
     lines = done.out.splitlines()
     assert lines[0].startswith("sc17-workloads-5: 6 jobs, 4 GPUs")
-    names = ["policy", "fcfs", "best-fit"]
-    assert [line.split()[0] for line in lines[1:8] if line] == [*names, *names]  # what is too wide stands below
-    assert "decision" in lines[5]
-    assert "440.0 s" in lines[2]
+    names = ["Policies", "policy", "fcfs", "best-fit"]
+    first = lines.index("Policies")
+    found = [line.split()[0] for line in lines[first : first + 8] if line]
+    assert found == [*names, *names[1:]]  # what is too wide stands below
+    assert "decision" in lines[first + 5]
+    assert "440.0 s" in lines[first + 2]
     assert max(map(len, lines)) <= 100
     assert "in time" not in done.out  # no job of these has a deadline
 
 
-def test_a_job_that_is_stopped_for_long_is_delayed(cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """It loses nothing in its places, so it is not slowed; the column is there where it tells something else."""
-    monkeypatch.setenv("COLUMNS", "120")
+def test_a_job_that_is_stopped_for_long_is_delayed(cli: Cli, tmp_path: Path) -> None:
+    """It loses nothing in its places, so it is not slowed."""
     jobs = [timed("long", 0, 60_000, gpus=4), timed("short", 1000, 30_000, gpus=4)]
     path = saved(tmp_path / "made.json", scenario(jobs, physics={"restart_ms": 1000}))
-    done = cli("simulate", path, "--policy", "srtf-preemptive")
-    columns, cells = ([cell.strip() for cell in line.split("  ") if cell] for line in done.out.splitlines()[1:3])
-    told = dict(zip(columns, cells, strict=True))
-    assert (told["slowed"], told["delayed"], told["slowdown"]) == ("0", "1", "1.008")
+    row = cells(cli("simulate", path, "--policy", "srtf-preemptive", "--json").view, "Policies", "srtf-preemptive")
+    assert (row["slowed"], row["delayed"], row["slowdown"]) == (0, 1, pytest.approx(1.0083, abs=1e-4))
 
 
 def test_json_and_the_folder_agree(cli: Cli, tmp_path: Path) -> None:
     """Another run writes the same bytes, whatever stands there: what a killed one left, or a log of something else."""
     folder = tmp_path / "new" / "runs"
     command = ("simulate", TABLE_1, "--policy", "fcfs", "--out", folder)
-    facts = cli(*command, "--json").data
-    assert facts[0]["last_end_s"] == 440.0
-    assert facts == json.loads((folder / "summaries.json").read_text())
+    done = cli(*command, "--json")
+    assert done.view.figure("last end") == 440.0
+    assert done.out == (folder / "simulations.json").read_text()
     log = folder / "sc17-workloads-5.fcfs.s0.jsonl"
     before = log.read_bytes()
     assert cli(*command, "--quiet").out == ""
     assert log.read_bytes() == before
     log.write_bytes(before[:700])
-    assert cli(*command, "--json").data[0]["last_end_s"] == 440.0
+    assert cli(*command, "--json").view.figure("last end") == 440.0
     assert log.read_bytes() == before
     assert cli(*command, "--rule", "rate").code == 0
     assert log.read_bytes() != before
@@ -91,13 +91,17 @@ def test_a_policy_that_shares_gpus_by_utilisation_nobody_states_is_refused(cli: 
 def test_another_rule(cli: Cli) -> None:
     """By rate, places and neighbours both cost, and for as long as they are there only: another end."""
     command = ("simulate", TABLE_1, "--policy", "fcfs", "--json", "--rule")
-    assert cli(*command, "rate").data[0]["last_end_s"] != cli(*command, "sc17").data[0]["last_end_s"] == 440.0
+    ends = [cli(*command, rule).view.figure("last end") for rule in ("rate", "sc17")]
+    assert ends[0] != ends[1] == 440.0
 
 
 def test_a_policy_from_a_file(cli: Cli, tmp_path: Path) -> None:
     path = tmp_path / "mine.json"
-    path.write_text('{"name": "mine", "rounds": "each", "method": "best-fit", "order": {"rule": "srtf"}}')
-    assert cli("simulate", TABLE_1, "--policy", path, "--json").data[0]["policy"] == "mine"
+    text = '"name": "mine", "rounds": "each", "method": "best-fit", "order": {"rule": "srtf"}}'
+    path.write_text('{"document": "scheduling", ' + text)
+    assert cells(cli("simulate", TABLE_1, "--policy", path, "--json").view, "Policies", "mine")["ended"] == 6
+    path.write_text("{" + text)
+    said(cli("simulate", TABLE_1, "--policy", path), 3, 'write "document": "policy" or "scheduling"')
 
 
 def test_a_moment_is_written_as_a_round(cli: Cli, tmp_path: Path) -> None:
@@ -148,7 +152,8 @@ def test_stopped_from_outside_and_started_anew(
     if number == signal.SIGINT:
         assert "stopping with the results so far" in told
         assert "jobs had ended" in " ".join(printed.split())
-        assert not json.loads((tmp_path / "summaries.json").read_text())[0]["finished"]
+        view = loads(View, (tmp_path / "simulations.json").read_text())
+        assert cells(view, "Policies", "topo-aware").get("never end") is None
     there = log.read_bytes()
     assert len(there) < len(whole_log)
     assert whole_log.startswith(there[: there.rfind(b"\n") + 1])
@@ -162,7 +167,7 @@ def test_a_factor_on_the_errors_of_estimates(cli: Cli, tmp_path: Path) -> None:
     short = Arrival(job=timed("short", 0, 3000, gpus=4), estimates=({"run_time_ms": 6000},))
     world = scenario([]).model_copy(update={"arrivals": (long, short)})
     command = ("simulate", saved(tmp_path / "told.json", world), "--policy", "srtf", "--rule", "rate", "--json")
-    waits = [cli(*command, "--estimates", how).data[0]["wait_s"]["mean"] for how in ("0", "1", "stated", "2")]
+    waits = [cli(*command, "--estimates", how).view.figure("wait") for how in ("0", "1", "stated", "2")]
     assert waits == [1.5, 1.5, 1.5, 4.5]  # the one of 3 s is first, until it is believed to take 12 s
 
 
@@ -177,12 +182,11 @@ def test_a_policy_without_estimates_warns(cli: Cli, tmp_path: Path) -> None:
     assert [line.split("'")[1] for line in lines] == ["srtf", "placeopt-queue", "placeopt"]
     assert all(line.startswith("warning: policy ") and "6 jobs state none: " in line for line in lines)
     assert all("--estimates actual" in line for line in lines)
-    missing = [facts["missing_estimates"] for facts in told.data]
-    assert missing[0] is None
-    assert missing[1]["jobs"] == len(missing[1]["first"]) == 6
-    assert missing[1]["read_by"] == ["order srtf"]
+    assert "(order srtf)" in lines[0]
+    without = "jobs without an estimate that is read"
+    assert [cells(told.view, "More of each policy", name)[without] for name in ("fcfs", "srtf")] == [0, 6]
     known = cli("simulate", path, "--policy", "srtf", "--estimates", "actual", "--json")
-    assert (known.err, known.data[0]["missing_estimates"]) == ("", None)
+    assert (known.err, cells(known.view, "More of each policy", "srtf")[without]) == ("", 0)
     replayed = cli("whatif", "sweep", path, "--vary", "policy=fcfs,srtf", "--measure", "mean_wait")
     assert "policy 'srtf' goes by run time estimates" in replayed.err
     assert "'fcfs'" not in replayed.err
@@ -193,8 +197,8 @@ def test_jobs_that_never_end_under_a_policy_are_reported_first(cli: Cli, tmp_pat
     path = saved(tmp_path / "blocked.json", scenario([timed("huge", 0, 9, gpus=5), timed("a", 0, 9)]))
     told = cli("simulate", path, "--policy", "fcfs,best-fit")
     assert told.code == 0
-    for words in ("best-fit      1          1", "0 s*", "Beware", "best-fit  1 job will never end"):
-        assert words in told.out
+    for words in ("best-fit 1 1", "do not compare", "Beware", "best-fit 1 job will never end"):
+        assert words in told.words
     assert "finds no place on the idle cluster" in told.out
 
 

@@ -20,17 +20,17 @@ def test_summary_shows_the_known_answer(cli: Cli) -> None:
     done = cli("solve", MINSKY)
     assert done.code == 0
     assert done.err == ""
-    for word in ("optimal", "GPU-milli", "communication", "outvoted", "in all", "5,000 demanded"):
+    for word in ("optimal", "GPU-milli", "communication", "outvoted", "total time", "5,000 demanded"):
         assert word in done.out
     assert "Stages" not in done.out
-    lines = {line.split()[0]: line.split()[1:4] for line in done.out.splitlines() if line.strip()}
-    assert lines["value"] == ["4,000", "4,000", "0"]
+    objective = done.out.partition("Objective")[2].splitlines()
+    assert ["value", "4,000", "4,000", "0", "%", "proven"] in [line.split() for line in objective]
 
 
 def test_stages_are_told_where_asked_for(cli: Cli) -> None:
     for flag in ("-v", "--verbose"):
         said = cli("solve", MINSKY, flag, "--deterministic").out
-        for word in ("Stages", "greedy", "bound", "deterministic plans state no times"):
+        for word in ("Stages", "greedy", "bound", "A deterministic plan states no times"):
             assert word in said
 
 
@@ -41,7 +41,9 @@ def test_summary_of_a_round_in_which_one_job_takes_the_place_of_others(cli: Cli,
     policy = Policy(changes=Changes(preemptions_max=1))
     new = [job(name, gpus=2, value=5) for name in "cd"]
     out = cli("solve", saved(tmp_path / "i.json", instance(1, [*old, *new], running=runs, policy=policy))).out
-    assert "2 jobs placed (1 of them ran before), 2 waiting; 1 preempted" in out
+    lines = [" ".join(line.split()) for line in out.splitlines()]
+    for line in ("jobs placed 2", "of them ran before 1", "jobs waiting 2", "preempted 1"):
+        assert line in lines
     assert "others are worth as much or more in its place" in out
 
 
@@ -113,7 +115,10 @@ def test_log_has_timings_also_where_the_plan_has_none(cli: Cli, tmp_path: Path) 
 def test_methods_and_policies(cli: Cli, tmp_path: Path) -> None:
     """A policy of rounds goes with any method, a scheduling policy has its own; the plan carries what was used."""
     file = tmp_path / "policy.json"
-    file.write_text('{"name": "mine", "weights": {"communication": 1000, "interference": 0, "fragmentation": 0}}')
+    file.write_text(
+        '{"document": "policy", "name": "mine", '
+        '"weights": {"communication": 1000, "interference": 0, "fragmentation": 0}}'
+    )
     for fields in (["--policy", file, "--method", "fcfs"], ["--policy", "horus"], ["--policy", "rounds"]):
         plan = cli("solve", MINSKY, *fields, "--json").data
         assert plan["policy"]["name"] == ("mine" if fields[1] == file else fields[1])

@@ -79,7 +79,7 @@ def unstated(*records: Record) -> set[str]:
     while todo:
         path, value = todo.pop()
         if isinstance(value, Record):
-            fields |= {f"{path}.{name}" for name in type(value).model_fields}
+            fields |= {f"{path}.{name}" for name, field in type(value).model_fields.items() if not field.exclude}
             stated |= {f"{path}.{name}" for name in value.model_fields_set}
             below = {name: path if name == "groups" else f"{path}.{name}" for name in type(value).model_fields}
             todo += [(there, getattr(value, name)) for name, there in below.items()]  # groups are as options are
@@ -237,6 +237,7 @@ class TestMessages:
         assert refused((GOLDEN / "plan-2.json").read_bytes()) == "f.json: document: \"plan\", expected 'round'"
         assert "looks like a plan, expected an instance" in refused('{"placements": []}')
         assert "looks like a machine, expected an instance" in refused(machine().model_dump_json())
+        assert refused(dumps(machine())) == "f.json: document: \"machine\", expected 'round'"
         assert "placeopt import kubernetes" in refused('{"apiVersion": "v1", "items": []}')
 
     def test_cut_off(self) -> None:

@@ -34,6 +34,7 @@ RUN = """
   const found = {width: root.clientWidth, scrolls: root.scrollWidth > root.clientWidth, text_px: Math.min(99, ...small),
     dark: matchMedia("(prefers-color-scheme: dark)").matches};
   document.querySelectorAll("details").forEach(part => part.open = true);
+  await new Promise(drawn => setTimeout(drawn, 200));
   const result = await axe.run(document, {resultTypes: ["violations", "incomplete"]});
   for (const kind of ["violations", "incomplete"]) found[kind] = result[kind].map(rule =>
     ({rule: rule.id, impact: rule.impact, nodes: rule.nodes.length, first: rule.nodes[0].html.slice(0, 200)}));
@@ -42,6 +43,8 @@ RUN = """
 });</script>
 """
 """The shadows at the sides of boxes that scroll go: below a gradient axe computes no contrast."""
+POLICY = re.compile(r'<meta http-equiv="Content-Security-Policy"[^>]*>')
+"""What a page lets run: axe-core is not in it."""
 FOUND = re.compile(r'<pre id="axe-found">(.*?)</pre>', re.DOTALL)
 
 
@@ -64,6 +67,23 @@ def schemes(style: str) -> list[dict[str, str]]:
     return [{**sets[0], **one} for one in sets]
 
 
+def light_dark(style: str) -> tuple[dict[str, str], dict[str, str]]:
+    """Return the colours of a style sheet's ``light-dark()`` by name, those of the light scheme and of the dark one."""
+    found = re.findall(r"--(\w+): light-dark\((#\w{6}), (#\w{6})\)", style)
+    return {name: light for name, light, _ in found}, {name: dark for name, _, dark in found}
+
+
+def drawn(page: str) -> str:
+    """Return what scripts make of a page, under its own policy and without a network, as HTML."""
+    assert CHROMIUM is not None
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder, "page.html")
+        file.write_text(page, encoding="utf-8")
+        command = [CHROMIUM, "--headless=new", "--no-sandbox", "--disable-gpu", f"--user-data-dir={folder}/profile"]
+        command += ["--host-resolver-rules=MAP * ~NOTFOUND", "--virtual-time-budget=10000", "--dump-dom", file.as_uri()]
+        return subprocess.run(command, capture_output=True, text=True, check=False, timeout=600).stdout
+
+
 def checked(page: str, *, width: int = 1280, dark: bool = False) -> dict[str, Any]:
     """
     Return what axe finds on a page.
@@ -74,7 +94,7 @@ def checked(page: str, *, width: int = 1280, dark: bool = False) -> dict[str, An
     assert CHROMIUM is not None
     with tempfile.TemporaryDirectory() as folder:
         script = RUN.replace("%s", Path(AXE).read_text(encoding="utf-8"))
-        inner = html.escape(page.replace("</body>", f"{script}</body>"))
+        inner = html.escape(POLICY.sub("", page).replace("</body>", f"{script}</body>"))
         style = f"border:0;width:{width}px;height:900px"  # a window itself is never narrower than 500 px
         file = Path(folder, "page.html")
         file.write_text(f'<body style="margin:0"><iframe style="{style}" srcdoc="{inner}"></iframe>', encoding="utf-8")

@@ -7,7 +7,8 @@ from typing import Any, NamedTuple
 
 from pydantic import BaseModel
 
-from placeopt.documents import dumps
+from placeopt.documents import dumps, loads
+from placeopt.view import Cell, View
 
 ROOT = Path(__file__).resolve().parents[2]
 INSTANCES, EXAMPLES = ROOT / "instances", ROOT / "examples"
@@ -30,6 +31,12 @@ class Outcome(NamedTuple):
         return json.loads(self.out)
 
     @property
+    def view(self) -> View:
+        """Standard output as a view; a code other than 0 and 1 fails."""
+        assert self.code in (0, 1), self
+        return loads(View, self.out)
+
+    @property
     def words(self) -> str:
         """Standard output on one line: the same however wide the terminal is."""
         return " ".join(self.out.split())
@@ -42,6 +49,13 @@ def saved(path: Path, document: BaseModel) -> Path:
     """Write a round, a plan, a scenario, a machine or a job, and return its file."""
     path.write_bytes(dumps(document))
     return path
+
+
+def cells(view: View, table: str, *key: str) -> dict[str, Cell]:
+    """Return the row of a table that begins with these cells, by its columns."""
+    found = view.table(table)
+    (row,) = (row for row in found.rows if row[: len(key)] == key)
+    return {column.name: cell for column, cell in zip(found.columns, row, strict=True)}
 
 
 def said(outcome: Outcome, code: int, *words: str) -> None:

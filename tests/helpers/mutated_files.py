@@ -20,7 +20,7 @@ from placeopt.importers import read_kubernetes, read_openb, read_slurm
 from placeopt.importers.job_table import read_jobs
 from placeopt.importers.topo import read_topo
 from placeopt.predict import gavel_pairs
-from placeopt.report.html import read_log
+from placeopt.report.views import read_log
 from placeopt.scheduling import Scheduling, named_policy
 from placeopt.simulation import simulate
 from placeopt.whatif import Placements

@@ -11,7 +11,8 @@ from placeopt import BadInput, Engine, Instance, Plan, audit, violations, whatif
 from placeopt.check import Ledger, Violation
 from placeopt.documents import dumps, loads
 from placeopt.explain import explain
-from placeopt.report.text import ASCII, plan_data, plan_page, plan_summary
+from placeopt.report.terminal import view_page
+from placeopt.report.views import plan_view
 from strategies import any_plans, odd_rounds, rounds
 
 LIMITS = whatif.Limits(time_limit_s=0.5, method="stranding")
@@ -48,9 +49,8 @@ def test_no_reader_raises(engine: Engine, round_: Instance, data: st.DataObject)
     refuses_or_reads(lambda: explain(round_, plan, job, time_limit_s=0.5, isolation="thread"))
     drawn = from_file(plan)
     if drawn is not None:
-        refuses_or_reads(lambda: plan_page(round_, drawn, ASCII, width=100))
-        refuses_or_reads(lambda: plan_data(round_, drawn))
-        refuses_or_reads(lambda: plan_summary(drawn))
+        refuses_or_reads(lambda: view_page(plan_view(drawn, round_)))
+        refuses_or_reads(lambda: view_page(plan_view(drawn, stages=True)))
     if data.draw(st.integers(0, 9)) == 0:
         refuses_or_reads(lambda: engine.solve(round_, previous=plan, method="stranding", time_limit_s=0.5))
         refuses_or_reads(lambda: whatif.review(round_, plan, limits=LIMITS))

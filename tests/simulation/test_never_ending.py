@@ -11,7 +11,8 @@ from helpers.scenarios import policy, scenario, timed
 from placeopt import build
 from placeopt.build import machine, node
 from placeopt.model import Gpu, Part
-from placeopt.report.text import simulation_facts, simulation_table
+from placeopt.report.terminal import view_page
+from placeopt.report.views import simulation_view
 from placeopt.scheduling import named_policy
 from placeopt.simulation import Scenario, Summary, simulate, summarise
 from placeopt.simulation.replay import measures_of
@@ -28,9 +29,9 @@ def played(name: str, world: Scenario = BLOCKED) -> Summary:
 
 
 def text_of(*figures: Summary) -> str:
-    """Return the table of simulations, 100 columns wide."""
+    """Return the view of simulations, 100 columns wide."""
     out = io.StringIO()
-    Console(file=out, width=100).print(*simulation_table(figures), sep="\n")
+    Console(file=out, width=100).print(*view_page(simulation_view(figures)), sep="\n")
     return out.getvalue()
 
 
@@ -45,28 +46,28 @@ def test_a_blocked_queue_names_the_job_that_blocks_it() -> None:
 
 
 def test_means_over_survivors_are_marked() -> None:
-    """Wait 0.0 s stood there as if it were the best of all; now ended / never ends stand first."""
-    text = text_of(played("fcfs"), played("best-fit"))
-    head, fcfs, best_fit = (line.split() for line in text.splitlines()[1:4])
-    assert (head[:4], fcfs[:3], best_fit[:3]) == (
-        ["policy", "ended", "never", "end"],
-        ["fcfs", "0", "3"],
-        ["best-fit", "2", "1"],
-    )
-    assert "0 s*" in " ".join(best_fit)
-    assert best_fit.count("0*") == 1  # slowed
-    words = " ".join(text.split())
-    assert "* of the jobs that ended alone: does not compare with policies under which all end" in words
+    """Wait 0.0 s stood there as if it were the best of all; ended and never end stand first, and a note says it."""
+    view = simulation_view([played("fcfs"), played("best-fit")])
+    policies = view.table("Policies")
+    assert [column.name for column in policies.columns[:3]] == ["policy", "ended", "never end"]
+    assert [row[:3] for row in policies.rows] == [("fcfs", 0, 3), ("best-fit", 2, 1)]
+    words = " ".join(text_of(played("fcfs"), played("best-fit")).split())
+    warning = "Not all jobs ended under fcfs, best-fit: means over other jobs do not compare."
+    assert warning in words
+    assert view.verdict == "bad"
     assert f"huge: {NO_PLACE}" in words
-    done = text_of(played("best-fit", scenario([timed("a", 0, 1000)])))
-    assert "*" not in done
-    assert done.splitlines()[2].split()[:3] == ["best-fit", "1", "0"]
+    done = simulation_view([played("best-fit", scenario([timed("a", 0, 1000)]))])
+    assert not any("do not compare" in note for note in done.notes)
+    assert done.verdict == ""
+    assert done.table("Policies").rows[0][:3] == ("best-fit", 1, 0)
+    assert (done.figure("ended"), done.figure("never end")) == (1, 0)
 
 
 def test_figures_count_those_that_never_end() -> None:
     """Json has the reasons; such a job is not in time, did not start at once, and leaves no mean and no slowed<=0."""
-    [facts] = simulation_facts([played("best-fit")])
-    assert (facts["stranded"], facts["never_ends"]) == (1, ({"job": "huge", "why": NO_PLACE},))
+    view = simulation_view([played("best-fit")])
+    assert view.figure("never end") == 1
+    assert view.table("Jobs that never end").rows == (("best-fit", "huge", NO_PLACE),)
     jobs = [timed("huge", 0, 1000, gpus=5, deadline_ms=9000), timed("a", 0, 1000, deadline_ms=9000)]
     found = played("best-fit", scenario(jobs))
     assert (found.in_time, found.started_at_once) == (0.5, 0.5)

@@ -13,11 +13,13 @@ from placeopt.errors import BadInput
 from placeopt.readable import plain, plural
 
 if TYPE_CHECKING:
-    from placeopt.model import Cluster, Instance, Machine, Plan, Policy
+    from placeopt.model import Cluster, Instance, Policy
     from placeopt.scheduling.policy import Scheduling
     from placeopt.simulation.records.scenario import Scenario
 
 STREAM = "-"
+SIMULATIONS = "simulations.json"
+"""The answer of ``simulate --out``, in its folder."""
 
 
 def check_sources(paths: Mapping[str, str | None]) -> None:
@@ -59,7 +61,7 @@ def write_document(path: str, data: bytes) -> None:
 
 def read_policy(text: str) -> Policy | Scheduling:
     """Return the scheduling policy of that name, or the policy in that file, of rounds alone or a whole one."""
-    from placeopt.documents.documents import as_record
+    from placeopt.documents import read_any
     from placeopt.model import Policy
     from placeopt.scheduling import named_policy, policy_names
     from placeopt.scheduling.policy import Scheduling
@@ -69,10 +71,7 @@ def read_policy(text: str) -> Policy | Scheduling:
         return named_policy(text)
     if text != STREAM and not text.endswith((".json", ".gz")) and os.sep not in text and not os.path.exists(text):
         raise UsageError(f"--policy: no policy and no file {text!r}; known policies: {', '.join(known)}")
-    parsed, source, keys = peek(text)
-    if keys <= Policy.model_fields.keys():
-        return as_record(Policy, parsed, source)
-    return as_record(Scheduling, parsed, source)
+    return read_any(text, (Policy, Scheduling))
 
 
 def read_scheduling(text: str) -> Scheduling:
@@ -97,10 +96,10 @@ def say(text: str, out: str) -> None:
 def summary(document: Instance | Scenario, unit: str = "node") -> str:
     """Return a line about a round or a scenario; ``unit`` is the word for a node."""
     from placeopt.model import Instance
-    from placeopt.report.text.instance_summary import instance_facts, summary_line
+    from placeopt.report.views import instance_line
 
     if isinstance(document, Instance):
-        return f"{document.name}: {summary_line(instance_facts(document))}"
+        return f"{document.name}: {instance_line(document)}"
     jobs, nodes = len(document.arrivals), len(document.cluster.nodes)
     return f"{document.name}: {plural(jobs, 'job')} on {plural(nodes, unit)}"
 
@@ -113,13 +112,18 @@ def write_made(path: str, document: Instance | Scenario) -> None:
     say(summary(document), path)
 
 
-def peek(path: str) -> tuple[Any, str, set[str]]:
-    """Return the document in a file, its name for messages, and the keys at its top."""
+def parsed(path: str) -> tuple[Any, str]:
+    """Return the document in a file, and its name for messages."""
     from placeopt.documents.documents import parse_document
     from placeopt.documents.files import label, read_bytes
 
     source = label(path)
-    document = parse_document(read_bytes(path), source)
+    return parse_document(read_bytes(path), source), source
+
+
+def peek(path: str) -> tuple[Any, str, set[str]]:
+    """Return the document in a file, its name for messages, and the keys at its top."""
+    document, source = parsed(path)
     return document, source, set(document) if isinstance(document, dict) else set()
 
 
@@ -129,52 +133,35 @@ def read_cluster(path: str, *, or_machine: bool = False) -> Cluster:
 
     ``or_machine``: a machine alone becomes a cluster of one node.
     """
-    from placeopt.documents.documents import as_record
-    from placeopt.model import Cluster, Machine, Node, Plan
+    from placeopt.documents import read_any
+    from placeopt.model import Cluster, Instance, Machine, Node
+    from placeopt.simulation.records.scenario import Scenario
 
-    parsed, source, keys = peek(path)
-    if {"machines", "nodes"} <= keys:
-        return as_record(Cluster, parsed, source)
-    document = _of_any_kind(parsed, source, keys)
-    if or_machine and isinstance(document, Machine):
-        return Cluster(machines=(document,), nodes=(Node(id=document.id, machine=document.id),))
-    if isinstance(document, Machine | Plan):
-        raise BadInput(f"{source}: has no nodes, expected an instance, a scenario, or a cluster of machines and nodes")
-    return document.cluster
+    document = read_any(path, (Cluster, Instance, Scenario, Machine))
+    match document:
+        case Cluster():
+            return document
+        case Instance() | Scenario():
+            return document.cluster
+        case Machine() if or_machine:
+            return Cluster(machines=(document,), nodes=(Node(id=document.id, machine=document.id),))
+    raise BadInput(f"{path}: has no nodes, expected a round, a scenario, or a cluster of machines and nodes")
+
+
+def read_round_or_scenario(path: str) -> Instance | Scenario:
+    """Read a round or a scenario, whichever the file states that it is."""
+    from placeopt.documents import read_any
+    from placeopt.model import Instance
+    from placeopt.simulation.records.scenario import Scenario
+
+    return read_any(path, (Instance, Scenario))
 
 
 def read_placed(path: str, instance: Instance) -> Plan:
     """Read a plan, or placements alone."""
-    from placeopt.documents.documents import as_record
+    from placeopt.documents import read_any
     from placeopt.model import Plan
     from placeopt.whatif.plan_review import Placements, plan_of
 
-    document, source, keys = peek(path)
-    if keys and keys <= {"document", "format_version", "placements"}:
-        return plan_of(instance, as_record(Placements, document, source).placements)
-    return as_record(Plan, document, source)
-
-
-def read_any(path: str) -> Instance | Plan | Machine | Scenario:
-    """Read an instance, a plan, a machine or a scenario, by the keys at the top of the file."""
-    return _of_any_kind(*peek(path))
-
-
-def _of_any_kind(document: Any, source: str, keys: set[str]) -> Instance | Plan | Machine | Scenario:
-    from placeopt.documents.documents import as_record
-    from placeopt.model import Instance, Machine, Plan
-    from placeopt.simulation.records.scenario import Scenario
-
-    if keys & {"arrivals", "physics"}:
-        return as_record(Scenario, document, source)
-    if "cluster" in keys:
-        return as_record(Instance, document, source)
-    if keys & {"placements", "levels"}:
-        return as_record(Plan, document, source)
-    if keys & {"cpu_millicores", "gpus"}:
-        return as_record(Machine, document, source)
-    held = f"has {', '.join(sorted(keys)[:6])}" if keys else "is empty or not an object"
-    raise BadInput(
-        f"{source}: {held}; expected an instance (cluster), a plan (placements), a machine (gpus) or a scenario "
-        "(arrivals)"
-    )
+    document = read_any(path, (Plan, Placements))
+    return document if isinstance(document, Plan) else plan_of(instance, document.placements)

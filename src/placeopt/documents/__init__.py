@@ -24,5 +24,8 @@ if TYPE_CHECKING:
     from placeopt.documents.files import make_folder as make_folder
     from placeopt.documents.files import read_bytes as read_bytes
     from placeopt.documents.files import write_bytes as write_bytes
+    from placeopt.documents.kinds import as_any as as_any
+    from placeopt.documents.kinds import kind_of as kind_of
+    from placeopt.documents.kinds import read_any as read_any
 
 __getattr__, __dir__ = lazy_names(__name__)

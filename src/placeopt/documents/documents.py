@@ -138,7 +138,8 @@ def _format_record(record: Record, indent: str, *, sparse: bool) -> str:
     for name, field in type(record).model_fields.items():
         value = getattr(record, name)
         stays = name in ("document", "format_version") or field.is_required() or not sparse
-        if not stays and value == field.get_default(call_default_factory=True):
+        is_default = value == field.get_default(call_default_factory=True)
+        if (is_default and not stays) or (field.exclude and indent):
             continue
         if isinstance(record, JobsDocument) and name == record.JOBS[0]:
             templates, rows = _job_rows(record, value)
@@ -148,6 +149,8 @@ def _format_record(record: Record, indent: str, *, sparse: bool) -> str:
             text = _listed(rows, inner)
         elif isinstance(value, tuple) and value and isinstance(value[0], Record):
             text = _listed([item.model_dump_json(by_alias=True, exclude_defaults=sparse) for item in value], inner)
+        elif name == "document":
+            text = json.dumps(value)
         elif isinstance(value, Record) and not indent:
             text = _format_record(value, inner, sparse=sparse)
         else:

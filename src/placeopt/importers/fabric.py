@@ -3,10 +3,22 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from graphlib import TopologicalSorter
+from typing import Literal
 
 from placeopt.documents.faults import make_record
 from placeopt.errors import BadInput
-from placeopt.model import BlockSize, Cluster, Domain, Machine, Node
+from placeopt.model import BlockSize, Cluster, Domain, Machine, Node, Record
+
+
+class Network(Record):
+    """A network in a file of its own; its lists can be pasted into the cluster of a round."""
+
+    document: Literal["network"] = "network"
+    """What the file is."""
+    domains: tuple[Domain, ...]
+    """Parents first."""
+    node_domains: Mapping[str, str]
+    """Node -> domain, in the file's order."""
 
 
 @dataclass(frozen=True)
@@ -27,6 +39,11 @@ class Fabric:
     source: str = ""
     block_sizes: tuple[BlockSize, ...] = ()
     """Sizes of gangs that lie in one domain."""
+
+    @property
+    def network(self) -> Network:
+        """What a file of it has."""
+        return Network(domains=self.domains, node_domains=dict(self.node_domains))
 
     def of_machine(self, machine: Machine) -> Cluster:
         """Make the cluster whose nodes are all of one machine type."""

@@ -2,7 +2,7 @@
 
 from collections.abc import Collection, Mapping
 from functools import cached_property
-from typing import Annotated, Self
+from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
@@ -102,6 +102,8 @@ class BlockSize(Record):
 class Cluster(Record):
     """Machine types, domains (parents first) and nodes."""
 
+    document: Annotated[Literal["cluster"], Field(exclude=True)] = "cluster"
+    """What a file of it is; inside of another document it is left out."""
     machines: Annotated[tuple[Machine, ...], Field(max_length=MAX_NODES)]
     """Machine types, each described once."""
     domains: Annotated[tuple[Domain, ...], Field(max_length=MAX_NODES)] = ()

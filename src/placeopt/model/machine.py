@@ -149,6 +149,8 @@ class Machine(Record):
     (as the SC'17 scenarios do: 1 inside a socket, 20 across).
     """
 
+    document: Annotated[Literal["machine"], Field(exclude=True)] = "machine"
+    """What a file of it is; inside of another document it is left out."""
     id: Id
     """Unique name of the machine type."""
     cpu_millicores: Millicores

@@ -167,6 +167,8 @@ class Postpone(Record):
 class Policy(Record):
     """A policy; the defaults are placeopt's own."""
 
+    document: Annotated[Literal["policy"], Field(exclude=True)] = "policy"
+    """What a file of it is; inside of another document it is left out."""
     name: Name = "placeopt"
     """Name of the policy."""
     share_mode: ShareMode = "fraction"

@@ -7,6 +7,7 @@ from placeopt.lazy import lazy_names
 if TYPE_CHECKING:
     from placeopt.view.cells import words as words
     from placeopt.view.comparison import compare as compare
+    from placeopt.view.records import Better as Better
     from placeopt.view.records import Cell as Cell
     from placeopt.view.records import Chart as Chart
     from placeopt.view.records import Column as Column

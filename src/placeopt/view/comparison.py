@@ -51,15 +51,22 @@ def compare(before: View, after: View) -> View:
         title=f"{plural(better, 'figure')} better, {worse:,} worse, {len(both) - len(rows):,} the same",
         verdict="bad" if worse else "good" if better else "",
         figures=tuple(Figure(name=name, value=count) for name, count in counts.items()),
-        notes=(f"before: {before.title}", f"after: {after.title}"),
+        notes=tuple(dict.fromkeys((f"before: {before.title}", f"after: {after.title}", *before.notes, *after.notes))),
         tables=(Table(name="What changed", columns=COLUMNS, keys=2, rows=tuple(rows)),),
     )
 
 
 def _all_of(view: View) -> dict[tuple[str, str], _Said]:
-    """Return (table and row, column) -> what is said there; figures stand in no row."""
+    """
+    Return (table and row, column) -> what is said there; figures stand in no row.
+
+    A table that a chart alone shows, such as the cells of a map, is left out.
+    """
     said = {("", one.name): _Said(one.value, one.unit, one.better) for one in view.figures}
+    charted = "" if view.chart is None else view.chart.table
     for table in view.tables:
+        if table.name == charted and not table.shown:
+            continue
         for row in table.rows:
             name = ": ".join([table.name, *(words(cell) for cell in row[: table.keys])])
             for column, cell in zip(table.columns[table.keys :], row[table.keys :], strict=True):

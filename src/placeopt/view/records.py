@@ -60,7 +60,10 @@ class Table(Record):
     note: str = ""
     """How it is read."""
     shown: Annotated[int, Field(ge=0)] = 20
-    """Rows that a terminal shows before it counts the others; 0: the chart says it better. Files have all of them."""
+    """
+    Rows that a terminal shows before it counts the others; files have all of them. 0: none, and a page shows the table
+    when it is opened: the chart says it better, or who asks for it looks there.
+    """
 
     @model_validator(mode="after")
     def _is_even(self) -> Self:

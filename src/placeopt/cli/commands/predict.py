@@ -13,7 +13,7 @@ import typer
 from placeopt.cli.files import (
     check_sources,
     check_target,
-    peek,
+    read_round_or_scenario,
     read_scheduling,
     say,
     write_document,
@@ -23,9 +23,7 @@ from placeopt.cli.output import ExitCode
 from placeopt.errors import BadArgument, BadInput
 
 if TYPE_CHECKING:
-    from placeopt.model import Instance
     from placeopt.predict import Fitted
-    from placeopt.simulation import Scenario
 
 Table = Annotated[str, typer.Argument(metavar="TABLE", help="CSV with a line of column names.")]
 
@@ -71,7 +69,7 @@ def apply(
 
     rows = [] if table is None else _rows(table)
     name, fitted = _predictor(model)
-    made, jobs = applied(name, fitted, rows, _round_or_scenario(document))
+    made, jobs = applied(name, fitted, rows, read_round_or_scenario(document))
     write_made(out, made)
     say(f"{name}: predicted for {jobs:,} jobs", out)
     return ExitCode.DONE
@@ -172,12 +170,3 @@ def _rows(path: str) -> list[dict[str, str]]:
     if not found:
         raise BadInput(f"{source}: no rows; expected a line of column names and at least one row")
     return found
-
-
-def _round_or_scenario(path: str) -> Instance | Scenario:
-    from placeopt.documents.documents import as_record
-    from placeopt.model import Instance
-    from placeopt.simulation import Scenario
-
-    parsed, source, keys = peek(path)
-    return as_record(Scenario, parsed, source) if "arrivals" in keys else as_record(Instance, parsed, source)

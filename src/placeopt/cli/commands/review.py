@@ -90,7 +90,7 @@ def audit(
         str | None,
         typer.Argument(
             metavar="[PLAN]",
-            help="A plan, or just {placements: [...]}: .json, .json.gz or -. By default, the running jobs.",
+            help="A plan, or placements alone: .json, .json.gz or -. By default, the running jobs.",
         ),
     ] = None,
     moves: Annotated[int, typer.Option(metavar="N", help="Largest number of moves to list.")] = 5,

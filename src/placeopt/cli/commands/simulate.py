@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import json
 import time
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from placeopt.cli.files import STREAM, check_sources, check_target, read_scheduling, write_document
+from placeopt.cli.files import SIMULATIONS, STREAM, check_sources, check_target, read_scheduling, write_document
 from placeopt.cli.options import check_seed, check_time_limit, expect, provenance_page
 from placeopt.cli.output import ExitCode, UsageError, show, write_error
 from placeopt.cli.progress import Interruption, Ticker, time_left
-from placeopt.cli.provenance import KEY, asked_about, provenance
+from placeopt.cli.provenance import asked_about, provenance
 from placeopt.readable import duration, percent, plural
 
 if TYPE_CHECKING:
@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from placeopt.scheduling.policy import Scheduling
     from placeopt.simulation import History, Summary, Tick
     from placeopt.simulation.records.scenario import Scenario
-
-SUMMARIES = "summaries.json"
 
 
 def simulate(
@@ -57,7 +55,9 @@ def simulate(
     ] = "stated",
     out: Annotated[
         str | None,
-        typer.Option(metavar="FOLDER", help="Write one log file for each policy, and summaries.json, there."),
+        typer.Option(
+            metavar="FOLDER", help="Write one log file for each policy, and simulations.json, there; show draws them."
+        ),
     ] = None,
     round_: Annotated[
         str | None,
@@ -73,7 +73,7 @@ def simulate(
             metavar="S", help="Moment for --round, in simulated seconds; by default, when the most jobs wait."
         ),
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the summaries as JSON instead of a table.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the answer as JSON instead of tables.")] = False,
     quiet: Annotated[bool, typer.Option("--quiet", help="Print neither table nor progress.")] = False,
 ) -> int:
     """
@@ -208,21 +208,22 @@ def _folder(out: str | None) -> Path | None:
     if out is None:
         return None
     if out == STREAM:
-        raise UsageError("--out: '-', expected a folder; --json prints the summaries")
+        raise UsageError("--out: '-', expected a folder; --json prints the answer")
     from placeopt.documents.files import make_folder
 
     return make_folder(out)
 
 
 def _deliver(summaries: list[Summary], folder: Path | None, *, as_json: bool, quiet: bool) -> None:
-    from placeopt.report.text.scenario import simulation_facts, simulation_table
+    from placeopt.documents import dumps
+    from placeopt.report.terminal import view_page
+    from placeopt.report.views import simulation_view
 
-    facts = simulation_facts(summaries)
-    told = provenance(facts)
-    data = (json.dumps([{**summary, KEY: told} for summary in facts], indent=2) + "\n").encode()
+    told = provenance([asdict(summary) for summary in summaries])
+    view = simulation_view(summaries).model_copy(update={"provenance": told})
     if folder is not None:
-        write_document(str(folder / SUMMARIES), data)
+        write_document(str(folder / SIMULATIONS), dumps(view))
     if as_json:
-        write_document(STREAM, data)
+        write_document(STREAM, dumps(view))
     elif not quiet:
-        show(*simulation_table(summaries), *provenance_page(told))
+        show(*view_page(view), *provenance_page(told))

@@ -235,7 +235,7 @@ def solve(
                 if stage.outcome == "failed":
                     write_error(f"warning: stage {stage.name} failed: {stage.detail}")
             _warn_of_estimates(round_, plan)
-            _deliver(plan, out, as_json=as_json, quiet=quiet, verbose=verbose, total_s=total_s)
+            _deliver(plan, out, as_json=as_json, quiet=quiet, verbose=verbose)
             code = interruption.code or _judge(round_, plan)
         journal.end(plan, read_s=read_s, total_s=total_s, code=code)
     if certificate is not None:
@@ -264,7 +264,7 @@ def _and_more(claims: Sequence[object]) -> str:
     return f"; and {len(claims) - 1:,} more" if len(claims) > 1 else ""
 
 
-def _deliver(plan: Plan, out: str | None, *, as_json: bool, quiet: bool, verbose: bool, total_s: float) -> None:
+def _deliver(plan: Plan, out: str | None, *, as_json: bool, quiet: bool, verbose: bool) -> None:
     """Write the plan, then print the summary, also where writing failed."""
     from placeopt.documents.documents import dumps
 
@@ -279,9 +279,10 @@ def _deliver(plan: Plan, out: str | None, *, as_json: bool, quiet: bool, verbose
     if to_screen:
         write_document(STREAM, data)
     elif not quiet:
-        from placeopt.report.text.summary import plan_summary
+        from placeopt.report.terminal import view_page
+        from placeopt.report.views import plan_view
 
-        show(*plan_summary(plan, total_s=total_s, verbose=verbose))
+        show(*view_page(plan_view(plan, stages=verbose)))
     if fault is not None:
         raise fault
 

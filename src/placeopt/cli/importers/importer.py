@@ -36,8 +36,6 @@ class Imported:
     document: Any
     summary: str
     notes: str | None = None
-    write: Callable[[Any], bytes] | None = None
-    """Returns the document as bytes; None: as records are written."""
 
 
 @dataclass(frozen=True)
@@ -91,7 +89,7 @@ class Importer:
             from placeopt.documents.documents import dumps
 
             document = with_prices(imported.document, price)
-            write_document(out, (imported.write or dumps)(document))
+            write_document(out, dumps(document))
             say(imported.summary, out)
             if imported.notes is not None:
                 write_error(imported.notes)

@@ -126,13 +126,11 @@ def _title(file: str) -> str:
 def _interference(text: str, *, named: bool) -> Assumed | Sequence[Slowdown]:
     if text in ("none", "sc17"):
         return "sc17" if text == "sc17" else "none"
-    from placeopt.cli.files import read_any
+    from placeopt.cli.files import read_round_or_scenario
     from placeopt.errors import BadInput
-    from placeopt.model import Instance
-    from placeopt.simulation.records.scenario import Scenario
 
-    document = read_any(text)
-    if not isinstance(document, Instance | Scenario) or not document.slowdowns:
+    document = read_round_or_scenario(text)
+    if not document.slowdowns:
         raise BadInput(f"{text}: has no slowdowns, expected an instance or a scenario with them; or none, or sc17")
     if not named:
         raise UsageError(f"--interference: {text!r} needs the profile of each job: --columns profile=COLUMN")

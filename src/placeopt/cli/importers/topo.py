@@ -10,7 +10,6 @@ from placeopt.cli.importers.importer import INPUT, Imported, Importer
 from placeopt.cli.output import UsageError
 
 if TYPE_CHECKING:
-    from placeopt.importers.fabric import Fabric
     from placeopt.model import Cluster, Machine
 
 
@@ -40,8 +39,9 @@ def topo(
     One machine: nvidia-smi topo -m, amd-smi topology, rocm-smi --showtopo, lstopo XML, NCCL, lscpu. Or a network:
     topology.conf, ibnetdiscover. Or the nodes of slurmrestd, alone or with their network.
     """
+    from placeopt.importers.fabric import Fabric
     from placeopt.importers.topo.read import read_machine, read_topo
-    from placeopt.report.text.documents import hardware_document, hardware_summary
+    from placeopt.report.views import hardware_lines
 
     hardware: Machine | Fabric | Cluster
     if all(stated is None for stated in (name, gpu_model, gpu_memory_mib, cpu_millicores, memory_mib)):
@@ -57,7 +57,9 @@ def topo(
             gpu_model=gpu_model,
             gpu_memory_mib=gpu_memory_mib,
         )
-    return Imported(hardware, hardware_summary(hardware), write=hardware_document)
+    if isinstance(hardware, Fabric):
+        return Imported(hardware.network, hardware_lines(hardware))
+    return Imported(hardware, hardware_lines(hardware))
 
 
 TOPO = Importer("topo", topo, "hardware", "placeopt import topo topo-m.txt --id dgx --gpu-model A100 --out dgx.json")

@@ -2,15 +2,18 @@
 // The seven charts of a table, as SVG. Colours are those of Okabe and Ito (2008), which colour-blind readers tell apart.
 
 const COLOURS = ["#56B4E9", "#E69F00", "#009E73", "#CC79A7", "#D55E00", "#0072B2", "#F0E442"];
-const ROOM = document.documentElement.clientWidth - 32; // what a page has beside its margins
+const ROOM = Math.min(document.documentElement.clientWidth, 1200) - 32; // what a page has beside its margins
 const WIDTH = Math.max(300, Math.min(720, ROOM)), HEIGHT = 280, LEFT = 72, BELOW = 44, ABOVE = 10, RIGHT = 12;
 const CELL = 14, LANE = 18, NAME = 130;
 const LABELS = 14; // beside an axis of names, at most
 
+// What a shape says under the pointer is written when the pointer comes: a map has ten thousand cells.
+const tips = new WeakMap();
+
 const shape = (tag, attributes, tip) => {
   const made = document.createElementNS("http://www.w3.org/2000/svg", tag);
   for (const [name, value] of Object.entries(attributes)) made.setAttribute(name, value);
-  if (tip) made.append(Object.assign(document.createElementNS(made.namespaceURI, "title"), { textContent: tip }));
+  if (tip) tips.set(made, tip);
   return made;
 };
 const text = (x, y, words, anchor = "start") =>
@@ -19,13 +22,22 @@ const cut = (words, length) => (words.length > length ? `${words.slice(0, length
 const distinct = (values) => [...new Set(values)];
 
 function canvas(width, height, label) {
-  return shape("svg", { width, height, viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": label });
+  const made = shape("svg", { width, height, viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": label });
+  made.addEventListener("pointerover", ({ target }) => {
+    if (tips.has(target)) target.append(Object.assign(shape("title", {}), { textContent: tips.get(target)() }));
+    tips.delete(target);
+  });
+  return made;
 }
 
-// Colour by label: the first ones have colours of their own, and names in the key.
+// Colour by label: the first ones have colours of their own, and names in the key. What stands in brackets is no job.
+const isJob = (label) => !String(label).startsWith("(");
+
 function colours(table, name) {
   const labels = name ? distinct(table.rows.map((row) => row[at(table, name)])).filter((label) => label != null) : [];
-  return { labels, of: (label) => COLOURS[Math.max(0, labels.indexOf(label)) % COLOURS.length] };
+  const numbers = new Map(labels.filter(isJob).map((label, number) => [label, number]));
+  const of = (label) => (isJob(label) ? COLOURS[(numbers.get(label) ?? 0) % COLOURS.length] : "var(--soft)");
+  return { labels, of };
 }
 
 function colourKey(entries) {
@@ -40,7 +52,7 @@ function colourKey(entries) {
   return list;
 }
 
-const tip = (table, row) =>
+const tip = (table, row) => () =>
   table.columns.map((column, index) => `${column.name}: ${words(row[index], column.unit)}`).join("\n");
 
 function drawnChart(chart, table) {
@@ -77,9 +89,9 @@ function drawnMap(chart, table) {
       picture.append(text(left, top + 12, cut(String(node), 18)));
       cells.forEach((row, index) => {
         const place = { x: left + NAME + index * CELL, y: top + 1, width: CELL - 2, height: CELL };
-        picture.append(shape("rect", { ...place, class: "free" }, tip(table, row)));
+        const part = fill < 0 || !row[fill] ? 1 : Math.min(1, row[fill] / 1000); // nothing is held of what is out
+        if (row[label] == null || part < 1) picture.append(shape("rect", { ...place, class: "free" }, tip(table, row)));
         if (row[label] == null) return;
-        const part = fill < 0 ? 1 : Math.min(1, row[fill] / 1000);
         const full = { ...place, y: place.y + CELL * (1 - part), height: CELL * part };
         picture.append(shape("rect", { ...full, fill: paint.of(row[label]) }, tip(table, row)));
       });

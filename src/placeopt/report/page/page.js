@@ -11,7 +11,8 @@ const element = (tag, text, attributes) => {
 const VERDICTS = { good: "✓ ", bad: "✗ ", open: "? " };
 const MANY = 1000; // rows that a table draws before it offers the others
 
-const digits = (value) => value.toLocaleString("en", { maximumSignificantDigits: Number.isInteger(value) ? 21 : 4 });
+const [whole, broken, parts] = [21, 4, 3].map((most) => new Intl.NumberFormat("en", { maximumSignificantDigits: most }));
+const digits = (value) => (Number.isInteger(value) ? whole : broken).format(value);
 
 const duration = (seconds) => {
   const size = Math.abs(seconds);
@@ -27,7 +28,7 @@ const UNITS = {
   mib: (value) => `${digits(value / 1024)} GiB`,
   s: duration,
   ms: (value) => duration(value / 1000),
-  fraction: (value) => `${(100 * value).toLocaleString("en", { maximumSignificantDigits: 3 })} %`,
+  fraction: (value) => `${parts.format(100 * value)} %`,
   change: (value) => (value > 0 ? "+" : "") + digits(value),
 };
 
@@ -104,14 +105,27 @@ function drawnView(view, number) {
   if (charted?.rows?.length) section.append(drawnChart(view.chart, charted));
   for (const table of tables) {
     if (!table.rows?.length) continue;
-    const part = element("details", null, table === charted ? {} : { open: "" });
+    const part = element("details", null, table.shown === 0 ? {} : { open: "" });
     part.append(element("summary", table.name));
     if (table.note) part.append(element("p", table.note, { class: "soft" }));
     if (part.open) part.append(drawnTable(table));
     else part.addEventListener("toggle", () => part.append(drawnTable(table)), { once: true });
     section.append(part);
   }
+  section.append(...origin(view.provenance ?? {}).map((line) => element("p", line, { class: "origin" })));
   return section;
+}
+
+// Where an answer comes from: what was asked about, seed, version, time, and the command.
+function origin({ instance, seed, versions, time, answer_digest: digest, command }) {
+  const about = [
+    instance && `${instance.name}, digest ${(instance.digest ?? "none").slice(0, 12)}`,
+    seed != null && `seed ${seed}`,
+    versions?.placeopt && `placeopt ${versions.placeopt}`,
+    time,
+    digest && `answer ${digest.slice(0, 12)}`,
+  ];
+  return [about.filter(Boolean).join("; "), command].filter(Boolean);
 }
 
 function show(views) {

@@ -5,14 +5,8 @@ from typing import TYPE_CHECKING
 from placeopt.lazy import lazy_names
 
 if TYPE_CHECKING:
-    from placeopt.report.text.documents import hardware_document as hardware_document
-    from placeopt.report.text.documents import hardware_summary as hardware_summary
-    from placeopt.report.text.documents import plan_data as plan_data
-    from placeopt.report.text.documents import plan_page as plan_page
     from placeopt.report.text.explanation import explanation_page as explanation_page
     from placeopt.report.text.explanation import queue_page as queue_page
-    from placeopt.report.text.instance_summary import instance_facts as instance_facts
-    from placeopt.report.text.instance_summary import summary_line as summary_line
     from placeopt.report.text.links import WIDTH as WIDTH
     from placeopt.report.text.links import job_links as job_links
     from placeopt.report.text.links import machine_picture as machine_picture
@@ -21,11 +15,6 @@ if TYPE_CHECKING:
     from placeopt.report.text.palette import BLOCKS as BLOCKS
     from placeopt.report.text.palette import GOOD as GOOD
     from placeopt.report.text.palette import JOB_COLORS as JOB_COLORS
-    from placeopt.report.text.scenario import scenario_facts as scenario_facts
-    from placeopt.report.text.scenario import scenario_page as scenario_page
-    from placeopt.report.text.scenario import simulation_facts as simulation_facts
-    from placeopt.report.text.scenario import simulation_table as simulation_table
-    from placeopt.report.text.summary import plan_summary as plan_summary
     from placeopt.report.text.text_table import TextTable as TextTable
     from placeopt.report.text.whatif import added_page as added_page
     from placeopt.report.text.whatif import cheapest_page as cheapest_page

@@ -1,208 +1,185 @@
-"""
-The cluster drawn by GPU: one row per node while there is room, then several nodes per row, then densities.
-
-Nodes are grouped by domain (rack) or, without domains, by machine type. A gap in a row is a change of socket.
-"""
+"""The map of a view on a terminal: a character for each GPU by its job, or the density of large clusters."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from collections import Counter
+from typing import TYPE_CHECKING, NamedTuple
 
 from rich.text import Text
 
 from placeopt.readable import gpus, number, percent, plain, plural, shorten
-from placeopt.report.text.palette import BUSY, FREE, SHARED
-from placeopt.report.text.text_table import TextTable, heading
+from placeopt.report.text.palette import BUSY, FREE, SHARED, GpuCell, JobPainter, SizePainter, is_job
+from placeopt.report.text.text_table import TextTable, heading, more
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
     from rich.console import RenderableType
 
-    from placeopt.model import Machine
-    from placeopt.report.text.documents import NodeUse
-    from placeopt.report.text.palette import Glyphs, Painter
-
+    from placeopt.report.text.palette import Glyphs
+    from placeopt.view import Chart, Table
 
 MAX_ROWS = 24
-"""Number of nodes up to which each has a row with its CPU and memory."""
-
+"""Number of nodes up to which each has a row."""
 MAX_LINES = 70
 """Number of lines up to which nodes are drawn: two screens."""
-
 NAME_WIDTH = 20
-DRAINED = "!"
+MAX_GROUPS = 30
+CELLS = 28
+"""Cells of a line of density, as many as fit 100 columns."""
 
 
-def gpu_map(uses: Sequence[NodeUse], painter: Painter, glyphs: Glyphs, *, width: int) -> list[RenderableType]:
-    """Draw the GPUs of all nodes on a page of ``width`` columns; ``glyphs`` are the characters of the folded form."""
-    with_gpus = [use for use in uses if use.gpus]
-    parts: list[RenderableType] = []
-    if with_gpus:
-        lines = _rows(with_gpus, painter, width) if len(with_gpus) <= MAX_ROWS else _grid(with_gpus, painter, width)
-        if len(lines) > MAX_LINES:
-            parts += density_rows(with_gpus, glyphs, width=width)
-        else:
-            parts += [*lines, _legend(painter, drained=any(use.node.drained for use in with_gpus))]
-    without = [use for use in uses if not use.gpus]
-    if without:
-        busy = sum(not use.is_idle for use in without)
-        parts.append(Text(f"  and {plural(len(without), 'node')} without GPUs, {busy:,} in use", style="dim"))
-    return parts
+class Lane(NamedTuple):
+    """A node and its GPUs."""
+
+    name: str
+    cells: list[GpuCell]
+
+    @property
+    def held_milli(self) -> int:
+        """GPU-milli held, each GPU counted to 1000 at most."""
+        return sum(min(cell.milli, 1000) for cell in self.cells)
 
 
-def _rows(uses: Sequence[NodeUse], painter: Painter, width: int) -> list[Text]:
-    """Draw one node per row, with its free CPU and memory."""
-    name_width = min(NAME_WIDTH, max(len(use.node.id) + use.node.drained for use in uses))
-    room = max(8, width - name_width - 40)
+def gpu_map(table: Table, chart: Chart, glyphs: Glyphs, *, width: int) -> list[RenderableType]:
+    """
+    Draw the map of a view on a page of ``width`` columns.
+
+    ``table`` has a row for each GPU; ``chart`` names its columns: node, group of nodes, job, and share held.
+    """
+    groups = _groups(table, chart)
+    lanes = [lane for lanes in groups.values() for lane in lanes]
+    held, there = sum(lane.held_milli for lane in lanes), sum(len(lane.cells) for lane in lanes)
+    note = f"{gpus(held)} of {there:,} held{f' {table.note}' if table.note else ''}"
+    cells = [cell for lane in lanes for cell in lane.cells]
+    jobs = Counter(cell.label for cell in cells if is_job(cell.label))
+    painter = JobPainter(jobs, glyphs) if JobPainter.suits(jobs) else SizePainter(jobs, glyphs)
+    lines = _rows(groups, painter, width) if len(lanes) <= MAX_ROWS else _grid(groups, painter, width)
+    if len(lines) > MAX_LINES:
+        return [heading(table.name, note), *_density(groups, chart.group, glyphs, width)]
+    legend = Text("  ")
+    for cell, meaning in painter.legend():
+        legend.append(cell.glyph, style=cell.style).append(f" {meaning}   ", style="dim")
+    legend.rstrip()
+    return [heading(table.name, note), *lines, legend, *_key(painter, cells, lanes)]
+
+
+def _groups(table: Table, chart: Chart) -> Mapping[str, list[Lane]]:
+    """Return the lanes of each group, in the order of the table."""
+    at = {column.name: i for i, column in enumerate(table.columns)}
+    group, lane, label = at[chart.group], at[chart.lane], at[chart.label]
+    groups: dict[str, dict[str, Lane]] = {}
+    for row in table.rows:
+        lanes = groups.setdefault(str(row[group] or "no domain"), {})
+        name, job, milli = str(row[lane]), row[label], row[at[chart.y[0]]]
+        cell = GpuCell(None if job is None else str(job), round(milli) if isinstance(milli, int | float) else 0)
+        lanes.setdefault(name, Lane(name, [])).cells.append(cell)
+    return {name: list(lanes.values()) for name, lanes in groups.items()}
+
+
+def _title(name: str, lanes: Sequence[Lane]) -> Text:
+    held, there = sum(lane.held_milli for lane in lanes), sum(len(lane.cells) for lane in lanes)
+    title = Text(shorten(plain(name), 40), style="bold", no_wrap=True)
+    return title.append(f"  {plural(len(lanes), 'node')}, {gpus(held)} of {there:,} GPUs held", style="not bold dim")
+
+
+def _rows(groups: Mapping[str, Sequence[Lane]], painter: JobPainter | SizePainter, width: int) -> list[Text]:
+    """Draw one node per row."""
+    names = min(NAME_WIDTH, max((len(lane.name) for lanes in groups.values() for lane in lanes), default=0))
+    room = max(8, width - names - 20)
     lines = []
-    for title, members in _groups(uses):
-        lines.append(title)
-        strips = [_strip(use, painter, room) for use in members]
-        widest = max(strip.cell_len for pieces in strips for strip in pieces)
-        for use, pieces in zip(members, strips, strict=True):
-            line = Text(f"  {_name(use, name_width)}  ", no_wrap=True)
-            line.append_text(pieces[0])
-            line.append(" " * (widest - pieces[0].cell_len + 2))
-            line.append(f"{gpus(use.used_milli):>6} of {len(use.gpus)}", style="none" if use.used_milli else "dim")
-            line.append(f"  CPU {_part(use.cpu_millicores, use.machine.cpu_millicores)}", style="dim")
-            line.append(f"  memory {_part(use.memory_mib, use.machine.memory_mib)}", style="dim")
-            lines.append(line)
-            lines += [Text(" " * (name_width + 4)).append_text(piece) for piece in pieces[1:]]
+    for name, lanes in groups.items():
+        lines.append(_title(name, lanes))
+        widest = min(room, max(len(lane.cells) for lane in lanes))
+        for lane in lanes:
+            for start in range(0, len(lane.cells), room):
+                line = Text(f"  {_name(lane, names) if start == 0 else ' ' * names}  ", no_wrap=True)
+                line.append_text(_strip(lane.cells[start : start + room], painter))
+                if start == 0:
+                    line.append(" " * (widest - len(lane.cells)))
+                    line.append(f"  {gpus(lane.held_milli)} of {len(lane.cells)}", style="dim")
+                lines.append(line)
     return lines
 
 
-def _grid(uses: Sequence[NodeUse], painter: Painter, width: int) -> list[Text]:
+def _grid(groups: Mapping[str, Sequence[Lane]], painter: JobPainter | SizePainter, width: int) -> list[Text]:
     """Draw as many nodes per row as the width allows."""
-    name_width = min(NAME_WIDTH, max(len(use.node.id) + use.node.drained for use in uses))
+    names = min(NAME_WIDTH, max(len(lane.name) for lanes in groups.values() for lane in lanes))
     lines = []
-    for title, members in _groups(uses):
-        lines.append(title)
-        strips = [_strip(use, painter, 10_000)[0] for use in members]
-        widest = max(strip.cell_len for strip in strips)
-        across = max(1, (width - 2) // (name_width + widest + 3))
-        if name_width + widest + 3 > width:
+    for name, lanes in groups.items():
+        lines.append(_title(name, lanes))
+        widest = max(len(lane.cells) for lane in lanes)
+        across = (width - 2) // (names + widest + 3)
+        if not across:
             return [Text()] * (MAX_LINES + 1)  # nodes of hundreds of GPUs: folded
-        for start in range(0, len(members), across):
+        for start in range(0, len(lanes), across):
             line = Text("  ", no_wrap=True)
-            for use, strip in zip(members[start : start + across], strips[start : start + across], strict=True):
-                line.append(f"{_name(use, name_width)} ", style="dim" if use.is_idle else "none")
-                line.append_text(strip)
-                line.append(" " * (widest - strip.cell_len + 2))
+            for lane in lanes[start : start + across]:
+                line.append(f"{_name(lane, names)} ", style="none" if lane.held_milli else "dim")
+                line.append_text(_strip(lane.cells, painter)).append(" " * (widest - len(lane.cells) + 2))
             line.rstrip()
             lines.append(line)
     return lines
 
 
-def _groups(uses: Sequence[NodeUse]) -> list[tuple[Text, list[NodeUse]]]:
-    """Return the nodes by domain, or by machine type where there are no domains, each group with its title."""
-    by_domain = any(use.node.domain for use in uses)
-    groups: dict[str, list[NodeUse]] = {}
-    for use in uses:
-        place = use.node.domain or "no domain" if by_domain else use.machine.id
-        groups.setdefault(place, []).append(use)
-    titled = []
-    for name, members in groups.items():
-        title = Text(shorten(plain(name), 40), style="bold", no_wrap=True)
-        held, there = sum(use.used_milli for use in members), sum(len(use.gpus) for use in members)
-        title.append(f"  {plural(len(members), 'node')}, {gpus(held)} of {there:,} GPUs held", style="not bold dim")
-        titled.append((title, members))
-    return titled
+def _name(lane: Lane, width: int) -> str:
+    return shorten(plain(lane.name), width).ljust(width)
 
 
-def _strip(use: NodeUse, painter: Painter, room: int) -> list[Text]:
-    """Draw a node's GPUs, in pieces of at most ``room`` columns."""
-    pieces = [Text()]
-    parts = top_parts(use.machine)
-    for i, holders in enumerate(use.gpus):
-        if pieces[-1].cell_len >= room - 1:
-            pieces.append(Text())
-        elif i and parts[i] != parts[i - 1]:
-            pieces[-1].append(" ")
-        cell = painter.cell(holders)
-        pieces[-1].append(cell.glyph, style=cell.style)
-    return pieces
+def _strip(cells: Sequence[GpuCell], painter: JobPainter | SizePainter) -> Text:
+    strip = Text(no_wrap=True)
+    for cell in cells:
+        drawn = painter.draw(cell)
+        strip.append(drawn.glyph, style=drawn.style)
+    return strip
 
 
-def top_parts(machine: Machine) -> list[str | None]:
-    """Return per GPU the top-level part of the machine that it belongs to; None if unknown."""
-    parents = {part.id: part.parent for part in machine.parts}
-    tops = []
-    for gpu in machine.gpus:
-        part = gpu.part
-        while part is not None and parents[part] is not None:
-            part = parents[part]
-        tops.append(part)
-    return tops
+def _key(painter: JobPainter | SizePainter, cells: Sequence[GpuCell], lanes: Sequence[Lane]) -> list[RenderableType]:
+    """Return the job of each letter, and what it holds on how many nodes, without what shares GPUs with others."""
+    if isinstance(painter, SizePainter) or not painter.letters:
+        return []
+    held, nodes = Counter[str](), Counter[str]()
+    for cell in cells:
+        held[cell.label or ""] += cell.milli
+    for lane in lanes:
+        nodes.update({cell.label for cell in lane.cells if cell.label is not None})
+    rows: list[list[str | Text]] = [
+        [Text(letter, style=painter.style(job)), job, gpus(held[job]), number(nodes[job])]
+        for job, letter in painter.letters.items()
+    ]
+    return [Text(""), TextTable(["", "job", ">GPUs of its own", ">nodes"], rows, wrap="job")]
 
 
-def _legend(painter: Painter, *, drained: bool) -> Text:
-    line = Text("  ")
-    for cell, meaning in painter.legend():
-        line.append(cell.glyph, style=cell.style).append(f" {meaning}   ", style="dim")
-    if drained:
-        line.append(f"{DRAINED} drained", style="dim")
-    line.rstrip()
-    return line
-
-
-def _name(use: NodeUse, width: int) -> str:
-    mark = DRAINED if use.node.drained else ""
-    return f"{shorten(plain(use.node.id), width - len(mark))}{mark}".ljust(width)
-
-
-def _part(held: int, there: int) -> str:
-    return f"{100 * held / there:3.0f} %" if there else "  - %"
-
-
-MAX_TYPES = 30
-CELLS = 28
-"""Cells of a line, as many as fit 100 columns."""
-
-
-def density_rows(uses: Sequence[NodeUse], glyphs: Glyphs, *, width: int) -> list[RenderableType]:
+def _density(groups: Mapping[str, Sequence[Lane]], group: str, glyphs: Glyphs, width: int) -> list[RenderableType]:
     """
-    Return a line per machine type, the largest first: its nodes in file order, each cell the mean of some of them.
+    Return a line for each group, the largest first: its nodes in order, each cell the mean of some of them.
 
     The columns beside it are GPUs held, whole GPUs free, and empty nodes.
     """
-    types: dict[str, list[NodeUse]] = {}
-    for use in uses:
-        types.setdefault(use.machine.id, []).append(use)
-    ordered = sorted(types.items(), key=lambda item: (-sum(len(use.gpus) for use in item[1]), item[0]))
-    rows: list[list[str | Text]] = []
+    ordered = sorted(groups.items(), key=lambda item: (-sum(len(lane.cells) for lane in item[1]), item[0]))
     cells = max(8, min(CELLS, width - 62))
-    for name, members in ordered[:MAX_TYPES]:
-        held, there = sum(use.used_milli for use in members), sum(len(use.gpus) for use in members)
-        rows.append(
-            [
-                shorten(plain(name), 24),
-                number(len(members)),
-                _density_strip(members, glyphs, cells),
-                gpus(round(held, -2)),
-                number(there),
-                percent(held / (1000 * there)),
-                number(sum(milli == 0 for use in members for milli in use.milli)),
-                number(sum(use.is_idle for use in members)),
-            ]
-        )
-    columns = ["machine", ">nodes", "held, in order of nodes", ">held", ">of GPUs", ">", ">free", ">empty"]
-    parts: list[RenderableType] = [heading("GPUs by machine type"), TextTable(columns, rows, drop=["empty", "free"])]
-    if len(ordered) > MAX_TYPES:
-        parts.append(Text(f"  and {len(ordered) - MAX_TYPES:,} smaller types", style="dim"))
-    per_cell = max(-(-len(members) // cells) for _, members in ordered)
+    rows: list[list[str | Text]] = []
+    for name, lanes in ordered[:MAX_GROUPS]:
+        held, there = sum(lane.held_milli for lane in lanes), sum(len(lane.cells) for lane in lanes)
+        free = sum(cell.label is None for lane in lanes for cell in lane.cells)
+        empty = sum(lane.held_milli == 0 for lane in lanes)
+        numbers = (gpus(round(held, -2)), number(there), percent(held / (1000 * there)), number(free), number(empty))
+        rows.append([shorten(plain(name), 24), number(len(lanes)), _density_strip(lanes, glyphs, cells), *numbers])
+    columns = [group, ">nodes", "held, in order of nodes", ">held", ">of GPUs", ">", ">free", ">empty"]
+    per_cell = max(-(-len(lanes) // cells) for lanes in groups.values())
     legend = Text("  ").append(glyphs.free, style=FREE).append(" free   ", style="dim")
     legend.append(glyphs.parts[3], style=SHARED).append(" half held   ", style="dim")
     legend.append(glyphs.busy, style=BUSY).append(f" full   a cell stands for up to {plural(per_cell, 'node')}", "dim")
-    return [*parts, legend]
+    return [TextTable(columns, rows, drop=["empty", "free"]), *more(len(ordered) - MAX_GROUPS), legend]
 
 
-def _density_strip(members: Sequence[NodeUse], glyphs: Glyphs, cells: int) -> Text:
+def _density_strip(lanes: Sequence[Lane], glyphs: Glyphs, cells: int) -> Text:
     """Draw the nodes as at most ``cells`` characters, by the share of their GPUs that is held."""
     strip = Text(no_wrap=True)
-    count = min(cells, len(members))
+    count = min(cells, len(lanes))
     for c in range(count):
-        run = members[c * len(members) // count : (c + 1) * len(members) // count]
-        share = sum(use.used_milli for use in run) / sum(len(use.gpus) for use in run)
+        run = lanes[c * len(lanes) // count : (c + 1) * len(lanes) // count]
+        share = sum(lane.held_milli for lane in run) / sum(len(lane.cells) for lane in run)
         level = 0 if share == 0 else 8 if share >= 1000 else min(7, max(1, round(share / 125)))
         glyph = glyphs.free if level == 0 else glyphs.busy if level == 8 else glyphs.parts[level - 1]
         strip.append(glyph, style=FREE if level == 0 else BUSY if level == 8 else SHARED)

@@ -1,26 +1,19 @@
-"""The links between a job's GPUs, a machine drawn with them, and small plans job by job."""
+"""The links between a job's GPUs, and a machine drawn with them."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from itertools import combinations
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import NamedTuple
 
 from rich.text import Text
 
 from placeopt.errors import BadInput
 from placeopt.model import Link, Machine
-from placeopt.readable import gpus, number, plural
+from placeopt.readable import plural
 from placeopt.report.text.palette import JOB_COLORS
-from placeopt.report.text.text_table import TextTable, heading, more, section
 from placeopt.topology import bottleneck_mbps, gpu_distances
-
-if TYPE_CHECKING:
-    from rich.console import RenderableType
-
-    from placeopt.model import Assignment, Instance, Plan
-
 
 WIDTH = 100
 """Largest width of the picture, in columns."""
@@ -80,14 +73,6 @@ def job_links(machine: Machine, gpus: Iterable[int]) -> list[PairLink]:
         kind = link.kind if link is not None else _meeting(machine, chains[a], chains[b])
         links_of.append(PairLink(a, b, kind, link.lanes if link is not None else 0, mbps, int(distances[a, b])))
     return links_of
-
-
-def link_facts(machine: Machine, gpus: Iterable[int]) -> list[dict[str, Any]]:
-    """Return the same as data."""
-    return [
-        {"gpus": [pair.a, pair.b], "link": pair.label, "bandwidth_mbps": pair.bandwidth_mbps, "distance": pair.distance}
-        for pair in job_links(machine, gpus)
-    ]
 
 
 def machine_picture(machine: Machine, held: Mapping[int, str]) -> Text:
@@ -230,74 +215,3 @@ def _letters(i: int) -> str:
 
 def _short(text: str, width: int) -> str:
     return text if len(text) <= width else text[: width - 3] + "..."
-
-
-MAX_NODES = 4
-"""Number of nodes up to which a plan is listed job by job."""
-
-MAX_JOBS = 40
-"""Rows of the table before the rest is counted."""
-
-
-def job_facts(instance: Instance, plan: Plan) -> list[dict[str, Any]]:
-    """Return every placed job with its GPUs and the links between those of one node; of hardware that is listed."""
-    machine_of = {node.id: instance.cluster.machine_of(node) for node in instance.cluster.nodes}
-    running = {held.job for held in instance.running}
-
-    def links(assignment: Assignment) -> list[dict[str, Any]]:
-        machine = machine_of.get(assignment.node)
-        if machine is None:
-            return []
-        return link_facts(machine, [gpu for gpu in map(int, assignment.gpus) if gpu < len(machine.gpus)])
-
-    return [
-        {
-            "job": placement.job,
-            "option": placement.option,
-            "ran_before": placement.job in running,
-            "places": [
-                {
-                    "node": assignment.node,
-                    "gpus": dict(assignment.gpus),
-                    "workers": len(assignment.workers),
-                    "links": links(assignment),
-                }
-                for assignment in placement.assignments
-            ],
-        }
-        for placement in plan.placements
-    ]
-
-
-def job_table(facts: list[dict[str, Any]], marks: Mapping[str, Text]) -> list[RenderableType]:
-    """Return a row per job and node; ``marks``: job -> how the map draws it, for jobs that are drawn."""
-    rows: list[list[str | Text]] = []
-    for job in facts[:MAX_JOBS]:
-        first: list[str | Text] = [marks.get(job["job"], Text("")), job["job"], "ran" if job["ran_before"] else "new"]
-        for place in job["places"]:
-            rows.append([*first, place["node"], _gpus(place), _links(place)])
-            first = ["", "", ""]
-    columns = ["", "job", "", "node", "GPUs", "links between them"]
-    return [*section("Jobs", columns, rows, wrap="links between them"), *more(len(facts) - MAX_JOBS)]
-
-
-def job_key(plan: Plan, marks: Mapping[str, Text]) -> list[RenderableType]:
-    """Return the job of each letter of the map, and what it holds on which node."""
-    held = {p.job: sum(sum(a.gpus.values()) for a in p.assignments) for p in plan.placements}
-    nodes = {p.job: len(p.assignments) for p in plan.placements}
-    rows: list[list[str | Text]] = [[mark, job, gpus(held[job]), number(nodes[job])] for job, mark in marks.items()]
-    return [heading("Jobs with GPUs"), TextTable(["", "job", ">GPUs", ">nodes"], rows, wrap="job")]
-
-
-def _gpus(place: dict[str, Any]) -> str:
-    if not place["gpus"]:
-        return "none"
-    return " ".join(index if milli >= 1000 else f"{index} ({gpus(milli)})" for index, milli in place["gpus"].items())
-
-
-def _links(place: dict[str, Any]) -> str:
-    if not place["links"]:
-        return ""
-    kinds = Counter(pair["link"] for pair in place["links"])
-    distance = sum(pair["distance"] for pair in place["links"])
-    return f"{', '.join(f'{count} x {link}' for link, count in kinds.most_common())}; distance {distance}"

@@ -38,7 +38,7 @@ class TextTable:
         wrap: str = "",
         drop: Sequence[str] = (),
     ) -> None:
-        self._right = {column[1:] for column in columns if column.startswith(">")}
+        self._right = [column.startswith(">") for column in columns]
         self._columns = [column.removeprefix(">") for column in columns]
         self._rows = [[cell if isinstance(cell, Text) else Text(plain(cell)) for cell in row] for row in rows]
         self._wrap, self._drop = wrap, tuple(drop)
@@ -69,7 +69,7 @@ class TextTable:
         grid.show_header = any(self._columns[i] for i in kept)
         for i in kept:
             name = self._columns[i]
-            justify: Literal["left", "right"] = "right" if name in self._right else "left"
+            justify: Literal["left", "right"] = "right" if self._right[i] else "left"
             grid.add_column(Text(name), justify=justify, no_wrap=name != self._wrap, overflow="fold")
         for row in self._rows:
             grid.add_row(*(row[i] for i in kept))
