@@ -10,9 +10,9 @@ from placeopt.arguments import checked
 from placeopt.deadline import Deadline
 from placeopt.edits import truth, unread_in
 from placeopt.errors import BadInput
+from placeopt.explain.explanation import Explanation
 from placeopt.explain.placed import explain_placed
 from placeopt.explain.question import Question, check_plan, freest, job_named, tools
-from placeopt.explain.records import Explanation
 from placeopt.explain.waiting import explain_waiting
 from placeopt.model import Instance, Plan
 

@@ -14,7 +14,7 @@ from placeopt.edits import apply, truth, unread_in
 from placeopt.errors import BadInput, OutOfTime
 from placeopt.explain.changes import QueueChange, single_changes
 from placeopt.explain.question import Question, Tools, check_plan, compile_round, freest, tools, with_policy
-from placeopt.explain.records import Freed, QueueExplanation, WaitingReason
+from placeopt.explain.queue_explanation import Freed, QueueExplanation, WaitingReason
 from placeopt.explain.rules import conflict, fits
 from placeopt.explain.waiting import why
 from placeopt.explain.words import does_not_fit

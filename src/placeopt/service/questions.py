@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -15,10 +14,10 @@ from placeopt.explain import explain, explain_all
 from placeopt.explain.question import job_named
 from placeopt.live_cluster.engine import Engine
 from placeopt.model import Instance, Plan
-from placeopt.model.base import Record
 from placeopt.service.messages import Question
 from placeopt.service.refused import Refused
 from placeopt.service.request import Request
+from placeopt.view import View
 from placeopt.whatif import Limits, add, defrag, fail, fit, parse_job, slots
 
 MOST_AT_ONCE = 2
@@ -30,28 +29,29 @@ EXPLAIN_ALL_S = 20.0
 GREEDY = "stranding"
 
 
-def _fit(instance: Instance, asked: Question, limits: Limits, cancel: threading.Event) -> Record:
-    return fit(instance, parse_job(_given(asked, "job"), instance), limits, cancel)
+def _fit(instance: Instance, asked: Question, limits: Limits, cancel: threading.Event) -> View:
+    text = _given(asked, "job")
+    return fit(instance, parse_job(text, instance), limits, cancel).view(text)
 
 
-def _slots(instance: Instance, asked: Question, limits: Limits, cancel: threading.Event) -> Record:
+def _slots(instance: Instance, asked: Question, limits: Limits, cancel: threading.Event) -> View:
     del asked, limits, cancel
-    return slots(instance)
+    return slots(instance).view()
 
 
-def _add(instance: Instance, asked: Question, limits: Limits, cancel: threading.Event) -> Record:
-    return add(instance, _given(asked, "node_type"), limits=limits, cancel=cancel)
+def _add(instance: Instance, asked: Question, limits: Limits, cancel: threading.Event) -> View:
+    return add(instance, _given(asked, "node_type"), limits=limits, cancel=cancel).view()
 
 
-def _fail(instance: Instance, asked: Question, limits: Limits, cancel: threading.Event) -> Record:
-    return fail(instance, asked.level or "node", k=asked.k or 1, limits=limits, cancel=cancel)
+def _fail(instance: Instance, asked: Question, limits: Limits, cancel: threading.Event) -> View:
+    return fail(instance, asked.level or "node", k=asked.k or 1, limits=limits, cancel=cancel).view()
 
 
-def _defrag(instance: Instance, asked: Question, limits: Limits, cancel: threading.Event) -> Record:
-    return defrag(instance, asked.level or "node", limits=limits, cancel=cancel)
+def _defrag(instance: Instance, asked: Question, limits: Limits, cancel: threading.Event) -> View:
+    return defrag(instance, asked.level or "node", limits=limits, cancel=cancel).view()
 
 
-VERBS: dict[str, tuple[frozenset[str], Callable[[Instance, Question, Limits, threading.Event], Record]]] = {
+VERBS: dict[str, tuple[frozenset[str], Callable[[Instance, Question, Limits, threading.Event], View]]] = {
     "fit": (frozenset({"job"}), _fit),
     "slots": (frozenset(), _slots),
     "add": (frozenset({"node_type"}), _add),
@@ -106,14 +106,18 @@ class Questions:
             raise Refused(404, str(error)) from None
         with self._explanations.one(request, EXPLAIN_S) as deadline:
             return _answer(
-                lambda: explain(instance, _greedy(instance, deadline), job, time_limit_s=EXPLAIN_S, cancel=deadline)
+                lambda: explain(
+                    instance, _greedy(instance, deadline), job, time_limit_s=EXPLAIN_S, cancel=deadline
+                ).view()
             )
 
     def explain_all(self, instance: Instance, request: Request) -> dict[str, Any]:
         """Explain the whole queue, beside what runs and what greedy would start now; raises as `explain`."""
         with self._explanations.one(request, EXPLAIN_ALL_S) as deadline:
             return _answer(
-                lambda: explain_all(instance, _greedy(instance, deadline), time_limit_s=EXPLAIN_ALL_S, cancel=deadline)
+                lambda: explain_all(
+                    instance, _greedy(instance, deadline), time_limit_s=EXPLAIN_ALL_S, cancel=deadline
+                ).view()
             )
 
 
@@ -157,9 +161,9 @@ def _greedy(instance: Instance, deadline: Deadline) -> Plan:
         return engine.solve(instance, method=GREEDY, time_limit_s=EXPLAIN_S, cancel=deadline)
 
 
-def _answer(ask: Callable[[], Record]) -> dict[str, Any]:
+def _answer(ask: Callable[[], View]) -> dict[str, Any]:
     try:
-        answer: dict[str, Any] = json.loads(ask().model_dump_json(by_alias=True))
+        answer: dict[str, Any] = ask().model_dump(mode="json", exclude_defaults=True)
     except BadArgument as error:
         raise Refused(400, str(error)) from None
     except BadInput as error:

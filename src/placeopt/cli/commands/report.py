@@ -1,9 +1,8 @@
-"""``placeopt report``: rounds, plans, simulations and what-if answers as one offline HTML file and as figures."""
+"""``placeopt report``: rounds, plans and simulations as one offline HTML file and as figures."""
 
 from __future__ import annotations
 
 import shlex
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -12,14 +11,13 @@ import typer
 
 from placeopt.cli.files import STREAM, check_sources, check_target, peek, say, write_document
 from placeopt.cli.output import ExitCode, UsageError
-from placeopt.cli.provenance import KEY, provenance_lines
 from placeopt.errors import BadInput
 from placeopt.readable import duration, plural
 
 if TYPE_CHECKING:
     from placeopt.benchmark.figure import Figure
     from placeopt.model import Instance, Plan
-    from placeopt.report.html import Fact, ResultTable, SimulationLog, WhatIfAnswer
+    from placeopt.report.html import Fact, ResultTable, SimulationLog
     from placeopt.simulation.records.scenario import Scenario
 
 LOG, SUMMARIES = ".jsonl", "summaries.json"
@@ -34,8 +32,8 @@ def report(
         list[str],
         typer.Argument(
             metavar="FILE",
-            help="Instances, plans beside their instance, scenarios, logs or folders of simulations, answers of "
-            "whatif and audit with --json, earlier reports; recognised by content.",
+            help="Instances, plans beside their instance, scenarios, logs or folders of simulations, earlier reports; "
+            "recognised by content.",
         ),
     ],
     out: Annotated[str, typer.Option(metavar="HTML", help="File to write; its name ends in .html.")],
@@ -54,7 +52,7 @@ def report(
     quiet: Annotated[bool, typer.Option("--quiet", help="Print nothing.")] = False,
 ) -> int:
     """
-    Draw the results of other commands as one HTML file: plans, simulations, and answers of whatif and audit.
+    Draw the results of other commands as one HTML file: plans and simulations.
 
     The file opens without a network. With --before it compares two sets of results, or two earlier reports. The command
     needs matplotlib (the extra 'plot').
@@ -110,10 +108,7 @@ class _Inputs:
         self.scenarios: list[Scenario] = []
         self.summaries: list[Mapping[str, Any]] = []
         self.stored: list[ResultTable] = []
-        self.answers: list[tuple[str, WhatIfAnswer]] = []
         self._log_files: list[Path] = []
-        self.provenance: dict[str, dict[str, Any] | None] = {}
-        """Of answers, by file; None of those that state none."""
         for path in paths:
             self._read(path)
         self.logs = self._read_logs()
@@ -154,7 +149,6 @@ class _Inputs:
     def _read_document(self, path: str) -> None:
         from placeopt.documents.documents import as_record
         from placeopt.model import Instance, Plan
-        from placeopt.report.html import answer_type
         from placeopt.simulation.records.scenario import Scenario
 
         document, source, keys = peek(path)
@@ -166,14 +160,10 @@ class _Inputs:
             self.instances.append(as_record(Instance, document, source))
         elif "placements" in keys:
             self.plans.append((source, as_record(Plan, document, source)))
-        elif kind := answer_type(keys):
-            self.provenance[source] = document.pop(KEY, None)
-            self.answers.append((source, as_record(kind, document, source)))
         else:
             held = f"has {', '.join(sorted(keys)[:6])}" if keys else "is not a JSON object"
             raise BadInput(
-                f"{source}: {held}; expected an instance, a plan, a scenario, a log, summaries of simulations, or an "
-                "answer of whatif or audit with --json"
+                f"{source}: {held}; expected an instance, a plan, a scenario, a log or summaries of simulations"
             )
 
     def tables(self) -> list[ResultTable]:
@@ -189,22 +179,16 @@ class _Inputs:
 
     def results(self) -> list[ResultTable]:
         """Return all results as tables, by which two reports are compared."""
-        from placeopt.report.html import answer_figures, answer_table, plan_table
+        from placeopt.report.html import plan_table
 
         tables = self.tables()
         if self.plans:
             tables.append(plan_table([plan for _, plan in self.plans]))
-        count = Counter[str]()
-        for number, (_, answer) in enumerate(self.answers):
-            for figure in answer_figures(answer, number):
-                kind = figure.name.rpartition("-")[0]
-                tables.append(answer_table(figure, f"answer-{kind}-{count[kind]}"))
-                count[kind] += 1
         return tables
 
     def figures(self, before: _Inputs) -> list[Figure]:
         """Return the figures of everything that was read; logs from before are drawn behind the others."""
-        from placeopt.report.html import answer_figures, gpu_map, simulation_figures
+        from placeopt.report.html import gpu_map, simulation_figures
 
         drawn = []
         told = {ref: instance for instance in self.instances for ref in [instance.digest]}
@@ -218,15 +202,13 @@ class _Inputs:
         drawn += [gpu_map(instance, name=f"round-{number}") for number, instance in enumerate(left)]
         if self.logs:
             drawn += simulation_figures(self.logs, self.scenario, before.logs, before.scenario)
-        for number, (_, answer) in enumerate(self.answers):
-            drawn += answer_figures(answer, number)
         return drawn
 
     def facts(self) -> list[Fact]:
         """Return facts about the figures: sizes, results, seeds, versions, notes."""
         from placeopt import __version__
         from placeopt.importers.import_notes import lines
-        from placeopt.report.html import Fact, answer_figures
+        from placeopt.report.html import Fact
 
         facts = [Fact("placeopt", __version__)]
         for instance in self.instances:
@@ -260,11 +242,4 @@ class _Inputs:
                 words += f", {len(log.stranded):,} never end ({shown}{more})"
             words += f", {len(log.starts):,} started"
             facts.append(Fact(f"simulation {log.name}", f"{words}; {duration(log.end_ms / 1000)}"))
-        for number, (source, answer) in enumerate(self.answers):
-            took = getattr(answer, "seconds", None)
-            title = "; ".join(figure.title for figure in answer_figures(answer, number))
-            facts.append(Fact(f"answer {source}", title if took is None else f"{title}; {duration(took)}"))
-            told = self.provenance[source]
-            if told is not None:
-                facts += [Fact("from", line) for line in provenance_lines(told)]
         return facts

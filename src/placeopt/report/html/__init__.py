@@ -1,13 +1,11 @@
 """Figures and one offline HTML file of rounds, plans, simulations and what-if answers; needs matplotlib."""
 
-from placeopt.report.html.answers import WhatIfAnswer, answer_figures, answer_type
 from placeopt.report.html.cluster_map import gpu_map
 from placeopt.report.html.comparison import comparisons, read_results
 from placeopt.report.html.curves import step_figure
 from placeopt.report.html.document import Fact, page
-from placeopt.report.html.failures import failures_figure
 from placeopt.report.html.result_table import Column, ResultTable
-from placeopt.report.html.results import answer_table, never_ending_table, plan_table, policy_table
+from placeopt.report.html.results import never_ending_table, plan_table, policy_table
 from placeopt.report.html.simulation import gantt, simulation_figures
 from placeopt.report.html.simulation_log import SimulationLog, read_log
 
@@ -16,12 +14,7 @@ __all__ = [
     "Fact",
     "ResultTable",
     "SimulationLog",
-    "WhatIfAnswer",
-    "answer_figures",
-    "answer_table",
-    "answer_type",
     "comparisons",
-    "failures_figure",
     "gantt",
     "gpu_map",
     "never_ending_table",

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from placeopt.benchmark.figure import Figure
 from placeopt.model import Plan
 from placeopt.readable import plural
 from placeopt.report.html.result_table import Better, Cell, Column, ResultTable
@@ -159,10 +158,3 @@ def plan_table(plans: Sequence[Plan]) -> ResultTable:
             cells += [None, None] if level is None else [level.objective, level.bound]
         rows.append([*cells, *(plan.costs[term].raw if term in plan.costs else None for term in terms)])
     return ResultTable("plans", "Plans", "The gap is that of the first level that is not proven.", tuple(columns), rows)
-
-
-def answer_table(figure: Figure, name: str) -> ResultTable:
-    """Return the numbers of an answer's figure."""
-    columns = tuple(Column(head.replace("_", " "), better=BETTER.get(head, "")) for head in figure.header)
-    rows = [[cell if isinstance(cell, int | float | None) else str(cell) for cell in row] for row in figure.rows]
-    return ResultTable(name, figure.title, figure.caption, columns, rows, keys=figure.keys)

@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from placeopt.report.text.documents import hardware_summary as hardware_summary
     from placeopt.report.text.documents import plan_data as plan_data
     from placeopt.report.text.documents import plan_page as plan_page
-    from placeopt.report.text.explanation import explanation_page as explanation_page
-    from placeopt.report.text.explanation import queue_page as queue_page
     from placeopt.report.text.instance_summary import instance_facts as instance_facts
     from placeopt.report.text.instance_summary import summary_line as summary_line
     from placeopt.report.text.links import WIDTH as WIDTH
@@ -35,18 +33,5 @@ if TYPE_CHECKING:
     from placeopt.report.text.scenario import simulation_table as simulation_table
     from placeopt.report.text.summary import plan_summary as plan_summary
     from placeopt.report.text.text_table import TextTable as TextTable
-    from placeopt.report.text.whatif import added_page as added_page
-    from placeopt.report.text.whatif import cheapest_page as cheapest_page
-    from placeopt.report.text.whatif import defrag_page as defrag_page
-    from placeopt.report.text.whatif import failures_page as failures_page
-    from placeopt.report.text.whatif import fit_page as fit_page
-    from placeopt.report.text.whatif import slots_page as slots_page
-    from placeopt.report.text.whatif_rounds import curve_csv as curve_csv
-    from placeopt.report.text.whatif_rounds import curve_page as curve_page
-    from placeopt.report.text.whatif_rounds import prices_page as prices_page
-    from placeopt.report.text.whatif_rounds import review_page as review_page
-    from placeopt.report.text.whatif_rounds import swap_page as swap_page
-    from placeopt.report.text.whatif_rounds import sweep_csv as sweep_csv
-    from placeopt.report.text.whatif_rounds import sweep_page as sweep_page
 
 __getattr__, __dir__ = lazy_names(__name__)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from pathlib import Path
 
@@ -15,14 +15,9 @@ from placeopt.simulation.records.scenario import Scenario
 from placeopt.simulation.replay.campaign import PARAMS, OnRun, RunCampaign, RunSetup, point_of
 from placeopt.simulation.replay.goals import Goal, measures, refuse_unmeasured, unit_of
 from placeopt.simulation.replay.series import ReplayPoint, ReplaySeries
-from placeopt.simulation.replay.variations import (
-    ReplayVariant,
-    with_added_nodes,
-)
-from placeopt.simulation.replay.variations import (
-    parse_settings as parse_settings,  # former place
-)
+from placeopt.simulation.replay.variations import ReplayVariant, with_added_nodes
 from placeopt.solving.params import SolveParams
+from placeopt.whatif.least import LeastSearch
 
 MOST_NODES = 10_000
 BEYOND = 2
@@ -96,25 +91,49 @@ def add(
         return ReplayVariant(str(nodes), with_added_nodes(scenario, node_type, nodes), scheduling)
 
     with RunCampaign(rows, jobs=jobs, cancel=cancel, on_news=on_news) as runs:
-        search = _GoalSearch(lambda numbers: replays.points(runs, [added(nodes) for nodes in numbers]), runs)
-        search.run(most, max(1, width_of(jobs) // max(1, len(draws))))
-        points = tuple(search.points[nodes] for nodes in sorted(search.points))
-        found = search.found
-        below = [nodes for nodes, point in search.points.items() if not point.met and (found is None or nodes < found)]
+        search, points = LeastSearch([1], most, [1]), dict[int, ReplayPoint]()
+        longest: dict[int, float] = {}  # number of nodes -> the longest wait of any job
+        width = max(1, width_of(jobs) // max(1, len(draws)))
+        while not runs.over and (numbers := _next(search, points, longest, width)):
+            for number, played in zip(numbers, replays.points(runs, [added(nodes) for nodes in numbers]), strict=True):
+                if played is not None:
+                    points[number], longest[number] = played
+                    search.know((number,), fits=bool(points[number].met))
+        found = None if search.found is None else search.found[0]
+        below = [nodes for nodes, point in points.items() if not point.met and (found is None or nodes < found)]
+        tried = tuple(points[nodes] for nodes in sorted(points))
         return replays.series(
             runs,
-            points,
+            tried,
             question="add",
             replayed=f"nodes:{node_type}",
             scenario=scenario.name,
             policy=scheduling.name,
             found=found,
             missed=max(below, default=None),
-            monotone=_monotone(points, goal),
+            monotone=_monotone(tried, goal),
             price_milli_per_hour=larger.price_of(larger.nodes[-1]),
             gpus=larger.gpus_by_node[larger.nodes[-1].id],
             left=int(runs.over),
         )
+
+
+def _next(
+    search: LeastSearch, points: Mapping[int, ReplayPoint], longest: Mapping[int, float], width: int
+) -> list[int]:
+    """
+    Return numbers of nodes to play side by side: larger ones until the goal is met, fewer, and some beyond.
+
+    None where no job waits with the largest number: more nodes only change the distances of GPUs.
+    """
+    if search.found is None:
+        if longest.get(max(points, default=0)) == 0.0:
+            return []
+        return [counts[0] for _ in range(width) if (counts := search.grown()) is not None]
+    if fewer := search.next(width):
+        return [counts[0] for counts in fewer]
+    found = search.found[0]
+    return [number for number in range(found + 1, min(search.most, found + BEYOND) + 1) if number not in points]
 
 
 class _Replays:
@@ -152,57 +171,6 @@ class _Replays:
         return ReplaySeries.model_validate({**common, **fields})
 
 
-class _GoalSearch:
-    """The numbers of nodes that were tried, and the choice of the next ones; ``play`` simulates some numbers."""
-
-    def __init__(
-        self, play: Callable[[Sequence[int]], list[tuple[ReplayPoint, float] | None]], runs: RunCampaign
-    ) -> None:
-        self._play, self._runs = play, runs
-        self.points: dict[int, ReplayPoint] = {}
-        self._longest: dict[int, float] = {}
-        """Number of nodes -> the longest wait of any job."""
-
-    @property
-    def found(self) -> int | None:
-        """The fewest nodes from which on every number that was tried meets the goal."""
-        best = None
-        for nodes in sorted(self.points, reverse=True):
-            if not self.points[nodes].met:
-                break
-            best = nodes
-        return best
-
-    def run(self, most: int, width: int) -> None:
-        """Double until the goal is met, halve, and try some numbers beyond."""
-        self._try([0])
-        nodes = 1
-        while self.found is None and nodes <= most and not self._runs.over and not self._hopeless():
-            steps = [min(most, nodes << i) for i in range(width)]
-            self._try(steps)
-            nodes = steps[-1] + 1 if steps[-1] == most else 2 * steps[-1]
-        while not self._runs.over and (found := self.found):
-            below = max((n for n in self.points if n < found), default=-1)
-            if below + 1 < found:
-                gap = found - below
-                self._try(sorted({below + max(1, gap * (i + 1) // (width + 1)) for i in range(width)} - {found}))
-                continue
-            beyond = [n for n in range(found + 1, min(most, found + BEYOND) + 1) if n not in self.points]
-            if not beyond:
-                break
-            self._try(beyond)
-
-    def _hopeless(self) -> bool:
-        """Return whether no job waits with the largest number: more nodes only change the distances of GPUs."""
-        return self._longest.get(max(self.points, default=0)) == 0.0
-
-    def _try(self, numbers: Sequence[int]) -> None:
-        new = [nodes for nodes in dict.fromkeys(numbers) if nodes not in self.points]
-        for nodes, played in zip(new, self._play(new), strict=True):
-            if played is not None:
-                self.points[nodes], self._longest[nodes] = played
-
-
 def _monotone(points: Sequence[ReplayPoint], goal: Goal) -> bool:
     """Return whether the measure never gets worse from one number to the next larger one."""
     sign = 1 if goal.sign == "<=" else -1
@@ -210,7 +178,7 @@ def _monotone(points: Sequence[ReplayPoint], goal: Goal) -> bool:
     return all(b <= a for a, b in pairwise(values))
 
 
-def sweep(
+def compare(
     varied: str,
     settings: Sequence[ReplayVariant],
     measure: str,
@@ -254,7 +222,7 @@ def sweep(
         return replays.series(
             runs,
             points,
-            question="sweep",
+            question="compare",
             replayed=varied,
             scenario=settings[0].scenario.name,
             policy=settings[0].scheduling.name if varied != "policy" else "several",

@@ -1,4 +1,4 @@
-"""Answers to the parts of a question, side by side, and in a file from which the same question goes on later."""
+"""The rounds of a question, solved side by side, and a file of rows from which the same question goes on later."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import hashlib
 from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 from placeopt.deadline import Deadline
 from placeopt.documents.json_lines import JsonLinesFile
@@ -15,22 +15,22 @@ from placeopt.live_cluster.engine import Engine
 from placeopt.model import Instance
 from placeopt.model.base import Record
 from placeopt.parallel import run_parallel
-from placeopt.whatif.answers import Failure, Price, RoundOutcome, SweepPoint
-from placeopt.whatif.round_solving import Limits, outcome_of
+from placeopt.whatif.round_solving import Limits
 
-A = TypeVar("A", Failure, SweepPoint, Price)
+A = TypeVar("A", bound=Record)
 T = TypeVar("T")
 
 
-class CachedAnswer(Record):
+class Row(Record):
     """The answer to a part of a question; equal ``question`` and ``part`` are answered once."""
 
     question: str
     part: str
-    answer: Failure | SweepPoint | Price | RoundOutcome
+    answer: dict[str, Any]
+    """The fields of a record."""
 
 
-class AnswerCache(JsonLinesFile[CachedAnswer], Generic[A]):
+class Rows(JsonLinesFile[Row], Generic[A]):
     """
     The parts of a question and their answers; a context manager that locks the file.
 
@@ -50,25 +50,13 @@ class AnswerCache(JsonLinesFile[CachedAnswer], Generic[A]):
         jobs: int | None,
         deadline: Deadline,
     ) -> None:
-        parts = (
-            instance.digest,
-            limits.time_limit_s,
-            limits.threads,
-            limits.seed,
-            limits.method,
-            *words,
-            versions()["placeopt"],
-        )
+        parts = (instance.digest, limits, *words, versions()["placeopt"])
         self._question = hashlib.sha256("\n".join(map(str, parts)).encode()).hexdigest()
         self._jobs, self._deadline = jobs, deadline
-        super().__init__(path, CachedAnswer, "an answer of whatif")
-        rows = [row for row in self.found if row.question == self._question]
-        self._known: dict[str, A] = {row.part: row.answer for row in rows if isinstance(row.answer, kind)}
-        self._outcomes = {row.part: row.answer for row in rows if isinstance(row.answer, RoundOutcome)}
-
-    def unanswered(self, parts: Mapping[str, T]) -> list[tuple[str, T]]:
-        """Return the parts that have no answer yet."""
-        return [(name, part) for name, part in parts.items() if name not in self._known]
+        super().__init__(path, Row, "an answer of whatif")
+        self._known = {
+            row.part: kind.model_validate(row.answer) for row in self.found if row.question == self._question
+        }
 
     def answers(
         self,
@@ -77,32 +65,23 @@ class AnswerCache(JsonLinesFile[CachedAnswer], Generic[A]):
         on_news: Callable[[int, int], None] | None,
         *,
         together: int = 1,
-    ) -> list[A]:
+    ) -> dict[str, A]:
         """
-        Return the answers to all parts in their order, without those that an interruption left open.
+        Return the answers by part, in their order, without those that an interruption left open.
 
-        ``task`` answers one part; ``together`` parts share a solver process. ``on_news`` gets the number of answers and
-        of parts after each of these batches.
+        ``task`` answers one part; ``together`` parts share a solver process. ``on_news`` is called with the number of
+        answers and of parts after each of these batches.
         """
-        to_do = self.unanswered(parts)
+        to_do = [(name, part) for name, part in parts.items() if name not in self._known]
         batches = [to_do[first : first + together] for first in range(0, len(to_do), together)]
         answer_all = partial(_answer, task=task, deadline=self._deadline)
         for done in run_parallel(answer_all, batches, self._jobs, cancelled=self._deadline.is_set):
             for name, answer in done:
                 self._known[name] = answer
-                self.append(CachedAnswer(question=self._question, part=name, answer=answer))
+                self.append(Row(question=self._question, part=name, answer=answer.model_dump(mode="json")))
             if on_news is not None:
                 on_news(len(self._known), len(parts))
-        return [self._known[name] for name in parts if name in self._known]
-
-    def outcome(self, part: str, instance: Instance, limits: Limits) -> RoundOutcome:
-        """Return the figures of a round that the question refers to, solved unless they are known."""
-        if part not in self._outcomes:
-            with Engine() as engine:
-                self._outcomes[part] = outcome_of(engine, instance, limits, self._deadline)
-            if not self._deadline.is_set():
-                self.append(CachedAnswer(question=self._question, part=part, answer=self._outcomes[part]))
-        return self._outcomes[part]
+        return {name: self._known[name] for name in parts if name in self._known}
 
 
 def _answer(

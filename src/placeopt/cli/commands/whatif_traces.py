@@ -1,0 +1,153 @@
+"""``placeopt whatif add --until GOAL``, ``compare`` and ``edit`` on a scenario, which is played again and again."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from placeopt.cli.commands.simulate import warn_of_estimates
+from placeopt.cli.files import STREAM, check_sources, peek, read_scheduling, write_made
+from placeopt.cli.options import KEEPS, ParallelQuestion, Question, read_patch, rows_path
+from placeopt.cli.output import ExitCode, UsageError
+from placeopt.cli.progress import Interruption, Ticker
+from placeopt.cli.provenance import asked_about
+from placeopt.readable import plural
+
+if TYPE_CHECKING:
+    from placeopt.scheduling.policy import Scheduling
+    from placeopt.simulation.records.scenario import Scenario
+    from placeopt.simulation.replay import MeasuredRun
+
+ReplayPolicy = Annotated[
+    str | None,
+    typer.Option(
+        "--policy",
+        metavar="NAME|FILE",
+        help="With a scenario: scheduling policy of the simulation; placeopt by default.",
+    ),
+]
+Draws = Annotated[
+    str | None,
+    typer.Option("--draws", metavar="N-M,...", help="With a scenario: draw new arrivals with each of these seeds."),
+]
+DEFAULT_POLICY = "placeopt"
+STATE = "state run_time_ms in their options"
+PLAN_OF_A_ROUND = "--plan: needs a round; a scenario states itself what runs at its beginning"
+DEFAULT_MEASURE = "p95_wait"
+
+
+@dataclass(frozen=True)
+class Trace:
+    """The options of a question that may be about a scenario."""
+
+    question: ParallelQuestion
+    policy: str | None
+    draws: str | None
+
+    def refuse(self, *, rows: bool) -> None:
+        """Raise `UsageError` about an option that needs a scenario; ``rows``: ``--rows`` does not."""
+        given = {"--policy": self.policy, "--draws": self.draws, "--rows": None if rows else self.question.rows}
+        for name, value in given.items():
+            if value is not None:
+                raise UsageError(f"{name}: needs a scenario; {self.question.instance} is not one")
+
+
+def is_scenario(path: str) -> bool | None:
+    """Tell a scenario from an instance by its content; None where it is neither, or standard input."""
+    if path == STREAM:
+        return None
+    keys = peek(path)[2]
+    return bool(keys & {"arrivals", "physics"}) if "cluster" in keys else None
+
+
+def add_on_trace(trace: Trace, node_type: str, until: str) -> int:
+    """Answer ``add --until GOAL``; exit code 1 if no number that was tried meets it."""
+    from placeopt.simulation.replay import add, parse_goal
+
+    goal = parse_goal(until)
+    if is_scenario(trace.question.instance) is False:
+        raise UsageError(
+            f"--until: {until!r} needs a scenario, jobs that arrive over time; for a round the goal is placed=all"
+        )
+    if "," in node_type:
+        raise UsageError("--node-type: with a scenario, expected one type")
+    with _playing(trace) as (world, scheduling, shared, interruption):
+        warn_of_estimates([(world, scheduling)], STATE)
+        result = add(world, scheduling, node_type, goal, **shared)
+    return trace.question.deliver(result.view(), interruption, no=result.found is None)
+
+
+def compare_traces(trace: Trace, vary: str, measure: str | None) -> int:
+    """Answer ``compare`` on a scenario."""
+    from placeopt.simulation.replay import compare, parse_goal, parse_settings
+
+    wanted = measure or DEFAULT_MEASURE
+    goal = parse_goal(wanted) if "=" in wanted else None
+    with _playing(trace) as (world, scheduling, shared, interruption):
+        varied, settings = parse_settings(vary, world, scheduling, policies=read_scheduling, patches=read_patch)
+        warn_of_estimates([(setting.scenario, setting.scheduling) for setting in settings], STATE)
+        result = compare(varied, settings, goal.measure if goal else wanted, goal=goal, **shared)
+    return trace.question.deliver(result.view(), interruption)
+
+
+def edit_trace(question: Question, out: str) -> int:
+    """Write a scenario after patches and prices."""
+    before = read_scheduling(DEFAULT_POLICY)
+    world, after = _patched(question, before)
+    if after != before:
+        raise UsageError("--patch: set_policy and change_queue change a policy, and a scenario has none")
+    write_made(out, world)
+    return ExitCode.DONE
+
+
+def _patched(question: Question, scheduling: Scheduling) -> tuple[Scenario, Scheduling]:
+    """Return the scenario and its policy after patches and prices."""
+    if question.plan is not None:
+        raise UsageError(PLAN_OF_A_ROUND)
+    from placeopt.simulation import read_scenario
+    from placeopt.simulation.replay import patch_scenario
+
+    patches = [read_patch(path) for path in question.patch or ()]
+    world, scheduling = patch_scenario(read_scenario(question.instance), scheduling, *patches)
+    return question.priced(world), scheduling
+
+
+@contextmanager
+def _playing(trace: Trace) -> Iterator[tuple[Scenario, Scheduling, dict[str, Any], Interruption]]:
+    """Yield scenario, policy, the arguments that all questions share, and the signal that ends the replay."""
+    from placeopt.deadline import Deadline
+    from placeopt.solving.params import SolveParams
+    from placeopt.whatif.variants import parse_range
+
+    question = trace.question
+    limits, limit_s = question.limits(), float("inf") if question.time_limit is None else question.time_limit
+    draws = () if trace.draws is None else parse_range("draws", trace.draws)
+    if question.plan is not None:
+        raise UsageError(PLAN_OF_A_ROUND)
+    check_sources({"SCENARIO": question.instance})
+    done = 0
+    with Ticker(time.monotonic(), quiet=question.quiet) as ticker, Interruption(KEEPS) as interruption:
+        world, scheduling = _patched(question, read_scheduling(trace.policy or DEFAULT_POLICY))
+        asked_about(world)
+        ticker.doing("playing")
+
+        def news(row: MeasuredRun) -> None:
+            nonlocal done
+            done += 1
+            drawn = "" if row.draw is None else f", draw {row.draw}"
+            ticker.doing(f"{plural(done, 'run')}; the last with {plural(row.nodes, 'node')} under {row.policy}{drawn}")
+
+        shared = {
+            "draws": draws,
+            "limits": SolveParams(seed=limits.seed),
+            "rows": rows_path(question.rows),
+            "jobs": question.jobs,
+            "cancel": Deadline(limit_s, interruption.event),
+            "on_news": news,
+        }
+        yield world, scheduling, shared, interruption
