@@ -186,7 +186,7 @@ def test_a_policy_without_estimates_warns(cli: Cli, tmp_path: Path) -> None:
     assert missing[1]["read_by"] == ["order srtf"]
     known = cli("simulate", path, "--policy", "srtf", "--estimates", "actual", "--json")
     assert (known.err, known.data[0]["missing_estimates"]) == ("", None)
-    replayed = cli("whatif", "sweep", path, "--vary", "policy=fcfs,srtf", "--measure", "mean_wait")
+    replayed = cli("whatif", "compare", path, "--vary", "policy=fcfs,srtf", "--measure", "mean_wait")
     assert "policy 'srtf' goes by run time estimates" in replayed.err
     assert "'fcfs'" not in replayed.err
 

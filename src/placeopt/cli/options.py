@@ -231,13 +231,13 @@ class ParallelQuestion(Question):
         check_jobs(self.jobs)
         return super().limits()
 
-    def parallel(self, answering: Answering, unit: str) -> dict[str, Any]:
+    def parallel(self, ticker: Ticker, interruption: Interruption, unit: str) -> dict[str, Any]:
         """Return the arguments of a function that solves many rounds; progress counts them by ``unit``."""
         return {
             "jobs": self.jobs,
             "rows": rows_path(self.rows),
-            "cancel": answering.interruption.event,
-            "on_news": lambda done, total: answering.ticker.doing(f"{done:,} of {total:,} {unit}"),
+            "cancel": interruption.event,
+            "on_news": lambda done, total: ticker.doing(f"{done:,} of {total:,} {unit}"),
         }
 
 
@@ -340,7 +340,7 @@ def deliver(view: View, *, as_json: bool, csv: str | None = None) -> None:
         write_document(csv, as_csv(view).encode())
     if as_json:
         whole = view.model_copy(update={KEY: told})
-        write_out(whole.model_dump_json(indent=2, exclude_defaults=True) + "\n")
+        write_out(whole.model_dump_json(indent=2) + "\n")
     elif csv != STREAM:
         show(*view_page(view), *provenance_page(told))
 

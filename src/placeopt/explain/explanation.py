@@ -54,7 +54,9 @@ class Explanation(Answer):
             notes.append(f"the plan says {self.plan_reason}")
         if self.best is not None and self.best.spot is None:
             notes.append(f"best place: {self.best.detail}")
-        gains = () if self.best is None else (("value", self.best.gain_value), ("cost saved", self.best.gain_cost))
+        gains = (
+            () if self.best is None else (("value gained", self.best.gain_value), ("cost saved", self.best.gain_cost))
+        )
         return View(
             title=f"{self.job}: {self.status}{f', {self.reason}' if self.reason else ''}",
             verdict="open" if not self.proven else "good" if self.status == "placed" else "bad",
@@ -62,7 +64,7 @@ class Explanation(Answer):
             figures=(
                 Figure(name="status", value=self.status),
                 Figure(name="reason", value=self.reason),
-                *(Figure(name=f"{name} of the best place", value=gain, unit="change") for name, gain in gains),
+                *(Figure(name=f"{name} by the best place", value=gain, unit="change") for name, gain in gains),
                 Figure(name="seconds", value=self.seconds, unit="s"),
             ),
             notes=tuple(notes),

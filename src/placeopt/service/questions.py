@@ -163,7 +163,7 @@ def _greedy(instance: Instance, deadline: Deadline) -> Plan:
 
 def _answer(ask: Callable[[], View]) -> dict[str, Any]:
     try:
-        answer: dict[str, Any] = ask().model_dump(mode="json", exclude_defaults=True)
+        answer: dict[str, Any] = ask().model_dump(mode="json")
     except BadArgument as error:
         raise Refused(400, str(error)) from None
     except BadInput as error:

@@ -198,9 +198,9 @@ def compare(
     count = len(variants.settings)
     parts = {AS_IT_IS: _Part((), count)}
     parts |= {one.name: _Part(one.steps, count - 1 - i) for i, one in enumerate(variants.settings)}
-    words = ("compare", variants.varied, *(f"{one.name} {one.steps}" for one in variants.settings))
+    steps = [f"{one.name} {one.steps}" for one in variants.settings]
     task = partial(_outcome, base=base, limits=limits, width=width_of(jobs))
-    with Rows(rows, RoundOutcome, base, limits, words, jobs, deadline) as kept:
+    with Rows(rows, RoundOutcome, ("compare", base.digest, limits, *steps), jobs, deadline) as kept:
         outcomes = kept.answers(task, parts, on_news)
     before = outcomes.pop(AS_IT_IS, None)
     grows = {one.name: one.grows for one in variants.settings}

@@ -37,7 +37,7 @@ SAID = {
     "unknown": "not proven in every case, disproved in none",
 }
 ORDERS = {
-    "value": "jobs are given up as solve gives them up: the least value together, whatever their priority",
+    "value": "jobs are given up as solve gives them up: the least value together, priorities do not count",
     "priority": "jobs are given up as solve gives them up: by priority, the lowest first",
 }
 
@@ -215,7 +215,7 @@ def fail(
     scenarios = list(itertools.combinations(chosen, k))
     base = only_running(instance)
     task = partial(failure_of, base=base, level=level, changes=changes, limits=limits)
-    with Rows(rows, Failure, base, limits, ("fail", level, changes), jobs, deadline) as kept:
+    with Rows(rows, Failure, ("fail", base.digest, limits, level, changes), jobs, deadline) as kept:
         together = TOGETHER if rows is None else 1  # an answer is appended as soon as it is found
         found = kept.answers(task, {" ".join(scenario): scenario for scenario in scenarios}, on_news, together=together)
     failures = list(found.values())

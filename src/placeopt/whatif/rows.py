@@ -1,4 +1,4 @@
-"""The rounds of a question, solved side by side, and a file of rows from which the same question goes on later."""
+"""The parts of a question, answered side by side, and a file of rows from which the same question goes on later."""
 
 from __future__ import annotations
 
@@ -8,14 +8,15 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
+from pydantic import ValidationError
+
 from placeopt.deadline import Deadline
+from placeopt.documents.faults import validation_fault
 from placeopt.documents.json_lines import JsonLinesFile
 from placeopt.environment import versions
 from placeopt.live_cluster.engine import Engine
-from placeopt.model import Instance
 from placeopt.model.base import Record
 from placeopt.parallel import run_parallel
-from placeopt.whatif.round_solving import Limits
 
 A = TypeVar("A", bound=Record)
 T = TypeVar("T")
@@ -35,32 +36,36 @@ class Rows(JsonLinesFile[Row], Generic[A]):
     The parts of a question and their answers; a context manager that locks the file.
 
     Answers of type ``kind`` are appended to the file ``path``, and those of the same question read from it; None: no
-    file. The question is the round, the limits, and ``words`` for everything else that an answer depends on. ``jobs``
-    parts are answered side by side, in processes; None: as ``joblib.parallel_config`` says. An answer that arrives
-    after the ``deadline`` was cut short, and is left out.
+    file. ``question`` is all that an answer depends on beside its part and the version. ``jobs`` parts are answered
+    side by side, in processes; None: as ``joblib.parallel_config`` says, dask and ray included. An answer that arrives
+    after the ``deadline`` was cut short, and is left out. ``num_kept`` counts the answers that were read.
     """
 
     def __init__(
         self,
         path: Path | None,
         kind: type[A],
-        instance: Instance,
-        limits: Limits,
-        words: tuple[object, ...],
+        question: tuple[object, ...],
         jobs: int | None,
         deadline: Deadline,
     ) -> None:
-        parts = (instance.digest, limits, *words, versions()["placeopt"])
-        self._question = hashlib.sha256("\n".join(map(str, parts)).encode()).hexdigest()
+        words = (*question, versions()["placeopt"])
+        self._question = hashlib.sha256("\n".join(map(str, words)).encode()).hexdigest()
         self._jobs, self._deadline = jobs, deadline
         super().__init__(path, Row, "an answer of whatif")
-        self._known = {
-            row.part: kind.model_validate(row.answer) for row in self.found if row.question == self._question
-        }
+        try:
+            self._known = {
+                row.part: kind.model_validate(row.answer) for row in self.found if row.question == self._question
+            }
+        except ValidationError as error:
+            self.__exit__()
+            raise validation_fault(kind, error, str(path)) from None
+        self._read = frozenset(self._known)
+        self.num_kept = 0
 
     def answers(
         self,
-        task: Callable[[Engine, T, Deadline], A],
+        task: Callable[[Engine, T, Deadline], A | None],
         parts: Mapping[str, T],
         on_news: Callable[[int, int], None] | None,
         *,
@@ -72,6 +77,7 @@ class Rows(JsonLinesFile[Row], Generic[A]):
         ``task`` answers one part; ``together`` parts share a solver process. ``on_news`` is called with the number of
         answers and of parts after each of these batches.
         """
+        self.num_kept += len(self._read.intersection(parts))
         to_do = [(name, part) for name, part in parts.items() if name not in self._known]
         batches = [to_do[first : first + together] for first in range(0, len(to_do), together)]
         answer_all = partial(_answer, task=task, deadline=self._deadline)
@@ -85,7 +91,7 @@ class Rows(JsonLinesFile[Row], Generic[A]):
 
 
 def _answer(
-    parts: list[tuple[str, T]], *, task: Callable[[Engine, T, Deadline], A], deadline: Deadline
+    parts: list[tuple[str, T]], *, task: Callable[[Engine, T, Deadline], A | None], deadline: Deadline
 ) -> list[tuple[str, A]]:
     """Answer parts by one engine, until the deadline."""
     answers = []

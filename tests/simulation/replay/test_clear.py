@@ -4,8 +4,7 @@ import pytest
 
 from placeopt import BadInput
 from placeopt.build import instance, job, machine, running
-from placeopt.model import Group, Instance
-from placeopt.model.instance import Hold
+from placeopt.model import Group, Hold, Instance
 from placeopt.simulation.replay import clear
 
 HOUR = 3_600_000

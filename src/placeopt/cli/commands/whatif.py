@@ -113,7 +113,7 @@ def fail(
             domains=None if domains is None else domains.split(","),
             changes=changes,
             limits=limits,
-            **question.parallel(answering, "scenarios"),
+            **question.parallel(answering.ticker, answering.interruption, "scenarios"),
         )
     return question.deliver(result.view(), answering.interruption, no=result.answer == "no")
 
@@ -190,8 +190,8 @@ def compare(
     """
     Solve the round and variants of it, and print value, bound, placed jobs and gain of each.
 
-    A scenario is simulated under each variant instead, and --measure is printed. Exit code 1: every variant of a round
-    is provably worse than the round as it is.
+    A scenario is simulated under each variant instead, and --measure is printed. Exit code 1: the only
+    variant of a round is provably worse than the round as it is.
     """
     trace = Trace(question, policy, draws)
     if is_scenario(question.instance):
@@ -204,9 +204,9 @@ def compare(
 
     with question.answering() as answering:
         variants = whatif.parse_variants(vary, answering.base, seed=question.seed, patches=read_patch)
-        parallel = question.parallel(answering, "rounds")
+        parallel = question.parallel(answering.ticker, answering.interruption, "rounds")
         result = whatif.compare(answering.base, variants, limits=limits, **parallel)
-    no = bool(result.variants) and all(one.answer == "worse" for one in result.variants)
+    no = [one.answer for one in result.variants] == ["worse"]
     return question.deliver(result.view(), answering.interruption, no=no)
 
 

@@ -12,16 +12,14 @@ import typer
 
 from placeopt.cli.commands.simulate import warn_of_estimates
 from placeopt.cli.files import STREAM, check_sources, peek, read_scheduling, write_made
-from placeopt.cli.options import KEEPS, ParallelQuestion, Question, read_patch, rows_path
+from placeopt.cli.options import KEEPS, ParallelQuestion, Question, read_patch
 from placeopt.cli.output import ExitCode, UsageError
 from placeopt.cli.progress import Interruption, Ticker
 from placeopt.cli.provenance import asked_about
-from placeopt.readable import plural
 
 if TYPE_CHECKING:
     from placeopt.scheduling.policy import Scheduling
     from placeopt.simulation.records.scenario import Scenario
-    from placeopt.simulation.replay import MeasuredRun
 
 ReplayPolicy = Annotated[
     str | None,
@@ -130,24 +128,15 @@ def _playing(trace: Trace) -> Iterator[tuple[Scenario, Scheduling, dict[str, Any
     if question.plan is not None:
         raise UsageError(PLAN_OF_A_ROUND)
     check_sources({"SCENARIO": question.instance})
-    done = 0
     with Ticker(time.monotonic(), quiet=question.quiet) as ticker, Interruption(KEEPS) as interruption:
         world, scheduling = _patched(question, read_scheduling(trace.policy or DEFAULT_POLICY))
         asked_about(world)
         ticker.doing("playing")
 
-        def news(row: MeasuredRun) -> None:
-            nonlocal done
-            done += 1
-            drawn = "" if row.draw is None else f", draw {row.draw}"
-            ticker.doing(f"{plural(done, 'run')}; the last with {plural(row.nodes, 'node')} under {row.policy}{drawn}")
-
         shared = {
+            **question.parallel(ticker, interruption, "runs"),
             "draws": draws,
             "limits": SolveParams(seed=limits.seed),
-            "rows": rows_path(question.rows),
-            "jobs": question.jobs,
             "cancel": Deadline(limit_s, interruption.event),
-            "on_news": news,
         }
         yield world, scheduling, shared, interruption

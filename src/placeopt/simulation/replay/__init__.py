@@ -5,9 +5,9 @@ Capacity questions about traces: a scenario is simulated repeatedly, with more n
 `clear` plays a round until its queue is clear. Results are measured, not proven.
 """
 
-from placeopt.simulation.replay.clear import Clear, QueuedJob, clear
 from placeopt.simulation.replay.goals import Goal, measures_of, parse_goal
 from placeopt.simulation.replay.questions import add, compare
+from placeopt.simulation.replay.queue_clearing import Clear, QueuedJob, clear
 from placeopt.simulation.replay.series import MeasuredRun, ReplayPoint, ReplaySeries
 from placeopt.simulation.replay.variations import parse_settings, patch_scenario, with_drawn_arrivals
 

@@ -14,10 +14,8 @@ MET = {True: "yes", False: "no", None: "not known"}
 
 
 class MeasuredRun(Record):
-    """One run of a scenario under a policy; a line of the file of rows."""
+    """One run of a scenario under a policy; the answer in a line of the file of rows."""
 
-    key: str
-    """Digest of scenario, policy, seed and version; equal keys are equal runs."""
     scenario: Name
     policy: Name
     draw: int | None
