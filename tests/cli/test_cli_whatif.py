@@ -140,8 +140,8 @@ def test_rounds_are_compared(cli: Cli, file: Path, tmp_path: Path) -> None:
     outcome = cli("whatif", "compare", file, "--vary", "nodes:node-00000=0-1", "--csv", csv, "--quiet")
     assert outcome.code == 0, outcome
     assert "nodes:node-00000" in outcome.out
-    assert csv.read_text().startswith("nodes:node-00000,value,bound,")
-    assert len(csv.read_text().splitlines()) == 3
+    assert csv.read_text().startswith("Variants\nnodes:node-00000,value,bound,")
+    assert len(csv.read_text().splitlines()) == 8
     machine = read_instance(file).cluster.machines[0]
     step = {"do": "add_machines", "machines": [{**machine.model_dump(), "id": "twin"}]}
     twin.write_text(json.dumps({"steps": [step]}))

@@ -86,8 +86,10 @@ def test_where_neighbours_decide_about_a_minimal_utility_no_other_place_is_claim
     """Beside ``calm``, which must not be slowed at all, there is no place; the model does not know that."""
     calm = job("calm", profile="p", utility_min_thousandths=1000)
     slow = (Slowdown(profile="p", beside="p", node_thousandths=50),)
-    policy = Policy(postpone=Postpone(rule="utility", utility="sum"))
-    round_ = instance(2, [job("loud", profile="p"), calm], slowdowns=slow, policy=policy)
+    filling = Weights(communication=0, interference=0, fragmentation=1000)  # the model fills the node of ``calm``
+    policy = Policy(postpone=Postpone(rule="utility", utility="sum"), weights=filling)
+    jobs = [job("loud", profile="p"), calm]
+    round_ = instance(2, jobs, machines=[machine(gpus=2)], slowdowns=slow, policy=policy)
     plan = solve(round_, time_limit_s=5)
     assert len(plan.placements) == 2
     found = explain(round_, plan, "loud", time_limit_s=60).best

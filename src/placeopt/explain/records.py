@@ -93,9 +93,11 @@ class Preempt(Record):
 
 
 class SingleChange(Record):
-    """One change of the cluster, of a queue or of a rule of the job, after which the job fits."""
+    """One change of the cluster, of a queue or of a rule of the job, in words and as steps."""
 
     change: str
+    group: str | None
+    """The only group of constraints that it loosens; None where it adds hardware."""
     steps: tuple[AnyStep, ...]
     """The change as a patch has it."""
 

@@ -128,7 +128,7 @@ class View(Record):
     """What it is made of."""
     chart: Chart | None = None
     """How one of the tables is drawn."""
-    provenance: Annotated[Mapping[str, Any], Field(default_factory=dict)]
+    provenance: Mapping[str, Any] = Field(default_factory=dict)
     """Where it comes from: what was asked about, command, settings, seed, versions, time."""
 
     @model_validator(mode="after")

@@ -15,7 +15,7 @@ from placeopt.live_cluster.engine import Engine
 from placeopt.model import Instance
 from placeopt.model.base import Id, Record
 from placeopt.readable import amount, plural
-from placeopt.view import Chart, Column, Figure, Table, View
+from placeopt.view import Cell, Chart, Column, Figure, Table, View
 from placeopt.view.records import Verdict
 from placeopt.whatif.least import Counts
 from placeopt.whatif.node_rounds import NodeRounds
@@ -94,7 +94,9 @@ class Added(Answer):
         price, least = self.price_milli_per_hour, self.at_least_milli_per_hour
         title, verdict = self._words()
         names = [each.node_type for each in self.types]
-        tried = [(*one.nodes, FITS[one.fits], one.waiting, one.gpu_milli_waiting) for one in self.tried]
+        tried: list[tuple[Cell, ...]] = [
+            (*one.nodes, FITS[one.fits], one.waiting, one.gpu_milli_waiting) for one in self.tried
+        ]
         of_types = [
             (one.node_type, one.at_least, one.found, one.price_milli_per_hour / 1000, one.gpus) for one in self.types
         ]

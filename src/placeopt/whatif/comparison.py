@@ -47,7 +47,6 @@ class RoundOutcome(Record):
     jobs_placed: int
     jobs_waiting: int
     gpu_milli_placed: int
-    gpu_milli_bound: int
     gpu_milli_capacity: int
     nodes: int
     price_milli_per_hour: int
@@ -113,7 +112,7 @@ class Comparison(Answer):
         ]
         table = Table(name="Variants", columns=(Column(name=self.varied), *COLUMNS, *GAIN), rows=tuple(rows))
         before, best = self.before, self.best
-        known = () if before is None else zip(COLUMNS, before.cells, strict=True)
+        now = () if before is None else (("as it is", *before.cells),)
         answers = {one.answer for one in self.variants}
         notes = ("values of the jobs that are placed, without costs; gains over the round as it is",)
         return View(
@@ -121,12 +120,13 @@ class Comparison(Answer):
             verdict="" if len(self.variants) != 1 else VERDICTS[answers.pop()],
             proof=self.proof("no plan has a value above the bound; the gain of the best plans lies between the two"),
             figures=(
-                *(Figure(name=f"{column.name} as it is", value=cell, unit=column.unit) for column, cell in known),
+                Figure(name="value as it is", value=None if before is None else before.value),
+                Figure(name="waiting as it is", value=None if before is None else before.jobs_waiting),
                 Figure(name="not examined", value=self.left, better="less"),
                 Figure(name="seconds", value=self.seconds, unit="s"),
             ),
             notes=notes,
-            tables=(table,),
+            tables=(table, Table(name="Now", columns=(Column(name="round"), *COLUMNS), rows=now)),
             chart=Chart(kind="lines", table=table.name, x=self.varied, y=("value", "bound")) if len(rows) > 1 else None,
         )
 
@@ -243,7 +243,6 @@ def _outcome(
         jobs_placed=len(plan.placements),
         jobs_waiting=len(plan.unplaced),
         gpu_milli_placed=plan.facts["gpu_milli_placed"],
-        gpu_milli_bound=plan.facts["gpu_milli_bound"],
         gpu_milli_capacity=plan.facts["gpu_milli_capacity"],
         nodes=len(changed.cluster.nodes),
         price_milli_per_hour=sum(map(changed.cluster.price_of, changed.cluster.nodes)),

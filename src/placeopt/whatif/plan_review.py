@@ -18,7 +18,7 @@ from placeopt.feasibility.free_capacity import free_capacity_of
 from placeopt.feasibility.requirement import requirements_of
 from placeopt.live_cluster.engine import Engine
 from placeopt.model import Instance, Plan
-from placeopt.model.base import Id, Name, Record, Uncertified
+from placeopt.model.base import Id, Name, Record
 from placeopt.model.plan import Cost, Level
 from placeopt.problem import Move, State, compile_problem
 from placeopt.readable import plural
@@ -57,7 +57,7 @@ class SingleMove(Record):
     gain_cost: int | None
 
 
-class Review(Uncertified):
+class Review(Record):
     """The review of a placement; unless ``valid``, it holds only the first hundred of ``count`` ``violations``."""
 
     valid: bool

@@ -91,7 +91,7 @@ def parse_variants(
         raise BadArgument(f"vary: {text!r}, expected one of {', '.join(KINDS.values())}")
     what, name, words = match["what"], match["name"] or "", match["settings"]
     if what in ("nodes", "demand", "arrivals", "quota"):
-        variants = [_numbered(base, what, name, number, seed) for number in parse_range(text, words)]
+        variants = [_numbered(base, what, name, number, seed) for number in parse_range("vary", words)]
     else:
         each = [word for word in words.split(",") if word]
         if not each or len(set(each)) < len(each):
@@ -109,17 +109,17 @@ def parse_variants(
     return Variants(f"{what}:{name}" if name else what, tuple(variants))
 
 
-def parse_range(text: str, words: str) -> tuple[int, ...]:
-    """Return the numbers of ``0-10``, ``80-130:10`` or ``8,16,32``, each once; messages name ``text``."""
+def parse_range(argument: str, words: str) -> tuple[int, ...]:
+    """Return the numbers of ``0-10``, ``80-130:10`` or ``8,16,32``, each once; messages name ``argument``."""
     settings: dict[int, None] = {}
     for part in words.split(","):
         numbers = RANGE.fullmatch(part)
         if numbers is None:
-            raise BadArgument(f"{text!r}: {part!r} is neither a number nor a range such as 0-10 or 80-130:10")
+            raise BadArgument(f"{argument}: {part!r} is neither a number nor a range such as 0-10 or 80-130:10")
         first, last = int(numbers[1]), int(numbers[2] or numbers[1])
         steps = range(first, last + 1, int(numbers[3] or 1))
         if not steps or len(settings) + len(steps) > MOST:
-            raise BadArgument(f"{text!r}: {part!r} has {len(steps):,} settings, expected 1 to {MOST:,} in all")
+            raise BadArgument(f"{argument}: {part!r} has {len(steps):,} settings, expected 1 to {MOST:,} in all")
         settings.update(dict.fromkeys(steps))
     return tuple(settings)
 

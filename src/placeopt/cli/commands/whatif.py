@@ -6,15 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from placeopt.cli.commands.whatif_traces import (
-    Draws,
-    ReplayPolicy,
-    Trace,
-    add_on_trace,
-    compare_traces,
-    edit_trace,
-    is_scenario,
-)
+from placeopt.cli.commands.whatif_traces import TraceQuestion, add_on_trace, compare_traces, edit_trace, is_scenario
 from placeopt.cli.files import check_target, write_made
 from placeopt.cli.options import ParallelQuestion, Question, expect, named_amounts, read_patch
 from placeopt.cli.output import ExitCode, UsageError
@@ -119,7 +111,7 @@ def fail(
 
 
 def add(
-    question: ParallelQuestion,
+    question: TraceQuestion,
     node_type: Annotated[
         str,
         typer.Option(
@@ -133,8 +125,6 @@ def add(
             help="placed=all: every job of the round is placed. With a scenario, a goal such as p95_wait<=30m.",
         ),
     ] = PLACED,
-    policy: ReplayPolicy = None,
-    draws: Draws = None,
 ) -> int:
     """
     Find the cheapest nodes with which all jobs are placed, with a proven lower bound.
@@ -142,15 +132,14 @@ def add(
     With a scenario and a goal such as "p95_wait<=30m", the scenario is simulated with more and more nodes until the
     goal is met. Running jobs stay. Exit code 1: no number of such nodes is enough, or none was found.
     """
-    trace = Trace(question, policy, draws)
     if until != PLACED:
-        return add_on_trace(trace, node_type, until)
+        return add_on_trace(question, node_type, until)
     if is_scenario(question.instance):
         raise UsageError(
             f"--until: {PLACED!r}, the default, is a goal for a round; for a scenario, jobs that arrive over time, "
             "expected a goal such as --until 'p95_wait<=30m'"
         )
-    trace.refuse(rows=False)
+    question.refuse(rows=question.rows)
     limits = question.limits()
     from placeopt import whatif
 
@@ -168,7 +157,7 @@ def add(
 
 
 def compare(
-    question: ParallelQuestion,
+    question: TraceQuestion,
     vary: Annotated[
         str,
         typer.Option(
@@ -184,8 +173,6 @@ def compare(
             metavar="NAME|GOAL", help="With a scenario: a measure such as p95_wait, or a goal such as p95_wait<=30m."
         ),
     ] = None,
-    policy: ReplayPolicy = None,
-    draws: Draws = None,
 ) -> int:
     """
     Solve the round and variants of it, and print value, bound, placed jobs and gain of each.
@@ -193,12 +180,9 @@ def compare(
     A scenario is simulated under each variant instead, and --measure is printed. Exit code 1: the only
     variant of a round is provably worse than the round as it is.
     """
-    trace = Trace(question, policy, draws)
     if is_scenario(question.instance):
-        return compare_traces(trace, vary, measure)
-    trace.refuse(rows=True)
-    if measure is not None:
-        raise UsageError(f"--measure: needs a scenario; {question.instance} is not one")
+        return compare_traces(question, vary, measure)
+    question.refuse(measure=measure)
     limits = question.limits()
     from placeopt import whatif
 

@@ -21,38 +21,33 @@ if TYPE_CHECKING:
     from placeopt.scheduling.policy import Scheduling
     from placeopt.simulation.records.scenario import Scenario
 
-ReplayPolicy = Annotated[
-    str | None,
-    typer.Option(
-        "--policy",
-        metavar="NAME|FILE",
-        help="With a scenario: scheduling policy of the simulation; placeopt by default.",
-    ),
-]
-Draws = Annotated[
-    str | None,
-    typer.Option("--draws", metavar="N-M,...", help="With a scenario: draw new arrivals with each of these seeds."),
-]
 DEFAULT_POLICY = "placeopt"
 STATE = "state run_time_ms in their options"
 PLAN_OF_A_ROUND = "--plan: needs a round; a scenario states itself what runs at its beginning"
 DEFAULT_MEASURE = "p95_wait"
+ReplayPolicy = Annotated[
+    str | None,
+    typer.Option(
+        metavar="NAME|FILE", help="With a scenario: scheduling policy of the simulation; placeopt by default."
+    ),
+]
+Draws = Annotated[
+    str | None, typer.Option(metavar="N-M,...", help="With a scenario: draw new arrivals with each of these seeds.")
+]
 
 
-@dataclass(frozen=True)
-class Trace:
-    """The options of a question that may be about a scenario."""
+@dataclass(frozen=True, kw_only=True)
+class TraceQuestion(ParallelQuestion):
+    """With the options of a scenario."""
 
-    question: ParallelQuestion
-    policy: str | None
-    draws: str | None
+    policy: ReplayPolicy = None
+    draws: Draws = None
 
-    def refuse(self, *, rows: bool) -> None:
-        """Raise `UsageError` about an option that needs a scenario; ``rows``: ``--rows`` does not."""
-        given = {"--policy": self.policy, "--draws": self.draws, "--rows": None if rows else self.question.rows}
-        for name, value in given.items():
+    def refuse(self, **more: str | None) -> None:
+        """Raise `UsageError` about an option that was given and needs a scenario."""
+        for name, value in {"policy": self.policy, "draws": self.draws, **more}.items():
             if value is not None:
-                raise UsageError(f"{name}: needs a scenario; {self.question.instance} is not one")
+                raise UsageError(f"--{name}: needs a scenario; {self.instance} is not one")
 
 
 def is_scenario(path: str) -> bool | None:
@@ -63,34 +58,34 @@ def is_scenario(path: str) -> bool | None:
     return bool(keys & {"arrivals", "physics"}) if "cluster" in keys else None
 
 
-def add_on_trace(trace: Trace, node_type: str, until: str) -> int:
+def add_on_trace(question: TraceQuestion, node_type: str, until: str) -> int:
     """Answer ``add --until GOAL``; exit code 1 if no number that was tried meets it."""
     from placeopt.simulation.replay import add, parse_goal
 
     goal = parse_goal(until)
-    if is_scenario(trace.question.instance) is False:
+    if is_scenario(question.instance) is False:
         raise UsageError(
             f"--until: {until!r} needs a scenario, jobs that arrive over time; for a round the goal is placed=all"
         )
     if "," in node_type:
         raise UsageError("--node-type: with a scenario, expected one type")
-    with _playing(trace) as (world, scheduling, shared, interruption):
+    with _playing(question) as (world, scheduling, shared, interruption):
         warn_of_estimates([(world, scheduling)], STATE)
         result = add(world, scheduling, node_type, goal, **shared)
-    return trace.question.deliver(result.view(), interruption, no=result.found is None)
+    return question.deliver(result.view(), interruption, no=result.found is None)
 
 
-def compare_traces(trace: Trace, vary: str, measure: str | None) -> int:
+def compare_traces(question: TraceQuestion, vary: str, measure: str | None) -> int:
     """Answer ``compare`` on a scenario."""
     from placeopt.simulation.replay import compare, parse_goal, parse_settings
 
     wanted = measure or DEFAULT_MEASURE
     goal = parse_goal(wanted) if "=" in wanted else None
-    with _playing(trace) as (world, scheduling, shared, interruption):
+    with _playing(question) as (world, scheduling, shared, interruption):
         varied, settings = parse_settings(vary, world, scheduling, policies=read_scheduling, patches=read_patch)
         warn_of_estimates([(setting.scenario, setting.scheduling) for setting in settings], STATE)
         result = compare(varied, settings, goal.measure if goal else wanted, goal=goal, **shared)
-    return trace.question.deliver(result.view(), interruption)
+    return question.deliver(result.view(), interruption)
 
 
 def edit_trace(question: Question, out: str) -> int:
@@ -116,20 +111,19 @@ def _patched(question: Question, scheduling: Scheduling) -> tuple[Scenario, Sche
 
 
 @contextmanager
-def _playing(trace: Trace) -> Iterator[tuple[Scenario, Scheduling, dict[str, Any], Interruption]]:
+def _playing(question: TraceQuestion) -> Iterator[tuple[Scenario, Scheduling, dict[str, Any], Interruption]]:
     """Yield scenario, policy, the arguments that all questions share, and the signal that ends the replay."""
     from placeopt.deadline import Deadline
     from placeopt.solving.params import SolveParams
     from placeopt.whatif.variants import parse_range
 
-    question = trace.question
     limits, limit_s = question.limits(), float("inf") if question.time_limit is None else question.time_limit
-    draws = () if trace.draws is None else parse_range("draws", trace.draws)
+    draws = () if question.draws is None else parse_range("draws", question.draws)
     if question.plan is not None:
         raise UsageError(PLAN_OF_A_ROUND)
     check_sources({"SCENARIO": question.instance})
     with Ticker(time.monotonic(), quiet=question.quiet) as ticker, Interruption(KEEPS) as interruption:
-        world, scheduling = _patched(question, read_scheduling(trace.policy or DEFAULT_POLICY))
+        world, scheduling = _patched(question, read_scheduling(question.policy or DEFAULT_POLICY))
         asked_about(world)
         ticker.doing("playing")
 

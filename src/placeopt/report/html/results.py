@@ -7,7 +7,7 @@ from typing import Any
 
 from placeopt.model import Plan
 from placeopt.readable import plural
-from placeopt.report.html.result_table import Better, Cell, Column, ResultTable
+from placeopt.report.html.result_table import Cell, Column, ResultTable
 from placeopt.report.html.simulation import policy_colours, slowdowns_with_wait
 from placeopt.report.html.simulation_log import SimulationLog, labels_of
 from placeopt.simulation.gpu_time import occupancy
@@ -32,12 +32,6 @@ ABOUT = (
     "over the run time alone and well placed. Makespan: from the first arrival to the last end. GPU use: part of the "
     "GPUs' time that jobs held, above 100 % where they share GPUs. Bold: the best of its column."
 )
-BETTER: dict[str, Better] = {
-    "gpus_placed": "more", "jobs_placed": "more", "jobs_waiting": "less", "gpus_waiting": "less", "lost": "less",
-    "lost_gpus": "less", "displaced": "less", "price_per_hour": "less", "workers": "more", "slots": "more",
-    "moves": "less", "value": "more", "stranded": "less",
-}  # fmt: skip
-"""Columns of answers of which more or less is better."""
 
 
 def policy_table(

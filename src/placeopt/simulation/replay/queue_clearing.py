@@ -18,11 +18,15 @@ from placeopt.readable import duration, plural
 from placeopt.scheduling import named_policy
 from placeopt.simulation import Arrival, JobHistory, Physics, Scenario, never_ending, simulate
 from placeopt.view import Chart, Column, Figure, Table, View
+from placeopt.view.records import Verdict
 from placeopt.whatif import Limits
 
 NOT_REACHED = "not reached in time"
 NAMED = 5
 """Jobs named in a sentence; the others are counted."""
+
+
+Answers = Literal["known", "never", "unknown"]
 
 
 class QueuedJob(Record):
@@ -46,7 +50,7 @@ class Clear(Answer):
     ``unknown``: some run time is not stated, so that nothing after it is known. ``never``: some job never starts.
     """
 
-    answer: Literal["known", "never", "unknown"]
+    answer: Answers
     jobs: tuple[QueuedJob, ...]
     """Running ones first."""
     unknown: tuple[Id, ...] = ()
@@ -82,8 +86,8 @@ class Clear(Answer):
         ]
         return View(
             title=self._words(),
-            verdict={"known": "good", "never": "bad", "unknown": "open"}[self.answer],
-            proof="by simulation of whole rounds under the policy of the round: not proven",
+            verdict=VERDICTS[self.answer],
+            proof=self.about("simulated by whole rounds under the policy of the round, not proven"),
             figures=(
                 Figure(name="last start in", value=last, unit="ms", better="less"),
                 Figure(name="clear in", value=clear, unit="ms", better="less"),
@@ -110,6 +114,7 @@ class Clear(Answer):
         return f"{queue} is never clear: {plural(never, 'job')} never start{'s' * (never == 1)}"
 
 
+VERDICTS: dict[str, Verdict] = {"known": "good", "never": "bad", "unknown": "open"}
 QUEUE = (
     Column(name="job"),
     Column(name="starts in", unit="ms", better="less"),
@@ -158,7 +163,8 @@ def clear(instance: Instance, *, limits: Limits | None = None, cancel: threading
         for job in instance.jobs
         if remaining.get(job.id, 0) is None or (job.id not in remaining and job.options[0].run_time_ms is None)
     )
-    jobs, answer = tuple[QueuedJob, ...](), "unknown"
+    jobs: tuple[QueuedJob, ...] = ()
+    answer: Answers = "unknown"
     if unknown:
         jobs = tuple(
             QueuedJob(
@@ -199,20 +205,18 @@ def _remaining(instance: Instance, held: Running, job: Job) -> int | None:
 
 def _scenario(instance: Instance, remaining: dict[str, int | None]) -> Scenario:
     """Return the round as a trace that begins now, the jobs in the order in which they came."""
-    fields = {
-        "name": instance.name,
-        "cluster": instance.cluster,
-        "physics": Physics(spread_slowdown_thousandths=0),
-        "arrivals": tuple(
-            Arrival(job=_from_now(job, instance.now_ms), actual_run_time_ms=remaining.get(job.id))
-            for job in sorted(instance.jobs, key=lambda job: job.arrival_ms)
-        ),
-        "running": tuple(
-            held.model_copy(update={"started_ms": 0, "expected_end_ms": None}) for held in instance.running
-        ),
-    }
+    held = (one.model_copy(update={"started_ms": 0, "expected_end_ms": None}) for one in instance.running)
     try:
-        return Scenario(**fields)
+        return Scenario(
+            name=instance.name,
+            cluster=instance.cluster,
+            physics=Physics(spread_slowdown_thousandths=0),
+            arrivals=tuple(
+                Arrival(job=_from_now(job, instance.now_ms), actual_run_time_ms=remaining.get(job.id))
+                for job in sorted(instance.jobs, key=lambda job: job.arrival_ms)
+            ),
+            running=tuple(held),
+        )
     except ValidationError as error:
         raise validation_fault(Scenario, error, "the round as a trace") from None
 
