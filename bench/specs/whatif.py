@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 from command import placeopt_json
 from placeopt import generate, read_instance, write_document
+from placeopt.view import View
 from rounds import INSTANCES, warm_engine
 from spec import BenchSpec, Row
 
@@ -65,8 +66,8 @@ def ask(asked: Cluster) -> Iterator[Row]:
 
 def brief(answer: object) -> str:
     """Return the title and the figures of an answer."""
-    view = answer if isinstance(answer, dict) else {"title": "", "figures": []}
-    return ", ".join([view["title"], *(f"{one['name']} {one['value']}" for one in view["figures"])])
+    view = View.model_validate(answer)
+    return ", ".join([view.title, *(f"{figure.name} {figure.value}" for figure in view.figures)])
 
 
 SPEC = BenchSpec(

@@ -70,7 +70,7 @@ def test_fit_shows_the_other_requirements(cli: Cli) -> None:
 )
 def test_proofs_without_a_certificate_are_said_to_be_so(cli: Cli, asked: tuple[object, ...]) -> None:
     """As text and as JSON: plans alone have certificates."""
-    assert "not certified" in cli(*asked, "--quiet").out
+    assert "not certified" in cli(*asked, "--quiet").words
     assert "not certified" in cli(*asked, "--quiet", "--json").data["proof"]
 
 

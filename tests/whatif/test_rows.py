@@ -85,5 +85,5 @@ def test_a_row_that_is_no_answer_is_named(tmp_path: Path) -> None:
     QUESTIONS["fail"](round_(), limits=SHORT, rows=path)
     path.write_text(path.read_text(encoding="utf-8").replace('"displaced":', '"moved":'), encoding="utf-8")
     for _ in range(2):
-        with pytest.raises(BadInput, match=r"rows\.jsonl: .*displaced"):
+        with pytest.raises(BadInput, match=r"(?s)rows\.jsonl: .*displaced"):
             QUESTIONS["fail"](round_(), limits=SHORT, rows=path)

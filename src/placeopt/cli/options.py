@@ -335,14 +335,14 @@ def deliver(view: View, *, as_json: bool, csv: str | None = None) -> None:
     from placeopt.report.terminal import view_page
     from placeopt.view import as_csv
 
-    told = provenance(view.model_dump(mode="json"))
+    origin = provenance(view.model_dump(mode="json"))
     if csv is not None:
         write_document(csv, as_csv(view).encode())
     if as_json:
-        whole = view.model_copy(update={KEY: told})
+        whole = view.model_copy(update={KEY: origin})
         write_out(whole.model_dump_json(indent=2) + "\n")
     elif csv != STREAM:
-        show(*view_page(view), *provenance_page(told))
+        show(*view_page(view), *provenance_page(origin))
 
 
 def provenance_page(facts: Mapping[str, Any]) -> list[RenderableType]:

@@ -62,11 +62,11 @@ def explain(
         _explained(instance, plan, job, deadline, isolation),
         unread,
         lambda: _explained(*freest(unread, instance, plan), job, deadline, isolation),
-        _told,
+        _said,
     )
 
 
-def _told(found: Explanation) -> tuple[object, ...]:
+def _said(found: Explanation) -> tuple[object, ...]:
     """Return what an explanation says, without the names of equal choices."""
     remedies, best = found.remedies, found.best
     return (

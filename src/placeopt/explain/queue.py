@@ -106,10 +106,10 @@ def explain_all(
         return explain_all(*freest(unread, instance, plan), time_limit_s=left_s, cancel=cancel)
 
     unread = unread_in(instance, waiting=False, moved=())
-    return true_of(found, unread, again, _told)
+    return true_of(found, unread, again, _said)
 
 
-def _told(found: QueueExplanation) -> object:
+def _said(found: QueueExplanation) -> object:
     """Return what an explanation says, in any order and without examples."""
     reasons = {(one.reason, one.constraints): one.jobs for one in found.reasons}
     return reasons, {one.change: one.jobs_alone for one in found.changes}
