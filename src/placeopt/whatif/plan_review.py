@@ -120,6 +120,7 @@ class Review(Record):
                 Figure(name="cost from the bound", value=cost_gap, unit="fraction", better="less"),
                 seconds,
             ),
+            notes=(f"moves of single jobs: {tried}" + ("" if moves else "; none helps"),),
             tables=(
                 Table(name="Levels", columns=LEVELS, rows=tuple(rows)),
                 Table(name="Costs", columns=TERMS, rows=tuple(terms), note="raw scores; the difference is weighted"),
@@ -127,7 +128,7 @@ class Review(Record):
                     name="Moves that help most",
                     columns=MOVES,
                     rows=tuple(moves),
-                    note=f"each alone, all other jobs stay; {tried}",
+                    note="each alone, all other jobs stay",
                 ),
             ),
             chart=Chart(kind="bars", table="Costs", x="term", y=("this plan", "best found")) if terms else None,
