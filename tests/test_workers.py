@@ -12,9 +12,9 @@ from made_rounds import generate
 from placeopt import read_instance, read_scenario, solve_in_parts
 from placeopt.benchmark import plan_cases, run_cases
 from placeopt.scheduling import Scheduling
+from placeopt.simulation.replay import compare as replay
 from placeopt.simulation.replay import parse_settings
-from placeopt.simulation.replay import sweep as replay
-from placeopt.whatif import Limits, parse_variation, sweep
+from placeopt.whatif import Limits, compare, parse_variants
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -43,18 +43,18 @@ def width(where: str) -> Iterator[None]:
 class TestTheSameRows:
     """As at home; the workers are started once for all of it. By day rounds, whole and in parts, go there."""
 
-    def test_of_a_sweep_of_rounds(self, width: None) -> None:
+    def test_of_a_comparison_of_rounds(self, width: None) -> None:
         base = read_instance(ROOT / "instances" / "generated" / "uniform-20x4x4-s0.json.gz")
-        vary, limits = parse_variation("demand=80-120:10"), Limits(20.0, threads=1)
-        at_home = sweep(base, vary, limits=limits)
-        away = sweep(base, vary, limits=limits, jobs=width)
-        assert [point.setting for point in away.points] == [80, 90, 100, 110, 120]
-        assert [(point.setting, point.outcome.value, point.outcome.value_bound) for point in away.points] == [
-            (point.setting, point.outcome.value, point.outcome.value_bound) for point in at_home.points
+        vary, limits = parse_variants("demand=80-120:10", base), Limits(120.0, threads=1)
+        at_home = compare(base, vary, limits=limits)
+        away = compare(base, vary, limits=limits, jobs=width)
+        assert [one.name for one in away.variants] == ["80", "90", "100", "110", "120"]
+        assert [(one.name, one.outcome.value, one.outcome.value_bound) for one in away.variants] == [
+            (one.name, one.outcome.value, one.outcome.value_bound) for one in at_home.variants
         ]
 
     @pytest.mark.night
-    def test_of_a_sweep_of_replays(self, width: None, tmp_path: Path) -> None:
+    def test_of_a_comparison_of_replays(self, width: None, tmp_path: Path) -> None:
         world = read_scenario(ROOT / "instances" / "papers" / "sc17-workloads-100.json")
         fcfs = Scheduling(name="fcfs", method="fcfs")
         varied, settings = parse_settings(

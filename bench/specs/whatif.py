@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 from command import placeopt_json
 from placeopt import generate, read_instance, write_document
+from placeopt.view import View
 from rounds import INSTANCES, warm_engine
 from spec import BenchSpec, Row
 
@@ -26,16 +27,16 @@ class Cluster(NamedTuple):
 QUESTIONS = {
     "fit, 1 GPU": ("fit", "--job", "1", "--cpu", "4000"),
     "fit, 4 x 8 GPUs": ("fit", "--job", "4x8", "--cpu", "16000"),
-    "slots": ("slots",),
+    "slots": ("fit",),
     "fail a node, first 8": ("fail", "--level", "node", "--domains", "NODES"),
     "add nodes, demand 130 %": ("add", "--node-type", "TYPE", "--patch", "PATCH"),
-    "sweep demand": ("sweep", "--vary", "demand=90-130:20"),
-    "price of nodes": ("price", "--of", "node"),
+    "compare demands": ("compare", "--vary", "demand=90-130:20"),
+    "compare one more node": ("compare", "--vary", "more=node"),
     "defragment": ("defrag", "--all-movable"),
 }
 MORE_DEMAND = {"name": "more demand", "steps": [{"do": "scale_demand", "percent": 130, "seed": 0}]}
 """A patch: copies of jobs until the GPUs are asked for so often."""
-OF_THE_ROUND = ("add", "sweep", "price")
+OF_THE_ROUND = ("add", "compare")
 """Asked of the jobs that wait; the others of the cluster after the plan."""
 
 
@@ -56,7 +57,7 @@ def ask(asked: Cluster) -> Iterator[Row]:
         for name, (verb, *words) in QUESTIONS.items():
             words = [{"TYPE": asked.node_type, "NODES": nodes, "PATCH": str(more)}.get(word, word) for word in words]
             words += [] if verb in OF_THE_ROUND else ["--plan", str(planned)]
-            words += [] if verb == "slots" else ["--time-limit", f"{asked.limit_s:g}"]
+            words += ["--time-limit", f"{asked.limit_s:g}"]
             began = time.perf_counter()
             answer = placeopt_json("whatif", verb, str(round_), *words)
             seconds = round(time.perf_counter() - began, 2)
@@ -64,9 +65,9 @@ def ask(asked: Cluster) -> Iterator[Row]:
 
 
 def brief(answer: object) -> str:
-    """Return the numbers and words at the top of an answer."""
-    flat = answer if isinstance(answer, dict) else {}
-    return ", ".join(f"{key} {value}" for key, value in flat.items() if isinstance(value, int | str))
+    """Return the title and the figures of an answer."""
+    view = View.model_validate(answer)
+    return ", ".join([view.title, *(f"{figure.name} {figure.value}" for figure in view.figures)])
 
 
 SPEC = BenchSpec(

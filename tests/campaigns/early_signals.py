@@ -48,7 +48,7 @@ def cases(seed: int) -> Iterator[Case]:
         commands = (
             ["solve", str(round_), "--time-limit", "30", "--out", str(Path(name) / "plan.json")],
             ["show", str(large)],
-            ["whatif", "slots", str(large), "--sizes", "8"],
+            ["whatif", "fit", str(large)],
         )
         for command, number, latest in cycle(product(commands, CODES, LATEST_S)):
             moment = dice.uniform(0, latest)

@@ -15,7 +15,7 @@ def test_a_shell_gets_a_script_that_asks_back(cli, monkeypatch, shell):
     ("words", "completed"),
     [
         ("placeopt so", ["solve"]),
-        ("placeopt whatif s", ["slots", "sweep", "swap"]),
+        ("placeopt whatif f", ["fit", "fail"]),
         ("placeopt solve --ti", ["--time-limit"]),
         ("placeopt import jobs --co", ["--columns"]),
         ("placeopt nothing", []),

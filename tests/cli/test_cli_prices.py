@@ -29,17 +29,17 @@ def test_prices_at_an_import_hold_for_all_nodes_of_the_type(cli: Cli, tmp_path: 
 @pytest.mark.parametrize(
     ("command", "expected"),
     [
-        (("add", UNIFORM, "--node-type", "uniform-4gpu"), ("price 6.4 an hour, 8 GPU hours",)),
-        (("sweep", UNIFORM, "--vary", "nodes:uniform-4gpu=0-1"), ("a GPU hour", "12.8", "16")),
-        (("swap", UNIFORM, "--of", "uniform-4gpu", "--by", "new"), ("12.8", "a GPU hour")),
-        (("price", UNIFORM, "--of", "node,rack"), ("price an hour", "GPU hours", "3.2", "12.8", "16")),
+        (("add", UNIFORM, "--node-type", "uniform-4gpu"), ("price 6.4 an hour", "GPU hours an hour 8")),
+        (("compare", UNIFORM, "--vary", "nodes:uniform-4gpu=0-1"), ("of a GPU hour", "12.8", "16")),
+        (("compare", UNIFORM, "--vary", "machine:uniform-4gpu=new"), ("12.8", "of a GPU hour")),
+        (("compare", UNIFORM, "--vary", "more=node,rack"), ("price an hour", "16", "25.6")),
     ],
 )
 def test_answers_in_money_and_gpu_hours(
     cli: Cli, tmp_path: Path, command: tuple[object, ...], expected: tuple[str, ...]
 ) -> None:
     """Four nodes of 4 GPUs at 3.2 an hour."""
-    if command[0] == "swap":
+    if "machine" in str(command[-1]):
         machine = read_instance(UNIFORM).cluster.machines[0].model_copy(update={"id": "new"})
         (tmp_path / "new.json").write_text(
             f'{{"steps": [{{"do": "add_machines", "machines": [{machine.model_dump_json(exclude_defaults=True)}]}}]}}'
@@ -55,8 +55,8 @@ def test_answers_in_money_and_gpu_hours(
 def test_prices_of_a_trace(cli: Cli) -> None:
     """By simulation: money and GPUs of every number of nodes, and of what is added."""
     command = ("whatif", "add", TRACE, "--node-type", "minsky", "--until", "max_wait<=1m", "--policy", "fcfs")
-    answer = cli(*command, "--price", "minsky=4.5", "--json", "--quiet").data
-    assert (answer["price_milli_per_hour"], answer["gpus"]) == (4500, 4)
-    assert all((p["price_milli_per_hour"], p["gpus"]) == (4500 * p["nodes"], 4 * p["nodes"]) for p in answer["spots"])
-    text = cli(*command, "--price", "minsky=4.5", "--quiet").words
-    assert f"price {4.5 * answer['found']:g} an hour, {4 * answer['found']} GPU hours" in text
+    view = cli(*command, "--price", "minsky=4.5", "--json", "--quiet").data
+    found = next(figure["value"] for figure in view["figures"] if figure["name"] == "nodes more")
+    rows = view["tables"][0]["rows"]
+    assert [row[2:4] for row in rows] == [[4.5 * row[1], 4 * row[1]] for row in rows]
+    assert f"price {4.5 * found:g} an hour; {4 * found} GPU hours" in view["title"]

@@ -15,15 +15,13 @@ TRACE = INSTANCES / "papers" / "sc17-workloads-5.json"
 QUICK = ("--time-limit", 2, "--quiet")
 VERBS: dict[str, tuple[object, ...]] = {
     "fit": (GANGS, "--job", "2x4", *QUICK),
-    "slots": (GANGS, "--sizes", "4", "--quiet"),
-    "fail": (GANGS, "--level", "rack", "--all", *QUICK),
+    "fail": (GANGS, "--level", "rack", *QUICK),
     "add": (UNIFORM, "--node-type", "uniform-4gpu", *QUICK),
-    "sweep": (UNIFORM, "--vary", "nodes:uniform-4gpu=0-1", *QUICK),
-    "swap": (UNIFORM, "--nodes", "node-00000", "--by", "new", *QUICK),
-    "price": (UNIFORM, "--of", "node", *QUICK),
+    "compare": (UNIFORM, "--vary", "machine:uniform-4gpu=new", *QUICK),
+    "clear": (GANGS, *QUICK),
     "defrag": (GANGS, "--all-movable", *QUICK),
 }
-WRITES = {"apply"}
+WRITES = {"edit"}
 """Verbs that write a file and answer nothing."""
 
 
@@ -51,14 +49,14 @@ def test_all_verbs_are_walked(cli: Cli) -> None:
 
 @pytest.mark.parametrize("verb", VERBS)
 def test_every_verb_of_whatif(cli: Cli, patch: Path, verb: str) -> None:
-    options = (*VERBS[verb], *(("--patch", patch) if verb == "swap" else ()))
+    options = (*VERBS[verb], *(("--patch", patch) if verb == "compare" else ()))
     done = cli("whatif", verb, *options, "--json")
     told = done.data["provenance"]
     whole(told)
-    if verb != "swap":  # which asks about the patched instance
+    if verb != "compare":  # which asks about the patched instance
         assert told["instance"]["digest"] == read_instance(str(options[0])).digest
     assert told["command"].split()[1:3] == ["whatif", verb]
-    assert told["seed"] == (None if verb == "slots" else 0)
+    assert told["seed"] == 0
     short = told["instance"]["digest"][:12]
     assert f"{told['instance']['name']}, digest {short}; " in cli("whatif", verb, *options).words
 
@@ -83,7 +81,7 @@ def test_audit_and_simulate(cli: Cli, tmp_path: Path) -> None:
 def test_the_digest_of_an_answer_repeats(cli: Cli) -> None:
     """Time and duration are not in it; the answer is."""
     first, again, other = (
-        cli("whatif", "slots", GANGS, "--sizes", size, "--json").data["provenance"]["answer_digest"]
-        for size in ("4", "4", "8")
+        cli("whatif", "fit", GANGS, "--job", job, "--json", "--quiet").data["provenance"]["answer_digest"]
+        for job in ("2x4", "2x4", "4")
     )
     assert first == again != other

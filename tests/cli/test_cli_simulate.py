@@ -187,7 +187,7 @@ def test_a_policy_without_estimates_warns(cli: Cli, tmp_path: Path) -> None:
     assert [cells(told.view, "More of each policy", name)[without] for name in ("fcfs", "srtf")] == [0, 6]
     known = cli("simulate", path, "--policy", "srtf", "--estimates", "actual", "--json")
     assert (known.err, cells(known.view, "More of each policy", "srtf")[without]) == ("", 0)
-    replayed = cli("whatif", "sweep", path, "--vary", "policy=fcfs,srtf", "--measure", "mean_wait")
+    replayed = cli("whatif", "compare", path, "--vary", "policy=fcfs,srtf", "--measure", "mean_wait")
     assert "policy 'srtf' goes by run time estimates" in replayed.err
     assert "'fcfs'" not in replayed.err
 

@@ -19,8 +19,6 @@ from placeopt.model import (
     Queue,
     Quota,
 )
-from placeopt.readable import plain
-from placeopt.report.text import explanation_page
 
 
 def one_minsky(
@@ -62,9 +60,9 @@ def test_below_its_minimum() -> None:
     }
     assert stopped(found) == ["held-2"]
     assert "minimal utilities" in found.remedies.none["level"]
-    page = " ".join(plain(str(part)) for part in explanation_page(found))
-    assert "waiting: postponed" in page
-    assert "253/1000 at best" in page
+    view = found.view()
+    assert view.title.endswith("waiting, postponed")
+    assert "253/1000 at best" in view.notes[0]
 
 
 @pytest.mark.parametrize(("least", "named"), [(300, ["held-0", "held-1"]), (200, ["held-0"])])

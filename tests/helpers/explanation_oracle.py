@@ -10,7 +10,7 @@ from itertools import combinations
 from helpers.brute_force import placements, without_minimal_utilities
 from helpers.instance_edits import beside, changeable, fits_somewhere, fits_without, groups_of, replaced, resized
 from placeopt.edits import apply
-from placeopt.explain import Alternative, Explanation
+from placeopt.explain import Explanation
 from placeopt.model import Instance, Job, Option, Plan, Running, Split
 from placeopt.model import Placement as PlacementRecord
 from placeopt.problem import Move, Placement, Problem, State, compile_problem
@@ -24,7 +24,7 @@ def faults(instance: Instance, plan: Plan, explanation: Explanation) -> list[str
     if not explanation.proven and explanation.status == "waiting":
         return ["not proven"]
     if explanation.status == "placed":
-        return [text for other in (False, True) for text in _placed_faults(instance, plan, explanation, other)]
+        return list(_placed_faults(instance, plan, explanation))
     ran = any(held.job == explanation.job for held in instance.running)
     reached = explanation.plan_reason == "postponed"  # greedy may have missed a place that keeps all minima
     if explanation.plan_reason != explanation.reason and not ran and not reached:
@@ -304,7 +304,7 @@ def _named(problem: Problem, placement: Placement) -> tuple[object, ...]:
     return problem.options.name[placement.option], placement.nodes, placement.gpus
 
 
-def _placed_faults(instance: Instance, plan: Plan, explanation: Explanation, elsewhere: bool) -> Iterator[str]:
+def _placed_faults(instance: Instance, plan: Plan, explanation: Explanation) -> Iterator[str]:
     """Compare with all places that the job could have while the others stay."""
     round_ = beside(instance, plan, explanation.job, whole_plan=True)
     whole = compile_problem(instance, plan.policy.values)
@@ -312,19 +312,14 @@ def _placed_faults(instance: Instance, plan: Plan, explanation: Explanation, els
     job = problem.job_ids.index(explanation.job)
     state = State(problem)
     now = plan.placement_of(explanation.job)
-    held = {a.node for a in now.assignments} if now is not None else set()
-    places = [
-        p
-        for p in placements(problem, job)  # whatever their utility
-        if fits(state, job, p) and (not elsewhere or not any(problem.node_ids[node] in held for node in p.nodes))
-    ]
+    places = [p for p in placements(problem, job) if fits(state, job, p)]  # whatever their utility
     if round_.policy.postpone.rule == "utility":
         asking = _asking(round_, instance)  # its options have other numbers
         kept = {_named(asking, p) for p in placements(asking, job) if _reaches_in(State(asking), job, [p])}
         places = [p for p in places if _named(problem, p) in kept]
     ran = next((running for running in instance.running if running.job == explanation.job), None)
     stays = now is not None and ran is not None and _where(ran) == _where(now)
-    if not elsewhere and now is not None and stays:
+    if now is not None and stays:
         runs = Running(job=now.job, option=now.option, assignments=now.assignments)
         there = compile_problem(round_.model_copy(update={"running": (*round_.running, runs)}), plan.policy.values)
         places.append(there.running[job])  # it may stay where no job may start any more
@@ -332,7 +327,7 @@ def _placed_faults(instance: Instance, plan: Plan, explanation: Explanation, els
         ((-int(problem.options.value[p.option]), cost_delta(state, Move(job, p), weighted)) for p in places),
         default=None,
     )
-    stated: Alternative | None = explanation.elsewhere if elsewhere else explanation.best
+    stated = explanation.best
     spot = None if stated is None or stated.spot is None else (-stated.spot.value, stated.spot.cost)
     if stated is not None and stated.spot is not None and explanation.spot is not None:
         gain = stated.spot.value - explanation.spot.value, explanation.spot.cost - stated.spot.cost
@@ -341,4 +336,4 @@ def _placed_faults(instance: Instance, plan: Plan, explanation: Explanation, els
     bounded = stated is not None and not stated.proven and spot is not None and best is not None and spot >= best
     neighbours = stated is not None and not stated.proven and round_.policy.postpone.rule == "utility"
     if spot != best and not bounded and not (spot is None and neighbours):  # what only bounds leaves the best unproven
-        yield f"{'elsewhere' if elsewhere else 'best'} {spot}, true is {best}"
+        yield f"best {spot}, true is {best}"

@@ -7,7 +7,7 @@ from placeopt import Engine, Instance, build
 from placeopt.edits import AddNodes, apply
 from placeopt.explain import explain_all
 from placeopt.model import Policy, Queue, Quota
-from placeopt.whatif import Limits, add, after_plan, fit, parse_variation, price, sweep
+from placeopt.whatif import Limits, add, after_plan, compare, fit, parse_variants
 from strategies import Choice, choices, rounds
 from strategies.conditions import make_choosy_round, make_tolerations
 
@@ -29,19 +29,19 @@ def counted(round_: Instance) -> Instance:
 
 
 def assert_agreement(engine: Engine, round_: Instance) -> None:
-    """What a patch makes is what `sweep`, `price` and `add` count, type by type."""
-    prices = {one.name: one for one in price(round_, limits=LIMITS).prices}
+    """What a patch makes is what `compare` and `add` count, type by type."""
+    more = compare(round_, parse_variants("more=node", round_), limits=LIMITS)
+    gains = {one.name: (one.gain_low, one.gain_high) for one in more.variants}
     for machine in {node.machine for node in round_.cluster.nodes}:
-        none, one = (
-            point.outcome for point in sweep(round_, parse_variation(f"nodes:{machine}=0,1"), limits=LIMITS).points
-        )
+        variants = parse_variants(f"nodes:{machine}=0,1", round_)
+        none, one = (each.outcome for each in compare(round_, variants, limits=LIMITS).variants)
         patched = engine.solve(with_one(round_, machine), time_limit_s=20, method="counts").levels[0]
         if not (none.value == none.value_bound and one.value == one.value_bound and patched.objective == patched.bound):
             event("not proven")
             continue
         assert one.value == patched.objective
-        assert (prices[machine].low, prices[machine].high) == (one.value - none.value,) * 2
-        found = add(round_, machine, limits=LIMITS)
+        assert gains[f"node {machine}"] == (one.value - none.value,) * 2
+        (found,) = add(round_, machine, limits=LIMITS).types
         made = [
             engine.solve(counted(made), time_limit_s=20, method="counts")
             for made in (round_, with_one(round_, machine))

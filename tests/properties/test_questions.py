@@ -32,16 +32,16 @@ def test_no_question_raises_anything_else(engine: Engine, round_: Instance) -> N
     """The same round through all that can be asked about it."""
     machine, plan = round_.cluster.machines[0].id, engine.solve(round_, time_limit_s=1)
     asks: dict[str, Callable[[], object]] = {
-        "explain": lambda: [explain(round_, plan, one.job, isolation="thread") for one in plan.unplaced],
-        "explain all": lambda: explain_all(round_, plan),
+        "explain": lambda: [explain(round_, plan, one.job, isolation="thread").view() for one in plan.unplaced],
+        "explain all": lambda: explain_all(round_, plan).view(),
         "after": lambda: engine.solve(whatif.after_plan(round_, plan), time_limit_s=1),
-        "fit": lambda: whatif.fit(round_, job("asked-about")),
-        "slots": lambda: whatif.slots(round_),
-        "fail": lambda: whatif.fail(round_, "node", limits=LIMITS),
-        "add": lambda: whatif.add(round_, machine, limits=LIMITS),
-        "price": lambda: whatif.price(round_, limits=LIMITS),
-        "defrag": lambda: whatif.defrag(round_, limits=LIMITS),
-        "review": lambda: whatif.review(round_, plan, limits=LIMITS),
+        "fit": lambda: whatif.fit(round_, job("asked-about"), LIMITS).view(),
+        "slots": lambda: whatif.slots(round_).view(),
+        "fail": lambda: whatif.fail(round_, "node", limits=LIMITS).view(),
+        "add": lambda: whatif.add(round_, machine, limits=LIMITS).view(),
+        "compare": lambda: whatif.compare(round_, whatif.parse_variants("more=node", round_), limits=LIMITS).view(),
+        "defrag": lambda: whatif.defrag(round_, limits=LIMITS).view(),
+        "review": lambda: whatif.review(round_, plan, limits=LIMITS).view(),
         "parts": lambda: solve_in_parts(round_, parts=2, time_limit_s=1),
         "live cluster": lambda: emptied(round_),
     }

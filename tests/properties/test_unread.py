@@ -24,7 +24,7 @@ from placeopt.model import (
     Weights,
     WorkerGpus,
 )
-from placeopt.whatif import Limits, add, defrag, fail, fit, price
+from placeopt.whatif import Limits, add, compare, defrag, fail, fit, parse_variants
 from strategies import Choice, choices
 from strategies.conditions import make_choosy_round
 
@@ -142,8 +142,8 @@ def _worth_alone(round_: Instance) -> object:
 
 def needed(engine: Engine, round_: Instance) -> tuple[object, str]:
     """Nodes that are missing."""
-    found = add(round_, round_.cluster.nodes[0].machine, limits=LIMITS)
-    return (found.at_least, found.found, found.impossible, found.never), found.of
+    answer = add(round_, round_.cluster.nodes[0].machine, limits=LIMITS)
+    return answer.types, answer.of
 
 
 def copies(engine: Engine, round_: Instance) -> tuple[object, str]:
@@ -160,8 +160,9 @@ def emptied(engine: Engine, round_: Instance) -> tuple[object, str]:
 
 def prices(engine: Engine, round_: Instance) -> tuple[object, str]:
     """The value of the round, and of one more node."""
-    found = price(round_, limits=LIMITS)
-    return (found.value, [(one.low, one.high) for one in found.prices]), found.of
+    found = compare(round_, parse_variants("more=node", round_), limits=LIMITS)
+    assert found.before is not None
+    return (found.before.value, [(one.gain_low, one.gain_high) for one in found.variants]), found.of
 
 
 @pytest.mark.parametrize("question", [failures, optimum, needed, copies, emptied, prices])

@@ -10,7 +10,7 @@ from placeopt import Instance, solve, violations
 from placeopt.documents import dumps, loads
 from placeopt.explain import explain_all
 from placeopt.importers import read_kubernetes
-from placeopt.whatif import Limits, add, defrag, fail, fit, parse_job, parse_variation, price, sweep
+from placeopt.whatif import Limits, NodesOfType, add, compare, defrag, fail, fit, parse_job, parse_variants
 
 REPORTS = Path(__file__).parents[1] / "data" / "reports" / "kubernetes"
 LIMITS = Limits(time_limit_s=20)
@@ -53,6 +53,12 @@ def named(operator: str, name: str) -> dict[str, Any]:
     return {"matchFields": [{"key": "metadata.name", "operator": operator, "values": [name]}]}
 
 
+def needed(round_: Instance, like: str) -> NodesOfType:
+    """Return what is needed of nodes like one."""
+    (one,) = add(round_, like, limits=LIMITS).types
+    return one
+
+
 TRAIN = ("pool", "In", "train")
 
 
@@ -60,15 +66,16 @@ TRAIN = ("pool", "In", "train")
 def test_one_more_node_like_a1_whoever_asks(name: str) -> None:
     """The pod asks for the pool of a1, by affinity or by selector: one more such node, proven."""
     round_ = read(name)
-    found = add(round_, "a1", limits=LIMITS)
+    found = needed(round_, "a1")
     assert (found.at_least, found.found) == (1, 1)
-    assert add(round_, "a2", limits=LIMITS).impossible
-    none, one = (point.outcome for point in sweep(round_, parse_variation("nodes:a1=0,1"), limits=LIMITS).points)
+    assert needed(round_, "a2").impossible
+    variants = parse_variants("nodes:a1=0,1", round_)
+    none, one = (each.outcome for each in compare(round_, variants, limits=LIMITS).variants)
     assert (none.jobs_waiting, one.jobs_waiting) == (1, 0)
     kind = round_.cluster.machines[0].id  # its nodes are in two pools, so a node of the type is in neither
-    assert add(round_, kind, limits=LIMITS).never == ("ml/new",)
-    (node,) = price(round_, limits=LIMITS).prices
-    assert (node.low, node.high) == (0, 0)
+    assert needed(round_, kind).never == ("ml/new",)
+    (node,) = compare(round_, parse_variants("more=node", round_), limits=LIMITS).variants
+    assert (node.gain_low, node.gain_high) == (0, 0)
     queue = explain_all(round_, solve(round_, isolation="thread", time_limit_s=20))
     assert f"one more node of type {kind!r}" not in {freed.change for freed in queue.changes}
 
@@ -78,9 +85,9 @@ def test_a_new_node_is_in_no_state() -> None:
     objects = report("c01b")
     states = ("node.kubernetes.io/not-ready", "ToBeDeletedByClusterAutoscaler", "node.kubernetes.io/disk-pressure")
     objects["items"][0]["spec"]["taints"] = [{"key": key, "effect": "NoSchedule"} for key in states]
-    assert add(read_kubernetes(objects), "a1", limits=LIMITS).found == 1
+    assert needed(read_kubernetes(objects), "a1").found == 1
     objects["items"][0]["spec"]["taints"].append({"key": "team", "value": "a", "effect": "NoSchedule"})
-    assert add(read_kubernetes(objects), "a1", limits=LIMITS).never == ("ml/new",)
+    assert needed(read_kubernetes(objects), "a1").never == ("ml/new",)
 
 
 @pytest.mark.parametrize(
@@ -116,7 +123,7 @@ def test_other_conditions(terms: tuple[Any, ...], waits: bool, like_a1: int | No
     round_ = asking(*terms)
     plan = solve(round_, isolation="thread", time_limit_s=20)
     assert [one.job for one in plan.unplaced] == ["ml/new"] * waits
-    assert [add(round_, node, limits=LIMITS).found for node in ("a1", "a2")] == [like_a1, like_a2]
+    assert [needed(round_, node).found for node in ("a1", "a2")] == [like_a1, like_a2]
 
 
 @pytest.mark.parametrize("term", [("zone", "In", "z1"), ("zone", "Exists")])
@@ -127,7 +134,7 @@ def test_a_label_that_only_the_name_of_a_level_resembles(term: tuple[str, ...]) 
         node["metadata"]["labels"]["topology.kubernetes.io/zone"] = "z1"
     affinity = objects["items"][-1]["spec"]["affinity"]["nodeAffinity"]
     affinity["requiredDuringSchedulingIgnoredDuringExecution"]["nodeSelectorTerms"] = [labels(term)]
-    found = add(read_kubernetes(objects), "a2", limits=LIMITS)
+    found = needed(read_kubernetes(objects), "a2")
     assert found.never == ("ml/new",)
 
 
@@ -140,22 +147,22 @@ def test_a_copy_never_helps_a_pod_that_names_the_host(spec: dict[str, Any]) -> N
         objects["items"][-1]["spec"].update(spec)
     round_ = read_kubernetes(objects)
     for kind in ("a1", "a2", round_.cluster.machines[0].id):
-        found = add(round_, kind, limits=LIMITS)
+        found = needed(round_, kind)
         assert (found.impossible, found.never) == (True, ("ml/new",))
     round_ = round_.model_copy(
         update={"jobs": tuple(j.with_conditions(node_selector={}, nodes_allowed=("a1",)) for j in round_.jobs)}
     )
-    assert add(round_, "a1", limits=LIMITS).never == ("ml/new",)
+    assert needed(round_, "a1").never == ("ml/new",)
 
 
 def test_a_pool_whose_nodes_share_a_taint() -> None:
     """c13c: labels and taints that all nodes of a type share go with the type, whoever asks."""
     round_ = read("c13c")
-    assert add(round_, "type0-8xH100", limits=LIMITS).found == 1
+    assert needed(round_, "type0-8xH100").found == 1
     queue = explain_all(round_, solve(round_, isolation="thread", time_limit_s=20))
     assert "one more node of type 'type0-8xH100'" in {freed.change for freed in queue.changes}
-    (gpus, _) = price(round_, limits=LIMITS).prices
-    assert gpus.low == gpus.high > 0
+    gains = [(one.gain_low, one.gain_high) for one in compare(round_, parse_variants("more=node", round_)).variants]
+    assert sum(low == high > 0 for low, high in gains) == 1
 
 
 def test_an_imagined_job_tolerates_what_every_job_there_must() -> None:

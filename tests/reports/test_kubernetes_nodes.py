@@ -87,7 +87,7 @@ def test_replicas_that_exclude_each_other_need_a_node_each() -> None:
     """Ten replicas, one node: nine more, proven."""
     found = read_kubernetes(objects("c01g"))
     assert len(found.jobs) == 10
-    answer = add(found, found.cluster.machines[0].id, limits=Limits(time_limit_s=20))
+    (answer,) = add(found, found.cluster.machines[0].id, limits=Limits(time_limit_s=20)).types
     assert (answer.found, answer.proven) == (9, True)
 
 

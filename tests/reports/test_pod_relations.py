@@ -47,7 +47,7 @@ def test_replicas_that_exclude_each_other_in_other_words(key: str, chosen: dict[
         item["spec"]["affinity"] = apart({"topologyKey": key, "labelSelector": chosen})
     found = read_kubernetes({"kind": "List", "items": items})
     assert len(found.jobs) == 10
-    answer = add(found, found.cluster.machines[0].id, limits=LIMITS)
+    (answer,) = add(found, found.cluster.machines[0].id, limits=LIMITS).types
     assert (answer.found, answer.impossible) == (more, more is None)
 
 
@@ -87,7 +87,7 @@ def test_replicas_that_exclude_each_other_in_other_words(key: str, chosen: dict[
 )
 def test_one_more_node_for_pods_with_relations(objects: list[dict[str, Any]], like: str, more: int | None) -> None:
     """No number of nodes helps where the zone is the same, or one node cannot hold all that must share it."""
-    answer = add(read(*objects), like, limits=LIMITS)
+    (answer,) = add(read(*objects), like, limits=LIMITS).types
     assert (answer.found, answer.impossible) == (more, more is None)
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from placeopt import Instance, build, read_instance, solve
 from placeopt.explain import explain_all
-from placeopt.whatif import Limits, add, fail, parse_variation, price, sweep
+from placeopt.whatif import Limits, add, compare, fail, parse_variants
 
 REPORTS = Path(__file__).parents[1] / "data" / "reports" / "plan"
 LIMITS = Limits(time_limit_s=20)
@@ -22,24 +22,26 @@ def test_what_is_right_already() -> None:
     made = report("label")
     found = explain_all(made, solve(made, isolation="thread"))
     assert "one more node of type 'm'" in {freed.change for freed in found.changes}
-    assert add(report("taint"), "m", limits=LIMITS).found == 2
+    assert add(report("taint"), "m", limits=LIMITS).found == (2,)
 
 
 def test_a_node_of_a_type_has_the_labels_of_the_type() -> None:
     """Ten jobs select the label that both nodes bear, and two of them wait."""
-    assert add(report("label"), "m", limits=LIMITS).found == 1
+    assert add(report("label"), "m", limits=LIMITS).found == (1,)
 
 
 def test_one_more_node_is_the_same_for_whoever_asks() -> None:
     """Five jobs wait beside a tainted node and a free one; a node of the type, whose taint one has, starts four."""
-    (node,) = price(report("taint"), limits=LIMITS).prices
-    assert (node.low, node.high) == (40, 40)
+    base = report("taint")
+    (node,) = compare(base, parse_variants("more=node", base), limits=LIMITS).variants
+    assert (node.gain_low, node.gain_high) == (40, 40)
 
 
 def test_a_varied_quota_keeps_the_other_resources() -> None:
     """Four GPUs and, as before, three cores: three jobs of a GPU and a core run."""
-    (point,) = sweep(report("quota"), parse_variation("quota:Q=4"), limits=LIMITS).points
-    assert point.outcome.jobs_placed == 3
+    base = report("quota")
+    (one,) = compare(base, parse_variants("quota:Q=4", base), limits=LIMITS).variants
+    assert one.outcome.jobs_placed == 3
 
 
 @pytest.mark.parametrize(("name", "lost"), [("prio", {"nb1", "nb2"}), ("f", {"small"})])
@@ -58,4 +60,5 @@ def test_a_hostname_is_the_nodes_own() -> None:
     for label, found in (("host", None), ("pool", 1)):
         waits = build.job("waits", node_selector={label: labels[label]})
         round_ = build.instance(base, [*runs, waits], running=held)
-        assert [add(round_, name, limits=LIMITS).found for name in ("n0", base[0].machine)] == [found, found]
+        of_types = [add(round_, name, limits=LIMITS).types[0].found for name in ("n0", base[0].machine)]
+        assert of_types == [found, found]

@@ -30,7 +30,7 @@ from placeopt.model import (
     Relation,
     Weights,
 )
-from placeopt.whatif import Limits, NodesNeeded, add, cheapest, defrag, fail, fit, parse_job, slots
+from placeopt.whatif import Limits, add, defrag, fail, fit, parse_job, slots
 from strategies import Choice, choices
 
 SHORT = Limits(time_limit_s=5.0, threads=1)
@@ -295,10 +295,13 @@ ADDED: list[tuple[Instance, str, int | None, tuple[str, ...]]] = [
 @pytest.mark.parametrize(("base", "kind", "nodes", "never"), ADDED)
 def test_what_to_add_by_hand(base: Instance, kind: str, nodes: int | None, never: tuple[str, ...]) -> None:
     """How many nodes, proven; or that no number helps, and whom."""
-    found = add(base, kind, limits=SHORT)
+    answer = add(base, kind, limits=SHORT)
+    (found,) = answer.types
     assert (found.at_least, found.found, found.never, found.impossible) == (nodes, nodes, never, nodes is None)
-    assert found.proven == (nodes is not None)
-    assert not nodes or {one.nodes: one.fits for one in found.tried}[nodes] is True
+    assert (answer.found, answer.impossible) == (None if nodes is None else (nodes,), nodes is None)
+    assert found.proven == answer.proven == (nodes is not None)
+    assert not nodes or {one.nodes: one.fits for one in answer.tried}[nodes,] is True
+    assert answer.view().figure(f"nodes of {kind}") == nodes
 
 
 @settings(max_examples=6)
@@ -309,7 +312,7 @@ def test_intervals_hold_the_truth(engine: Engine, choice: Choice) -> None:
     for i in range(choice.number(1, 6)):
         workers, cpu = choice.pick((1, 1, 2)), choice.pick((0, 11_000))
         base = with_jobs(base, job(f"w{i}", workers=workers, gpus=choice.number(1, 4), cpu_millicores=cpu))
-    found = add(base, "n0", limits=Limits(time_limit_s=20.0, threads=1))
+    (found,) = add(base, "n0", limits=Limits(time_limit_s=20.0, threads=1)).types
 
     def fits(more: int) -> bool:
         nodes = (*base.cluster.nodes, *(base.cluster.nodes[0].model_copy(update={"id": f"x{i}"}) for i in range(more)))
@@ -351,12 +354,12 @@ def test_the_cheapest_type_by_hand() -> None:
     jobs = [held, *(job(f"w{i}", gpus=4) for i in range(4))]
     machines, kinds = [*TWO_TYPES, machine("tiny", gpus=2)], [node("n0"), big, node("less", "tiny", drained=True)]
     base = instance(kinds, jobs, machines=machines, running=[running(held, [("n0", range(4))])])
-    found = cheapest(base, ["dear", "m", "less"], limits=Limits(15.0, threads=1))
-    told = [(one.at_least, one.found, one.impossible) for one in found.choices]
+    found = add(base, "dear", "m", "less", limits=Limits(15.0, threads=1))
+    told = [(one.at_least, one.found, one.impossible) for one in found.types]
     assert told == [(2, 2, False), (4, 4, False), (None, None, True)]
-    assert (found.best, found.price_milli_per_hour, found.at_least_milli_per_hour) == ("m", 4000, 4000)
-    assert (found.proven, found.mixture) == (True, (0, 4, 0))
-    assert cheapest(base, ["less"], limits=SHORT).best is None
+    assert (found.price_milli_per_hour, found.at_least_milli_per_hour) == (4000, 4000)
+    assert (found.proven, found.found) == (True, (0, 4, 0))
+    assert found.view().title == "4 m place all jobs: price 4 an hour"
 
 
 def five_jobs(price: int = 1800) -> Instance:
@@ -371,45 +374,28 @@ def test_the_cheapest_mixture_by_hand() -> None:
 
     Jobs that go with one model each need both types, and neither does alone.
     """
-    found = cheapest(five_jobs(), ["m", "big"], limits=Limits(20.0, threads=1))
-    assert [one.found for one in found.choices] == [5, 3]
-    assert (found.mixture, found.price_milli_per_hour, found.best) == ((1, 2), 4600, "m")
+    found = add(five_jobs(), "m", "big", limits=Limits(20.0, threads=1))
+    assert [one.found for one in found.types] == [5, 3]
+    assert (found.found, found.price_milli_per_hour) == ((1, 2), 4600)
     assert found.proven
+    for axis, one in enumerate(found.types):  # mixtures bound the types alone
+        refuted = [trial.nodes[axis] for trial in found.tried if trial.fits is False]
+        assert one.at_least == max(refuted) + 1
     other = machine("other", gpus=[Gpu(model="K80")])
     jobs = [job("a", gpus=1, gpu_models=("K80",)), job("b", gpus=4)]
     both = instance([node("n0", drained=True)], jobs, machines=(machine(), other))
-    needed = cheapest(both, ["m", "other"], limits=Limits(10.0, threads=1))
-    assert (needed.best, needed.mixture, needed.proven) == (None, (1, 1), True)
-    never = cheapest(with_jobs(five_jobs(), job("huge", gpus=16)), ["m", "big"], limits=SHORT)
-    assert (never.best, never.mixture, never.at_least_milli_per_hour) == (None, None, None)
-    assert all(one.impossible for one in never.choices)
-    assert never.tried
+    needed = add(both, "m", "other", limits=Limits(10.0, threads=1))
+    assert ([one.found for one in needed.types], needed.found, needed.proven) == ([None, None], (1, 1), True)
+    never = add(with_jobs(five_jobs(), job("huge", gpus=16)), "m", "big", limits=SHORT)
+    assert (never.found, never.price_milli_per_hour, never.at_least_milli_per_hour) == (None, None, None)
+    assert all(one.impossible for one in never.types)
     with pytest.raises(BadInput, match="each once"):
-        cheapest(five_jobs(), ["m", "m"])
+        add(five_jobs(), "m", "m")
     free = instance([node("n0", price_milli_per_hour=0)], [job("a", gpus=8)], machines=TWO_TYPES)
     with pytest.raises(BadInput, match="price"):
-        cheapest(free, ["m", "big"], limits=SHORT)
+        add(free, "m", "big", limits=SHORT)
     with pytest.raises(BadInput, match="machine types: m"):
         add(free, "x")
-
-
-@pytest.mark.parametrize(("price", "mixture"), [(1800, (1, 2)), (3000, (5, 0))])
-def test_mixtures_bound_types_alone(price: int, mixture: tuple[int, int], monkeypatch: pytest.MonkeyPatch) -> None:
-    """Five small nodes or three big ones, though no type was tried alone: the mixtures say more than 1 to 9."""
-
-    def untried(_: Instance, kind: str, **__: object) -> NodesNeeded:
-        each = 1000 if kind == "m" else price
-        return NodesNeeded(node_type=kind, at_least=1, found=9, price_milli_per_hour=each, tried=(), seconds=0.0)
-
-    monkeypatch.setattr("placeopt.whatif.cheapest_nodes.add", untried)
-    found = cheapest(five_jobs(price), ["m", "big"], limits=Limits(20.0, threads=1))
-    assert (found.mixture, found.proven) == (mixture, True)
-    for axis, (one, truth) in enumerate(zip(found.choices, (5, 3), strict=True)):
-        refuted = [trial.nodes[axis] for trial in found.tried if trial.fits is False]
-        alone = [trial.nodes[axis] for trial in found.tried if trial.fits and not trial.nodes[1 - axis]]
-        assert one.at_least == max([0, *refuted]) + 1 <= truth
-        assert truth <= min([9, *alone]) == one.found
-    assert found.choices[0].found == (5 if price == 3000 else 9)
 
 
 def test_what_a_failure_leaves_may_stay_beyond_a_share_of_less() -> None:

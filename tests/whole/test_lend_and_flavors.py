@@ -15,7 +15,7 @@ from placeopt.check import Ledger, violations
 from placeopt.documents import loads
 from placeopt.explain import explain
 from placeopt.model import Changes, Flavor, FlavorAllowance, Instance, Policy, Queue, Quota
-from placeopt.whatif import parse_variation, sweep
+from placeopt.whatif import compare, parse_variants
 from strategies.choice import Choice, seeded
 
 FLAVORS = (Flavor(id="fast", gpu_models=("H100",)), Flavor(id="zone-b", node_selector={"zone": "b"}))
@@ -110,8 +110,8 @@ class TestFlavors:
 
     def test_the_round_under_other_quotas(self) -> None:
         round_ = round_of((queue("a", flavors={"fast": 1, "zone-b": 1}),), a=8)
-        found = sweep(round_, parse_variation("quota:a@fast=0,2,4"))
-        assert [point.outcome.value for point in found.points] == [1, 3, 5]
+        found = compare(round_, parse_variants("quota:a@fast=0,2,4", round_))
+        assert [one.outcome.value for one in found.variants] == [1, 3, 5]
 
     def test_unknown_ones_are_refused(self) -> None:
         with pytest.raises(BadInput, match="no flavor 'x'"):

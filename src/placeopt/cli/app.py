@@ -105,12 +105,11 @@ GROUPS = {
         (Command("run", "slurm", "placeopt slurm run --every 15s --own partition=gpu --max-actions 50"),),
     ),
     "whatif": Group(
-        "Answer capacity questions: what fits, what stays free, what fails, what to add.",
+        "Answer capacity questions: what fits, what fails, what to add, what is better, when the queue is clear.",
         "placeopt whatif fit round.json --job 8xH100",
         (
             Command("fit", "whatif", "placeopt whatif fit round.json --plan plan.json --job 4x8xH100 --together rack"),
-            Command("slots", "whatif", "placeopt whatif slots round.json --sizes 8,64"),
-            Command("fail", "whatif", "placeopt whatif fail round.json --plan plan.json --level rack --k 1 --all"),
+            Command("fail", "whatif", "placeopt whatif fail round.json --plan plan.json --level rack"),
             Command(
                 "add",
                 "whatif",
@@ -118,21 +117,14 @@ GROUPS = {
                 "placeopt whatif add trace.json --node-type dgx --until 'p95_wait<=30m' --policy fcfs",
             ),
             Command(
-                "sweep",
-                "whatif_rounds",
-                "placeopt whatif sweep round.json --vary demand=80-130:10 --jobs 2 --csv curve.csv; with a scenario: "
-                "placeopt whatif sweep trace.json --vary arrivals=80-130:10 --policy fcfs --measure p95_wait",
+                "compare",
+                "whatif",
+                "placeopt whatif compare round.json --vary demand=80-130:10 --jobs 2 --csv curve.csv; with a scenario: "
+                "placeopt whatif compare trace.json --vary arrivals=80-130:10 --policy fcfs --measure p95_wait",
             ),
-            Command(
-                "swap", "whatif_rounds", "placeopt whatif swap round.json --of v100-8 --by h100-8 --patch types.json"
-            ),
-            Command("price", "whatif_rounds", "placeopt whatif price round.json --of node,rack"),
-            Command(
-                "defrag",
-                "whatif_rounds",
-                "placeopt whatif defrag round.json --plan plan.json --level node --all-movable",
-            ),
-            Command("apply", "whatif", "placeopt whatif apply round.json --patch scenario.json --out changed.json"),
+            Command("defrag", "whatif", "placeopt whatif defrag round.json --plan plan.json --all-movable"),
+            Command("edit", "whatif", "placeopt whatif edit round.json --patch scenario.json --out changed.json"),
+            Command("clear", "whatif", "placeopt whatif clear round.json --plan plan.json"),
         ),
     ),
     "predict": Group(

@@ -13,7 +13,7 @@ from placeopt.errors import BadInput
 from placeopt.readable import plain, plural
 
 if TYPE_CHECKING:
-    from placeopt.model import Cluster, Instance, Policy
+    from placeopt.model import Cluster, Instance, Plan, Policy
     from placeopt.scheduling.policy import Scheduling
     from placeopt.simulation.records.scenario import Scenario
 
@@ -161,7 +161,7 @@ def read_placed(path: str, instance: Instance) -> Plan:
     """Read a plan, or placements alone."""
     from placeopt.documents import read_any
     from placeopt.model import Plan
-    from placeopt.whatif.plan_review import Placements, plan_of
+    from placeopt.whatif import Placements, plan_of
 
     document = read_any(path, (Plan, Placements))
     return document if isinstance(document, Plan) else plan_of(instance, document.placements)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -15,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, TypeVar
 import typer
 
 from placeopt.arguments import MAX_SEED, MAX_TIME_LIMIT_S
-from placeopt.cli.files import STREAM, check_sources
+from placeopt.cli.files import STREAM, check_sources, check_target, write_document
 from placeopt.cli.output import ExitCode, UsageError, show, write_out
 from placeopt.cli.progress import Interruption, Ticker
 from placeopt.cli.provenance import KEY, asked_about, provenance, provenance_lines
@@ -27,8 +26,8 @@ if TYPE_CHECKING:
 
     from placeopt.edits import Patch
     from placeopt.model import Instance, Plan
-    from placeopt.model.base import Record
     from placeopt.solving.params import SolveParams
+    from placeopt.view import View
     from placeopt.whatif.round_solving import Limits
 
 
@@ -117,7 +116,7 @@ SchedulingChoice = Annotated[
 InstanceFile = Annotated[
     str,
     typer.Argument(
-        metavar="INSTANCE", help="A round; add, sweep and apply also take a scenario: .json, .json.gz or -."
+        metavar="INSTANCE", help="A round; add, compare and edit also take a scenario: .json, .json.gz or -."
     ),
 ]
 PlanFile = Annotated[
@@ -149,18 +148,28 @@ Prices = Annotated[
     ),
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print the answer as JSON.")]
+AsCsv = Annotated[str | None, typer.Option("--csv", metavar="FILE", help="Write the tables of the answer as CSV.")]
 Quiet = Annotated[bool, typer.Option("--quiet", help="Print no progress.")]
+QUESTION_S = 60.0
+WholeLimit = Annotated[
+    float | None,
+    typer.Option(
+        "--time-limit",
+        metavar="S",
+        help="Seconds for the whole answer, which says what was not reached; 60 by default, with a scenario no limit.",
+        show_default=False,
+    ),
+]
 KEEPS = "the answers so far"
 """What is kept at Ctrl-C, for the message."""
 
 
 class Answering(NamedTuple):
-    """The instance of a question, its progress line, the signal that ends it, and the number of parallel rounds."""
+    """The instance of a question, its progress line, and the signal that ends it."""
 
     base: Instance
     ticker: Ticker
     interruption: Interruption
-    jobs: int = 1
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -170,7 +179,12 @@ class Question:
     instance: InstanceFile
     plan: PlanFile = None
     patch: PatchFiles = None
+    price: Prices = None
+    time_limit: WholeLimit = None
+    threads: Threads = None
+    seed: Seed = 0
     as_json: AsJson = False
+    csv: AsCsv = None
     quiet: Quiet = False
 
     @property
@@ -178,81 +192,49 @@ class Question:
         """Files that are read."""
         return (self.instance, self.plan, *(self.patch or ()))
 
+    def limits(self) -> Limits:
+        """Return the limits of the question; raises `UsageError` where one is out of range."""
+        check_target(self.csv, self.sources)
+        return limits_of(QUESTION_S if self.time_limit is None else self.time_limit, self.threads, self.seed)
+
     @contextmanager
     def answering(self) -> Iterator[Answering]:
         """Read the instance; show progress and handle Ctrl-C until the block ends."""
         with Ticker(time.monotonic(), quiet=self.quiet) as ticker, Interruption(KEEPS) as interruption:
-            base = self.edited(read_base(self.instance, self.plan, self.patch, ticker))
+            base = self.priced(read_base(self.instance, self.plan, self.patch, ticker))
             asked_about(base)
             yield Answering(base, ticker, interruption)
 
-    def edited(self, base: Document) -> Document:
-        """Return the instance, or the scenario, that the question is about, after what its options change."""
-        return base
+    def priced(self, base: Document) -> Document:
+        """Return the instance, or the scenario, with the prices; raises `UsageError` where a type is unknown."""
+        return with_prices(base, self.price)
 
-    def deliver(
-        self, answer: Record, page: Callable[[], list[RenderableType]], interruption: Interruption, *, no: bool = False
-    ) -> int:
+    def deliver(self, view: View, interruption: Interruption, *, no: bool = False) -> int:
         """Print the answer, and return the exit code; ``no``: the answer is no."""
-        deliver(answer, page, self.as_json)
+        deliver(view, as_json=self.as_json, csv=self.csv)
         return interruption.code or (ExitCode.NO if no else ExitCode.DONE)
 
 
 @dataclass(frozen=True, kw_only=True)
-class SolverQuestion(Question):
-    """With the options of the solver."""
-
-    threads: Threads = None
-    seed: Seed = 0
-
-    def limits(self, time_limit_s: float) -> Limits:
-        """Return the limits of the question's rounds; raises `UsageError` where one is out of range."""
-        return limits_of(time_limit_s, self.threads, self.seed)
-
-
-@dataclass(frozen=True, kw_only=True)
-class ParallelQuestion(SolverQuestion):
+class ParallelQuestion(Question):
     """With the options of many rounds."""
 
     jobs: Jobs = 1
     rows: KeptRows = None
 
-    def limits(self, time_limit_s: float) -> Limits:
-        """Return the limits of the question's rounds; raises `UsageError` where one, or ``jobs``, is out of range."""
-        limits = super().limits(time_limit_s)
+    def limits(self) -> Limits:
+        """Return the limits of the question; raises `UsageError` where one, or ``jobs``, is out of range."""
         check_jobs(self.jobs)
-        return limits
+        return super().limits()
 
-    @contextmanager
-    def answering(self) -> Iterator[Answering]:
-        """Read the instance; show progress and handle Ctrl-C until the block ends."""
-        with super().answering() as answering:
-            yield answering._replace(jobs=self.jobs)
-
-    def parallel(self, answering: Answering, unit: str) -> dict[str, Any]:
+    def parallel(self, ticker: Ticker, interruption: Interruption, unit: str) -> dict[str, Any]:
         """Return the arguments of a function that solves many rounds; progress counts them by ``unit``."""
         return {
-            "jobs": answering.jobs,
+            "jobs": self.jobs,
             "rows": rows_path(self.rows),
-            "cancel": answering.interruption.event,
-            "on_news": lambda done, total: answering.ticker.doing(f"{done:,} of {total:,} {unit}"),
+            "cancel": interruption.event,
+            "on_news": lambda done, total: ticker.doing(f"{done:,} of {total:,} {unit}"),
         }
-
-
-@dataclass(frozen=True, kw_only=True)
-class PricedQuestion(SolverQuestion):
-    """With prices."""
-
-    price: Prices = None
-
-    def edited(self, base: Document) -> Document:
-        """Return the instance, or the scenario, with the prices; raises `UsageError` where a type is unknown."""
-        return with_prices(base, self.price)
-
-
-@dataclass(frozen=True, kw_only=True)
-class ParallelPricedQuestion(PricedQuestion, ParallelQuestion):
-    """With prices and the options of many rounds."""
 
 
 def with_prices(document: Document, texts: list[str] | None) -> Document:
@@ -288,7 +270,7 @@ def read_base(instance: str, plan: str | None, patches: list[str] | None, ticker
     from placeopt.documents.documents import read_instance, read_plan
     from placeopt.documents.files import label
     from placeopt.edits import apply
-    from placeopt.whatif.from_running import after_plan
+    from placeopt.whatif.placements import after_plan
 
     changes = [(path, read_patch(path)) for path in patches or []]
     base = read_instance(instance)
@@ -328,7 +310,7 @@ def read_patch(path: str) -> Patch:
 
 
 def limits_of(time_limit: float, threads: int | None, seed: int) -> Limits:
-    """Return the limits of a question's rounds; raises `UsageError` where one is out of range."""
+    """Return the limits of a question; raises `UsageError` where one is out of range."""
     check_time_limit(time_limit)
     expect(threads is None or threads >= 1, "--threads", threads, "1 or more")
     check_seed(seed)
@@ -344,25 +326,19 @@ def rows_path(rows: str | None) -> Path | None:
     return None if rows is None else Path(rows)
 
 
-def deliver(answer: Record, page: Callable[[], list[RenderableType]], as_json: bool) -> None:
-    """Print an answer as JSON or as a page, with its provenance."""
-    facts = json.loads(answer.model_dump_json())
-    told = provenance(facts)
+def deliver(view: View, *, as_json: bool, csv: str | None = None) -> None:
+    """Print an answer as JSON or as a page, with its provenance, and write its tables as CSV."""
+    from placeopt.report.terminal import view_page
+    from placeopt.view import as_csv
+
+    origin = provenance(view.model_dump(mode="json"))
+    if csv is not None:
+        write_document(csv, as_csv(view).encode())
     if as_json:
-        write_out(json.dumps({**facts, KEY: told}, indent=2, ensure_ascii=False) + "\n")
-    else:
-        show(*page(), *_true_of(facts), *provenance_page(told))
-
-
-def _true_of(facts: Mapping[str, Any]) -> list[RenderableType]:
-    """Return the lines that say that an answer is one about a reading, and that it carries no certificate."""
-    from rich.text import Text
-
-    from placeopt.readable import of_reading, plain
-
-    said = [plain(of_reading(facts["unread"]))] if facts.get("of") == "reading" else []
-    said += ["not certified: no other program can check these proofs"] if facts.get("certified") is False else []
-    return [Text(line, style="dim") for line in said]
+        whole = view.model_copy(update={KEY: origin})
+        write_out(whole.model_dump_json(indent=2) + "\n")
+    elif csv != STREAM:
+        show(*view_page(view), *provenance_page(origin))
 
 
 def provenance_page(facts: Mapping[str, Any]) -> list[RenderableType]:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 KEY = "provenance"
 """Key of an answer in JSON under which it stands."""
 MEASURED = ("seconds", "decision_ms", "decision_cpu_s", "kept")
-"""Fields of answers that a second run need not repeat: the answer's digest leaves them out."""
+"""Fields of answers, and figures of views, that a second run need not repeat: the answer's digest leaves them out."""
 UNSTATED = ("as_json", "quiet")
 SHOWN_DIGITS = 12
 
@@ -95,7 +95,11 @@ def _is_plain(value: object) -> bool:
 def _repeatable(value: object) -> object:
     if isinstance(value, Mapping):
         return {key: _repeatable(inner) for key, inner in value.items() if key not in MEASURED}
-    return [_repeatable(inner) for inner in value] if isinstance(value, list | tuple) else value
+    if isinstance(value, list | tuple):
+        return [
+            _repeatable(inner) for inner in value if not (isinstance(inner, Mapping) and inner.get("name") in MEASURED)
+        ]
+    return value
 
 
 def provenance_lines(facts: Mapping[str, Any]) -> list[str]:

@@ -11,7 +11,8 @@ from placeopt.documents.files import file_name, label, read_bytes
 from placeopt.errors import BadInput
 from placeopt.model import Record
 
-One, Other = TypeVar("One", bound=Record), TypeVar("Other", bound=Record)
+One = TypeVar("One", bound=Record)
+Other = TypeVar("Other", bound=Record)
 
 
 def kind_of(record: type[Record]) -> str:

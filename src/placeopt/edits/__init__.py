@@ -6,6 +6,7 @@ clients of the service send them, `placeopt.explain` proposes some, `placeopt.wh
 compare the results of variants of steps.
 """
 
+from placeopt.edits.answers import Answer, true_of
 from placeopt.edits.completions import Of, Unread, truth, unread_in
 from placeopt.edits.edited_round import added, apply, at_step, displaced
 from placeopt.edits.hardware_steps import (
@@ -44,6 +45,7 @@ __all__ = [
     "AddJobs",
     "AddMachines",
     "AddNodes",
+    "Answer",
     "AnyStep",
     "ChangeJob",
     "ChangeQueue",
@@ -81,6 +83,7 @@ __all__ = [
     "job_arriving_at",
     "more_nodes",
     "node_of_type",
+    "true_of",
     "truth",
     "unread_in",
     "without_nodes",

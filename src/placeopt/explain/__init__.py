@@ -8,7 +8,9 @@ place, are small integer models.
 """
 
 from placeopt.explain.answer import explain
+from placeopt.explain.explanation import Explanation
 from placeopt.explain.queue import explain_all
-from placeopt.explain.records import Alternative, Explanation, JobPosition, QueueExplanation, WaitingReason
+from placeopt.explain.queue_explanation import QueueExplanation, WaitingReason
+from placeopt.explain.records import Alternative, JobPosition
 
 __all__ = ["Alternative", "Explanation", "JobPosition", "QueueExplanation", "WaitingReason", "explain", "explain_all"]

@@ -8,11 +8,11 @@ from typing import Literal
 
 from placeopt.arguments import checked
 from placeopt.deadline import Deadline
-from placeopt.edits import truth, unread_in
+from placeopt.edits import true_of, unread_in
 from placeopt.errors import BadInput
+from placeopt.explain.explanation import Explanation
 from placeopt.explain.placed import explain_placed
 from placeopt.explain.question import Question, check_plan, freest, job_named, tools
-from placeopt.explain.records import Explanation
 from placeopt.explain.waiting import explain_waiting
 from placeopt.model import Instance, Plan
 
@@ -57,22 +57,16 @@ def explain(
     if not 0 < time_limit_s < math.inf:
         raise BadInput(f"time_limit_s: {time_limit_s}, expected seconds above 0")
     deadline = Deadline(time_limit_s, cancel)
-    found = _explained(instance, plan, job, deadline, isolation)
-
-    def same() -> bool:
-        try:
-            completed, plan_of_it = freest(unread, instance, plan)
-            other = _explained(completed, plan_of_it, job, deadline, isolation)
-        except BadInput:  # the plan breaks a rule of it
-            return False
-        return _told(found) == _told(other)
-
     unread = unread_in(instance, waiting=False, moved=())
-    of, names = truth(unread, same)
-    return found.model_copy(update={"of": of, "unread": names})
+    return true_of(
+        _explained(instance, plan, job, deadline, isolation),
+        unread,
+        lambda: _explained(*freest(unread, instance, plan), job, deadline, isolation),
+        _said,
+    )
 
 
-def _told(found: Explanation) -> tuple[object, ...]:
+def _said(found: Explanation) -> tuple[object, ...]:
     """Return what an explanation says, without the names of equal choices."""
     remedies, best = found.remedies, found.best
     return (

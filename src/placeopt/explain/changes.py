@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any
 
 from placeopt.edits import AnyStep, ChangeQueue, Drain, RemoveHolds, SetAmount, TaintNodes, more_nodes
+from placeopt.explain.records import SingleChange
 from placeopt.explain.words import constraint_name
 from placeopt.feasibility.requirement import NAMED, RESOURCE_GROUPS
 from placeopt.model import Instance, Plan
@@ -18,20 +18,7 @@ PLENTY_NAMED = 1_000_000_000
 UNLIMITED: dict[str, Any] = dict.fromkeys(("quota", "borrow", "lend", "dominant_share_percent", "flavors"))
 
 
-@dataclass(frozen=True)
-class QueueChange:
-    """
-    One change, in words and as steps.
-
-    ``group``: The only group of constraints that it loosens; None where it adds hardware.
-    """
-
-    said: str
-    group: str | None
-    steps: tuple[AnyStep, ...]
-
-
-def single_changes(instance: Instance, plan: Plan) -> Iterator[QueueChange]:
+def single_changes(instance: Instance, plan: Plan) -> Iterator[SingleChange]:
     """
     Yield the changes that are possible.
 
@@ -42,14 +29,14 @@ def single_changes(instance: Instance, plan: Plan) -> Iterator[QueueChange]:
     drained = tuple(node.id for node in cluster.nodes if node.drained)
     if drained:
         undrain = Drain(do="undrain", nodes=drained)
-        yield QueueChange(f"undrain all drained nodes ({len(drained):,})", "drained", (undrain,))
+        yield by_steps(f"undrain all drained nodes ({len(drained):,})", "drained", undrain)
     for taint in dict.fromkeys(taint for node in cluster.nodes for taint in node.taints):
-        yield QueueChange(f"remove taint {taint.text!r}", "taints", (TaintNodes(do="untaint", taint=taint),))
+        yield by_steps(f"remove taint {taint.text!r}", "taints", TaintNodes(do="untaint", taint=taint))
     for queue in plan.policy.values.queues:
         lift = ChangeQueue(do="change_queue", queue=queue.id, fields=UNLIMITED)
-        yield QueueChange(f"lift the limits of queue {queue.id!r}", "queue", (lift,))
+        yield by_steps(f"lift the limits of queue {queue.id!r}", "queue", lift)
     for hold in instance.holds_now:
-        yield QueueChange(f"release hold {hold.id!r}", "hold", (RemoveHolds(do="remove_holds", holds=(hold.id,)),))
+        yield by_steps(f"release hold {hold.id!r}", "hold", RemoveHolds(do="remove_holds", holds=(hold.id,)))
     waiting = {unplaced.job for unplaced in plan.unplaced}
     demands = [option.demand for job in instance.jobs if job.id in waiting for option in job.options]
     beyond = {*cluster.resources, *(name for domain in cluster.domains for name in domain.resources)}
@@ -57,9 +44,14 @@ def single_changes(instance: Instance, plan: Plan) -> Iterator[QueueChange]:
     for group in (*RESOURCE_GROUPS, *named):
         name = group.removeprefix(NAMED)
         where = "everywhere" if name in beyond else "on every node"
-        yield QueueChange(f"enough {constraint_name(group)} {where}", group, _plenty(group, name in beyond))
+        yield by_steps(f"enough {constraint_name(group)} {where}", group, *_plenty(group, name in beyond))
     for machine in dict.fromkeys(node.machine for node in cluster.nodes):
-        yield QueueChange(f"one more node of type {machine!r}", None, (more_nodes(instance, machine),))
+        yield by_steps(f"one more node of type {machine!r}", None, more_nodes(instance, machine))
+
+
+def by_steps(change: str, group: str | None, *steps: AnyStep) -> SingleChange:
+    """Return a change of so many steps."""
+    return SingleChange(change=change, group=group, steps=steps)
 
 
 def _plenty(group: str, beyond: bool) -> tuple[AnyStep, ...]:

@@ -1,4 +1,4 @@
-"""What a placed job costs, term by term, and the best other place for it while all others stay where they are."""
+"""What a placed job costs, term by term, and the best place for it while all others stay where they are."""
 
 from __future__ import annotations
 
@@ -9,9 +9,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from placeopt.errors import OutOfTime, Unsupported
+from placeopt.explain.explanation import Explanation
 from placeopt.explain.fixed_round import fixed_round
 from placeopt.explain.question import Question
-from placeopt.explain.records import Alternative, Explanation, JobPosition, TermShare
+from placeopt.explain.records import Alternative, JobPosition, TermShare
 from placeopt.model import Changes, Postpone
 from placeopt.problem import Move, Placement, Problem, State, compile_problem
 from placeopt.problem.hardware import find_lost
@@ -39,12 +40,11 @@ def explain_placed(q: Question) -> Explanation:
         for cost in costs_of(plan.policy.values)
         if cost.name in plan.costs
     )
-    alone = _Alone.of(q, elsewhere=False)
+    alone = _Alone.of(q)
     spot = alone.spot(weighted)
     ran, now = q.round.running.get(q.number), q.round.placed[q.number]
     stays = ran is not None and (ran.nodes, ran.gpus) == (now.nodes, now.gpus)
     best = _alternative(q, alone, weighted, spot if stays else None)
-    elsewhere = _alternative(q, _Alone.of(q, elsewhere=True), weighted, elsewhere=True)
     runs = " (it ran there before the round)" if ran is not None else ""
     if best.gain_value > 0 or (best.gain_value == 0 and best.gain_cost > 0):
         verdict = "a better place exists while all other jobs stay"
@@ -58,8 +58,7 @@ def explain_placed(q: Question) -> Explanation:
         detail=f"{verdict}{runs}",
         spot=spot,
         best=best,
-        elsewhere=elsewhere,
-        proven=best.proven and elsewhere.proven,
+        proven=best.proven,
         seconds=q.seconds(),
     )
 
@@ -73,18 +72,16 @@ class _Alone:
     now: dict[int, Placement]
 
     @classmethod
-    def of(cls, q: Question, *, elsewhere: bool) -> _Alone:
-        """Compile it; ``elsewhere``: without the nodes that the job is on."""
+    def of(cls, q: Question) -> _Alone:
+        """Compile it."""
         policy, name, placed = q.plan.policy.values, q.job.id, q.plan.placement_of(q.job.id)
         if placed is None:
             raise ValueError("the plan does not place the job")
         postpone = policy.postpone if policy.postpone.rule == "utility" else Postpone()
         policy = policy.model_copy(update={"changes": Changes(), "postpone": postpone, "priorities": "price"})
         round_ = fixed_round(q, q.plan.placements, policy)
-        left = tuple(part.node for part in placed.assignments) if elsewhere else ()
         worthy = tuple(option.model_copy(update={"value": option.value + MORE}) for option in q.job.options)
-        excluded = (*q.job.conditions.nodes_excluded, *left)
-        new = q.job.with_conditions(nodes_excluded=excluded).model_copy(update={"options": worthy})
+        new = q.job.model_copy(update={"options": worthy})
         jobs = tuple(new if job.id == name else job for job in round_.jobs)
         problem = compile_problem(round_.model_copy(update={"jobs": jobs}), lost=find_lost(q.instance))
         # the expected workload does not depend on the job in question
@@ -147,8 +144,6 @@ def _alternative(
     alone: _Alone,
     weighted: tuple[Weighted, ...],
     stays: JobPosition | None = None,
-    *,
-    elsewhere: bool = False,
 ) -> Alternative:
     """
     Solve the round of this one job beside the others.
@@ -156,14 +151,14 @@ def _alternative(
     If the time is over before there is an answer, ``proven`` is false and ``detail`` has the cause. ``stays``: where a
     job ran before and may stay, whatever applies to those that start, such as a minimal utility or a toleration.
     """
-    here, there, proven, detail = alone.spot(weighted), stays, False, "it fits on no other nodes"
+    here, there, proven, detail = alone.spot(weighted), stays, False, "it fits nowhere"
     try:
         place, proven = alone.best(q, weighted)
     except (OutOfTime, Unsupported) as error:
         detail = str(error)
     else:
         found = alone.spot(weighted, place) if place else None
-        for spot in (found, None if elsewhere else here):  # what a bound on the cost leads to may cost more
+        for spot in (found, here):  # what a bound on the cost leads to may cost more
             if spot is not None and (there is None or (spot.value, -spot.cost) > (there.value, -there.cost)):
                 there = spot
     if there is None:

@@ -9,12 +9,13 @@ from dataclasses import dataclass
 
 from placeopt.arguments import checked
 from placeopt.deadline import Deadline
-from placeopt.edits import apply, truth, unread_in
+from placeopt.edits import apply, true_of, unread_in
 from placeopt.errors import BadInput, OutOfTime
-from placeopt.explain.changes import QueueChange, single_changes
+from placeopt.explain.changes import single_changes
 from placeopt.explain.kinds import JobKind, job_kinds
 from placeopt.explain.question import Question, Tools, check_plan, compile_round, freest, tools, with_policy
-from placeopt.explain.records import Freed, QueueExplanation, WaitingReason
+from placeopt.explain.queue_explanation import Freed, QueueExplanation, WaitingReason
+from placeopt.explain.records import SingleChange
 from placeopt.explain.rules import conflict, fits
 from placeopt.explain.waiting import why
 from placeopt.explain.words import does_not_fit
@@ -94,19 +95,18 @@ def explain_all(
         seconds=round(deadline.spent_s, 4),
     )
 
-    def same() -> bool:
-        try:
-            left_s = max(LEAST_S, deadline.left_s)
-            other = explain_all(*freest(unread, instance, plan), time_limit_s=left_s, cancel=cancel)
-        except BadInput:  # the plan breaks a rule of it
-            return False
-        reasons = [{(one.reason, one.constraints): one.jobs for one in each.reasons} for each in (found, other)]
-        changes = [{one.change: one.jobs_alone for one in each.changes} for each in (found, other)]
-        return reasons[0] == reasons[1] and changes[0] == changes[1]
+    def again() -> QueueExplanation:
+        left_s = max(LEAST_S, deadline.left_s)
+        return explain_all(*freest(unread, instance, plan), time_limit_s=left_s, cancel=cancel)
 
     unread = unread_in(instance, waiting=False, moved=())
-    of, names = truth(unread, same)
-    return found.model_copy(update={"of": of, "unread": names})
+    return true_of(found, unread, again, _said)
+
+
+def _said(found: QueueExplanation) -> object:
+    """Return what an explanation says, in any order and without examples."""
+    reasons = {(one.reason, one.constraints): one.jobs for one in found.reasons}
+    return reasons, {one.change: one.jobs_alone for one in found.changes}
 
 
 def _find_reasons(instance: Instance, plan: Plan, kinds: list[_Kind], by: Tools, tell: Tell) -> None:
@@ -160,7 +160,7 @@ def _freed_by(
     changes = list(single_changes(instance, plan))
     freed: list[Freed] = []
     for number, change in enumerate(changes):
-        tell(f"what would help: change {number + 1:,} of {len(changes):,}, {change.said}")
+        tell(f"what would help: change {number + 1:,} of {len(changes):,}, {change.change}")
         touched = [kind for kind in kinds if _may_help(change, kind)]
         try:
             alone, together, gpu_milli = _counted(change, instance, plan, touched, by)
@@ -169,7 +169,7 @@ def _freed_by(
         if alone:
             freed.append(
                 Freed(
-                    change=change.said,
+                    change=change.change,
                     steps=change.steps,
                     jobs_alone=alone,
                     jobs_together=together,
@@ -179,7 +179,7 @@ def _freed_by(
     return _ranked(freed), True
 
 
-def _may_help(change: QueueChange, kind: _Kind) -> bool:
+def _may_help(change: SingleChange, kind: _Kind) -> bool:
     """Return whether a change may let jobs start: a conflict that does not name what is changed stands by itself."""
     if kind.why is None or kind.why[1] is None:
         return False
@@ -191,7 +191,7 @@ def _ranked(freed: list[Freed]) -> tuple[Freed, ...]:
 
 
 def _counted(
-    change: QueueChange, instance: Instance, plan: Plan, touched: list[_Kind], by: Tools
+    change: SingleChange, instance: Instance, plan: Plan, touched: list[_Kind], by: Tools
 ) -> tuple[int, int, int]:
     """Return how many jobs fit alone after a change, how many start together at least, and their GPU-milli."""
     if not touched:

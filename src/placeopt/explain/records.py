@@ -1,14 +1,11 @@
-"""The explanation of one job, as records: what ``explain`` returns, and what becomes JSON and text."""
+"""What an explanation of one job is made of: constraints, rivals, remedies and places."""
 
 from __future__ import annotations
 
-from typing import Literal
-
 from pydantic import Field
 
-from placeopt.edits import AnyStep, Of
-from placeopt.model.base import Id, LongName, Name, Record, Uncertified
-from placeopt.model.plan import UnplacedReason
+from placeopt.edits import AnyStep
+from placeopt.model.base import Id, Name, Record
 
 
 class Constraint(Record):
@@ -96,9 +93,11 @@ class Preempt(Record):
 
 
 class SingleChange(Record):
-    """One change of the cluster, of a queue or of a rule of the job, after which the job fits."""
+    """One change of the cluster, of a queue or of a rule of the job, in words and as steps."""
 
     change: str
+    group: str | None
+    """The only group of constraints that it loosens; None where it adds hardware."""
     steps: tuple[AnyStep, ...]
     """The change as a patch has it."""
 
@@ -141,6 +140,11 @@ class JobPosition(Record):
     cost: int
     terms: tuple[TermShare, ...] = ()
 
+    @property
+    def workers(self) -> str:
+        """The nodes, and how many workers are on each, in words."""
+        return ", ".join(node if count == 1 else f"{node} x {count}" for node, count in self.nodes.items())
+
 
 class Alternative(Record):
     """
@@ -155,86 +159,3 @@ class Alternative(Record):
     gain_cost: int = 0
     proven: bool
     detail: str = ""
-
-
-class WaitingReason(Record):
-    """
-    Waiting jobs with one reason and one conflict.
-
-    ``gpu_milli``: GPU share that they ask for together, each in its smallest option.
-    """
-
-    reason: UnplacedReason
-    constraints: tuple[str, ...] = ()
-    detail: str
-    jobs: int
-    gpu_milli: int
-    examples: tuple[Id, ...]
-
-
-class Freed(Record):
-    """
-    What one change would let start: jobs that fit each by itself, and how many greedy starts together, at least.
-
-    ``gpu_milli``: GPU share of those that start together, each in its smallest option.
-    """
-
-    change: str
-    steps: tuple[AnyStep, ...] = ()
-    """The change as a patch has it."""
-    jobs_alone: int
-    jobs_together: int
-    gpu_milli: int
-
-
-class Said(Uncertified):
-    """What an explanation is true of."""
-
-    of: Of = "cluster"
-    """Whether it is true of the cluster, whatever was not read, or only of what was read."""
-    unread: tuple[LongName, ...] = ()
-    """Of a reading: jobs and nodes that were not read and could change it."""
-
-
-class QueueExplanation(Said):
-    """
-    Why the jobs of a queue wait, most frequent reason first, and the changes that would free jobs, the best first.
-
-    ``kinds``: distinct requests among the ``waiting`` jobs. ``proven``: whether all were answered in time.
-    """
-
-    waiting: int
-    kinds: int
-    reasons: tuple[WaitingReason, ...]
-    changes: tuple[Freed, ...]
-    proven: bool
-    seconds: float
-
-
-class Explanation(Said):
-    """
-    Why a job waits and what would help, or what its place costs and which other one is best.
-
-    ``beside``: whether conflict and remedies hold beside the running jobs that must stay, or beside the plan.
-    ``proven``: that every answer in it is proven; what could not be finished in time says so.
-    """
-
-    job: Id
-    status: Literal["waiting", "placed"]
-    reason: UnplacedReason | None = None
-    detail: str
-    plan_reason: UnplacedReason | None = None
-    """What the plan says."""
-    beside: Literal["running", "plan"] = "plan"
-    conflict: tuple[Constraint, ...] = ()
-    outvoted_by: Outvoted | None = None
-    best_place: BestPlace | None = None
-    """Of a job that has room, but nowhere at its minimal utility."""
-    remedies: Remedies = Remedies()
-    spot: JobPosition | None = None
-    best: Alternative | None = None
-    """The best of all places, the present one included."""
-    elsewhere: Alternative | None = None
-    """The best place with at least one worker on a node where it has none now."""
-    proven: bool
-    seconds: float

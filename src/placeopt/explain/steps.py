@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from placeopt.edits import AnyStep, apply, change_of
-from placeopt.explain.changes import QueueChange, single_changes
+from placeopt.explain.changes import by_steps, single_changes
 from placeopt.explain.question import Beside, Question, with_policy
 from placeopt.explain.records import Constraint, DomainsMin, SingleChange, WorkersMax
 from placeopt.explain.rules import fits, joint_rules
@@ -56,11 +56,11 @@ def helping(q: Question, beside: Beside, held: Sequence[Constraint]) -> Iterator
     """
     instance = q.instance.model_copy(update={"policy": q.plan.policy.values})
     groups = {constraint.group for constraint in held}
-    changes: list[QueueChange] = list(single_changes(instance, q.plan))
+    changes = list(single_changes(instance, q.plan))
     if q.is_joint and not q.in_part:  # what runs of it would stop
         without = ((rule, edit(q.job)) for rule, edit in joint_rules(q) if rule in held)
         changes += [
-            QueueChange(f"without its {rule.name}", rule.group, (change_of(q.job, job),))
+            by_steps(f"without its {rule.name}", rule.group, change_of(q.job, job))
             for rule, job in without
             if job != q.job
         ]
@@ -69,7 +69,7 @@ def helping(q: Question, beside: Beside, held: Sequence[Constraint]) -> Iterator
             edited = apply(instance, change.steps)
             job = next(job for job in edited.jobs if job.id == q.job.id)
             if fits(Question(edited, with_policy(q.plan, edited.policy), job, q.by), beside):
-                yield SingleChange(change=change.said, steps=change.steps)
+                yield change
 
 
 def _with_options(job: Job, fields: Callable[[Option], dict[str, Any]], option: str | None = None) -> Steps:

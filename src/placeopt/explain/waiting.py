@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from placeopt.errors import OutOfTime
+from placeopt.explain.explanation import Explanation
 from placeopt.explain.fixed_round import cheapest_removal, judged, reach_beside, without, worths
 from placeopt.explain.offers import REMEDIES, place_of, remedies
 from placeopt.explain.question import Beside, Question
-from placeopt.explain.records import Explanation, Outvoted, Remedies
+from placeopt.explain.records import Outvoted, Remedies
 from placeopt.explain.rules import conflict, fits
 from placeopt.explain.words import does_not_fit, listed
 from placeopt.feasibility.fit import best_fit

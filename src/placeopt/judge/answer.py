@@ -18,8 +18,8 @@ from placeopt.judge.regret import regret_of
 from placeopt.judge.stranded import idle_gpus, stranded
 from placeopt.judge.waiting import judge_waiting, judged_kinds
 from placeopt.model import Instance, Plan
-from placeopt.whatif.from_running import after_plan
-from placeopt.whatif.plan_review import SHOWN, plan_of
+from placeopt.whatif import after_plan, plan_of
+from placeopt.whatif.plan_review import SHOWN
 
 PARTS = ("regret, all that runs fixed", "waiting jobs", "regret, with changes", "gains")
 """Parts that solve rounds, in their order; each has an equal part of the time that is left."""

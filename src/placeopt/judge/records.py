@@ -6,11 +6,10 @@ from typing import Literal
 
 from pydantic import Field
 
-from placeopt.edits import AnyStep
+from placeopt.edits import Answer, AnyStep
 from placeopt.model import Placement
 from placeopt.model.base import Id, Name, Record
 from placeopt.model.plan import Moved, Preempted, Shrunk
-from placeopt.whatif.answers import Answer
 
 Rules = Literal["fixed", "changes"]
 """``fixed``: all that runs stays as it is. ``changes``: it is moved, shrunk and stopped as policy and jobs allow."""

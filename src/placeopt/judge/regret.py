@@ -10,7 +10,7 @@ from placeopt.judge.records import Band, Regret, Rules
 from placeopt.judge.rounds import Best, best_plan, counted
 from placeopt.model import Instance, Plan
 from placeopt.solving import Solver
-from placeopt.whatif.plan_review import plan_of
+from placeopt.whatif import plan_of
 
 
 def regret_of(

@@ -81,13 +81,6 @@ class Record(BaseModel):
         return copied
 
 
-class Uncertified(Record):
-    """An answer whose proofs no other program can check; plans have certificates (`placeopt.certificates`)."""
-
-    certified: Literal[False] = False
-    """What is proven in it carries no certificate."""
-
-
 R = TypeVar("R", bound=Record)
 V = TypeVar("V")
 _SLOTS = ("__dict__", "__pydantic_fields_set__", "__pydantic_extra__", "__pydantic_private__")

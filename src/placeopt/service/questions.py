@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -14,10 +13,10 @@ from placeopt.explain import explain, explain_all
 from placeopt.explain.question import job_named
 from placeopt.live_cluster.engine import Engine
 from placeopt.model import Instance, Plan
-from placeopt.model.base import Record
 from placeopt.service.messages import Answer, Question
 from placeopt.service.refused import Refused
 from placeopt.service.request import Request
+from placeopt.view import View
 from placeopt.whatif import Limits, add, defrag, fail, fit, parse_job, slots
 
 MOST_AT_ONCE = 2
@@ -29,28 +28,29 @@ EXPLAIN_ALL_S = 20.0
 GREEDY = "stranding"
 
 
-def _fit(instance: Instance, asked: Question, limits: Limits, cancel: threading.Event) -> Record:
-    return fit(instance, parse_job(_given(asked, "job"), instance), limits, cancel)
+def _fit(instance: Instance, asked: Question, limits: Limits, cancel: threading.Event) -> View:
+    text = _given(asked, "job")
+    return fit(instance, parse_job(text, instance), limits, cancel).view(text)
 
 
-def _slots(instance: Instance, asked: Question, limits: Limits, cancel: threading.Event) -> Record:
+def _slots(instance: Instance, asked: Question, limits: Limits, cancel: threading.Event) -> View:
     del asked, limits, cancel
-    return slots(instance)
+    return slots(instance).view()
 
 
-def _add(instance: Instance, asked: Question, limits: Limits, cancel: threading.Event) -> Record:
-    return add(instance, _given(asked, "node_type"), limits=limits, cancel=cancel)
+def _add(instance: Instance, asked: Question, limits: Limits, cancel: threading.Event) -> View:
+    return add(instance, _given(asked, "node_type"), limits=limits, cancel=cancel).view()
 
 
-def _fail(instance: Instance, asked: Question, limits: Limits, cancel: threading.Event) -> Record:
-    return fail(instance, asked.level or "node", k=asked.k or 1, limits=limits, cancel=cancel)
+def _fail(instance: Instance, asked: Question, limits: Limits, cancel: threading.Event) -> View:
+    return fail(instance, asked.level or "node", k=asked.k or 1, limits=limits, cancel=cancel).view()
 
 
-def _defrag(instance: Instance, asked: Question, limits: Limits, cancel: threading.Event) -> Record:
-    return defrag(instance, asked.level or "node", limits=limits, cancel=cancel)
+def _defrag(instance: Instance, asked: Question, limits: Limits, cancel: threading.Event) -> View:
+    return defrag(instance, asked.level or "node", limits=limits, cancel=cancel).view()
 
 
-VERBS: dict[str, tuple[frozenset[str], Callable[[Instance, Question, Limits, threading.Event], Record]]] = {
+VERBS: dict[str, tuple[frozenset[str], Callable[[Instance, Question, Limits, threading.Event], View]]] = {
     "fit": (frozenset({"job"}), _fit),
     "slots": (frozenset(), _slots),
     "add": (frozenset({"node_type"}), _add),
@@ -112,14 +112,14 @@ class Questions:
             now = self._look()
             if job is None:
                 return _answer(
-                    now, lambda: explain_all(now, _greedy(now, deadline), time_limit_s=limit_s, cancel=deadline)
+                    now, lambda: explain_all(now, _greedy(now, deadline), time_limit_s=limit_s, cancel=deadline).view()
                 )
             try:
                 job_named(now, job)
             except BadInput as error:
                 raise Refused(404, str(error)) from None
             return _answer(
-                now, lambda: explain(now, _greedy(now, deadline), job, time_limit_s=limit_s, cancel=deadline)
+                now, lambda: explain(now, _greedy(now, deadline), job, time_limit_s=limit_s, cancel=deadline).view()
             )
 
 
@@ -163,9 +163,9 @@ def _greedy(instance: Instance, deadline: Deadline) -> Plan:
         return engine.solve(instance, method=GREEDY, time_limit_s=EXPLAIN_S, cancel=deadline)
 
 
-def _answer(now: Instance, ask: Callable[[], Record]) -> Answer:
+def _answer(now: Instance, ask: Callable[[], View]) -> Answer:
     try:
-        return Answer(revision=now.revision, answer=json.loads(ask().model_dump_json(by_alias=True)))
+        return Answer(revision=now.revision, answer=ask().model_dump(mode="json"))
     except BadArgument as error:
         raise Refused(400, str(error)) from None
     except BadInput as error:

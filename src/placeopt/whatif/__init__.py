@@ -3,49 +3,28 @@ Questions about capacity, each answered on a copy of an instance, with a proof w
 
 `placeopt.edits` makes scenarios, `after_plan` the cluster after a plan is carried out, `running_as_plan` the running
 jobs as a plan. `fit` and `slots` count what still fits, `fail` returns the effect of lost nodes or racks, `add` the
-number of missing nodes. `sweep` and `swap` compare whole rounds, `price` returns the value of one more node, rack or
-GPU of quota. `review` compares a given placement with the best one, `defrag` empties nodes by moving running jobs.
-Answers are records.
+cheapest nodes that are missing. `compare` solves a round beside named variants of steps. `review` compares a given
+placement with the best one, `defrag` empties nodes by moving running jobs. Answers are records, each with a ``view()``.
 """
 
-from placeopt.whatif.add_nodes import add
-from placeopt.whatif.answers import (
-    Binding,
-    Cheapest,
-    CostComparison,
-    Defrag,
-    EmptiedDomains,
-    Failure,
-    Failures,
-    Fit,
-    LargestGang,
-    MixtureTrial,
-    NodesNeeded,
-    NodeTrial,
-    Price,
-    Prices,
-    Review,
-    RoundOutcome,
-    SlotCount,
-    Slots,
-    Swap,
-    Sweep,
-    SweepPoint,
-)
-from placeopt.whatif.cheapest_nodes import cheapest
-from placeopt.whatif.defragmentation import defrag
-from placeopt.whatif.failures import fail
-from placeopt.whatif.fit_copies import fit, slots
-from placeopt.whatif.from_running import after_plan, running_as_plan
+from placeopt.whatif.cheapest_nodes import Added, NodesOfType, NodeTrial, add
+from placeopt.whatif.comparison import Compared, Comparison, RoundOutcome, compare
+from placeopt.whatif.defragmentation import Defrag, EmptiedDomains, defrag
+from placeopt.whatif.failure import Failure
+from placeopt.whatif.failures import Failures, fail
+from placeopt.whatif.fit_copies import Binding, Fit, LargestGang, fit
+from placeopt.whatif.gpu_slots import SlotCount, Slots, slots
 from placeopt.whatif.job_spec import parse_job
-from placeopt.whatif.marginal_prices import price
-from placeopt.whatif.plan_review import Placements, plan_of, review
+from placeopt.whatif.placements import Placements, after_plan, plan_of, running_as_plan
+from placeopt.whatif.plan_review import CostComparison, Review, review
 from placeopt.whatif.round_solving import Limits
-from placeopt.whatif.round_sweep import parse_variation, swap, sweep
+from placeopt.whatif.variants import Variant, Variants, parse_variants
 
 __all__ = [
+    "Added",
     "Binding",
-    "Cheapest",
+    "Compared",
+    "Comparison",
     "CostComparison",
     "Defrag",
     "EmptiedDomains",
@@ -54,32 +33,25 @@ __all__ = [
     "Fit",
     "LargestGang",
     "Limits",
-    "MixtureTrial",
     "NodeTrial",
-    "NodesNeeded",
+    "NodesOfType",
     "Placements",
-    "Price",
-    "Prices",
     "Review",
     "RoundOutcome",
     "SlotCount",
     "Slots",
-    "Swap",
-    "Sweep",
-    "SweepPoint",
+    "Variant",
+    "Variants",
     "add",
     "after_plan",
-    "cheapest",
+    "compare",
     "defrag",
     "fail",
     "fit",
     "parse_job",
-    "parse_variation",
+    "parse_variants",
     "plan_of",
-    "price",
     "review",
     "running_as_plan",
     "slots",
-    "swap",
-    "sweep",
 ]

@@ -2,39 +2,129 @@
 
 from __future__ import annotations
 
-import math
 import threading
-from collections import Counter
 from collections.abc import Callable, Collection
-from fractions import Fraction
-from itertools import accumulate
-
-import numpy as np
 
 from placeopt.arguments import checked
-from placeopt.check import violations
 from placeopt.deadline import Deadline
-from placeopt.edits import displaced, edit_instance, truth, unread_in
+from placeopt.edits import Answer, displaced, truth, unread_in
 from placeopt.edits.hardware_steps import without_nodes
-from placeopt.edits.levels import nodes_under
-from placeopt.errors import BadInput, InternalFault
-from placeopt.feasibility.free_capacity import free_capacity_of
-from placeopt.feasibility.requirement import requirements_of
 from placeopt.live_cluster.engine import Engine
 from placeopt.model import Instance, Placement
-from placeopt.problem import Move, State, compile_problem
-from placeopt.problem.hardware import find_lost
-from placeopt.problem.running import placed_in
-from placeopt.terms.rules import fits
-from placeopt.whatif.answers import Defrag, EmptiedDomains, Relocation
-from placeopt.whatif.from_running import only_running
-from placeopt.whatif.plan_review import plan_of
-from placeopt.whatif.round_solving import Limits, attempt, placing_only
+from placeopt.model.base import Id, Record
+from placeopt.readable import plural
+from placeopt.view import Chart, Column, Figure, Table, View
+from placeopt.whatif.occupation import Occupation
+from placeopt.whatif.relocations import Relocation, in_order
+from placeopt.whatif.round_solving import Limits, attempt
 
 ROUND_S = 5.0
 """Time limit of one try."""
 POINTS = 100
 """Approximate number of points of a front: on large clusters, several domains are emptied between two points."""
+
+
+class EmptiedDomains(Record):
+    """
+    Moves that empty domains: ``freed`` domains are empty afterwards, including those that were empty before.
+
+    ``moves`` are in an order that keeps every rule after each move; ``ordered`` is false where no such order was found.
+    ``at_least``: the proven minimum of moves for so many domains.
+    """
+
+    freed: int
+    domains: tuple[Id, ...]
+    """Those emptied by the moves, in order."""
+    moves: tuple[Relocation, ...]
+    at_least: int
+    ordered: bool
+
+
+class Defrag(Answer):
+    """
+    Numbers of empty domains against moves of running jobs.
+
+    ``most``: the proven maximum of empty domains. ``stuck``: domains that hold a job that must not move.
+    """
+
+    level: Id
+    domains: int
+    free_before: int
+    front: tuple[EmptiedDomains, ...]
+    most: int
+    stuck: int
+    moves_most: int | None = None
+    """The limit of moves; None: no limit."""
+    exempt: int = 0
+    """Number of jobs that must not move."""
+    all_movable: bool = False
+    """Whether jobs that are not marked as movable may move too."""
+    seconds: float
+
+    def view(self) -> View:
+        """Return the number of empty domains against moves, and the moves that empty most."""
+        last = self.front[-1] if self.front else None
+        after = self.free_before if last is None else last.freed
+        asked = [] if self.moves_most is None else [f"with at most {plural(self.moves_most, 'move')}"]
+        asked += [f"{plural(self.exempt, 'job')} exempt"] if self.exempt else []
+        asked += ["all running jobs may be moved, marked as movable or not"] if self.all_movable else []
+        if self.stuck:
+            stuck = plural(self.stuck, self.level)
+            asked.append(f"{stuck} with jobs that must not be moved: exempt, or not marked as movable")
+        front = [
+            (
+                point.freed,
+                len(point.moves),
+                point.at_least,
+                sum(move.gpu_milli for move in point.moves),
+                point.domains[-1],
+            )
+            for point in self.front
+        ]
+        moves = [
+            (number, move.job, ", ".join(move.from_nodes), ", ".join(move.to_nodes), move.gpu_milli)
+            for number, move in enumerate(() if last is None else last.moves, 1)
+        ]
+        order = "in an" if last is None or last.ordered else "not in an"
+        return View(
+            title=f"{after:,} of {self.domains:,} empty instead of {self.free_before:,}, by {self.level}",
+            verdict="good" if self.front else "bad",
+            proof=self.proof(f"more than {self.most:,} are impossible, fewer moves than 'at least' are not enough"),
+            figures=(
+                Figure(name="empty", value=after, better="more"),
+                Figure(name="empty before", value=self.free_before),
+                Figure(name="at most", value=self.most),
+                Figure(name="moves", value=len(moves), better="less"),
+                Figure(name="seconds", value=self.seconds, unit="s"),
+            ),
+            notes=tuple(asked),
+            tables=(
+                Table(name="Front", columns=FRONT, rows=tuple(front)),
+                Table(
+                    name="Moves",
+                    columns=MOVES,
+                    rows=tuple(moves),
+                    note=f"of the last point, {order} order that keeps every rule after each move",
+                ),
+            ),
+            chart=Chart(kind="steps", table="Front", x="empty", y=("moves", "at least")) if front else None,
+        )
+
+
+FRONT = (
+    Column(name="empty"),
+    Column(name="moves", better="less"),
+    Column(name="at least"),
+    Column(name="GPUs moved", unit="gpu_milli", better="less"),
+    Column(name="emptied last"),
+)
+MOVES = (
+    Column(name="move"),
+    Column(name="job"),
+    Column(name="from"),
+    Column(name="to"),
+    Column(name="GPUs", unit="gpu_milli"),
+)
 
 
 @checked
@@ -92,7 +182,7 @@ def defrag(
     limits = limits or Limits(60.0)
     clock = Deadline(limits.time_limit_s, cancel)
     unread = unread_in(instance, waiting=False, moved=())
-    occupation = _Occupation(instance, level, (*exempt, *unread.kept), everyone=everyone)
+    occupation = Occupation(instance, level, (*exempt, *unread.kept), everyone=everyone)
     front: list[EmptiedDomains] = []
     chosen: list[str] = []
     open_, most = dict(occupation.candidates), occupation.most()
@@ -113,7 +203,7 @@ def defrag(
             for name in batch:
                 del open_[name]
             chosen += batch
-            moves, ordered = _in_order(occupation, moved)
+            moves, ordered = in_order(occupation, moved)
             point = EmptiedDomains(
                 freed=len(occupation.free) + len(chosen),
                 domains=tuple(chosen),
@@ -137,91 +227,18 @@ def defrag(
         seconds=clock.spent_s,
     )
 
-    def proven(of: _Occupation) -> object:
+    def proven(of: Occupation) -> object:
         return of.most(), [of.least_moves(point.freed - len(occupation.free)) for point in front]
 
     of, names = truth(
         unread,
-        lambda: proven(occupation) == proven(_Occupation(unread.freest(instance), level, exempt, everyone=everyone)),
+        lambda: proven(occupation) == proven(Occupation(unread.freest(instance), level, exempt, everyone=everyone)),
     )
     return answer.model_copy(update={"of": of, "unread": names})
 
 
-class _Occupation:
-    """
-    The domains of a level with their running jobs: empty ones, and those that may be emptied.
-
-    Empty domains are ``free``; ``candidates`` have the jobs on each domain all of which may move. ``problem`` is the
-    round without running jobs but those with groups, since a rule would keep those where they are, and ``state`` has
-    all running jobs placed.
-    """
-
-    def __init__(self, instance: Instance, level: str, exempt: Collection[str], *, everyone: bool) -> None:
-        base = only_running(instance)
-        runs = {held.job: held for held in base.running}
-        missing = next((name for name in exempt if name not in runs), None)
-        if missing is not None:
-            raise BadInput(f"exempt: job {missing!r} is not running")
-        gpus = base.cluster.gpus_by_node
-        self._gpus = sum(gpus.values())  # of all nodes, including nodes under no such domain
-        under = nodes_under(base, level)
-        self._capacity = {name: sum(gpus[node] for node in nodes) for name, nodes in under.items()}
-        self.under = {name: nodes for name, nodes in under.items() if self._capacity[name]}
-        at = {node: name for name, nodes in self.under.items() for node in nodes}
-        on: dict[str, set[str]] = {name: set() for name in self.under}
-        for held in base.running:
-            for name in {at[part.node] for part in held.assignments if part.node in at}:
-                on[name].add(held.job)
-        grouped = {job.id for job in base.jobs if any(option.groups for option in job.options)}
-        may = {name for name, held in runs.items() if everyone or held.movable} - {*exempt, *grouped}
-        self.free = tuple(name for name, jobs in on.items() if not jobs)
-        self.candidates = {name: frozenset(jobs) for name, jobs in on.items() if jobs and jobs <= may}
-        self.milli = {job.id: job.gpu_milli for job in base.jobs}
-        self.base = placing_only(base, lambda job: int(job.id not in grouped))
-        stay = tuple(held for held in base.running if held.job in grouped)
-        self.problem = compile_problem(edit_instance(self.base, running=stay), lost=find_lost(self.base))
-        placed = placed_in(self.problem, base.running, self.problem.running_records)
-        self.state = State(self.problem, tuple(placed.get(job) for job in range(self.problem.num_jobs)))
-
-    def jobs_on(self, domains: Collection[str]) -> frozenset[str]:
-        """Return the jobs on some domains."""
-        return frozenset().union(*(self.candidates[name] for name in domains))
-
-    def size(self, jobs: Collection[str]) -> tuple[int, int]:
-        """Return the number of jobs and the GPU-milli that they request together."""
-        return len(jobs), sum(self.milli[job] for job in jobs)
-
-    def least_moves(self, count: int) -> int:
-        """Return a lower bound of the moves that empty ``count`` more domains."""
-        spans = Counter(job for jobs in self.candidates.values() for job in jobs)
-        sums = sorted(sum((Fraction(1, spans[job]) for job in jobs), Fraction(0)) for jobs in self.candidates.values())
-        return math.ceil(sum(sums[:count], Fraction(0)))
-
-    def cannot_move(self, domains: Collection[str], jobs: Collection[str]) -> bool:
-        """Return whether one of the jobs does not fit outside of these and the empty domains, even alone."""
-        excluded = {node for name in (*self.free, *domains) for node in self.under[name]}
-        stays = np.array([name not in excluded for name in self.problem.node_ids])
-        records = {job.id: job for job in self.base.jobs if job.id in jobs}
-        for job in records.values():
-            free = free_capacity_of(self.state, job)
-            if all(
-                int(free.workers(requirement)[stays].sum()) < requirement.fewest
-                for requirement in requirements_of(self.problem, job)
-            ):
-                return True
-        return False
-
-    def most(self) -> int:
-        """Return the maximum of empty domains: where shares bind, the others must hold all running jobs."""
-        if self.base.policy.share_mode == "overcommit":
-            return len(self.free) + len(self.candidates)
-        spare = 1000 * self._gpus - self.base.running_gpu_milli
-        sizes = sorted(1000 * self._capacity[name] for name in (*self.free, *self.candidates))
-        return sum(size <= spare for size in accumulate(sizes))
-
-
 def _next(
-    occupation: _Occupation,
+    occupation: Occupation,
     open_: dict[str, frozenset[str]],
     chosen: list[str],
     count: int,
@@ -247,7 +264,7 @@ def _next(
 
 
 def _try(
-    engine: Engine, occupation: _Occupation, domains: list[str], limits: Limits, deadline: Deadline
+    engine: Engine, occupation: Occupation, domains: list[str], limits: Limits, deadline: Deadline
 ) -> dict[str, Placement] | None:
     """Place the jobs of the domains elsewhere while all others stay; None if no such plan is found."""
     gone = [
@@ -261,41 +278,3 @@ def _try(
         return None
     moved = set(displaced(occupation.base, after))
     return {placement.job: placement for placement in trial.plan.placements if placement.job in moved}
-
-
-def _in_order(occupation: _Occupation, moved: dict[str, Placement]) -> tuple[tuple[Relocation, ...], bool]:
-    """Return moves in an order in which each keeps the rules at its time; the referee checks the final placements."""
-    base, problem = occupation.base, occupation.problem
-    state = State(problem, occupation.state.allocation())
-    before = {held.job: tuple(a.node for a in held.assignments) for held in base.running}
-    pending, order = placed_in(problem, moved.values()), list[str]()
-    while pending:
-        for job, place in pending.items():
-            back = state.apply(Move(job, None))
-            if fits(state, job, place):
-                state.apply(Move(job, place))
-                order.append(problem.job_ids[job])
-                del pending[job]
-                break
-            state.apply(back)
-        else:
-            break
-    running = tuple(
-        held.model_copy(update={"option": moved[held.job].option, "assignments": moved[held.job].assignments})
-        if held.job in moved
-        else held
-        for held in base.running
-    )
-    after = edit_instance(base, running=running)
-    if broken := violations(after, plan_of(after, ())):
-        raise InternalFault(f"after the moves the referee refuses what runs: {broken[0].message}")
-    moves = tuple(
-        Relocation(
-            job=name,
-            from_nodes=before[name],
-            to_nodes=tuple(assignment.node for assignment in moved[name].assignments),
-            gpu_milli=occupation.milli[name],
-        )
-        for name in [*order, *(problem.job_ids[job] for job in pending)]
-    )
-    return moves, not pending

@@ -5,27 +5,137 @@ from __future__ import annotations
 import itertools
 import math
 import threading
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
+from typing import Literal
 
 from placeopt.arguments import checked
 from placeopt.deadline import Deadline
-from placeopt.edits import Fail, displaced, unread_in
+from placeopt.edits import Answer
 from placeopt.edits.levels import INSIDE, lost_hardware
-from placeopt.errors import BadArgument, BadInput
-from placeopt.live_cluster.engine import Engine
-from placeopt.model import Instance, Job
-from placeopt.whatif.answer_cache import AnswerCache
-from placeopt.whatif.answers import Failure, Failures
-from placeopt.whatif.from_running import only_running
-from placeopt.whatif.round_solving import LEAST_S, ROUND_SHARE, Limits, attempt, placing_only
+from placeopt.errors import BadArgument
+from placeopt.model import Instance
+from placeopt.model.base import Id
+from placeopt.readable import plural
+from placeopt.view import Chart, Column, Figure, Table, View
+from placeopt.view.records import Verdict
+from placeopt.whatif.failure import Failure, failure_of
+from placeopt.whatif.placements import only_running
+from placeopt.whatif.round_solving import Limits
+from placeopt.whatif.rows import Rows
 
 TOGETHER = 8
 """Number of scenarios that share a solver process."""
 MOST_SCENARIOS = 100_000
-NAMED = 100
+NAMED_IN_WORDS = 5
+"""Number of failing domains named in a sentence; the others are counted."""
+VERDICTS: dict[str, Verdict] = {"yes": "good", "no": "bad", "unknown": "open"}
+SAID = {
+    "yes": "all jobs that run there find another place",
+    "no": "in some cases jobs find no other place",
+    "unknown": "not proven in every case, disproved in none",
+}
+ORDERS = {
+    "value": "jobs are given up as solve gives them up: the least value together, priorities do not count",
+    "priority": "jobs are given up as solve gives them up: by priority, the lowest first",
+}
+
+
+class Failures(Answer):
+    """
+    Scenarios of ``k`` failing domains, and the answer that follows from them.
+
+    The answer is about the domains in ``asked``; None: about all domains of the level.
+    """
+
+    level: Id
+    k: int
+    answer: Literal["yes", "no", "unknown"]
+    """yes: all jobs are placed again in every scenario."""
+    asked: tuple[Id, ...] | None = None
+    """The domains of the question, fewer than the level has; None: all of them."""
+    domains: int = 0
+    """Number of domains of the level that could fail."""
+    changes: bool = False
+    """Whether jobs that still run may be moved, shrunk and preempted; otherwise they stay."""
+    order: Literal["value", "priority"] = "value"
+    """By what jobs are given up: what they are worth together, or strict priorities."""
+    scenarios: tuple[Failure, ...]
+    left: int
+    """Scenarios that were not solved because of an interruption."""
+    worst: Failure | None
+    seconds: float
+
+    @property
+    def condition(self) -> str:
+        """The failure in words: ``whichever rack fails``, ``if rack-3 fails``, ``if any 2 of 5 racks fail``."""
+        if self.asked is None:
+            return f"whichever {self.level} fails" if self.k == 1 else f"whichever {self.k} of level {self.level} fail"
+        names = ", ".join(self.asked[:NAMED_IN_WORDS])
+        names += f" and {len(self.asked) - NAMED_IN_WORDS:,} more" if len(self.asked) > NAMED_IN_WORDS else ""
+        if len(self.asked) == self.k:
+            return f"if {names} {'fails' if self.k == 1 else 'fail together'}"
+        return f"if any {'one' if self.k == 1 else self.k} of {names} {'fails' if self.k == 1 else 'fail'}"
+
+    def view(self) -> View:
+        """Return the scenarios, worst first, and the jobs that the worst one loses."""
+        asked = f"N+{self.k} by {self.level}" if self.asked is None else self.condition
+        ranked = sorted(self.scenarios, key=lambda one: (-one.lost, -one.lost_gpu_milli, -one.displaced, one.domains))
+        of = f"; {self.condition}" if self.asked is None else f"; {len(self.asked):,} of {self.domains:,} {self.level}s"
+        stay = "jobs that still run may be changed as the policy allows" if self.changes else "jobs that still run stay"
+        lossy = sum(one.lost > 0 for one in ranked)
+        left = f", {self.left:,} not examined" if self.left else ""
+        notes = [f"{plural(len(ranked), 'scenario')}, {lossy:,} with losses{left}{of}"]
+        notes += [f"{stay}; waiting jobs are ignored", ORDERS[self.order]]
+        if any(one.unread and one.survives is None for one in ranked):
+            notes.append("undecided, since some jobs or nodes were not read as they are")
+        rows = [
+            (
+                ", ".join(one.domains),
+                one.nodes,
+                one.gpus,
+                one.displaced,
+                one.displaced_gpu_milli,
+                one.lost,
+                one.lost_at_least,
+                one.lost_gpu_milli,
+            )
+            for one in ranked
+        ]
+        gone = () if self.worst is None else tuple(enumerate(self.worst.lost_jobs, 1))
+        where = "" if self.worst is None else f"in the worst scenario, {', '.join(self.worst.domains)}"
+        return View(
+            title=f"{asked}: {self.answer}, {SAID[self.answer]}",
+            verdict=VERDICTS[self.answer],
+            proof=self.proof("yes: a checked plan for every scenario; no: a bound in one of them"),
+            figures=(
+                Figure(name="answer", value=self.answer),
+                Figure(name="scenarios with losses", value=lossy, better="less"),
+                Figure(name="most jobs lost", value=max((one.lost for one in ranked), default=0), better="less"),
+                Figure(name="not examined", value=self.left, better="less"),
+                Figure(name="given up by", value=self.order),
+                Figure(name="seconds", value=self.seconds, unit="s"),
+            ),
+            notes=tuple(notes),
+            tables=(
+                Table(name="Worst first", columns=COLUMNS, rows=tuple(rows), shown=10),
+                Table(name="Given up", columns=(Column(name="order"), Column(name="job")), rows=gone, note=where),
+            ),
+            chart=Chart(kind="bars", table="Worst first", x="fails", y=("displaced", "lost")),
+        )
+
+
+COLUMNS = (
+    Column(name="fails"),
+    Column(name="nodes"),
+    Column(name="of GPUs"),
+    Column(name="displaced"),
+    Column(name="GPUs", unit="gpu_milli"),
+    Column(name="lost", better="less"),
+    Column(name="at least"),
+    Column(name="lost GPUs", unit="gpu_milli", better="less"),
+)
 
 
 @checked
@@ -45,7 +155,8 @@ def fail(
     """
     Fail domains of a level, and place the jobs that ran there again; waiting jobs are ignored.
 
-    Where not all can be placed, those of the least value are lost.
+    Where not all can be placed, they are given up as `placeopt.solve` gives jobs up: those of the least value together,
+    or where priorities are strict, those of the lowest.
 
     Parameters
     ----------
@@ -103,12 +214,11 @@ def fail(
         )
     scenarios = list(itertools.combinations(chosen, k))
     base = only_running(instance)
-    task = partial(_failure, base=base, level=level, changes=changes, limits=limits)
-    with AnswerCache(rows, Failure, base, limits, ("fail", level, changes), jobs, deadline) as cache:
+    task = partial(failure_of, base=base, level=level, changes=changes, limits=limits)
+    with Rows(rows, Failure, ("fail", base.digest, limits, level, changes), jobs, deadline) as kept:
         together = TOGETHER if rows is None else 1  # an answer is appended as soon as it is found
-        failures = cache.answers(
-            task, {" ".join(scenario): scenario for scenario in scenarios}, on_news, together=together
-        )
+        found = kept.answers(task, {" ".join(scenario): scenario for scenario in scenarios}, on_news, together=together)
+    failures = list(found.values())
     return _summary(
         failures,
         len(scenarios) - len(failures),
@@ -117,78 +227,9 @@ def fail(
         asked=tuple(chosen) if len(chosen) < len(under) else None,
         domains=len(under),
         changes=changes,
+        order="priority" if base.policy.priorities == "strict" else "value",
         seconds=deadline.spent_s,
     )
-
-
-def _failure(
-    engine: Engine,
-    domains: tuple[str, ...],
-    deadline: Deadline,
-    *,
-    base: Instance,
-    level: str,
-    changes: bool,
-    limits: Limits,
-) -> Failure:
-    """Return the effect of domains that fail together."""
-    step = Fail(do="fail", level=level, domains=domains)
-    left: Instance | None = None
-    try:
-        left = step.edited(base)
-        moved = displaced(base, left)
-    except BadInput:  # no node is left
-        moved = tuple(held.job for held in base.running)
-        lost, least, names = moved, len(moved), tuple[str, ...]()
-    else:
-
-        def after(round_: Instance) -> Instance:
-            return placing_only(step.edited(round_), _worth, changes=changes)
-
-        lost, least = (), 0
-        unread = unread_in(base, waiting=False, moved=[job.id for job in base.jobs] if changes else moved)
-        names = unread.names
-        if moved:
-            round_ = after(unread.strictest(base))
-            share = replace(limits, time_limit_s=max(LEAST_S, ROUND_SHARE * deadline.left_s))
-            trial = attempt(engine, round_, share, deadline)
-            lost = tuple(unplaced.job for unplaced in trial.plan.unplaced)
-            may_go = round_.jobs if changes else [job for job in round_.jobs if job.id in set(moved)]
-            if lost and names:
-                trial = attempt(engine, after(unread.freest(base)), share, deadline)
-            least = _fewest(map(_worth, may_go), trial.total - trial.most)
-    milli = {job.id: job.gpu_milli for job in base.jobs}
-    nodes, gpus = _size(base)
-    rest = (0, 0) if left is None else _size(left)
-    return Failure(
-        domains=domains,
-        nodes=nodes - rest[0],
-        displaced=len(moved),
-        displaced_gpu_milli=sum(milli[name] for name in moved),
-        lost=len(lost),
-        lost_at_least=min(least, len(lost)),
-        lost_gpu_milli=sum(milli[name] for name in lost),
-        lost_jobs=lost[:NAMED],
-        gpus=gpus - rest[1],
-        unread=names,
-    )
-
-
-def _size(instance: Instance) -> tuple[int, int]:
-    """Return the number of nodes and of their GPUs that work."""
-    gpus = instance.cluster.gpus_by_node
-    return len(gpus), sum(gpus.values()) - len(instance.failed_gpus)
-
-
-def _worth(job: Job) -> int:
-    """Return what a job is worth in its best option, at least 1: so that all are placed where they can be."""
-    return max(1, *(option.value for option in job.options))
-
-
-def _fewest(worths: Iterable[int], total: int) -> int:
-    """Return the smallest number of ``worths`` that sum to ``total``, at least."""
-    sums = itertools.accumulate(sorted(worths, reverse=True), initial=0)
-    return sum(reached < total for reached in sums)
 
 
 def _summary(failures: list[Failure], left: int, **fields: object) -> Failures:

@@ -1,19 +1,18 @@
-"""What still fits: copies of a job beside the running ones, the largest gang, and slots of free GPUs."""
+"""What still fits: copies of a job beside the running ones, the largest gang, and what binds."""
 
 from __future__ import annotations
 
 import threading
-from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
 
 from placeopt.arguments import checked
 from placeopt.deadline import Deadline
-from placeopt.edits import edit_instance, free_name, unread_in
-from placeopt.edits.levels import levels_of, nodes_under
-from placeopt.errors import BadArgument, OutOfTime
+from placeopt.edits import Answer, edit_instance, free_name, true_of, unread_in
+from placeopt.edits.levels import levels_of
+from placeopt.errors import OutOfTime
 from placeopt.explain import explain
 from placeopt.explain.question import has_groups
 from placeopt.feasibility.fit import largest
@@ -21,20 +20,90 @@ from placeopt.feasibility.free_capacity import FreeCapacity, free_capacity_of
 from placeopt.feasibility.requirement import Requirement, requirements_of
 from placeopt.live_cluster.engine import Engine
 from placeopt.model import Instance, Job
+from placeopt.model.base import Id, Name, Record
 from placeopt.model.group import MAX_WORKERS, Demand, Group, Split
 from placeopt.problem import IntArray, State, compile_problem
-from placeopt.problem.hardware import gpu_parts
 from placeopt.solving.tree_fit import is_related
-from placeopt.whatif.answers import Binding, Fit, LargestGang, SlotCount, Slots
-from placeopt.whatif.from_running import only_running
-from placeopt.whatif.round_solving import LEAST_S, Limits, attempt, placing_only, true_of
+from placeopt.view import Chart, Column, Figure, Table, View
+from placeopt.whatif.placements import only_running
+from placeopt.whatif.round_solving import LEAST_S, Limits, attempt, placing_only
 
 MOST_COPIES = 20_000
 """Number of copies that are tried; beyond it, arithmetic alone bounds the number."""
 NO_LIMIT = 10**12
 
+LEVELS = (Column(name="level"), Column(name="workers", better="more"), Column(name="GPUs", unit="gpu_milli"))
 
-SIZES = (1, 2, 4, 8, 16, 32, 64)
+
+class Binding(Record):
+    """A constraint that excludes one more copy, and what it requires."""
+
+    name: Name
+    asks: str
+
+
+class LargestGang(Record):
+    """The proven maximum of workers of ``gpus_each`` GPUs that one domain of a level holds beside running jobs."""
+
+    level: Id
+    workers: int
+    gpus_each: int
+    gpu_milli_each: int
+    """Thousandths of GPUs that one worker holds: 500 of half a GPU."""
+
+    @property
+    def gpu_milli(self) -> int:
+        """Thousandths of GPUs that all its workers hold."""
+        return self.workers * self.gpu_milli_each
+
+
+class Fit(Answer):
+    """How many copies of a job fit: ``found`` are placed, ``most`` is the proven maximum."""
+
+    found: int
+    most: int
+    gpu_milli_each: int
+    gangs: tuple[LargestGang, ...]
+    binds: tuple[Binding, ...] | None
+    tolerated: tuple[str, ...] = ()
+    """Taints of nodes that count as open, since the job tolerates them or is assumed to; as ``kubectl`` writes them."""
+    seconds: float
+
+    @property
+    def proven(self) -> bool:
+        """Whether both bounds meet."""
+        return self.found == self.most
+
+    def view(self, asked: str = "such a job") -> View:
+        """Return the number of copies, the largest gangs and what binds; ``asked``: the job in words."""
+        span = f"{self.found:,}" if self.proven else f"{self.found:,} to {self.most:,}"
+        notes = ["running jobs stay; waiting jobs are ignored"]
+        if self.tolerated:
+            notes.append(f"taints that the job tolerates: {', '.join(self.tolerated)}")
+        gangs = tuple((gang.level, gang.workers, gang.gpu_milli) for gang in self.gangs)
+        binds = tuple((one.name, one.asks) for one in self.binds or ())
+        return View(
+            title=f"{span} more {'copy' if self.found == self.most == 1 else 'copies'} of {asked} fit",
+            verdict="bad" if not self.most else "good" if self.found else "open",
+            proof=self.proof("the copies found have a checked plan, the most is a bound; gangs are exact"),
+            figures=(
+                Figure(name="copies", value=self.found, better="more"),
+                Figure(name="at most", value=self.most),
+                Figure(name="GPUs of the copies", value=self.found * self.gpu_milli_each, unit="gpu_milli"),
+                Figure(name="seconds", value=self.seconds, unit="s"),
+            ),
+            notes=tuple(notes),
+            tables=(
+                Table(name="Largest gang", columns=LEVELS, rows=gangs, note="of such workers in one domain; proven"),
+                Table(
+                    name="What binds",
+                    columns=(Column(name="constraint"), Column(name="requires")),
+                    rows=binds,
+                    note="one more would fit without any one of these",
+                ),
+            ),
+            chart=Chart(kind="bars", table="Largest gang", x="level", y=("workers",)) if gangs else None,
+        )
 
 
 @checked
@@ -186,67 +255,3 @@ def _most_of(free: FreeCapacity, requirement: Requirement) -> int:
         else:
             most = min(most, int(jobs[usable].sum()))
     return most // requirement.fewest
-
-
-@checked
-def slots(instance: Instance, sizes: Sequence[int] = SIZES, model: str | None = None) -> Slots:
-    """
-    Return the number of slots of free GPUs: a domain of f free GPUs has ``f // N`` slots of N.
-
-    Parameters
-    ----------
-    instance
-        The cluster and its running jobs.
-    sizes
-        Numbers of GPUs of a slot.
-    model
-        Count GPUs of this model only.
-
-    Returns
-    -------
-    Slots
-        By level: those inside machines, nodes, those of the network, and the cluster.
-
-    Raises
-    ------
-    BadInput
-        If a size is below 1 or no GPU is of that model.
-
-    Notes
-    -----
-    Exact, and about GPUs alone; `placeopt.whatif.fit` also takes CPU and memory into account.
-    """
-    if not sizes or min(sizes) < 1:
-        raise BadArgument(f"sizes: {list(sizes)}, expected numbers of GPUs from 1 on")
-    problem = compile_problem(instance)
-    models = np.array(problem.type_model, dtype=object)[problem.gpu_type]
-    listed = ~problem.type_lost[problem.gpu_type]  # running jobs may hold GPUs that are not listed
-    if model is not None and model not in models[listed]:
-        raise BadArgument(
-            f"model: no GPU of model {model!r}; there are: {', '.join(sorted(set(models[listed].tolist()))) or 'none'}"
-        )
-    kept = np.array([bool(holds) for holds in problem.type_holds], dtype=bool)[problem.gpu_type]
-    free = (State(problem).gpu_jobs == 0) & ~kept & problem.node_schedulable[problem.gpu_node]
-    counted = listed if model is None else listed & (models == model)
-    free &= counted
-    names = np.array(problem.node_ids, dtype=object)[problem.gpu_node]
-    domain_of: dict[str, list[object]] = {}
-    for level in ("switch", "socket"):
-        parts = gpu_parts(problem.instance, problem.topology, level).tolist()
-        if any(part >= 0 for part in parts):
-            domain_of[level] = [part if part >= 0 else None for part in parts]
-    for level in levels_of(instance):
-        above = {node: name for name, nodes in nodes_under(instance, level).items() for node in nodes}
-        domain_of[level] = [above.get(name) for name in names]
-    domain_of["cluster"] = [0] * len(names)
-    counts = []
-    for level, domains in domain_of.items():
-        held = Counter(domain for domain, is_free in zip(domains, free, strict=True) if is_free and domain is not None)
-        most = max(held.values(), default=0)
-        counts += [
-            SlotCount(level=level, size=size, slots=sum(f // size for f in held.values()), largest=most)
-            for size in sorted(set(sizes))
-        ]
-    answer = Slots(free_gpus=int(free.sum()), gpus=int(counted.sum()), model=model, counts=tuple(counts))
-    unread = unread_in(instance, waiting=False, moved=())
-    return true_of(answer, unread, lambda: slots(unread.freest(instance), sizes, model), lambda one: one.counts)

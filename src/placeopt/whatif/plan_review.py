@@ -4,77 +4,156 @@ from __future__ import annotations
 
 import threading
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import Literal
 
 from placeopt.arguments import checked
 from placeopt.check import violations
 from placeopt.deadline import Deadline
+from placeopt.edits.answers import UNCERTIFIED
 from placeopt.explain import explain
 from placeopt.feasibility.fit import best_fit
 from placeopt.feasibility.free_capacity import free_capacity_of
 from placeopt.feasibility.requirement import requirements_of
 from placeopt.live_cluster.engine import Engine
-from placeopt.model import Instance, Placement, Plan
-from placeopt.model.base import FormatVersion, Record
-from placeopt.model.plan import Cost, InstanceRef, Level, PolicyRef, Unplaced
+from placeopt.model import Instance, Plan
+from placeopt.model.base import Id, Name, Record
+from placeopt.model.plan import Cost, Level
 from placeopt.problem import Move, State, compile_problem
-from placeopt.problem.grants import bounds_of, granted
+from placeopt.readable import plural
 from placeopt.solving.audit import allocation_of
 from placeopt.terms.objective import Weighted, cost_delta, raw_costs, value, weighted_costs
-from placeopt.whatif.answers import CostComparison, Review, SingleMove
+from placeopt.view import Chart, Column, Figure, Table, View
 from placeopt.whatif.round_solving import Limits, solve_round
 
-MOVES_SHARE = 0.5
-"""Time for single moves, as a part of the time for the round."""
+MOVES_SHARE = 1 / 3
+"""Part of the time that single moves may take."""
 EXPLAIN_S = 5.0
 SHOWN = 100
 
 
-class Placements(Record):
-    """Placements of jobs and nothing else, as another scheduler made them."""
+class CostComparison(Record):
+    """A raw cost of a plan and of the best plan found; ``weight`` is the cost level's increase per unit."""
 
-    document: Literal["placements"] = "placements"
-    """What the file is."""
-    format_version: FormatVersion = 2
-    placements: tuple[Placement, ...]
+    name: Name
+    unit: Name
+    weight: int
+    raw: int
+    best_raw: int
 
 
-@checked
-def plan_of(instance: Instance, placements: Sequence[Placement]) -> Plan:
+class SingleMove(Record):
     """
-    Return placements as a plan under the instance's own policy; jobs that are not named wait, running ones stay.
+    A change of one job while all others stay: ``place`` a waiting one, or ``move`` one to a better placement.
 
-    Shares between request and limit are granted again, whatever the placements state; others are left to the referee.
-    `review` computes objective and costs after the check.
+    ``nodes``: workers by node. ``gain_cost`` is None where it was not computed.
     """
-    policy = instance.policy
-    named = {placement.job for placement in placements}
-    stay = tuple(held.placement for held in instance.running if held.job not in named)
-    runs = {held.job for held in stay}
-    return Plan(
-        instance=InstanceRef(name=instance.name, digest=instance.digest, revision=instance.revision),
-        policy=PolicyRef(name=policy.name, digest=policy.digest, values=policy),
-        status="feasible",
-        limit="none",
-        levels=(Level(name="value", sense="max", objective=0, bound=None),),
-        gap=None,
-        placements=tuple(_granted(instance, (*stay, *placements))),
-        unplaced=tuple(
-            Unplaced(job=job.id, reason="not_reached", detail="not placed")
-            for job in instance.jobs
-            if job.id not in named and job.id not in runs
-        ),
-    )
+
+    job: Id
+    kind: Literal["place", "move"]
+    nodes: dict[Id, int]
+    gain_value: int
+    gain_cost: int | None
 
 
-def _granted(instance: Instance, placements: Sequence[Placement]) -> Iterator[Placement]:
-    """Yield placements with the shares that are granted, but for those that state a share out of range."""
-    jobs, policy = {job.id: job for job in instance.jobs}, instance.policy
-    for stated, anew in zip(placements, granted(placements, jobs, policy.share_mode), strict=True):
-        low, high = bounds_of(stated, jobs, policy.share_mode)
-        valid = all(low <= milli <= high for assignment in stated.assignments for milli in assignment.gpus.values())
-        yield anew if valid else stated
+class Review(Record):
+    """The review of a placement; unless ``valid``, it holds only the first hundred of ``count`` ``violations``."""
+
+    valid: bool
+    violations: tuple[str, ...] = ()
+    count: int = 0
+    value: int | None = None
+    best_value: int | None = None
+    value_bound: int | None = None
+    cost: int | None = None
+    best_cost: int | None = None
+    """Of the best plan found, which may cost more where its value is higher."""
+    cost_bound: int | None = None
+    terms: tuple[CostComparison, ...] = ()
+    moves: tuple[SingleMove, ...] = ()
+    jobs_tried: int = 0
+    all_tried: bool = True
+    """Whether every waiting job, and every placed one that costs anything, was tried."""
+    seconds: float = 0.0
+
+    @property
+    def value_gap(self) -> float | None:
+        """Relative distance of the plan from the bound on value; None without a bound."""
+        return _gap(self.value, self.value_bound)
+
+    def view(self) -> View:
+        """Return broken rules, or the distance from the best plan, costs by term, and the moves that help most."""
+        seconds = Figure(name="seconds", value=self.seconds, unit="s")
+        if not self.valid:
+            rules = Table(
+                name="Broken rules", columns=(Column(name="rule"),), rows=tuple((text,) for text in self.violations)
+            )
+            broken = Figure(name="violations", value=self.count, better="less")
+            title = f"breaks rules: {plural(self.count, 'violation')}"
+            return View(title=title, verdict="bad", figures=(broken, seconds), tables=(rules,))
+        # costs of plans of different value do not compare
+        cost_gap = _gap(self.cost, self.cost_bound) if self.value == self.best_value else None
+        rows = [("value", self.value, self.best_value, self.value_bound, self.value_gap)]
+        if self.cost is not None:
+            rows.append(("cost", self.cost, self.best_cost, self.cost_bound, cost_gap))
+        tried = f"{plural(self.jobs_tried, 'job')} tried" + ("" if self.all_tried else ", then the time was over")
+        terms = [
+            (one.name, one.raw, one.best_raw, one.unit, one.weight * (one.raw - one.best_raw)) for one in self.terms
+        ]
+        moves = [
+            (
+                move.job,
+                move.kind,
+                ", ".join(node if n == 1 else f"{node} x {n}" for node, n in move.nodes.items()),
+                move.gain_value,
+                move.gain_cost,
+            )
+            for move in self.moves
+        ]
+        return View(
+            title="keeps every rule",
+            verdict="good",
+            proof=f"no plan has a value above the bound; {UNCERTIFIED}",
+            figures=(
+                Figure(name="value from the bound", value=self.value_gap, unit="fraction", better="less"),
+                Figure(name="cost from the bound", value=cost_gap, unit="fraction", better="less"),
+                seconds,
+            ),
+            notes=(f"moves of single jobs: {tried}" + ("" if moves else "; none helps"),),
+            tables=(
+                Table(name="Levels", columns=LEVELS, rows=tuple(rows)),
+                Table(name="Costs", columns=TERMS, rows=tuple(terms), note="raw scores; the difference is weighted"),
+                Table(
+                    name="Moves that help most",
+                    columns=MOVES,
+                    rows=tuple(moves),
+                    note="each alone, all other jobs stay",
+                ),
+            ),
+            chart=Chart(kind="bars", table="Costs", x="term", y=("this plan", "best found")) if terms else None,
+        )
+
+
+def _gap(value: int | None, bound: int | None) -> float | None:
+    return None if value is None or bound is None else abs(bound - value) / max(1, abs(value))
+
+
+PLANS = (Column(name="this plan"), Column(name="best found"))
+LEVELS = (
+    Column(name="level"),
+    *PLANS,
+    Column(name="bound"),
+    Column(name="from the bound", unit="fraction", better="less"),
+)
+TERMS = (Column(name="term"), *PLANS, Column(name="unit"), Column(name="difference", better="less"))
+MOVES = (
+    Column(name="job"),
+    Column(name="move"),
+    Column(name="to"),
+    Column(name="value gained", better="more"),
+    Column(name="cost saved", better="more"),
+)
 
 
 @checked
@@ -96,7 +175,7 @@ def review(
     moves
         Maximum number of moves.
     limits
-        Of the round that is solved for comparison; single moves take up to half as long in addition.
+        ``time_limit_s`` applies to the whole review: a third of it is for single moves.
     cancel
         Set it from another thread to stop with what is known.
 
@@ -118,7 +197,8 @@ def review(
     allocation = allocation_of(plan, problem)
     weighted = weighted_costs(problem)
     with Engine(policy) as engine:
-        best = solve_round(engine, instance, limits, clock, previous=plan)
+        of_round = replace(limits, time_limit_s=(1 - MOVES_SHARE) * limits.time_limit_s)
+        best = solve_round(engine, instance, of_round, clock, previous=plan)
     levels = {level.name: level for level in best.levels}
     mine = value(problem, allocation)
     terms = tuple(
@@ -132,8 +212,7 @@ def review(
         for w, raw in zip(weighted, raw_costs(problem, allocation, weighted), strict=True)
     )
     restated = _restated(plan, mine, terms, weighted)
-    moves_clock = Deadline(MOVES_SHARE * limits.time_limit_s, cancel)
-    helpful, tried, all_tried = _moves(instance, restated, State(problem, allocation), weighted, moves_clock)
+    helpful, tried, all_tried = _moves(instance, restated, State(problem, allocation), weighted, clock)
     cost = levels.get("cost")
     return Review(
         valid=True,

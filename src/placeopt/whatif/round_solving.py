@@ -1,21 +1,18 @@
-"""Rounds solved for a question: with a proven bound on the value or, where only placing counts, on the jobs placed."""
+"""Rounds solved for a question, and those in which only placing counts, with a proven bound on what is placed."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import TypeVar
 
 from placeopt.deadline import FOREVER, Deadline
-from placeopt.edits import Unread, edit_instance, truth
+from placeopt.edits import edit_instance
 from placeopt.live_cluster.engine import Engine
 from placeopt.model import Instance, Job, Plan
 from placeopt.model.costs import Weights
 from placeopt.model.policy import Changes, Postpone
 from placeopt.solving.params import SolveParams
-from placeopt.whatif.answers import Answer, RoundOutcome
 
-A = TypeVar("A", bound=Answer)
 LEAST_S = 0.001
 """Time limit of a round that begins as its question ends: rounds take no limit of 0."""
 ROUND_SHARE = 0.25
@@ -25,9 +22,9 @@ NO_COSTS = Weights(communication=0, interference=0, fragmentation=0)
 
 @dataclass(frozen=True)
 class Limits:
-    """Time and method of a question; each function says whether ``time_limit_s`` is of all its rounds or of one."""
+    """Time of a whole question, and how its rounds are solved."""
 
-    time_limit_s: float = 10.0
+    time_limit_s: float = 60.0
     threads: int | None = None
     seed: int = 0
     method: str = "auto"
@@ -102,43 +99,3 @@ def _with_value(job: Job, value: int) -> Job:
     """Return the job with the same value in every option, and none for workers beyond its fewest."""
     options = tuple(option.valued(value) for option in job.options)
     return job.model_copy(update={"options": options, "conditions_unread": False})
-
-
-def without_costs(instance: Instance) -> Instance:
-    """Return the round without its cost level: only the value of the placed jobs counts."""
-    return edit_instance(instance, policy=instance.policy.model_copy(update={"weights": NO_COSTS}), reading=())
-
-
-def true_of(answer: A, unread: Unread, again: Callable[[], A], key: Callable[[A], object]) -> A:
-    """Return an answer with what it is true of; ``again`` gives that about the freest completion."""
-    of, names = truth(unread, lambda: key(again()) == key(answer))
-    return answer.model_copy(update={"of": of, "unread": names})
-
-
-def outcome_of(
-    engine: Engine, instance: Instance, limits: Limits, deadline: Deadline = FOREVER, displaced: int = 0
-) -> RoundOutcome:
-    """
-    Solve a round made by `without_costs`, and return its figures; ``displaced``: jobs that a scenario has displaced.
-    """
-    plan = solve_round(engine, instance, limits, deadline)
-    value = plan.levels[0]
-    return RoundOutcome(
-        value=value.objective,
-        value_bound=value.bound,
-        jobs_placed=len(plan.placements),
-        jobs_waiting=len(plan.unplaced),
-        gpu_milli_placed=plan.facts["gpu_milli_placed"],
-        gpu_milli_bound=plan.facts["gpu_milli_bound"],
-        gpu_milli_capacity=plan.facts["gpu_milli_capacity"],
-        nodes=len(instance.cluster.nodes),
-        price_milli_per_hour=sum(map(instance.cluster.price_of, instance.cluster.nodes)),
-        displaced=displaced,
-    )
-
-
-def gain(before: RoundOutcome, after: RoundOutcome) -> tuple[int | None, int | None]:
-    """Return the least and the greatest possible gain of the best plan after over the best plan before."""
-    low = None if before.value_bound is None else after.value - before.value_bound
-    high = None if after.value_bound is None else after.value_bound - before.value
-    return low, high

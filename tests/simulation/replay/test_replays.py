@@ -12,18 +12,16 @@ from placeopt.build import job, machine, nodes
 from placeopt.build import scenario as build_scenario
 from placeopt.documents import loads
 from placeopt.edits import Patch
-from placeopt.report.text import curve_page
 from placeopt.scheduling import named_policy
 from placeopt.simulation import Arrival, Scenario, simulate
 from placeopt.simulation.replay import (
-    MeasuredRun,
     ReplaySeries,
     add,
+    compare,
     measures_of,
     parse_goal,
     parse_settings,
     patch_scenario,
-    sweep,
     with_drawn_arrivals,
 )
 
@@ -73,7 +71,7 @@ def test_stopped_before_anything_was_played() -> None:
     cancel.set()
     curve = add(FOUR, FCFS, "box", parse_goal("max_wait<=1s"), cancel=cancel)
     assert (curve.spots, curve.left) == ((), 1)
-    assert "not known" in str(curve_page(curve)[0])
+    assert "not known" in curve.view().title
 
 
 def test_a_goal_that_nodes_do_not_meet() -> None:
@@ -94,10 +92,10 @@ def test_an_answer_needs_all_above_it(tmp_path: Path) -> None:
     Rows that another question has kept are read instead of running again, so that these say what the waits are.
     """
     rows, world = tmp_path / "rows.jsonl", trace(*range(9))
-    sweep(*parse_settings("nodes:box=0-5", world, FCFS, policies=named_policy, patches=str), "max_wait", rows=rows)
+    compare(*parse_settings("nodes:box=0-5", world, FCFS, policies=named_policy, patches=str), "max_wait", rows=rows)
     kept = [json.loads(line) for line in rows.read_text().splitlines()]
     for row in kept:
-        row["measures"]["max_wait"] = {1: 9.0, 3: 5.0, 6: 0.5}.get(row["nodes"], 1.0)
+        row["answer"]["measures"]["max_wait"] = {1: 9.0, 3: 5.0, 6: 0.5}.get(row["answer"]["nodes"], 1.0)
     rows.write_text("".join(json.dumps(row) + "\n" for row in kept))
     curve = add(world, FCFS, "box", parse_goal("max_wait<=2s"), rows=rows)
     assert (curve.found, curve.missed, curve.monotone) == (3, 2, False)
@@ -113,16 +111,16 @@ def test_draws_give_an_interval_and_rows_are_not_run_twice(tmp_path: Path) -> No
         assert len(spot.values) == 3
         assert 0 <= (spot.low or 0) <= (spot.mean or 0) <= (spot.high or 0)
     lines = rows.read_text().splitlines()
-    assert len(lines) == len({json.loads(line)["key"] for line in lines}) == 3 * len(first.spots)
+    assert len(lines) == len({json.loads(line)["part"] for line in lines}) == 3 * len(first.spots)
     rows.write_text("\n".join(lines[:-1]) + "\n" + lines[-1][:40])
-    told: list[MeasuredRun] = []
-    again = add(world, FCFS, "box", goal, draws=(0, 1, 2), rows=rows, on_news=told.append)
+    told: list[int] = []
+    again = add(world, FCFS, "box", goal, draws=(0, 1, 2), rows=rows, on_news=lambda done, _: told.append(done))
     assert (len(told), again.kept) == (1, len(lines) - 1)
-    lines[0] = lines[0].replace('"delayed"', '"unknown"')  # of a time when it was not measured
+    lines[0] = lines[0].replace('"question":"', '"question":"of other measures')
     rows.write_text("\n".join(lines) + "\n")
     assert add(world, FCFS, "box", goal, draws=(0, 1, 2), rows=rows).kept == len(lines) - 1
     lines = rows.read_text().splitlines()
-    third = add(world, FCFS, "box", goal, draws=(0, 1, 2), rows=rows, on_news=lambda _: pytest.fail("ran again"))
+    third = add(world, FCFS, "box", goal, draws=(0, 1, 2), rows=rows, on_news=lambda *_: pytest.fail("ran again"))
     assert third.spots == again.spots == first.spots
     assert len(rows.read_text().splitlines()) == len(lines)
 
@@ -136,10 +134,10 @@ def test_runs_use_the_backend_of_joblib() -> None:
             assert add(world, FCFS, "box", goal, draws=(0, 1), jobs=None).spots == alone.spots
 
 
-WRONG = "arrivals arrivals=0 nodes=1 nodes:none=1 policy= policy=fcfs,fcfs load=1 patch=bad"
+WRONG = "arrivals arrivals=0 nodes=1 nodes:none=1 policy= policy=fcfs,fcfs load=1 demand=50 patch=bad"
 
 
-def test_sweeps(tmp_path: Path) -> None:
+def test_comparisons(tmp_path: Path) -> None:
     """Arrivals at half the rate do not meet; policies and patches by name; rows are shared with other questions."""
     world, rows = trace(0, 100, 200), tmp_path / "rows.jsonl"
     more, bad = {"do": "add_nodes", "machine": "box", "count": 1}, {"do": "remove_jobs", "jobs": ["nobody"]}
@@ -147,7 +145,7 @@ def test_sweeps(tmp_path: Path) -> None:
 
     def curve(text: str, measure: str = "max_wait") -> ReplaySeries:
         varied, found = parse_settings(text, world, FCFS, policies=named_policy, patches=patches.__getitem__)
-        return sweep(varied, found, measure, rows=rows, goal=parse_goal("max_wait<=10s"))
+        return compare(varied, found, measure, rows=rows, goal=parse_goal("max_wait<=10s"))
 
     assert [spot.mean for spot in curve("arrivals=50,100,200").spots] == [0.0, 0.0, 100.0]
     assert [spot.met for spot in curve("arrivals=100,200").spots] == [True, False]
@@ -215,7 +213,7 @@ def test_what_no_job_has_is_not_measured() -> None:
         add(FOUR, FCFS, "box", parse_goal("in_time>=90%"))
     varied, found = parse_settings("arrivals=50,100", FOUR, FCFS, policies=named_policy, patches={}.__getitem__)
     with pytest.raises(BadInput, match="no job of 'trace' has a deadline"):
-        sweep(varied, found, "in_time")
+        compare(varied, found, "in_time")
     with pytest.raises(BadInput, match="no node of that name; machine types: box"):
         add(FOUR, FCFS, "crate", parse_goal("max_wait<=1m"))
 

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
 
-from placeopt.cli.files import STREAM, check_sources, peek, read_placed
-from placeopt.cli.options import KEEPS, AsJson, Quiet, check_seconds, deliver, expect
+from placeopt.cli.files import STREAM, check_sources, check_target, peek, read_placed
+from placeopt.cli.options import KEEPS, AsCsv, AsJson, Quiet, check_seconds, deliver, expect
 from placeopt.cli.output import ExitCode
 from placeopt.cli.progress import Interruption, Ticker
 from placeopt.cli.provenance import asked_about
@@ -44,6 +44,7 @@ def judge(
     ] = False,
     time_limit: Annotated[float, typer.Option(metavar="S", help="Seconds of the whole command.")] = 60.0,
     as_json: AsJson = False,
+    csv: AsCsv = None,
     quiet: Quiet = False,
 ) -> int:
     """
@@ -57,14 +58,14 @@ def judge(
     check_seconds("--time-limit", time_limit)
     sources = {f"FILE {number}": file for number, file in enumerate(files, 1)}
     check_sources({**sources, "--plan": plan, "--slurm-jobs": slurm_jobs})
+    check_target(csv, [*files, plan, slurm_jobs])
     expect(slurm_jobs is None or len(files) == 1, "FILE", " ".join(files), "one file with --slurm-jobs, Slurm's nodes")
     from placeopt.judge import judgement_view
-    from placeopt.report.terminal import view_page
 
     with Ticker(time.monotonic(), quiet=quiet) as ticker, Interruption(KEEPS) as interruption:
         asked = Asked(files, plan, slurm_jobs, live)
         found = judged(asked, time_limit, cancel=interruption.event, on_progress=ticker.doing)
-    deliver(found, lambda: view_page(judgement_view(found)), as_json)
+    deliver(judgement_view(found), as_json=as_json, csv=csv)
     return interruption.code or (ExitCode.NO if found.violations else ExitCode.DONE)
 
 

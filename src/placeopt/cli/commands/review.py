@@ -9,9 +9,10 @@ from typing import Annotated
 
 import typer
 
-from placeopt.cli.files import check_sources, read_placed
+from placeopt.cli.files import check_sources, check_target, read_placed
 from placeopt.cli.options import (
     KEEPS,
+    AsCsv,
     AsJson,
     Quiet,
     RoundFile,
@@ -23,7 +24,6 @@ from placeopt.cli.options import (
     limits_of,
 )
 from placeopt.cli.output import ExitCode, output_width, write_out
-from placeopt.cli.output import show as print_page
 from placeopt.cli.progress import Interruption, Ticker
 from placeopt.cli.provenance import asked_about
 
@@ -96,13 +96,12 @@ def audit(
     moves: Annotated[int, typer.Option(metavar="N", help="Largest number of moves to list.")] = 5,
     time_limit: Annotated[
         float,
-        typer.Option(
-            metavar="S", help="Seconds for the best plan; trying single moves takes up to half of that in addition."
-        ),
-    ] = 10.0,
+        typer.Option(metavar="S", help="Seconds for the whole answer; a third of them for single moves."),
+    ] = 15.0,
     threads: Threads = None,
     seed: Seed = 0,
     as_json: AsJson = False,
+    csv: AsCsv = None,
     quiet: Quiet = False,
 ) -> int:
     """
@@ -115,11 +114,10 @@ def audit(
     limits = limits_of(time_limit, threads, seed)
     expect(moves >= 0, "--moves", moves, "0 or more")
     check_sources({"INSTANCE": instance, "PLAN": plan})
+    check_target(csv, (instance, plan))
     started = time.monotonic()
     from placeopt.documents.documents import read_instance
-    from placeopt.report.text.whatif_rounds import review_page
-    from placeopt.whatif import running_as_plan
-    from placeopt.whatif.plan_review import review
+    from placeopt.whatif import review, running_as_plan
 
     with Ticker(started, quiet=quiet) as ticker, Interruption(KEEPS) as interruption:
         round_ = read_instance(instance)
@@ -130,7 +128,7 @@ def audit(
         asked_about(round_)
         ticker.doing("solving the round for comparison")
         result = review(round_, placed, moves=moves, limits=limits, cancel=interruption.event)
-    deliver(result, lambda: review_page(result), as_json)
+    deliver(result.view(), as_json=as_json, csv=csv)
     return interruption.code or (ExitCode.DONE if result.valid else ExitCode.NO)
 
 
@@ -142,13 +140,10 @@ def explain(
         typer.Option(metavar="ID", help="The job, by its id or by its name where the round was imported from."),
     ] = None,
     time_limit: Annotated[
-        float | None,
-        typer.Option(
-            metavar="S",
-            help="Time limit in seconds; parts that are not answered by then are marked. Default: 5, with --all 30.",
-        ),
-    ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the explanation as JSON.")] = False,
+        float, typer.Option(metavar="S", help="Seconds for the whole answer, which says what was not reached.")
+    ] = 30.0,
+    as_json: AsJson = False,
+    csv: AsCsv = None,
     quiet: Quiet = False,
 ) -> int:
     """
@@ -157,29 +152,21 @@ def explain(
     A waiting job: the reason, constraints that contradict each other, the jobs that hold the resources it needs, and
     the smallest change that would let it start. A placed job: its costs, term by term, and the best alternative
     placement while all other jobs stay. Without --job: how many jobs wait for each reason, and which single change of
-    the cluster would let most of them start; 'placeopt report' draws its JSON.
+    the cluster would let most of them start.
     """
-    seconds = time_limit if time_limit is not None else 30.0 if job is None else 5.0
-    check_seconds("--time-limit", seconds)
+    check_seconds("--time-limit", time_limit)
     check_sources({"INSTANCE": instance, "PLAN": plan})
+    check_target(csv, (instance, plan))
     from placeopt.documents.documents import read_instance, read_plan
     from placeopt.explain import explain as explain_job
+    from placeopt.explain import explain_all
 
-    if job is None:
-        from placeopt.explain import explain_all
-        from placeopt.report.text.explanation import queue_page
-
-        with Ticker(time.monotonic(), quiet=quiet) as ticker:
-            queue = explain_all(
-                read_instance(instance), read_plan(plan), time_limit_s=seconds, on_progress=ticker.doing
-            )
-        deliver(queue, lambda: queue_page(queue), as_json)
-        return ExitCode.DONE
-    explanation = explain_job(read_instance(instance), read_plan(plan), job, time_limit_s=seconds)
-    if as_json:
-        write_out(explanation.model_dump_json(indent=2) + "\n")
-    else:
-        from placeopt.report.text.explanation import explanation_page
-
-        print_page(*explanation_page(explanation), width=output_width())
+    with Ticker(time.monotonic(), quiet=quiet) as ticker:
+        round_, placed = read_instance(instance), read_plan(plan)
+        asked_about(round_)
+        if job is None:
+            view = explain_all(round_, placed, time_limit_s=time_limit, on_progress=ticker.doing).view()
+        else:
+            view = explain_job(round_, placed, job, time_limit_s=time_limit).view()
+    deliver(view, as_json=as_json, csv=csv)
     return ExitCode.DONE

@@ -10,8 +10,7 @@ from placeopt.model import Instance, Policy, Running
 from placeopt.problem import compile_problem
 from placeopt.solving.audit import allocation_of
 from placeopt.terms.objective import weighted_costs
-from placeopt.whatif.from_running import only_running
-from placeopt.whatif.plan_review import plan_of
+from placeopt.whatif.placements import only_running, plan_of
 
 Gpus = Mapping[str, frozenset[int]]
 """Indices by node."""

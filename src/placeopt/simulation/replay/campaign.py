@@ -1,24 +1,19 @@
-"""Runs of scenarios under policies side by side, and a file from which finished ones are read."""
+"""Runs of scenarios under policies, and what they are measured by."""
 
 from __future__ import annotations
 
 import hashlib
-import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import partial
-from pathlib import Path
 
-from placeopt import __version__
 from placeopt.deadline import Deadline
-from placeopt.documents.json_lines import JsonLinesFile
+from placeopt.live_cluster.engine import Engine
 from placeopt.model.cluster import Cluster
-from placeopt.parallel import run_parallel
 from placeopt.scheduling.policy import Scheduling
 from placeopt.simulation import simulate
 from placeopt.simulation.records.scenario import Scenario
-from placeopt.simulation.replay.goals import Goal, measures, measures_of
+from placeopt.simulation.replay.goals import Goal, measures_of
 from placeopt.simulation.replay.series import MeasuredRun, ReplayPoint
 from placeopt.simulation.replay.variations import with_drawn_arrivals
 from placeopt.simulation.statistics import t_interval
@@ -39,29 +34,27 @@ class RunSetup:
 
     @property
     def key(self) -> str:
-        """A digest of the run: runs of equal keys have equal results."""
+        """A digest of the run: by one version, runs of equal keys have equal results."""
         parts = (
             self.scenario.digest,
             self.scheduling.digest,
             str(self.draw),
             str(self.params.seed),
             f"{self.params.time_limit_s:g}",
-            __version__,
         )
         return hashlib.sha256("\n".join(parts).encode()).hexdigest()
 
 
-def play(setup: RunSetup, cancel: threading.Event | None = None) -> MeasuredRun | None:
-    """Carry out a run; None if it was cancelled."""
+def play(_: Engine, setup: RunSetup, deadline: Deadline) -> MeasuredRun | None:
+    """Carry out a run, by an engine of its own; None if the time ended before it."""
     began = time.monotonic()
     scenario = setup.scenario if setup.draw is None else with_drawn_arrivals(setup.scenario, setup.draw)
     history = simulate(
-        scenario, setup.scheduling, seed=setup.params.seed, time_limit_s=setup.params.time_limit_s, cancel=cancel
+        scenario, setup.scheduling, seed=setup.params.seed, time_limit_s=setup.params.time_limit_s, cancel=deadline
     )
     if not history.finished:
         return None
     return MeasuredRun(
-        key=setup.key,
         scenario=setup.scenario.name,
         policy=setup.scheduling.name,
         draw=setup.draw,
@@ -72,54 +65,6 @@ def play(setup: RunSetup, cancel: threading.Event | None = None) -> MeasuredRun 
         measures=measures_of(history),
         seconds=time.monotonic() - began,
     )
-
-
-OnRun = Callable[[MeasuredRun], None]
-
-
-class RunCampaign(JsonLinesFile[MeasuredRun]):
-    """
-    Runs of scenarios, each carried out once; a context manager that locks the file.
-
-    Finished runs are appended to the file ``rows``, and runs of earlier calls read from it; None: no file. ``jobs``
-    runs are carried out side by side, in processes; None: as ``joblib.parallel_config`` says, dask and ray included.
-    Once ``cancel`` is set no run is begun any more, and an interrupted one does not count. ``on_news`` is called after
-    every run that is carried out here. ``num_known`` counts the runs that were requested and stood in the file.
-    """
-
-    def __init__(
-        self,
-        rows: Path | None = None,
-        *,
-        jobs: int | None = 1,
-        cancel: threading.Event | None = None,
-        on_news: OnRun | None = None,
-    ) -> None:
-        super().__init__(rows, MeasuredRun, "a run of a scenario")
-        self._jobs, self._cancel, self._on_news = jobs, cancel, on_news
-        self._done = {row.key: row for row in self.found if row.measures.keys() >= set(measures())}
-        self._known = frozenset(self._done)
-        self.num_known = 0
-
-    @property
-    def over(self) -> bool:
-        """Whether it was cancelled."""
-        return self._cancel is not None and self._cancel.is_set()
-
-    def rows_of(self, setups: Sequence[RunSetup]) -> list[MeasuredRun | None]:
-        """Carry out the runs that have no row, and return the rows; None for interrupted ones."""
-        wanted = {setup.key: setup for setup in setups}
-        self.num_known += sum(key in self._known for key in wanted)
-        to_do = [setup for key, setup in wanted.items() if key not in self._done]
-        task = partial(play, cancel=Deadline(cancel=self._cancel))
-        for row in run_parallel(task, to_do, self._jobs, cancelled=lambda: self.over):
-            if row is None:
-                continue
-            self._done[row.key] = row
-            self.append(row)
-            if self._on_news is not None:
-                self._on_news(row)
-        return [self._done.get(setup.key) for setup in setups]
 
 
 def point_of(

@@ -4,25 +4,22 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
 from pathlib import Path
 
+from placeopt.deadline import Deadline
 from placeopt.errors import BadArgument, BadInput
 from placeopt.parallel import width_of
 from placeopt.scheduling.policy import Scheduling
 from placeopt.simulation.records.scenario import Scenario
-from placeopt.simulation.replay.campaign import PARAMS, OnRun, RunCampaign, RunSetup, point_of
+from placeopt.simulation.replay.campaign import PARAMS, RunSetup, play, point_of
 from placeopt.simulation.replay.goals import Goal, measures, refuse_unmeasured, unit_of
-from placeopt.simulation.replay.series import ReplayPoint, ReplaySeries
-from placeopt.simulation.replay.variations import (
-    ReplayVariant,
-    with_added_nodes,
-)
-from placeopt.simulation.replay.variations import (
-    parse_settings as parse_settings,  # former place
-)
+from placeopt.simulation.replay.series import MeasuredRun, ReplayPoint, ReplaySeries
+from placeopt.simulation.replay.variations import ReplayVariant, with_added_nodes
 from placeopt.solving.params import SolveParams
+from placeopt.whatif.least import LeastSearch
+from placeopt.whatif.rows import Rows
 
 MOST_NODES = 10_000
 BEYOND = 2
@@ -41,7 +38,7 @@ def add(
     rows: Path | None = None,
     jobs: int | None = 1,
     cancel: threading.Event | None = None,
-    on_news: OnRun | None = None,
+    on_news: Callable[[int, int], None] | None = None,
 ) -> ReplaySeries:
     """
     Find the fewest nodes of a type, added to the cluster, with which a goal is met.
@@ -64,7 +61,7 @@ def add(
     rows
         A file of finished runs, which are not repeated.
     jobs, cancel, on_news
-        As of `placeopt.simulation.replay.campaign.RunCampaign`.
+        As of `placeopt.whatif.fail`, for runs in place of scenarios.
 
     Returns
     -------
@@ -84,7 +81,8 @@ def add(
     are tried too, and ``monotone`` states whether any number tried breaks the order. With ``jobs`` above the number of
     draws, several numbers are tried at once.
     """
-    replays = _Replays(draws, limits or PARAMS, goal.measure, goal)
+    deadline = Deadline(cancel=cancel)
+    replays = _Replays(draws, limits or PARAMS, goal.measure, goal, on_news)
     if most is not None and not 1 <= most <= MOST_NODES:
         raise BadArgument(f"most: {most}, expected 1 to {MOST_NODES}")
     refuse_unmeasured(scenario, goal.measure)
@@ -95,50 +93,90 @@ def add(
     def added(nodes: int) -> ReplayVariant:
         return ReplayVariant(str(nodes), with_added_nodes(scenario, node_type, nodes), scheduling)
 
-    with RunCampaign(rows, jobs=jobs, cancel=cancel, on_news=on_news) as runs:
-        search = _GoalSearch(lambda numbers: replays.points(runs, [added(nodes) for nodes in numbers]), runs)
-        search.run(most, max(1, width_of(jobs) // max(1, len(draws))))
-        points = tuple(search.points[nodes] for nodes in sorted(search.points))
-        found = search.found
-        below = [nodes for nodes, point in search.points.items() if not point.met and (found is None or nodes < found)]
+    with _kept(rows, jobs, deadline) as runs:
+        search, points = LeastSearch([1], most, [1]), dict[int, ReplayPoint]()
+        longest: dict[int, float] = {}  # number of nodes -> the longest wait of any job
+        width = max(1, width_of(jobs) // max(1, len(draws)))
+        while not deadline.is_set() and (numbers := _next(search, points, longest, width)):
+            for number, played in zip(numbers, replays.points(runs, [added(nodes) for nodes in numbers]), strict=True):
+                if played is not None:
+                    points[number], longest[number] = played
+                    search.know((number,), fits=bool(points[number].met))
+        found = None if search.found is None else search.found[0]
+        below = [nodes for nodes, point in points.items() if not point.met and (found is None or nodes < found)]
+        tried = tuple(points[nodes] for nodes in sorted(points))
         return replays.series(
             runs,
-            points,
+            tried,
             question="add",
             replayed=f"nodes:{node_type}",
             scenario=scenario.name,
             policy=scheduling.name,
             found=found,
             missed=max(below, default=None),
-            monotone=_monotone(points, goal),
+            monotone=_monotone(tried, goal),
             price_milli_per_hour=larger.price_of(larger.nodes[-1]),
             gpus=larger.gpus_by_node[larger.nodes[-1].id],
-            left=int(runs.over),
+            left=int(deadline.is_set()),
         )
+
+
+def _next(
+    search: LeastSearch, points: Mapping[int, ReplayPoint], longest: Mapping[int, float], width: int
+) -> list[int]:
+    """
+    Return numbers of nodes to play side by side: larger ones until the goal is met, fewer, and some beyond.
+
+    None where no job waits with the largest number: more nodes only change the distances of GPUs.
+    """
+    if search.found is None:
+        if longest.get(max(points, default=0)) == 0.0:
+            return []
+        return [counts[0] for _ in range(width) if (counts := search.grown()) is not None]
+    if fewer := search.next(width):
+        return [counts[0] for counts in fewer]
+    found = search.found[0]
+    return [number for number in range(found + 1, min(search.most, found + BEYOND) + 1) if number not in points]
+
+
+def _kept(rows: Path | None, jobs: int | None, deadline: Deadline) -> Rows[MeasuredRun]:
+    """Return the file of runs: each is carried out once, whatever question asks for it."""
+    return Rows(rows, MeasuredRun, ("replay", *measures()), jobs, deadline)
 
 
 class _Replays:
     """The points of a measure: every setting is simulated with every draw."""
 
-    def __init__(self, draws: Sequence[int], params: SolveParams, measure: str, goal: Goal | None) -> None:
+    def __init__(
+        self,
+        draws: Sequence[int],
+        params: SolveParams,
+        measure: str,
+        goal: Goal | None,
+        on_news: Callable[[int, int], None] | None,
+    ) -> None:
         if len(set(draws)) == 1:
             raise BadArgument("draws: one seed gives no interval; expected none, or two and more")
         self._began = time.monotonic()
         self._draws, self._params, self._measure, self._goal = tuple(draws), params, measure, goal
+        self._on_news = on_news
 
-    def points(self, runs: RunCampaign, variants: Sequence[ReplayVariant]) -> list[tuple[ReplayPoint, float] | None]:
+    def points(
+        self, runs: Rows[MeasuredRun], variants: Sequence[ReplayVariant]
+    ) -> list[tuple[ReplayPoint, float] | None]:
         """Return for each setting its point and the longest wait of any job; None where a run was interrupted."""
         draws = self._draws or (None,)
         setups = [
             RunSetup(variant.scenario, variant.scheduling, draw, self._params) for variant in variants for draw in draws
         ]
-        rows = iter(runs.rows_of(setups))
+        played = runs.answers(play, {setup.key: setup for setup in setups}, self._on_news)
+        rows = iter([played.get(setup.key) for setup in setups])
         return [
             point_of(variant.name, variant.scenario.cluster, [next(rows) for _ in draws], self._measure, self._goal)
             for variant in variants
         ]
 
-    def series(self, runs: RunCampaign, points: Sequence[ReplayPoint], **fields: object) -> ReplaySeries:
+    def series(self, runs: Rows[MeasuredRun], points: Sequence[ReplayPoint], **fields: object) -> ReplaySeries:
         """Return the answer; ``fields`` beside measure, goal and points."""
         common = {
             "measure": self._measure,
@@ -146,61 +184,10 @@ class _Replays:
             "goal": None if self._goal is None else self._goal.text,
             "draws": self._draws,
             "spots": tuple(points),
-            "kept": runs.num_known,
+            "kept": runs.num_kept,
             "seconds": time.monotonic() - self._began,
         }
         return ReplaySeries.model_validate({**common, **fields})
-
-
-class _GoalSearch:
-    """The numbers of nodes that were tried, and the choice of the next ones; ``play`` simulates some numbers."""
-
-    def __init__(
-        self, play: Callable[[Sequence[int]], list[tuple[ReplayPoint, float] | None]], runs: RunCampaign
-    ) -> None:
-        self._play, self._runs = play, runs
-        self.points: dict[int, ReplayPoint] = {}
-        self._longest: dict[int, float] = {}
-        """Number of nodes -> the longest wait of any job."""
-
-    @property
-    def found(self) -> int | None:
-        """The fewest nodes from which on every number that was tried meets the goal."""
-        best = None
-        for nodes in sorted(self.points, reverse=True):
-            if not self.points[nodes].met:
-                break
-            best = nodes
-        return best
-
-    def run(self, most: int, width: int) -> None:
-        """Double until the goal is met, halve, and try some numbers beyond."""
-        self._try([0])
-        nodes = 1
-        while self.found is None and nodes <= most and not self._runs.over and not self._hopeless():
-            steps = [min(most, nodes << i) for i in range(width)]
-            self._try(steps)
-            nodes = steps[-1] + 1 if steps[-1] == most else 2 * steps[-1]
-        while not self._runs.over and (found := self.found):
-            below = max((n for n in self.points if n < found), default=-1)
-            if below + 1 < found:
-                gap = found - below
-                self._try(sorted({below + max(1, gap * (i + 1) // (width + 1)) for i in range(width)} - {found}))
-                continue
-            beyond = [n for n in range(found + 1, min(most, found + BEYOND) + 1) if n not in self.points]
-            if not beyond:
-                break
-            self._try(beyond)
-
-    def _hopeless(self) -> bool:
-        """Return whether no job waits with the largest number: more nodes only change the distances of GPUs."""
-        return self._longest.get(max(self.points, default=0)) == 0.0
-
-    def _try(self, numbers: Sequence[int]) -> None:
-        new = [nodes for nodes in dict.fromkeys(numbers) if nodes not in self.points]
-        for nodes, played in zip(new, self._play(new), strict=True):
-            if played is not None:
-                self.points[nodes], self._longest[nodes] = played
 
 
 def _monotone(points: Sequence[ReplayPoint], goal: Goal) -> bool:
@@ -210,7 +197,7 @@ def _monotone(points: Sequence[ReplayPoint], goal: Goal) -> bool:
     return all(b <= a for a, b in pairwise(values))
 
 
-def sweep(
+def compare(
     varied: str,
     settings: Sequence[ReplayVariant],
     measure: str,
@@ -221,7 +208,7 @@ def sweep(
     rows: Path | None = None,
     jobs: int | None = 1,
     cancel: threading.Event | None = None,
-    on_news: OnRun | None = None,
+    on_news: Callable[[int, int], None] | None = None,
 ) -> ReplaySeries:
     """
     Simulate every setting with every draw, and return a measure of each.
@@ -244,17 +231,17 @@ def sweep(
     """
     if measure not in measures():
         raise BadArgument(f"measure {measure!r}: expected one of {', '.join(measures())}")
-    replays = _Replays(draws, limits or PARAMS, measure, goal)
+    replays = _Replays(draws, limits or PARAMS, measure, goal, on_news)
     if not settings:
         raise BadInput("settings: none")
     for variant in settings:
         refuse_unmeasured(variant.scenario, measure)
-    with RunCampaign(rows, jobs=jobs, cancel=cancel, on_news=on_news) as runs:
+    with _kept(rows, jobs, Deadline(cancel=cancel)) as runs:
         points = [played[0] for played in replays.points(runs, settings) if played is not None]
         return replays.series(
             runs,
             points,
-            question="sweep",
+            question="compare",
             replayed=varied,
             scenario=settings[0].scenario.name,
             policy=settings[0].scheduling.name if varied != "policy" else "several",

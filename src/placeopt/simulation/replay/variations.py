@@ -1,4 +1,4 @@
-"""The settings of a sweep: added nodes, rates of arrivals, drawn arrivals, policies, or patches of scenarios."""
+"""Variants of a trace: policies, drawn arrivals, and the steps that vary a round."""
 
 from __future__ import annotations
 
@@ -9,15 +9,12 @@ import numpy as np
 from pydantic import ValidationError
 
 from placeopt.documents.faults import validation_fault
-from placeopt.edits import Patch, ScaleArrivals, ScaleDemand, Step, apply, edit_instance, job_arriving_at, more_nodes
+from placeopt.edits import Patch, ScaleDemand, Step, apply, edit_instance, job_arriving_at, more_nodes
 from placeopt.errors import BadArgument, BadInput
 from placeopt.model import Job
 from placeopt.scheduling.policy import Scheduling
 from placeopt.simulation.records.scenario import Arrival, Scenario
-from placeopt.whatif.round_sweep import MOST_POINTS, parse_range
-
-VARIED = ("nodes", "arrivals", "policy", "patch")
-KINDS = ("nodes:TYPE=0-10", "arrivals=80-130:10", "policy=fcfs,srtf", "patch=a.json,b.json")
+from placeopt.whatif import parse_variants
 
 
 @dataclass(frozen=True)
@@ -43,8 +40,7 @@ def parse_settings(
     Parameters
     ----------
     text
-        ``nodes:TYPE=0-10``: numbers of added nodes. ``arrivals=80-130:10``: percentages of the trace's rate.
-        ``policy=A,B`` and ``patch=F,G``: under each of them.
+        ``policy=A,B``: under each of them. All else as `placeopt.whatif.parse_variants` reads it.
     policies, patches
         Return the policy or patch of a name.
 
@@ -53,41 +49,23 @@ def parse_settings(
     BadInput
         If it is none of these, names something unknown, or has more than 1,000 settings.
     """
-    varied, equals, words = text.partition("=")
-    what, _, name = varied.partition(":")
-    if not equals or what not in VARIED or bool(name) != (what == "nodes"):
-        raise BadArgument(f"vary: {text!r}, expected one of {', '.join(KINDS)}")
-    variants: list[ReplayVariant] = []
-    if what in ("nodes", "arrivals"):
-        for number in parse_range(text, words):
-            changed = with_added_nodes(scenario, name, number) if name else with_arrival_rate(scenario, number)
-            variants.append(ReplayVariant(str(number), changed, scheduling))
-    else:
-        names = [word for word in words.split(",") if word]
-        if not names or len(set(names)) < len(names):
-            raise BadArgument(f"{text!r}: expected names or files, each once, separated by commas")
-        for setting in names:
-            changes = what == "patch"
-            played = (
-                patch_scenario(scenario, scheduling, patches(setting)) if changes else (scenario, policies(setting))
-            )
-            variants.append(ReplayVariant(setting, *played))
-    return varied, variants
+    if not text.startswith("policy="):
+        round_ = edit_instance(scenario.instance(), policy=scheduling.policy)
+        variants = parse_variants(text, round_, patches=patches)
+        found = [
+            ReplayVariant(one.name, *_patched(scenario, scheduling, one.name, one.steps)) for one in variants.settings
+        ]
+        return variants.varied, found
+    names = [word for word in text.removeprefix("policy=").split(",") if word]
+    if not names or len(set(names)) < len(names):
+        raise BadArgument(f"{text!r}: expected policies, each once, separated by commas")
+    return "policy", [ReplayVariant(name, scenario, policies(name)) for name in names]
 
 
 def with_added_nodes(scenario: Scenario, node_type: str, count: int) -> Scenario:
     """Return the scenario with more nodes of a machine type, or copies of a node; raises `BadInput`."""
     more = more_nodes(scenario.instance(), node_type, max(1, count))
     return _edited(scenario, [more]) if count else scenario
-
-
-def with_arrival_rate(scenario: Scenario, percent: int) -> Scenario:
-    """Return the scenario with jobs that arrive at a percentage of its rate."""
-    if not 1 <= percent <= MOST_POINTS:
-        raise BadArgument(f"arrivals: {percent} percent, expected 1 to {MOST_POINTS}")
-    if percent == 100:
-        return scenario
-    return _edited(scenario, [ScaleArrivals(do="scale_arrivals", percent=percent)])
 
 
 def patch_scenario(scenario: Scenario, scheduling: Scheduling, *patches: Patch) -> tuple[Scenario, Scheduling]:
@@ -98,11 +76,17 @@ def patch_scenario(scenario: Scenario, scheduling: Scheduling, *patches: Patch) 
     Jobs that ran at the beginning on removed nodes wait from the beginning. ``scale_demand`` applies to rounds only.
     """
     for patch in patches:
-        try:
-            scenario, scheduling = edit_scenario(scenario, scheduling, patch.steps)
-        except BadInput as error:
-            raise BadInput(f"{patch.name}: {error}") from None
+        scenario, scheduling = _patched(scenario, scheduling, patch.name, patch.steps)
     return scenario, scheduling
+
+
+def _patched(
+    scenario: Scenario, scheduling: Scheduling, name: str, steps: Sequence[Step]
+) -> tuple[Scenario, Scheduling]:
+    try:
+        return edit_scenario(scenario, scheduling, steps)
+    except BadInput as error:
+        raise BadInput(f"{name}: {error}") from None
 
 
 def edit_scenario(scenario: Scenario, scheduling: Scheduling, steps: Sequence[Step]) -> tuple[Scenario, Scheduling]:

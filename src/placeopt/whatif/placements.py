@@ -1,18 +1,67 @@
-"""Running jobs and plans: the cluster after a plan, or without waiting jobs, and running jobs as a placement."""
+"""Placements, running jobs and plans: placements as a plan, the cluster after a plan, running jobs as a placement."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Literal
 
 from placeopt.arguments import checked
 from placeopt.check import violations
 from placeopt.edits import edit_instance
 from placeopt.errors import BadInput
-from placeopt.model import Group, Instance, Plan, Running
+from placeopt.model import Group, Instance, Placement, Plan, Running
+from placeopt.model.base import FormatVersion, Record
+from placeopt.model.plan import InstanceRef, Level, PolicyRef, Unplaced
 from placeopt.problem import in_amounts
 from placeopt.problem.classes import Admission, effective_labels
-from placeopt.whatif.plan_review import plan_of
+from placeopt.problem.grants import bounds_of, granted
+
+
+class Placements(Record):
+    """Placements of jobs and nothing else, as another scheduler made them."""
+
+    document: Literal["placements"] = "placements"
+    """What the file is."""
+    format_version: FormatVersion = 2
+    placements: tuple[Placement, ...]
+
+
+@checked
+def plan_of(instance: Instance, placements: Sequence[Placement]) -> Plan:
+    """
+    Return placements as a plan under the instance's own policy; jobs that are not named wait, running ones stay.
+
+    Shares between request and limit are granted again, whatever the placements state; others are left to the referee.
+    `review` computes objective and costs after the check.
+    """
+    policy = instance.policy
+    named = {placement.job for placement in placements}
+    stay = tuple(held.placement for held in instance.running if held.job not in named)
+    runs = {held.job for held in stay}
+    return Plan(
+        instance=InstanceRef(name=instance.name, digest=instance.digest, revision=instance.revision),
+        policy=PolicyRef(name=policy.name, digest=policy.digest, values=policy),
+        status="feasible",
+        limit="none",
+        levels=(Level(name="value", sense="max", objective=0, bound=None),),
+        gap=None,
+        placements=tuple(_granted(instance, (*stay, *placements))),
+        unplaced=tuple(
+            Unplaced(job=job.id, reason="not_reached", detail="not placed")
+            for job in instance.jobs
+            if job.id not in named and job.id not in runs
+        ),
+    )
+
+
+def _granted(instance: Instance, placements: Sequence[Placement]) -> Iterator[Placement]:
+    """Yield placements with the shares that are granted, but for those that state a share out of range."""
+    jobs, policy = {job.id: job for job in instance.jobs}, instance.policy
+    for stated, anew in zip(placements, granted(placements, jobs, policy.share_mode), strict=True):
+        low, high = bounds_of(stated, jobs, policy.share_mode)
+        valid = all(low <= milli <= high for assignment in stated.assignments for milli in assignment.gpus.values())
+        yield anew if valid else stated
 
 
 @checked
