@@ -40,7 +40,7 @@ def one_run(seed: int) -> Case:
         admin = served.client("admin")
         run = subprocess.run(
             [
-                *(str(PROGRAM), "run", f"{admin.base_url}openapi.json", "--checks", "not_a_server_error"),
+                *(str(PROGRAM), "run", f"{admin.base_url}/openapi.json", "--checks", "not_a_server_error"),
                 *("--header", f"authorization: {admin.headers['authorization']}"),
                 *("--phases", "examples,coverage,fuzzing", "--max-examples", str(REQUESTS), "--seed", str(seed)),
                 *("--no-color", "--request-timeout", "70"),  # calls wait for events up to 25 s
@@ -57,6 +57,8 @@ def one_run(seed: int) -> Case:
     faults = [f"seed {seed}: {errors} times status 500\n{run.stdout[-4000:]}"] if errors else []
     if not alive:
         faults.append(f"seed {seed}: the service ended by {service.returncode}")
+    if run.returncode not in (0, 1):  # 1: it has found something
+        faults.append(f"seed {seed}: the program ended by {run.returncode}: {run.stderr[-1000:]}")
     generated = re.search(r"([\d,]+) generated", run.stdout)
     figures = {"requests": float(generated[1].replace(",", "")) if generated else 0.0, "busy": float(busy)}
     return Case("run", faults, figures)
