@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator
 from helpers.brute_force import Enumeration, optimum, placements
 from placeopt.judge import Judgement, Regret, WaitingJobs
 from placeopt.model import Changes, Instance, Job, Placement, Plan, Policy, Postpone, Weights
-from placeopt.problem import Problem, compile_problem, open_state
+from placeopt.problem import IntArray, Problem, compile_problem, open_state
 from placeopt.terms.rules import fits
 from placeopt.whatif import after_plan
 
@@ -87,7 +87,7 @@ def _order(round_: Instance, held: Iterable[Placement]) -> Order:
     return count, gpu_milli
 
 
-def _order_of(problem: Problem, every: Enumeration, row: object) -> Order:
+def _order_of(problem: Problem, every: Enumeration, row: IntArray) -> Order:
     count: Counter[int] = Counter()
     gpu_milli = 0
     for job, placement in enumerate(every.allocation(row)):
