@@ -6,6 +6,7 @@ import threading
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
+from operator import attrgetter
 from pathlib import Path
 from typing import Literal, NamedTuple
 
@@ -18,7 +19,7 @@ from placeopt.model.base import LongName, Name, Record
 from placeopt.parallel import width_of
 from placeopt.readable import plural
 from placeopt.view import Cell, Chart, Column, Figure, Table, View
-from placeopt.whatif.round_solving import NO_COSTS, Limits, solve_round
+from placeopt.whatif.round_solving import LEAST_S, NO_COSTS, Limits, solve_round
 from placeopt.whatif.rows import Rows
 from placeopt.whatif.variants import Variants
 
@@ -211,13 +212,14 @@ def compare(
         left=count - len(outcomes),
         seconds=deadline.spent_s,
     )
+
+    def again() -> Comparison:
+        left = replace(limits, time_limit_s=max(LEAST_S, deadline.left_s))
+        return compare(unread.freest(instance), variants, limits=left, jobs=jobs, cancel=cancel)
+
     unread = unread_in(instance)
-    return true_of(
-        answer,
-        unread,
-        lambda: compare(unread.freest(instance), variants, limits=limits, jobs=jobs, cancel=cancel),
-        lambda one: [(each.name, each.outcome.value, each.outcome.value_bound) for each in one.variants],
-    )
+    key = attrgetter("name", "outcome.value", "outcome.value_bound")
+    return true_of(answer, unread, again, lambda one: [*map(key, one.variants)])
 
 
 def _compared(name: str, before: RoundOutcome | None, after: RoundOutcome, grows: bool) -> Compared:
