@@ -60,13 +60,6 @@ def contrast(one: str, other: str) -> float:
     return (high + 0.05) / (low + 0.05)
 
 
-def schemes(style: str) -> list[dict[str, str]]:
-    """Return the colours of each ``:root`` of a style sheet by name, those that it does not state from the first."""
-    blocks = re.findall(r":root \{(.*?)\}", style, re.DOTALL)
-    sets = [dict(re.findall(r"--(\w+): (#\w{3,6})", block)) for block in blocks]
-    return [{**sets[0], **one} for one in sets]
-
-
 def light_dark(style: str) -> tuple[dict[str, str], dict[str, str]]:
     """Return the colours of a style sheet's ``light-dark()`` by name, those of the light scheme and of the dark one."""
     found = re.findall(r"--(\w+): light-dark\((#\w{6}), (#\w{6})\)", style)

@@ -35,7 +35,7 @@ def test_it_holds_all_files_of_the_package_and_no_others(wheel):
     files = (path for path in files if path.suffix != ".so")
     assert there == {path.relative_to(SOURCE).as_posix() for path in files}
     assert {name.split("/")[0] for name in there} == {"placeopt"}
-    for name in ("py.typed", "report/html/page.css", "scheduling/policies/fcfs.json"):  # read at run time
+    for name in ("py.typed", "report/page/page.css", "scheduling/policies/fcfs.json"):  # read at run time
         assert wheel.read(f"placeopt/{name}") == (SOURCE / "placeopt" / name).read_bytes()
 
 

@@ -34,23 +34,21 @@ def page(views: Sequence[View]) -> str:
     return _page(title, [view.model_dump(mode="json", exclude_defaults=True) for view in views])
 
 
-def live_page(views: str, events: str) -> str:
+def live_page(views: str) -> str:
     """
     Return the same page, which fetches its views.
 
     Parameters
     ----------
     views
-        Path of a list of views, as JSON.
-    events
-        Path of events (text/event-stream); after each, the views are fetched anew.
+        Path of a list of views, as JSON; it is asked every five seconds, with the token that the page's user states.
 
     Returns
     -------
     str
         HTML.
     """
-    return _page("placeopt", {"views": views, "events": events}, connects=True)
+    return _page("placeopt", {"views": views}, connects=True)
 
 
 def _page(title: str, data: Sequence[object] | Mapping[str, str], *, connects: bool = False) -> str:

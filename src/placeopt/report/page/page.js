@@ -9,6 +9,7 @@ const element = (tag, text, attributes) => {
 };
 
 const VERDICTS = { good: "✓ ", bad: "✗ ", open: "? " };
+const EVERY_MS = 5000;
 const MANY = 1000; // rows that a table draws before it offers the others
 
 const [whole, broken, parts] = [21, 4, 3].map((most) => new Intl.NumberFormat("en", { maximumSignificantDigits: most }));
@@ -138,16 +139,48 @@ function show(views) {
   document.getElementById("contents").replaceChildren(...contents);
 }
 
-// A page that a service sends names where its views are; it draws them anew when the service has news.
-async function follow(live) {
-  const draw = async () => {
-    const answer = await fetch(live.views);
-    if (answer.ok) show(await answer.json());
+// A page that a service sends names where its views are. They are fetched every few seconds while somebody looks, with
+// the token that this tab keeps, and drawn anew where they are others; tables that were opened stay open.
+function follow(path) {
+  const state = element("p", "", { class: "soft", role: "status" });
+  const login = element("form", null, { hidden: "" });
+  const label = login.appendChild(element("label", "Token of role read "));
+  const token = label.appendChild(element("input", null, { type: "password", autocomplete: "off" }));
+  login.append(element("button", "Show"), element("p", "Kept in this tab only.", { class: "soft" }));
+  document.querySelector("header").append(state, login);
+  let last = "";
+  let timer = 0;
+
+  const draw = (text) => {
+    const isOpen = new Map([...document.querySelectorAll("details")].map((part) => [part.firstChild.textContent, part.open]));
+    show(JSON.parse(text));
+    for (const part of document.querySelectorAll("details")) part.open = isOpen.get(part.firstChild.textContent) ?? part.open;
+    last = text;
   };
-  await draw();
-  new EventSource(live.events).onmessage = draw;
+  const renew = async () => {
+    clearTimeout(timer);
+    try {
+      const kept = sessionStorage.getItem("token");
+      const reply = await fetch(path, { headers: kept ? { Authorization: `Bearer ${kept}` } : {}, cache: "no-store" });
+      login.hidden = reply.status !== 401 && reply.status !== 403;
+      const text = await reply.text();
+      if (!reply.ok) throw new Error(JSON.parse(text).detail ?? reply.statusText);
+      if (text !== last) draw(text);
+      state.textContent = `as of ${new Date().toLocaleTimeString()}`;
+    } catch (error) {
+      state.textContent = error.message || "no answer";
+    }
+    if (!document.hidden) timer = setTimeout(renew, EVERY_MS);
+  };
+  login.addEventListener("submit", (event) => {
+    event.preventDefault();
+    sessionStorage.setItem("token", token.value.trim());
+    renew();
+  });
+  document.addEventListener("visibilitychange", () => { if (!document.hidden) renew(); });
+  renew();
 }
 
 const given = JSON.parse(document.getElementById("data").textContent);
 if (Array.isArray(given)) show(given);
-else follow(given);
+else follow(given.views);

@@ -13,6 +13,9 @@ if TYPE_CHECKING:
     from placeopt.report.views.documents import views_of as views_of
     from placeopt.report.views.hardware import hardware_lines as hardware_lines
     from placeopt.report.views.hardware import machine_view as machine_view
+    from placeopt.report.views.held_gpus import gpu_map as gpu_map
+    from placeopt.report.views.held_gpus import gpu_table as gpu_table
+    from placeopt.report.views.held_gpus import node_uses as node_uses
     from placeopt.report.views.plan import plan_view as plan_view
     from placeopt.report.views.scenario import scenario_view as scenario_view
     from placeopt.report.views.simulation import simulation_view as simulation_view

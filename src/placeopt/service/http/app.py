@@ -25,7 +25,7 @@ from placeopt.service.http.access import Access
 from placeopt.service.http.body import body_of, query_of
 from placeopt.service.http.description import RESPONSES, operation, schemas
 from placeopt.service.http.events import one_reply, stream
-from placeopt.service.http.live_page import PAGE, PAGE_HEADERS, Overviews
+from placeopt.service.http.live_page import OVERVIEW, PAGE, PAGE_HEADERS, Overviews
 from placeopt.service.http.metrics import CONTENT_TYPE, Counted, Metrics
 from placeopt.service.http.problems import CLIENT_GONE, json_reply, problem_reply
 from placeopt.service.questions import MOST_IN_ALL
@@ -181,13 +181,8 @@ def add_pages(app: FastAPI, service: Service, access: Access, calls: Calls, metr
     async def overview(request: Request) -> Response:
         return await calls.in_thread(request, lambda _: overviews.document())
 
-    async def gpu_map(request: Request) -> Response:
-        reply = await calls.in_thread(request, lambda _: overviews.map())
-        reply.headers["content-type"] = "image/svg+xml"
-        return reply
-
     for path, open_to_all in (("/", page), ("/healthz", health), ("/readyz", readiness)):
         app.add_api_route(path, open_to_all, dependencies=[Depends(access.same_site)], include_in_schema=False)
     guard = [Depends(access.of_role("read"))]
-    for path, guarded in (("/metrics", metrics_text), ("/v1/overview", overview), ("/v1/overview/map.svg", gpu_map)):
+    for path, guarded in (("/metrics", metrics_text), (OVERVIEW, overview)):
         app.add_api_route(path, guarded, dependencies=guard, include_in_schema=False)
