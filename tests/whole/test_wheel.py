@@ -53,5 +53,5 @@ def test_it_has_the_licence_the_command_and_the_extras(wheel):
     assert "LICENSE" in named
     assert "placeopt = placeopt.cli.__main__:main" in wheel.read(named["entry_points.txt"]).decode()
     stated = wheel.read(named["METADATA"]).decode()
-    for extra in ("cli", "serve", "plot", "parquet", "kubernetes"):
+    for extra in ("cli", "serve", "parquet", "kubernetes"):
         assert f"Provides-Extra: {extra}\n" in stated

@@ -22,7 +22,6 @@ PACKAGES = (
     *("typer", "rich", "defusedxml"),
 )
 EXTRAS = {
-    ("plot", "matplotlib"): "figures",
     ("dask", "distributed"): "runs on dask",
     ("ray", "ray"): "runs on ray",
     ("serve", "starlette"): "calls over HTTP",
