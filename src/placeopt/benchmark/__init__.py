@@ -16,14 +16,6 @@ if TYPE_CHECKING:
     from placeopt.benchmark.campaign import CampaignProgress as CampaignProgress
     from placeopt.benchmark.campaign import plan_cases as plan_cases
     from placeopt.benchmark.campaign import run_cases as run_cases
-    from placeopt.benchmark.figure import COLOURS as COLOURS
-    from placeopt.benchmark.figure import FORMATS as FORMATS
-    from placeopt.benchmark.figure import MARKS as MARKS
-    from placeopt.benchmark.figure import Figure as Figure
-    from placeopt.benchmark.figure import Tips as Tips
-    from placeopt.benchmark.figure import can_draw as can_draw
-    from placeopt.benchmark.figure import ink_on as ink_on
-    from placeopt.benchmark.figure import render as render
     from placeopt.benchmark.journal import NAME as NAME
     from placeopt.benchmark.journal import Case as Case
     from placeopt.benchmark.journal import CaseAnswer as CaseAnswer
