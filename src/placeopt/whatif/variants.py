@@ -81,6 +81,11 @@ def parse_variants(
     patches
         Returns the patch of a name; None: there are none.
 
+    Returns
+    -------
+    Variants
+        What is varied, and the steps of each setting, by its name.
+
     Raises
     ------
     BadInput
