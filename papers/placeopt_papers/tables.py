@@ -7,11 +7,11 @@ from collections.abc import Iterable
 from statistics import fmean
 
 from placeopt import BadInput
-from placeopt.benchmark.table import Table, Value, markdown_table
 from placeopt.readable import amount
 from placeopt.simulation import Interval, paired_interval, t_interval
 from placeopt_papers.estimates import beliefs
 from placeopt_papers.figures import KINDS, Figure, Order, figures, notes, orders
+from placeopt_papers.markdown import Table, Value, markdown_table
 from placeopt_papers.measures import MEASURES
 from placeopt_papers.results import Results
 from placeopt_papers.run import FACTORS, OWN, VARIED_SEEDS

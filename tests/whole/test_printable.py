@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 
 from placeopt import BadInput, PlaceoptError, read_instance
-from placeopt.benchmark import Table, csv_text
 from placeopt.cli.run import run
 from placeopt.errors import printable
 from placeopt.importers import read_openb
 from placeopt.model import Job
+from placeopt.view import Column, Table, View, as_csv, csv_text
 
 UNSAFE = ["\0", "\x1b", "\x7f", "\x85", "\x9b", "\u061c", "\u200b", "\u200e", "\u202e", "\u2028", "\u2066", "\ufeff"]
 GOLDEN = Path(__file__).parents[1] / "data" / "golden" / "instance-2.json"
@@ -69,7 +69,7 @@ def test_output_is_printable(
     path = tmp_path / "round.json"
     path.write_text(json.dumps({**json.loads(GOLDEN.read_bytes()), "note": f"a{sign}b\x1b]0;title \x1b[31mred"}))
     assert run(["show", str(path), "--json"]) == 0
-    assert f"a{sign}b" in json.loads(capsys.readouterr().out)["note"]
+    assert any(f"a{sign}b" in note for note in json.loads(capsys.readouterr().out)["notes"])
     assert run(["show", str(path)]) == 0
     plain = capsys.readouterr().out
     assert sign not in plain
@@ -89,18 +89,18 @@ def test_output_is_printable(
 def test_cells_of_csv_are_no_formulas() -> None:
     """What spreadsheets would run begins with an apostrophe; numbers are left alone."""
     cells = ["=1+1", "+A1", "-A1", "@SUM", "\tx", "\rx", "-1", "-1.5e3", "+3", "a=b", "", None, -2, 0.5]
-    rows = list(csv.reader(io.StringIO(csv_text(["=h", "b"], [cells]), newline="")))
+    rows = list(csv.reader(io.StringIO(csv_text([["=h", "b"], cells]), newline="")))
     assert rows[0] == ["'=h", "b"]
     assert rows[1] == [
         *("'=1+1", "'+A1", "'-A1", "'@SUM", "\\tx", "\\rx"),
         *("-1", "-1.5e3", "+3", "a=b", "", "", "-2", "0.5"),
     ]
-    table = Table("t", "t", ("instance",), (("=cmd|'/c calc'!A1",),))
-    assert table.csv().splitlines()[1].startswith("'=cmd")
+    table = Table(name="t", columns=(Column(name="instance"),), rows=(("=cmd|'/c calc'!A1",),))
+    assert as_csv(View(title="t", tables=(table,))).splitlines()[1].startswith("'=cmd")
 
 
 def test_all_csv_is_written_by_one_function() -> None:
     """A writer beside it would write formulas."""
     source = Path(__file__).parents[2] / "src" / "placeopt"
     writers = [path.name for path in source.rglob("*.py") if "csv.writer(" in path.read_text(encoding="utf-8")]
-    assert writers == ["table.py"]
+    assert writers == ["tables.py"]

@@ -37,8 +37,6 @@ if TYPE_CHECKING:
     from placeopt.benchmark.solu import is_equal as is_equal
     from placeopt.benchmark.solu import read_solu as read_solu
     from placeopt.benchmark.solu import write_solu as write_solu
-    from placeopt.benchmark.table import Table as Table
-    from placeopt.benchmark.table import csv_text as csv_text
     from placeopt.benchmark.verdicts import judge as judge
     from placeopt.benchmark.views import checked_view as checked_view
     from placeopt.benchmark.views import report_views as report_views

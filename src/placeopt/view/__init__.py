@@ -16,5 +16,6 @@ if TYPE_CHECKING:
     from placeopt.view.records import Unit as Unit
     from placeopt.view.records import View as View
     from placeopt.view.tables import as_csv as as_csv
+    from placeopt.view.tables import csv_text as csv_text
 
 __getattr__, __dir__ = lazy_names(__name__)

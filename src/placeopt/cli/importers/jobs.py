@@ -139,10 +139,10 @@ def _interference(text: str, *, named: bool) -> Assumed | Sequence[Slowdown]:
 
 def _preview(scenario: Scenario) -> str:
     """Return the first jobs as a table of text."""
-    from placeopt.benchmark.table import readable
     from placeopt.readable import duration, plain
+    from placeopt.view import words
 
-    rows = [("job", "after", "runs", "workers", "GPUs each", "cores each", "GiB each", "model", "user")]
+    rows = [("job", "after", "runs", "workers", "GPUs each", "cores each", "memory each", "model", "user")]
     for arrival in scenario.arrivals[:PREVIEW]:
         job, option = arrival.job, arrival.job.options[0]
         demand = option.demand
@@ -152,9 +152,9 @@ def _preview(scenario: Scenario) -> str:
                 duration(job.arrival_ms / 1000),
                 duration((arrival.actual_run_time_ms or 0) / 1000),
                 f"{option.workers:,}",
-                readable(demand.gpus * demand.gpu_milli / 1000),
-                readable(demand.cpu_millicores / 1000),
-                readable(demand.memory_mib / 1024),
+                words(demand.gpus * demand.gpu_milli, "gpu_milli"),
+                words(demand.cpu_millicores, "cpu_millicores"),
+                words(demand.memory_mib, "mib"),
                 plain(",".join(demand.gpu_models) or "any")[:20],
                 plain(job.user or "-")[:20],
             )

@@ -1,13 +1,10 @@
-"""Tables of plain values: one form for Markdown, CSV and the terminal."""
+"""Tables of plain values in Markdown."""
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from placeopt.errors import printable
 from placeopt.readable import amount
 
 Value = str | int | float | None
@@ -16,20 +13,12 @@ Value = str | int | float | None
 
 @dataclass(frozen=True)
 class Table:
-    """Rows of plain values under named columns; ``name`` is that of its CSV file, without the ending."""
+    """Rows of plain values under named columns."""
 
     name: str
     title: str
     columns: tuple[str, ...]
     rows: tuple[tuple[Value, ...], ...]
-
-    def csv(self) -> str:
-        """Return the table as CSV: all digits, unknown values left empty."""
-        return csv_text(self.columns, self.rows)
-
-    def markdown(self) -> str:
-        """Return the table in Markdown, numbers rounded for reading."""
-        return markdown_table(self.columns, self.rows)
 
 
 def markdown_table(
@@ -70,38 +59,3 @@ def readable(value: Value) -> str:
     if isinstance(value, float):
         return amount(value)
     return f"{value:,}" if isinstance(value, int) else value
-
-
-FORMULA = ("=", "+", "-", "@")
-"""A cell that begins so is taken for a formula by spreadsheets."""
-
-
-def csv_text(header: Sequence[object], rows: Iterable[Sequence[object]]) -> str:
-    """
-    Return a table as CSV: None as an empty cell, numbers as they are.
-
-    Text that a spreadsheet would run as a formula is written with an apostrophe before it, which spreadsheets hide;
-    tabs, carriage returns and other text that cannot be seen is escaped.
-    """
-    out = io.StringIO()
-    writer = csv.writer(out, lineterminator="\n")
-    writer.writerow([_cell(value) for value in header])
-    writer.writerows([_cell(value) for value in row] for row in rows)
-    return out.getvalue()
-
-
-def _cell(value: object) -> object:
-    if value is None:
-        return ""
-    if not isinstance(value, str):
-        return value
-    text = printable(value)
-    return f"'{text}" if text.startswith(FORMULA) and not _is_number(text) else text
-
-
-def _is_number(text: str) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return text.strip() == text
