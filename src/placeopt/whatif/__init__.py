@@ -7,7 +7,7 @@ cheapest nodes that are missing. `compare` solves a round beside named variants 
 placement with the best one, `defrag` empties nodes by moving running jobs. Answers are records, each with a ``view()``.
 """
 
-from placeopt.whatif.cheapest_nodes import Added, NodesOfType, NodeTrial, add
+from placeopt.whatif.cheapest_nodes import Added, NodesOfType, add
 from placeopt.whatif.comparison import Compared, Comparison, RoundOutcome, compare
 from placeopt.whatif.defragmentation import Defrag, EmptiedDomains, defrag
 from placeopt.whatif.failure import Failure
@@ -15,6 +15,7 @@ from placeopt.whatif.failures import Failures, fail
 from placeopt.whatif.fit_copies import Binding, Fit, LargestGang, fit
 from placeopt.whatif.gpu_slots import SlotCount, Slots, slots
 from placeopt.whatif.job_spec import parse_job
+from placeopt.whatif.node_rounds import NodeTrial
 from placeopt.whatif.placements import Placements, after_plan, plan_of, running_as_plan
 from placeopt.whatif.plan_review import CostComparison, Review, review
 from placeopt.whatif.round_solving import Limits

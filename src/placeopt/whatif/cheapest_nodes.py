@@ -18,23 +18,13 @@ from placeopt.readable import amount, plural
 from placeopt.view import Cell, Chart, Column, Figure, Table, View
 from placeopt.view.records import Verdict
 from placeopt.whatif.least import Counts
-from placeopt.whatif.node_rounds import NodeRounds
+from placeopt.whatif.node_rounds import NodeRounds, NodeTrial
 from placeopt.whatif.round_solving import LEAST_S, Limits, Trial
 
 MIXED = 0.5
 """Part of the time that is reserved for mixtures."""
 NAMED = 100
 FITS = {True: "all placed", False: "proven too few", None: "open"}
-
-
-class NodeTrial(Record):
-    """Numbers of nodes that were tried: whether all jobs fit (proven, or None), and the jobs that wait in the plan."""
-
-    nodes: tuple[int, ...]
-    """Of each type."""
-    fits: bool | None
-    waiting: int
-    gpu_milli_waiting: int
 
 
 class NodesOfType(Record):

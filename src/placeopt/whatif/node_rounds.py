@@ -14,6 +14,7 @@ from placeopt.feasibility.free_capacity import free_capacity_of
 from placeopt.feasibility.requirement import requirements_of
 from placeopt.live_cluster.engine import Engine
 from placeopt.model import Instance
+from placeopt.model.base import Record
 from placeopt.problem import State, compile_problem
 from placeopt.whatif.least import Counts, LeastSearch
 from placeopt.whatif.round_solving import ROUND_SHARE, Limits, Trial, attempt, placing_only
@@ -21,6 +22,16 @@ from placeopt.whatif.round_solving import ROUND_SHARE, Limits, Trial, attempt, p
 QUICK = "stranding"
 """A greedy method with a bound, which refutes most numbers of nodes at once."""
 MOST_NODES = 100_000
+
+
+class NodeTrial(Record):
+    """Numbers of nodes that were tried: whether all jobs fit (proven, or None), and the jobs that wait in the plan."""
+
+    nodes: tuple[int, ...]
+    """Of each type."""
+    fits: bool | None
+    waiting: int
+    gpu_milli_waiting: int
 
 
 class NodeRounds:
