@@ -116,7 +116,7 @@ def test_a_scheduling_policy_leaves_the_rounds_own_policy(cli: Cli, tmp_path: Pa
         generate("fractions", jobs=9, nodes=2, gpus=2, seed=1).model_copy(update={"policy": policy}),
     )
     models = [tmp_path / name for name in ("own.mps", "rounds.mps", "default.mps")]
-    (tmp_path / "default.json").write_text("{}")
+    (tmp_path / "default.json").write_text('{"document": "policy"}')
     for model, chosen in zip(
         models, ([], ["--policy", "rounds"], ["--policy", tmp_path / "default.json"]), strict=True
     ):

@@ -93,7 +93,7 @@ def test_import_topo(cli: Cli, tmp_path: Path) -> None:
     done = cli("import", "topo", tree, dump, "--out", out)
     assert done.code == 0
     assert "1 machine type" in done.out
-    assert json.loads(out.read_text()).keys() == {"machines", "domains", "nodes"}
+    assert json.loads(out.read_text()).keys() == {"document", "machines", "domains", "nodes"}
 
 
 def test_doctor(cli: Cli) -> None:

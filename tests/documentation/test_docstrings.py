@@ -56,7 +56,8 @@ def public_callables() -> dict[str, Callable[..., Any]]:
         elif thing.__name__ not in TOOLBOX and not issubclass(thing, BaseModel | BaseException | enum.Enum | tuple):
             for attribute, member in vars(thing).items():
                 function = inspect.unwrap(getattr(member, "__func__", member))
-                if not attribute.startswith("_") and inspect.isfunction(function):
+                is_field = attribute in getattr(thing, "__dataclass_fields__", {})  # a default; its docstring says more
+                if not attribute.startswith("_") and not is_field and inspect.isfunction(function):
                     found[f"{name}.{attribute}"] = function
     return found
 

@@ -76,7 +76,9 @@ class DriverProcess:
             self.rounds.append(json.loads(line))
 
     def _complain(self) -> None:
-        self.faults.extend(line.rstrip() for line in self._child.stderr or () if "Traceback" in line or "rror:" in line)
+        """Take what ends a command, or would: lines of a host that does not answer name errors of libraries, too."""
+        lines = (line.rstrip() for line in self._child.stderr or ())
+        self.faults.extend(line for line in lines if line.startswith(("Traceback", "error:")))
 
 
 def fired(rounds: list[dict[str, Any]]) -> Counter[str]:

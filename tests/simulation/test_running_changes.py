@@ -180,12 +180,6 @@ def test_small_and_cpu_jobs_borrow_and_large_ones_claim_their_part() -> None:
     assert [len(told[f"small{i}"]) for i in range(4)] == [1, 1, 2, 3]
 
 
-def test_rounds_in_which_nothing_can_change_are_counted_and_not_held() -> None:
-    """Two jobs of an hour on one node: one waits, and no level is left to rise after a few seconds."""
-    history = simulate(world_of(timed("a", 0, 3_600_000, gpus=4), timed("b", 500, 3_600_000, gpus=4)), LAS)
-    assert history.rounds.held > 3000 > 100 > len(history.rounds.wall_s)
-
-
 NODES = Arrays(rule="arrays", by="size", parts="equal", borrow_percent=1_000_000, per_node=True)
 SODA = policy("best-fit", order="drf", preempts="node_arrays", divides=NODES)
 

@@ -251,7 +251,7 @@ class WorkerDistribution:
 
 def _fullest_last(parts: list[_Part]) -> None:
     """Sort the parts of a vertex: ways are laid from the last one on, and what has the least room is to be filled."""
-    parts.sort(key=lambda part: -max(sizes.bit_length() for sizes in part.table.values()))
+    parts.sort(key=lambda part: -max((sizes.bit_length() for sizes in part.table.values()), default=0))
 
 
 def _sums(minuend: int, other: int) -> int:

@@ -28,6 +28,7 @@ EXTRAS = {
     ("serve", "uvicorn"): "calls over HTTP",
     ("serve", "prometheus_client"): "metrics of the service",
     ("kubernetes", "kubernetes"): "drivers of Kubernetes",
+    ("mcp", "mcp"): "the judge as a tool of assistants",
     ("parquet", "pyarrow"): "tables of jobs in Parquet",
     ("predict", "sklearn"): "regressors of predictors",
     ("predict", "onnx"): "features of models",

@@ -6,9 +6,10 @@ from pathlib import Path
 
 from helpers.command_line import Cli
 from placeopt import build
-from placeopt.documents import write_document
+from placeopt.documents import loads, write_document
 from placeopt.judge import judge, judgement_view
 from placeopt.model import Changes, Instance, Policy
+from placeopt.view import View
 from placeopt.whatif import plan_of
 
 ROOT = Path(__file__).parents[2]
@@ -66,33 +67,36 @@ def test_the_command_judges_rounds_and_plans(cli: Cli, tmp_path: Path) -> None:
     done = cli("judge", str(round_), "--quiet")
     assert done.code == 0
     assert "better by 1 job of priority 0 with the changes that are allowed" in " ".join(done.out.split())
-    placed = {"placements": [{"job": "whole", "option": "default", "assignments": []}]}
+    placed = {"document": "placements", "placements": [{"job": "whole", "option": "default", "assignments": []}]}
     plan.write_text(json.dumps(placed), encoding="utf-8")
     assert cli("judge", str(round_), "--plan", str(plan), "--quiet").code == 3
     whole = build.placement(round_with_a_move().jobs[2], [("n0", [0, 1, 2, 3])])
-    plan.write_text(json.dumps({"placements": [whole.model_dump(mode="json")]}), encoding="utf-8")
+    placed = {"document": "placements", "placements": [whole.model_dump(mode="json")]}
+    plan.write_text(json.dumps(placed), encoding="utf-8")
     done = cli("judge", str(round_), "--plan", str(plan), "--json", "--quiet")
     assert done.code == 1
-    assert json.loads(done.out)["violations"]
+    broken = loads(View, done.out)
+    assert (broken.verdict, len(broken.table("Rules broken").rows) > 0) == ("bad", True)
 
 
 def test_the_command_reads_what_other_programs_write(cli: Cli, tmp_path: Path) -> None:
     """Lists of Kubernetes, the same in a snapshot of KAI, and Slurm's nodes and jobs."""
     file = ROOT / "examples" / "kubernetes.json"
-    listed = json.loads(cli("judge", str(file), "--json", "--quiet").out)
+    listed = loads(View, cli("judge", str(file), "--json", "--quiet").out)
     items = json.loads(file.read_text(encoding="utf-8"))["items"]
     raw = {"nodes": [one for one in items if one["kind"] == "Node"], "pods": [o for o in items if o["kind"] == "Pod"]}
     with zipfile.ZipFile(tmp_path / "snapshot.zip", "w") as packed:
         packed.writestr("snapshot.json", json.dumps({"config": {"actions": "allocate"}, "rawObjects": raw}))
-    of_kai = json.loads(cli("judge", str(tmp_path / "snapshot.zip"), "--json", "--quiet").out)
-    assert listed["regrets"][0] == of_kai["regrets"][0]
-    assert [one["verdict"] for one in listed["waiting"]].count("fits") == 2
+    of_kai = loads(View, cli("judge", str(tmp_path / "snapshot.zip"), "--json", "--quiet").out)
+    rows = [row for row in listed.table("Regret").rows if row[0] == "fixed"]
+    assert rows == [row for row in of_kai.table("Regret").rows if row[0] == "fixed"] != []
+    assert [row[2] for row in listed.table("Waiting jobs").rows].count("fits as it is") == 2
     slurm = ROOT / "tests" / "data" / "reports" / "slurm"
     done = cli(
         *("judge", str(slurm / "preempt.nodes.json"), "--slurm-jobs", str(slurm / "preempt.jobs.json")),
         *("--json", "--quiet"),
     )
-    assert [one["verdict"] for one in json.loads(done.out)["waiting"]] == ["never"]
+    assert [row[2] for row in loads(View, done.out).table("Waiting jobs").rows] == ["fits after no changes"]
 
 
 def test_the_command_says_what_it_expects(cli: Cli, tmp_path: Path) -> None:
