@@ -94,7 +94,8 @@ def study(asked: Study) -> Iterator[Row]:
     there = sum(not node.drained for node in instance.cluster.nodes)
     about = {"segment": asked.segment, "out_percent": asked.out_percent, "mix": asked.mix, "nodes": there}
     for name, choose in RULES.items():
-        yield {**about, "by": name, "held": round(held_by_rule(instance, asked.segment, choose) / there, 4)}
+        held = held_by_rule(instance, asked.segment, choose)
+        yield {**about, "by": name, "held": round(held / there, 4), "bound": None}
     plan = solve(instance, time_limit_s=LIMIT_S, seed=SEED)
     value = plan.levels[0]
     bound = None if value.bound is None else round(value.bound / there, 4)
