@@ -139,14 +139,10 @@ def solve_mixed(model: MixedModel, solver: str, options: SolveOptions, on_point:
     Unsupported
         By solvers that take bounded integers only.
     """
-    if solver == "highs":
-        solve: Callable[[], Outcome] = lambda: _highs(model, options, on_point)  # noqa: E731
-    elif solver.startswith(PULP):
-        solve = lambda: _pulp(model, solver.removeprefix(PULP), options)  # noqa: E731
-    else:
+    if solver != "highs" and not solver.startswith(PULP):
         raise Unsupported(f"{solver} takes bounded integers with integral coefficients only: {model.reason}")
     with memory_limit(options.memory_limit_mib, options.threads):
-        outcome = Outcome("infeasible") if model.is_void else solve() if len(model.row_lower) else _by_bounds(model)
+        outcome = _outcome(model, solver, options, on_point)
     if outcome.values is None:
         return outcome
     values = np.where(model.integer, np.rint(outcome.values), outcome.values)
@@ -156,6 +152,16 @@ def solve_mixed(model: MixedModel, solver: str, options: SolveOptions, on_point:
     if outcome.bound is not None and not _meet(objective, outcome.bound):
         return outcome._replace(claim="feasible", values=values, message="claimed optimal, but the bound is apart")
     return outcome._replace(values=values, bound=objective)
+
+
+def _outcome(model: MixedModel, solver: str, options: SolveOptions, on_point: OnPoint) -> Outcome:
+    if model.is_void:
+        return Outcome("infeasible")
+    if not len(model.row_lower):
+        return _by_bounds(model)
+    if solver == "highs":
+        return _highs(model, options, on_point)
+    return _pulp(model, solver.removeprefix(PULP), options)
 
 
 def _by_bounds(model: MixedModel) -> Outcome:
