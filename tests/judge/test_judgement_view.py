@@ -7,7 +7,7 @@ from pathlib import Path
 from helpers.command_line import Cli
 from placeopt import build
 from placeopt.documents import loads, write_document
-from placeopt.judge import judge, judgement_view
+from placeopt.judge import judge
 from placeopt.model import Changes, Instance, Policy
 from placeopt.view import View
 from placeopt.whatif import plan_of
@@ -25,7 +25,7 @@ def round_with_a_move() -> Instance:
 
 def test_a_view_says_what_is_better_and_what_it_takes() -> None:
     """The verdict, the figures by name, and one row for each band, kind of job and change."""
-    view = judgement_view(judge(round_with_a_move()))
+    view = judge(round_with_a_move()).view()
     assert (view.verdict, view.proof) == ("bad", "every statement is proven, of the cluster")
     assert view.title == "a plan is there that is better by 1 job of priority 0 with the changes that are allowed"
     assert view.figure("jobs that the best plan starts more, fixed") == 0
@@ -45,8 +45,8 @@ def test_a_view_says_what_is_better_and_what_it_takes() -> None:
 def test_a_plan_that_nothing_beats_is_good() -> None:
     """Proven, or open where the time was over."""
     round_ = build.instance(nodes=1, jobs=[build.job("a", gpus=8)])
-    assert judgement_view(judge(round_)).verdict == "good"
-    cut = judgement_view(judge(round_, time_limit_s=1e-6))
+    assert judge(round_).view().verdict == "good"
+    cut = judge(round_, time_limit_s=1e-6).view()
     assert cut.verdict == "open"
     assert cut.notes
 
@@ -55,7 +55,7 @@ def test_rules_broken_are_a_table() -> None:
     """One row each."""
     jobs = [build.job("a"), build.job("b")]
     round_ = build.instance(nodes=1, jobs=jobs)
-    view = judgement_view(judge(round_, plan_of(round_, [build.placement(job, [("n0", [0])]) for job in jobs])))
+    view = judge(round_, plan_of(round_, [build.placement(job, [("n0", [0])]) for job in jobs])).view()
     assert view.verdict == "bad"
     assert {row[0] for row in view.table("Rules broken").rows} == {"gpu_share"}
 

@@ -121,10 +121,11 @@ def parsed(path: str) -> tuple[Any, str]:
     return parse_document(read_bytes(path), source), source
 
 
-def peek(path: str) -> tuple[Any, str, set[str]]:
-    """Return the document in a file, its name for messages, and the keys at its top."""
+def peek(path: str) -> tuple[Any, str, str]:
+    """Return the document in a file, its name for messages, and the kind that it states; empty: none."""
     document, source = parsed(path)
-    return document, source, set(document) if isinstance(document, dict) else set()
+    kind = document.get("document") if isinstance(document, dict) else None
+    return document, source, kind if isinstance(kind, str) else ""
 
 
 def read_cluster(path: str, *, or_machine: bool = False) -> Cluster:

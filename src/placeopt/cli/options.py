@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from inspect import Parameter, Signature
@@ -326,18 +326,33 @@ def rows_path(rows: str | None) -> Path | None:
     return None if rows is None else Path(rows)
 
 
-def deliver(view: View, *, as_json: bool, csv: str | None = None) -> None:
-    """Print an answer as JSON or as a page, with its provenance, and write its tables as CSV."""
+def deliver(
+    view: View,
+    *,
+    as_json: bool,
+    csv: str | None = None,
+    page: str | None = None,
+    beside: Sequence[View] = (),
+    quiet: bool = False,
+) -> None:
+    """
+    Print an answer with its provenance, on the terminal or as JSON, and write its tables as CSV and its page.
+
+    ``beside``: Views that the page alone has. ``quiet``: Whether nothing is printed but JSON.
+    """
+    from placeopt.report.page import page as page_of
     from placeopt.report.terminal import view_page
     from placeopt.view import as_csv
 
     origin = provenance(view.model_dump(mode="json"))
+    whole = view.model_copy(update={KEY: origin})
     if csv is not None:
         write_document(csv, as_csv(view).encode())
+    if page is not None:
+        write_document(page, page_of([whole, *beside]).encode())
     if as_json:
-        whole = view.model_copy(update={KEY: origin})
         write_out(whole.model_dump_json(indent=2) + "\n")
-    elif csv != STREAM:
+    elif not quiet and csv != STREAM:
         show(*view_page(view), *provenance_page(origin))
 
 

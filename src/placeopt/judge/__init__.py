@@ -2,12 +2,11 @@
 What a scheduler decided, judged: `judge` compares it with the proven best plans of rounds that ask one thing each.
 
 No rule is stated here: the engine solves the rounds, the referee accepts their plans, and `placeopt.explain` gives the
-reasons. `live_round` makes a round to judge of a reading of a cluster, `judgement_view` what people see of the answer.
+reasons. `live_round` makes a round to judge of a reading of a cluster.
 """
 
 from placeopt.judge.answer import judge
 from placeopt.judge.live import live_round
 from placeopt.judge.records import Band, Gain, Judgement, Regret, Stranded, WaitingJobs
-from placeopt.judge.view import judgement_view
 
-__all__ = ["Band", "Gain", "Judgement", "Regret", "Stranded", "WaitingJobs", "judge", "judgement_view", "live_round"]
+__all__ = ["Band", "Gain", "Judgement", "Regret", "Stranded", "WaitingJobs", "judge", "live_round"]

@@ -14,7 +14,7 @@ def live_round(instance: Instance) -> Instance:
     Return a reading whose policy allows as many changes as its jobs do.
 
     Resource managers state for each job whether it may be moved or stopped, but no number of changes; the policies of
-    their readers allow none, so that a round that nobody asked to change anything changes nothing.
+    their readers allow none, so that a round in which no change was asked for changes nothing.
 
     Parameters
     ----------

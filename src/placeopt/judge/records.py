@@ -10,6 +10,7 @@ from placeopt.edits import Answer, AnyStep
 from placeopt.model import Placement
 from placeopt.model.base import Id, Name, Record
 from placeopt.model.plan import Moved, Preempted, Shrunk
+from placeopt.view import View
 
 Rules = Literal["fixed", "changes"]
 """``fixed``: all that runs stays as it is. ``changes``: it is moved, shrunk and stopped as policy and jobs allow."""
@@ -149,3 +150,9 @@ class Judgement(Answer):
     proven: bool = False
     """Whether every statement is proven, and none is missing."""
     seconds: float
+
+    def view(self) -> View:
+        """Return what people see of it: regret by priority, kinds of waiting jobs, stranded GPUs, gains."""
+        from placeopt.judge.view import judgement_view
+
+        return judgement_view(self)

@@ -6,18 +6,16 @@ import re
 import shlex
 import sys
 import time
-from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from placeopt.arguments import MAX_SEED, MAX_TIME_LIMIT_S
-from placeopt.cli.files import check_target, write_document
-from placeopt.cli.options import check_jobs, check_seconds, expect
-from placeopt.cli.output import ExitCode, UsageError, show, write_out
+from placeopt.cli.files import check_target
+from placeopt.cli.options import check_jobs, check_seconds, deliver, expect
+from placeopt.cli.output import ExitCode, UsageError
 from placeopt.cli.progress import Interruption, Ticker
-from placeopt.cli.provenance import provenance
 from placeopt.errors import BadInput
 
 if TYPE_CHECKING:
@@ -130,7 +128,7 @@ def run(
             on_news=news,
         )
     view = run_view(rows, len(plan.cases), Path(out), plan.left_out)
-    _answer([view], as_json=as_json, quiet=quiet)
+    deliver(view, as_json=as_json, quiet=quiet)
     return interruption.code or (ExitCode.NO if view.verdict == "bad" else ExitCode.DONE)
 
 
@@ -140,7 +138,7 @@ def _list(instances: str, *, as_json: bool, quiet: bool) -> int:
     items_of = {name: read_sets([name], instances) for name in known_sets(instances)}
     if not items_of:
         raise UsageError(f"--instances: no .test lists in {instances!r}; expected the folder that holds the sets")
-    _answer([sets_view(items_of, read_solu(Path(instances) / SOLU))], as_json=as_json, quiet=quiet)
+    deliver(sets_view(items_of, read_solu(Path(instances) / SOLU)), as_json=as_json, quiet=quiet)
     return ExitCode.DONE
 
 
@@ -186,14 +184,14 @@ def report(
 
     if check or update:
         view, code = _checked(Path(folder), instances, solu, update=update, jobs=jobs, quiet=quiet)
-        _answer([view], as_json=as_json, quiet=quiet, page=page, csv=csv)
+        deliver(view, as_json=as_json, quiet=quiet, page=page, csv=csv)
         return code
     file = _named(solu, instances)
     if file is not None and not file.exists() and solu is not None:
         raise BadInput(f"--solu: {solu}: no such file; left out, best.solu of --instances counts")
     known, older = None if file is None else read_solu(file), read_solu(Path(INSTANCES) / SOLU)
-    views = report_views(Path(folder), known, older=older, shift_s=shift, baseline=baseline)
-    _answer(views, as_json=as_json, quiet=quiet, page=page, csv=csv)
+    first, *beside = report_views(Path(folder), known, older=older, shift_s=shift, baseline=baseline)
+    deliver(first, beside=beside, as_json=as_json, quiet=quiet, page=page, csv=csv)
     return ExitCode.DONE
 
 
@@ -224,25 +222,6 @@ def _checked(
         write_solu(path, better)
     view = checked_view(checked, new, path, updated=writes)
     return view, interruption.code or (ExitCode.NO if view.verdict == "bad" else ExitCode.DONE)
-
-
-def _answer(
-    views: Sequence[View], *, as_json: bool, quiet: bool, page: str | None = None, csv: str | None = None
-) -> None:
-    """Print the first view, and write the files that are asked for."""
-    from placeopt.report.page import page as page_of
-    from placeopt.report.terminal import view_page
-    from placeopt.view import as_csv
-
-    first = views[0].model_copy(update={"provenance": provenance(views[0].model_dump(mode="json"))})
-    if as_json:
-        write_out(first.model_dump_json(exclude_defaults=True, indent=2) + "\n")
-    elif not quiet:
-        show(*view_page(first))
-    if csv is not None:
-        write_document(csv, as_csv(first).encode())
-    if page is not None:
-        write_document(page, page_of([first, *views[1:]]).encode())
 
 
 def _finders(entry: Known | None) -> tuple[str, str]:

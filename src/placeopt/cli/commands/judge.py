@@ -60,12 +60,10 @@ def judge(
     check_sources({**sources, "--plan": plan, "--slurm-jobs": slurm_jobs})
     check_target(csv, [*files, plan, slurm_jobs])
     expect(slurm_jobs is None or len(files) == 1, "FILE", " ".join(files), "one file with --slurm-jobs, Slurm's nodes")
-    from placeopt.judge import judgement_view
-
     with Ticker(time.monotonic(), quiet=quiet) as ticker, Interruption(KEEPS) as interruption:
         asked = Asked(files, plan, slurm_jobs, live)
         found = judged(asked, time_limit, cancel=interruption.event, on_progress=ticker.doing)
-    deliver(judgement_view(found), as_json=as_json, csv=csv)
+    deliver(found.view(), as_json=as_json, csv=csv)
     return interruption.code or (ExitCode.NO if found.violations else ExitCode.DONE)
 
 
@@ -108,8 +106,8 @@ def _read(files: list[str], slurm_jobs: str | None, *, live: bool) -> Instance:
         from placeopt.documents.documents import as_record
         from placeopt.model import Instance
 
-        document, source, keys = peek(first)
-        if "cluster" in keys:
+        document, source, kind = peek(first)
+        if kind == "round":
             expect(not others, "FILE", others, "one round, and no other file")
             round_ = as_record(Instance, document, source)
             return live_round(round_) if live else round_

@@ -51,13 +51,11 @@ def judge_files(
     """
     from mcp.server.mcpserver.exceptions import ToolError
 
-    from placeopt.judge import judgement_view
-
     try:
         if not 0 < time_limit_s <= MOST_S:
             raise BadInput(f"time_limit_s: {time_limit_s}, expected seconds from above 0 to {MOST_S}")
         found = judged(Asked(files, plan, slurm_jobs, live), time_limit_s)
     except BadInput as error:  # any other error is shown to no client
         raise ToolError(str(error)) from None
-    view = judgement_view(found)
+    view = found.view()
     return {"answer": view.title, "proof": view.proof, "judgement": json.loads(found.model_dump_json(by_alias=True))}

@@ -51,11 +51,8 @@ class TraceQuestion(ParallelQuestion):
 
 
 def is_scenario(path: str) -> bool | None:
-    """Tell a scenario from an instance by its content; None where it is neither, or standard input."""
-    if path == STREAM:
-        return None
-    keys = peek(path)[2]
-    return bool(keys & {"arrivals", "physics"}) if "cluster" in keys else None
+    """Tell a scenario from a round by what the file says it is; None where it is neither, or standard input."""
+    return None if path == STREAM else {"scenario": True, "round": False}.get(peek(path)[2])
 
 
 def add_on_trace(question: TraceQuestion, node_type: str, until: str) -> int:

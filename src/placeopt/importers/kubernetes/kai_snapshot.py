@@ -44,6 +44,15 @@ NOT_PREEMPTIBLE_FROM = 100
 """Priority from which KAI stops no pod, where its PodGroup does not say."""
 CONSOLIDATION = "consolidation"
 """The action of KAI's scheduler that moves pods which may be stopped."""
+UNREADABLE = (
+    zipfile.BadZipFile,  # the directory, or a sum, is wrong
+    zlib.error,  # what is packed is damaged
+    EOFError,  # it ends too early
+    NotImplementedError,  # another way of packing
+    RuntimeError,  # it asks for a password
+    OSError,  # an offset that lies outside
+)
+"""What `zipfile` raises on an archive that is damaged or of another kind."""
 
 
 def snapshot_objects(data: bytes, where: str) -> Iterator[tuple[str, JsonEntry]]:
@@ -66,8 +75,8 @@ def _unpacked(data: bytes, where: str) -> bytes:
             text = stream.read(MAX_BYTES + 1)
     except KeyError:
         raise BadInput(f"{where}: a ZIP without {FILE}; expected a snapshot of KAI") from None
-    except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError, OSError) as error:
-        raise BadInput(f"{where}: damaged ZIP: {error}") from None
+    except UNREADABLE as error:
+        raise BadInput(f"{where}: cannot be unpacked: {error}; expected a snapshot of KAI") from None
     if len(text) > MAX_BYTES:
         raise BadInput(f"{where}: {FILE} has more than {MAX_BYTES:,} bytes; expected a snapshot of KAI")
     return text

@@ -139,7 +139,7 @@ function show(views) {
   document.getElementById("contents").replaceChildren(...contents);
 }
 
-// A page that a service sends names where its views are. They are fetched every few seconds while somebody looks, with
+// A page that a service sends names where its views are. They are fetched every few seconds while the page is visible, with
 // the token that this tab keeps, and drawn anew where they are others; tables that were opened stay open.
 function follow(path) {
   const state = element("p", "", { class: "soft", role: "status" });
